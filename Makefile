@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds cairn with plain GNU make. Sources are found by room; a new file needs no line here.
+#   make                build/cairn and build/libcairn.so
+#   make try            record a real program and print the report (PROG='...' for another one)
+#   make check          everything: build, lint, unit tests, real programs
+#   make install        PREFIX=/usr/local DESTDIR=
+#   make V=1            shows the commands
+# Everything that is made lies below build/.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG ?= clang
+PYTHON ?= python3
+SECONDS ?= 60
+WERROR ?= -Werror
+
+Q := $(if $(V),,@)
+is_silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say = $(if $(V)$(is_silent),,@echo '  $(1)' $@)
+
+find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
+TOOL_SOURCES := $(call find_sources,tool)
+RUNTIME_SOURCES := $(call find_sources,runtime)
+TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
+# The wrapped functions themselves would replace the sanitizer's in a unit test.
+RUNTIME_ROOMS := $(filter-out runtime/hooks.c,$(RUNTIME_SOURCES))
+HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/null))
+
+# snprintf cuts texts on purpose (one line of an error), so its guesses at lengths are no warning.
+WARNINGS := -Wall -Wextra $(WERROR) -Wundef -Wshadow -Wno-format-truncation
+COMMON := -std=gnu17 -D_GNU_SOURCE -I. -MMD -MP $(WARNINGS)
+TOOL_FLAGS := $(COMMON) -O2 -g
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lm -pthread
+
+# The runtime lives in other people's processes: no fortify and no stack protector (their helpers
+# are missing or newer than some libc it must load on), own unwind tables for every function,
+# thread-locals that fit the static surplus, and no malloc call that the compiler invented or
+# folded away.
+NO_BUILTINS := $(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc memalign \
+	posix_memalign valloc pvalloc reallocarray)
+RUNTIME_BASE := $(COMMON) -Wconversion -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+	-U_FORTIFY_SOURCE -fno-stack-protector -fasynchronous-unwind-tables -fno-plt $(NO_BUILTINS)
+RUNTIME_FLAGS := $(RUNTIME_BASE) -flto=auto -flto-partition=one
+EXPORTS := $(wildcard runtime/exports.map)
+VERSION_SCRIPT := $(EXPORTS:%=-Wl,--version-script=%)
+# No start files: their hooks (__cxa_finalize, __gmon_start__) are of no use here and would be
+# undefined symbols more. Constructors work without them.
+RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,relro \
+	-Wl,--no-undefined -Wl,--as-needed $(VERSION_SCRIPT)
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE)
+UNIT_RUNTIME_FLAGS := $(UNIT_FLAGS) -ftls-model=initial-exec $(NO_BUILTINS)
+FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=undefined
+
+TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
+RUNTIME_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o)
+CHECK_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/check/%.o)
+UNIT_TOOL_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/san/%.o)
+UNIT_RUNTIME_OBJECTS := $(RUNTIME_ROOMS:%.c=$(BUILD)/san/%.o)
+FUZZ_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/fuzz/%.o)
+
+UNIT_SOURCES := $(sort $(shell find tests/unit -name '*_test.c' 2>/dev/null))
+UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
+FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
+FUZZERS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+PROGRAM_SOURCES := $(wildcard tests/programs/*.c tests/programs/*.cc)
+PROGRAM_LIBRARIES := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%.so,\
+	$(filter tests/programs/lib%,$(PROGRAM_SOURCES)))
+PROGRAMS := $(patsubst tests/programs/%,$(BUILD)/tests/programs/%,\
+	$(basename $(filter-out tests/programs/lib%,$(PROGRAM_SOURCES))))
+TEST_PRELOADS := $(patsubst tests/tools/%_preload.c,$(BUILD)/tests/%_preload.so,\
+	$(wildcard tests/tools/*_preload.c))
+
+.PHONY: all tools runtime check-runtime tests fuzzers install deps try check fuzz lint tidy \
+	format bench-foundation clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/cairn $(BUILD)/libcairn.so
+tools: $(BUILD)/cairn
+runtime: $(BUILD)/libcairn.so
+check-runtime: $(BUILD)/check/libcairn.so
+tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS)
+fuzzers: $(FUZZERS)
+
+$(BUILD)/cairn: $(TOOL_OBJECTS)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
+
+$(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) -o $@ $(RUNTIME_OBJECTS)
+
+# The check build compares fast paths with slow ones as it runs (CAIRN_CHECK).
+$(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) -o $@ $(CHECK_OBJECTS) -lgcc_s
+
+$(BUILD)/obj/tool/%.o: tool/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/obj/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(RUNTIME_FLAGS) -c -o $@ $<
+
+$(BUILD)/check/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(RUNTIME_BASE) -DCAIRN_CHECK=1 -c -o $@ $<
+
+$(BUILD)/san/tool/%.o: tool/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(UNIT_FLAGS) -c -o $@ $<
+
+$(BUILD)/san/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(UNIT_RUNTIME_FLAGS) -c -o $@ $<
+
+$(BUILD)/san/libtool.a: $(UNIT_TOOL_OBJECTS)
+$(BUILD)/san/libruntime.a: $(UNIT_RUNTIME_OBJECTS)
+$(BUILD)/san/%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call say,AR  )
+	$(Q)$(AR) crs $@ $^
+
+$(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(UNIT_FLAGS) -c -o $@ $<
+
+$(BUILD)/tests/unit/runtime/%_test: $(BUILD)/tests/unit/runtime/%_test.o $(BUILD)/san/libruntime.a
+	$(call say,LINK)
+	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka -pthread -ldl
+
+$(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/san/libtool.a
+	$(call say,LINK)
+	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
+
+# Programs under test call the allocator exactly as they are written, without sanitizers.
+PROGRAM_FLAGS := -D_GNU_SOURCE -I. -MMD -MP -O1 -g -fno-builtin -Wall -Wextra $(WERROR)
+$(BUILD)/tests/programs/lib%.so: tests/programs/lib%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=gnu17 $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<
+$(BUILD)/tests/programs/%: tests/programs/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=gnu17 $(PROGRAM_FLAGS) -o $@ $< -pthread -ldl
+$(BUILD)/tests/programs/%: tests/programs/%.cc Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CXX) -std=c++17 $(PROGRAM_FLAGS) -o $@ $< -pthread
+$(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(COMMON) -O2 -g -fPIC -shared $(NO_BUILTINS) -ftls-model=initial-exec -o $@ $< -ldl
+
+$(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -c -o $@ $<
+$(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(TOOL_LIBS)
+
+fuzz: $(FUZZERS)
+	dev/fuzz.sh $(BUILD)/fuzz $(SECONDS)
+
+# clang-tidy is slow: one stamp a file, renewed when the file's object was.
+TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
+TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok)
+tidy: $(TIDY_TOOL) $(TIDY_RUNTIME)
+$(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
+	@mkdir -p $(@D)
+	$(call say,TIDY)
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- -std=gnu17 -D_GNU_SOURCE -I. 2>$(@:.ok=.log) \
+		|| { cat $(@:.ok=.log) >&2; exit 1; }
+	@touch $@
+
+lint: tidy all
+	dev/check-style.sh
+	dev/check-directions.py
+	dev/check-runtime.sh $(BUILD)/libcairn.so
+
+format:
+	@dev/check-style.sh --sources | xargs clang-format -i
+
+deps:
+	@dev/deps.sh check
+
+try:
+	@dev/deps.sh try
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all
+	@dev/try.sh
+
+check:
+	@dev/deps.sh check
+	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(TESTS)
+
+bench-foundation: all $(TEST_PRELOADS)
+	@dev/deps.sh bench
+	$(PYTHON) bench/overhead.py
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cairn \
+		$(DESTDIR)$(PREFIX)/share/doc/cairn
+	install -m 755 $(BUILD)/cairn $(DESTDIR)$(PREFIX)/bin/cairn
+	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn.so
+	for file in $(wildcard README.md CHANGELOG.md LICENSE docs/*.md); do \
+		install -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/cairn/ || exit 1; done
+	for page in $(wildcard docs/man/*.1); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} || exit 1; done
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks who includes whom (CONTRIBUTING.md says why): every `#include "..."` of a room must
+start with one of the prefixes that the room may use, and some rooms may not use some libraries."""
+
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+
+# Room: what it may include besides itself. The longest matching room of a file counts.
+ALLOWED = {
+    "include": [],
+    "format": [],
+    "runtime/sys": ["format"],
+    "runtime/unwind": ["format", "runtime/sys"],
+    "runtime/stack": ["format", "runtime/sys"],
+    "runtime/live": ["format", "runtime/sys"],
+    "runtime/sample": ["format", "runtime/sys"],
+    "runtime/sink": ["format", "runtime/sys"],
+    "runtime": ["include", "format"],
+    "tool/base": ["format"],
+    "tool/model": ["format", "tool/base"],
+    "tool/symbol": ["format", "tool/base", "tool/model"],
+    "tool/render": ["format", "tool/base", "tool/model"],
+    "tool/export": ["format", "tool/base", "tool/model"],
+    "tool/watch": ["format", "tool/base", "tool/model"],
+    "tool": ["include", "format"],
+}
+# Libraries that a room may not use.
+ROOM_LIBRARIES = {
+    "tool/render": ["libelf.h", "gelf.h", "elf.h", "dwarf.h", "elfutils/"],
+    "tool/export": ["libelf.h", "gelf.h", "elf.h", "dwarf.h", "elfutils/"],
+    "tool/model": ["libelf.h", "gelf.h", "dwarf.h", "elfutils/"],
+    "runtime": ["libelf.h", "gelf.h", "dwarf.h", "elfutils/", "zstd.h", "zlib.h", "jansson.h",
+                "stdio.h", "assert.h"],
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+
+
+def room_of(path, rooms):
+    fitting = [room for room in rooms if path == room or path.startswith(room + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def is_below(target, prefixes):
+    return any(target == prefix or target.startswith(prefix + "/") for prefix in prefixes)
+
+
+def check_line(path, quote, target):
+    """Returns what is wrong with this include, or None."""
+    if quote == "<":
+        room = room_of(path, ROOM_LIBRARIES)
+        banned = ROOM_LIBRARIES.get(room, [])
+        if any(target == name or (name.endswith("/") and target.startswith(name))
+               for name in banned):
+            return f"{room} may not use <{target}>"
+        return None
+    if not (TOP / target).is_file():
+        return f'"{target}" is not a path from the root'
+    room = room_of(path, ALLOWED)
+    if room is None or is_below(target, ALLOWED[room] + [room]):
+        return None
+    return f"{room} may not include {target}"
+
+
+def main():
+    problems = []
+    for top in ("include", "format", "runtime", "tool"):
+        for file in sorted((TOP / top).rglob("*.[ch]")):
+            path = file.relative_to(TOP).as_posix()
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                found = INCLUDE.match(line)
+                wrong = found and check_line(path, *found.groups())
+                if wrong:
+                    problems.append(f"{path}:{number}: {wrong}")
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

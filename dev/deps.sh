@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench.
+# Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
+# does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
+# the same libraries may have come another way.
+set -eu
+
+BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev zlib1g-dev
+    libjansson-dev uthash-dev"
+TRY="$BUILD sqlite3"
+CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
+    binutils perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
+    libmimalloc2.0"
+BENCH="$CHECK heaptrack"
+
+case "${1:-}" in
+build) wanted=$BUILD ;;
+try) wanted=$TRY ;;
+check) wanted=$CHECK ;;
+bench) wanted=$BENCH ;;
+*)
+    echo "usage: dev/deps.sh build|try|check|bench" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "cairn: not a Debian system; needed (Debian's names):" $wanted >&2
+    exit 0
+fi
+
+missing=
+for package in $wanted; do
+    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    case "$status" in
+    installed*) ;;
+    *) missing="$missing $package" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+    echo "cairn: missing packages; install them with:" >&2
+    echo "sudo apt-get install -y --no-install-recommends$missing"
+    exit 1
+fi
+echo "cairn: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086
+install_missing() { apt-get install -y -qq --no-install-recommends $missing >&2; }
+# Package lists of a fresh container are empty, those of an old one are stale: renew, then retry.
+install_missing 2>/dev/null || { apt-get update -qq >&2 && install_missing; }

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a recording, shared by the runtime (which writes them) and the tool (which reads
+// them). docs/format.md draws them and explains how a reader puts them together.
+//
+// A recording is one block of memory that outlives the process it describes: a memfd held by the
+// tool, or a file. While the process runs it is sparse ("raw"): every section has its full
+// capacity of address space and only its used part has pages. A file written at the end is
+// "compact": the same header and the same sections, cut to their used bytes and moved together.
+// One reader serves both, since it goes by the section table alone.
+//
+// Invariants: little-endian; every struct has the same layout on all 64-bit targets (checked
+// below); a reader may see any field in mid-update and any length lie, so it checks everything.
+// Fields marked (atomic) are written by several threads with relaxed atomic operations, all others
+// have a single writer.
+#ifndef CAIRN_FORMAT_H
+#define CAIRN_FORMAT_H
+
+#include <stdint.h>
+
+#define CAIRN_MAGIC "cairn\r\n\x1a"  // 8 bytes, no terminator; \r\n\x1a shows text-mode damage
+#define CAIRN_MAGIC_BYTES 8
+#define CAIRN_VERSION 1u
+#define CAIRN_HEADER_BYTES 16384u  // header, then the first section
+#define CAIRN_SECTION_MAX 24u
+#define CAIRN_WINDOW_COUNT 15u  // code windows; the 16th value of the nibble is the escape
+#define CAIRN_WINDOW_BITS 28u   // a window covers 2^28 bytes of code, aligned to its size
+#define CAIRN_CELL_BLOCK 64u    // cells are handed to threads in blocks of this many
+#define CAIRN_CELL_NONE 0u      // no cell: an empty slot of the live map
+#define CAIRN_CELL_OTHER 1u     // the cell for events whose stack could not be kept
+#define CAIRN_DEPTH_MAX 32767u  // frames of one stack; deeper ones end in CAIRN_CUT_DEPTH
+
+enum cairn_state {
+    CAIRN_STATE_NEW = 0,      // made by the tool, no process has taken it yet
+    CAIRN_STATE_RUNNING = 1,  // a process writes it
+    CAIRN_STATE_ENDED = 2,    // the process ran its exit handlers
+    CAIRN_STATE_DIED = 3,     // the tool saw the process end without them (signal, _exit, exec)
+    CAIRN_STATE_STOPPED = 4,  // cairn disarmed itself for good; `stop_reason` says why
+};
+
+enum cairn_stop {
+    CAIRN_STOP_NONE = 0,
+    CAIRN_STOP_NO_MEMORY = 1,  // the recording could not be mapped or claimed
+    CAIRN_STOP_EXEC = 2,       // the process replaced itself by another program
+};
+
+// What the process allocates with, as far as the next malloc after ours tells.
+enum cairn_allocator {
+    CAIRN_ALLOCATOR_UNKNOWN = 0,
+    CAIRN_ALLOCATOR_GLIBC = 1,
+    CAIRN_ALLOCATOR_OTHER = 2,  // `allocator_module` names it
+};
+
+enum cairn_section_kind {
+    CAIRN_SECTION_NONE = 0,
+    CAIRN_SECTION_MODULES = 1,     // struct cairn_module
+    CAIRN_SECTION_STRINGS = 2,     // bytes; a string is an offset and ends in NUL
+    CAIRN_SECTION_THREADS = 3,     // struct cairn_thread
+    CAIRN_SECTION_OWNERS = 4,      // uint16_t: slot that owns cell block i
+    CAIRN_SECTION_CELLS = 5,       // struct cairn_cell, index = cell id
+    CAIRN_SECTION_CELLS_COLD = 6,  // struct cairn_cell_cold, same index
+    CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
+};
+
+// Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
+enum cairn_loss {
+    CAIRN_LOST_NESTED = 0,        // a signal handler allocated while cairn was at work
+    CAIRN_LOST_NO_THREAD = 1,     // no room for another thread's state
+    CAIRN_LOST_NO_MEMORY = 2,     // a chunk could not be claimed: event kept without its stack
+    CAIRN_LOST_NO_LIVE_MAP = 3,   // no room in the live map: the block's free will be unknown
+    CAIRN_LOST_IMPLIED_FREE = 4,  // a block's free was never seen; its address came back
+    CAIRN_LOST_UNKNOWN_FREE = 5,  // a free of a block whose allocation was not seen
+    CAIRN_LOST_MODULES = 6,       // module table full: code without a name
+    CAIRN_LOST_KINDS = 7,
+};
+#define CAIRN_LOSS_MAX 16u
+
+// Where a stack was cut: pseudo program counters, below any code, at a stack's outermost place.
+enum cairn_cut {
+    CAIRN_CUT_NO_CFI = 1,       // code without unwind information and without frame pointers
+    CAIRN_CUT_BAD_STACK = 2,    // the next frame was not on readable, ascending stack memory
+    CAIRN_CUT_DEPTH = 3,        // more than CAIRN_DEPTH_MAX frames
+    CAIRN_CUT_UNSUPPORTED = 4,  // unwind information of a form that is not implemented
+    CAIRN_CUT_GUESSED = 5,      // complete, but at least one frame was found by its frame pointer
+    CAIRN_CUT_LIMIT = 16,       // first value that is not a cut
+};
+
+struct cairn_section {
+    uint32_t kind;            // enum cairn_section_kind
+    uint32_t entry_bytes;     // size of one entry as the writer knew it
+    uint64_t offset;          // from the start of the recording
+    uint64_t capacity_bytes;  // raw: reserved; compact: equal to used_bytes
+    uint64_t used_bytes;      // (atomic) handed out so far; may exceed capacity when full
+};
+
+// A library or executable that code ran in; never removed, so that unloaded code stays named.
+// Return addresses that records hold as plain addresses belong to the FIRST module of the table
+// that covers them; code of a later module at the same place is recorded with its module's number.
+#define CAIRN_MODULE_SEGMENTS 4u
+#define CAIRN_BUILD_ID_MAX 32u
+struct cairn_module {
+    uint64_t start, end;   // address range of the whole mapping
+    uint64_t bias;         // address = bias + virtual address in the ELF file
+    uint64_t loaded_ns;    // since the process' start; when first seen
+    uint64_t unloaded_ns;  // 0 while loaded
+    uint32_t path;         // offset in STRINGS
+    uint32_t build_id_bytes;
+    uint8_t build_id[CAIRN_BUILD_ID_MAX];
+    uint32_t segment_count;  // executable segments
+    uint32_t is_ready;       // set last: the entry is complete
+    struct {
+        uint64_t address;  // virtual address in the ELF file
+        uint64_t size;
+        uint64_t file_offset;
+    } segments[CAIRN_MODULE_SEGMENTS];
+    uint64_t reserved[9];
+};
+
+// One thread, or several of the same slot folded together once the table is full.
+struct cairn_thread {
+    uint32_t tid;
+    uint32_t slot;          // owner number in OWNERS
+    uint32_t folded_count;  // further threads counted into this entry
+    uint32_t is_ended;
+    uint64_t start_ns;         // since the process' start
+    uint64_t end_ns;           // 0 while it runs or when its end was not seen
+    char name[16];             // ends in NUL
+    uint64_t allocations;      // calls that returned a block
+    uint64_t allocated_bytes;  // requested
+    uint64_t frees;            // blocks this thread freed, whoever allocated them
+    int64_t net_bytes;         // allocated_bytes - bytes this thread freed
+    uint64_t failed;           // calls that returned no block
+    uint64_t reserved[5];
+};
+
+// Counters of one (thread, stack), hot half. calls and frees continue in cairn_cell_cold.
+struct cairn_cell {
+    uint64_t allocated_bytes;  // requested
+    uint64_t freed_bytes;      // of blocks of this stack, freed by this thread
+    uint32_t calls;
+    uint32_t frees;
+    uint32_t epoch;  // cairn_totals.epoch at the last change
+    uint32_t check;  // second part of the stack's hash
+};
+
+struct cairn_cell_cold {
+    uint32_t record;     // word index in RECORDS
+    uint32_t extension;  // 0; reserved for histograms
+    int64_t peak_bytes;  // live at the last peak, valid if cell.epoch >= totals.peak_epoch;
+                         // else the cell has not changed since and its live value is it
+    int32_t peak_blocks;
+    uint16_t calls_high;  // bits 32..47
+    uint16_t frees_high;
+};
+
+// A record says which frames a cell's stack has, as a change of an older cell's stack:
+//   word 0    the older cell (0: none)
+//   word 1    FOREIGN flag, keep (15 bits) = frames taken from it counted from the outermost,
+//             n (16 bits) = frames that follow
+//   then n frame codes, outermost first. A code is window << 28 | low 28 bits of the return
+//   address, or one of three escapes:
+//     0xF0000000 | cut           a pseudo frame, enum cairn_cut
+//     0xF1000000 | module        next word: offset of the return address from module.start
+//     0xF2000000                 next two words: low, high half of the return address
+// A return address is the address after the call; where a signal interrupted the frame it is the
+// interrupted address plus one, so that "return address - 1" always lies inside the instruction.
+// FOREIGN: the cell has the older cell's whole stack (keep and n are 0); it books frees, by this
+// cell's thread, of blocks that the older cell's thread allocated.
+#define CAIRN_RECORD_FOREIGN 0x80000000u
+#define CAIRN_RECORD_KEEP(word) (((word) >> 16) & 0x7fffu)
+#define CAIRN_RECORD_NEW(word) ((word)&0xffffu)
+#define CAIRN_CODE_ESCAPE 0xF0000000u
+#define CAIRN_CODE_CUT 0xF0000000u
+#define CAIRN_CODE_MODULE 0xF1000000u
+#define CAIRN_CODE_FULL 0xF2000000u
+#define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
+#define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
+
+// Written by the tool, read by the target: on a cache line of its own.
+struct cairn_control {
+    uint32_t is_off;        // nonzero: allocations are not recorded, frees of known blocks are
+    uint32_t is_tool_gone;  // the tool left before the process: it writes its file itself
+    uint32_t tool_pid;
+    uint32_t reserved[13];
+};
+
+// Written by the target. Per-stack values at the peak are those of the moment at which
+// `peak_epoch` was set.
+struct cairn_totals {
+    uint32_t epoch;       // (atomic) moved by every new peak
+    uint32_t peak_epoch;  // (atomic) the epoch that the last peak began
+    uint64_t peak_bytes;  // (atomic) highest total seen; the present total may be higher still
+    uint64_t peak_blocks;
+    uint64_t peak_ns;      // since the process' start
+    uint64_t batch_bytes;  // largest amount a thread may hold back from `live`; 0: exact
+    uint64_t reserved_peak[3];
+    int64_t live_bytes;    // (atomic) what threads have published; their own nets add to it
+    int64_t live_blocks;   // (atomic)
+    uint32_t is_threaded;  // (atomic) a second thread exists: totals are published in batches
+    uint32_t reserved_live[11];
+};
+
+#define CAIRN_TEXT_COMMAND 4096u
+#define CAIRN_TEXT_PATH 1024u
+struct cairn_header {
+    char magic[CAIRN_MAGIC_BYTES];
+    uint32_t version;
+    uint32_t header_bytes;  // CAIRN_HEADER_BYTES
+    uint64_t self_address;  // of this header in the process, for readers of core dumps
+    uint64_t mapped_bytes;  // raw: size of the mapping; compact: size of the file
+    uint32_t state;         // (atomic) enum cairn_state
+    uint32_t stop_reason;   // enum cairn_stop
+    uint32_t machine;       // ELF e_machine
+    uint32_t is_compact;
+    uint32_t section_count;
+    uint32_t allocator;         // enum cairn_allocator
+    uint32_t allocator_module;  // offset in STRINGS of its path
+    uint32_t slot_bytes;        // live map: bytes of a slot, and of heap a slot stands for
+    uint32_t slot_granule;
+    uint32_t pid, ppid, uid;
+    uint32_t forked_from;  // pid of the recorded process this one is a fork of, or 0
+    uint32_t has_exit;     // exit_status and exit_signal are known
+    int32_t exit_status;
+    int32_t exit_signal;
+    uint64_t start_unix_ns;   // wall clock at the recording's start
+    uint64_t start_clock_ns;  // CLOCK_MONOTONIC then; all other times count from here
+    uint64_t end_ns;          // 0 while it runs
+    uint64_t rss_peak_bytes;  // 0 if unknown
+    uint64_t own_bytes;       // (atomic) private memory that cairn mapped in the process
+    uint64_t live_map;        // address of the live map's table in the process (core readers)
+    uint64_t
+        windows[CAIRN_WINDOW_COUNT];  // (atomic) start of each; window 0 is at 0, others 0: unused
+    uint64_t reserved[16];
+    struct cairn_section sections[CAIRN_SECTION_MAX];
+
+    _Alignas(4096) struct cairn_control control;
+    _Alignas(128) struct cairn_totals totals;
+    _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss
+
+    _Alignas(4096) char command[CAIRN_TEXT_COMMAND];  // argv, each ends in NUL; cut if longer
+    char executable[CAIRN_TEXT_PATH];
+    char directory[CAIRN_TEXT_PATH];    // working directory at the start
+    char destination[CAIRN_TEXT_PATH];  // absolute path of the recording's file
+};
+
+// The message a process sends on the tool's socket; the answer is one byte with the memfd attached
+// (SCM_RIGHTS), or one byte without: do not record.
+#define CAIRN_HELLO_MAGIC 0x63616972u
+struct cairn_hello {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t forked_from;  // pid, or 0 for the start of a program
+    uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct cairn_section) == 32, "layout");
+_Static_assert(sizeof(struct cairn_module) == 256, "layout");
+_Static_assert(sizeof(struct cairn_thread) == 128, "layout");
+_Static_assert(sizeof(struct cairn_cell) == 32, "layout");
+_Static_assert(sizeof(struct cairn_cell_cold) == 24, "layout");
+_Static_assert(sizeof(struct cairn_control) == 64, "layout");
+_Static_assert(sizeof(struct cairn_totals) == 128, "layout");
+_Static_assert(sizeof(struct cairn_header) == CAIRN_HEADER_BYTES, "layout");
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting goes in the order that makes a killed process lose at most the event in flight. A free
+// that leaves a new highest total first opens a new epoch (the peak), then changes its cell, so
+// that the cell can save its value at the peak.
+#include "runtime/event.h"
+
+#include "runtime/stack/cells.h"
+#include "runtime/stack/module.h"
+#include "runtime/totals.h"
+#include "runtime/unwind/rule.h"
+#include "runtime/unwind/walk.h"
+
+ALWAYS_INLINE void count_alloc(struct thread *thread, uint32_t cell, uint64_t size) {
+    struct cairn_thread *record = thread->record;
+    cell_alloc(cell, size);
+    record->allocations++;
+    record->allocated_bytes += size;
+    record->net_bytes += (int64_t)size;
+    if (unlikely(record->net_bytes > thread->high_bytes)) totals_publish(thread, 0, 0);
+}
+
+ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, bool is_leaving) {
+    struct cairn_thread *record = thread->record;
+    int64_t size = (int64_t)block.size;
+    if (unlikely(is_leaving && record->net_bytes > thread->peak_bytes)) totals_peak_left(thread);
+    if (unlikely(record->net_bytes - size < thread->low_bytes)) totals_publish(thread, -size, -1);
+    uint32_t cell = block.id;
+    if (unlikely(cell_owner(cell) != thread->slot) && cell != CAIRN_CELL_OTHER)
+        cell = stack_foreign(&thread->stack, cell);
+    cell_free(cell, block.size);
+    record->frees++;
+    record->net_bytes -= size;
+}
+
+// New code was met: its modules are entered before its frames are encoded.
+static COLD void note_modules(struct thread *thread, uint32_t count) {
+    bool has_replaced = false;
+    for (uint32_t i = 0; i < count; i++)
+        if (module_note(thread->stack.frames[i]) == MODULE_REPLACED) has_replaced = true;
+    if (has_replaced) rule_forget_all();
+}
+
+static uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
+    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    bool is_lost = false;
+    struct walk_result walk =
+        walk_stack(&start, &thread->range, thread->stack.frames, CAIRN_DEPTH_MAX);
+    if (unlikely(walk.has_new_code)) note_modules(thread, walk.count);
+    uint32_t cell = stack_intern(&thread->stack, walk.count, &is_lost);
+    if (unlikely(is_lost)) gate_count_loss(CAIRN_LOST_NO_MEMORY);
+    return cell;
+}
+
+// The address held a block whose free was never seen: it is gone by now.
+static COLD void count_implied_free(struct thread *thread, struct live_block stale) {
+    gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
+    count_free(thread, stale, true);
+}
+
+// The block could not be entered: its free will not be recognised, so it does not stay live.
+static COLD void count_untracked(struct thread *thread, uint32_t cell, uint64_t size) {
+    gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
+    count_alloc(thread, cell, size);
+    count_free(thread, (struct live_block){cell, size}, true);
+}
+
+void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    struct live_block stale = {0, 0};
+    if (unlikely(!block)) {
+        thread->record->failed++;
+        return;
+    }
+    if (unlikely(!gate_is_recording())) return;
+    uint32_t cell = cell_of_caller(thread, frame);
+    bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
+    if (unlikely(stale.id)) count_implied_free(thread, stale);
+    if (unlikely(!is_entered)) return count_untracked(thread, cell, size);
+    count_alloc(thread, cell, size);
+}
+
+bool event_free(struct thread *thread, void *block) {
+    struct live_block known = live_take((uintptr_t)block);
+    if (unlikely(!known.id)) return false;
+    count_free(thread, known, true);
+    return true;
+}
+
+// A block that grows does not leave a peak behind: the higher total comes right after.
+void event_realloc_done(struct thread *thread, struct live_block old, void *block, size_t size,
+                        uintptr_t *frame) {
+    if (old.id) count_free(thread, old, !block || size < old.size);
+    if (block) event_alloc(thread, block, size, frame);
+}
+
+void event_put_back(void *block, struct live_block old) {
+    struct live_block stale;
+    if (old.id) live_insert((uintptr_t)block, old.id, old.size, &stale);
+}

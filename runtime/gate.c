@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/gate.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "runtime/sink/sink.h"
+#include "runtime/slots.h"
+#include "runtime/stack/module.h"
+#include "runtime/start.h"
+#include "runtime/unwind/rule.h"
+
+struct thread gate_nobody;
+__thread struct thread *gate_self = &gate_nobody;
+
+void gate_count_loss(enum cairn_loss loss) {
+    if (sink.header) __atomic_fetch_add(&sink.header->lost[loss], 1, __ATOMIC_RELAXED);
+}
+
+uint32_t gate_thread_count(void) {
+    return slots_count();
+}
+
+static bool is_on_signal_stack(void) {
+    stack_t stack = {0};
+    sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
+    return stack.ss_flags & SS_ONSTACK;
+}
+
+// A handler that jumped out of an event (longjmp) left the gate BUSY. The event's frame is gone if
+// the present one lies above it on the same stack.
+static bool is_abandoned(const struct thread *thread, uintptr_t here) {
+    bool is_same_stack = thread->holder >= thread->range.low && here < thread->range.high;
+    return is_same_stack && here > thread->holder && !is_on_signal_stack();
+}
+
+static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
+    if (!is_abandoned(thread, here)) {
+        gate_count_loss(CAIRN_LOST_NESTED);
+        return NULL;
+    }
+    stack_thread_recover(&thread->stack);
+    thread->holder = here;
+    return thread;
+}
+
+// A thread's first event, or the first of a forked child.
+static struct thread *gate_enter_new(uintptr_t here) {
+    static __thread bool is_registering;
+    if (is_registering) return NULL;
+    is_registering = true;
+    struct thread *thread = NULL;
+    if (process_state() == PROCESS_NEW) process_start();
+    if (slots_is_wiped()) process_start_forked();
+    if (process_state() == PROCESS_RECORDING) {
+        thread = slots_register();
+        if (!thread) gate_count_loss(CAIRN_LOST_NO_THREAD);
+    }
+    if (thread) thread->holder = here;
+    is_registering = false;
+    return thread;
+}
+
+COLD struct thread *gate_enter_slow(uintptr_t here) {
+    struct thread *thread = gate_self;
+    if (process_state() == PROCESS_INERT) return NULL;
+    int saved_errno = errno;
+    switch (thread->gate) {
+    case GATE_WIPED:
+        thread = gate_enter_new(here);
+        break;
+    case GATE_BUSY:
+        thread = gate_enter_busy(thread, here);
+        break;
+    default:
+        thread = NULL;
+    }
+    errno = saved_errno;
+    return thread;
+}
+
+bool gate_is_recording(void) {
+    return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
+}
+
+void gate_start(void) {
+    process_start();
+}
+
+void gate_end(void) {
+    if (process_state() == PROCESS_RECORDING && !slots_is_wiped()) sink_end();
+}
+
+void gate_code_unloaded(void) {
+    struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
+    if (!thread) return;
+    if (module_check_unloaded()) rule_forget_all();
+    gate_leave(thread);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-thread state, and the gate that decides whether an event may be recorded now.
+//
+// Every rare state of a thread is carried by one word: `gate`. Hot entries compare it with
+// GATE_OPEN and nothing else; all other values go the slow way (gate_enter_slow). The state of a
+// thread lies in memory that the kernel wipes in forked children (MADV_WIPEONFORK), so that a child
+// made by any means, raw clone included, finds its gate closed and cannot touch its parent's
+// recording.
+//
+// While an event is worked on the gate is BUSY: an event of a signal handler that interrupts it is
+// not recorded, but counted. `holder` is the address of the frame that made it BUSY; if a handler
+// jumped out of it (longjmp), a later event on the same stack sees that and takes over.
+//
+// Slots: a thread takes a numbered slot with its tables and cells. The slot of a thread that no
+// longer exists is taken over by a later one. Thread-local storage is one pointer.
+#ifndef RUNTIME_GATE_H
+#define RUNTIME_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "runtime/stack/intern.h"
+#include "runtime/sys/sys.h"
+#include "runtime/unwind/walk.h"
+
+enum gate_state {
+    GATE_WIPED = 0,  // never opened, or wiped by fork
+    GATE_OPEN = 1,
+    GATE_BUSY = 2,    // cairn is at work
+    GATE_INSIDE = 3,  // in a real allocation function that may call another hooked one
+};
+
+struct thread {
+    uint32_t gate;  // enum gate_state
+    uint32_t slot;
+    uintptr_t holder;  // frame address of the event that is BUSY
+    struct cairn_thread *record;
+    // When net_bytes passes one of these, the event goes a slow way; see event.c.
+    int64_t high_bytes, low_bytes;  // publish
+    int64_t peak_bytes;             // a free from above this leaves a new peak
+    int64_t published_bytes, published_blocks;
+    struct walk_range range;
+    struct stack_thread stack;
+    int32_t tid;
+    uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
+};
+
+extern HIDDEN __thread struct thread *gate_self;
+
+// A thread that is not recorded: its gate is never open.
+extern HIDDEN struct thread gate_nobody;
+
+// The way in for every state but GATE_OPEN. Returns the thread, BUSY, or NULL: do not record (the
+// event is then already counted as lost, if it is a loss). `here` is the hook's frame address.
+struct thread *gate_enter_slow(uintptr_t here);
+
+// The thread, BUSY, or NULL. Must be followed by gate_leave.
+ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
+    struct thread *thread = gate_self;
+    if (unlikely(thread->gate != GATE_OPEN)) return gate_enter_slow(here);
+    thread->gate = GATE_BUSY;
+    thread->holder = here;
+    compiler_barrier();
+    return thread;
+}
+
+ALWAYS_INLINE void gate_leave(struct thread *thread) {
+    compiler_barrier();
+    thread->gate = GATE_OPEN;
+}
+
+// Around a real function that may itself call a hooked one: those calls are not events. Returns
+// what gate_inside_end needs.
+ALWAYS_INLINE struct thread *gate_inside_begin(void) {
+    struct thread *thread = gate_self;
+    if (thread->gate != GATE_OPEN) return NULL;
+    thread->gate = GATE_INSIDE;
+    compiler_barrier();
+    return thread;
+}
+ALWAYS_INLINE void gate_inside_end(struct thread *thread) {
+    compiler_barrier();
+    if (thread) thread->gate = GATE_OPEN;
+}
+
+// Opens the recording if that has not been tried; from the constructor and the first event.
+void gate_start(void);
+
+// The process ends: from the destructor.
+void gate_end(void);
+
+// Threads that have a slot, ended ones included until their slot is taken over. At least 1.
+uint32_t gate_thread_count(void);
+
+// Counts a loss, from any thread.
+void gate_count_loss(enum cairn_loss loss);
+
+// True where recording of allocations is switched on.
+bool gate_is_recording(void);
+
+// After the program unloaded code.
+void gate_code_unloaded(void);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrapped functions. Each calls the real one with the program's own arguments and hands back
+// its result and errno; recording happens around it.
+//
+// A free or realloc takes its block out of the live map before the real call: from then on another
+// thread may get the same address. An allocation enters its block after the real call, before the
+// program has it.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/event.h"
+#include "runtime/gate.h"
+#include "runtime/real.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// Records an allocation that returned `block` (NULL: it failed).
+ALWAYS_INLINE void record_alloc(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return;
+    event_alloc(thread, block, size, frame);
+    gate_leave(thread);
+}
+
+EXPORT void *malloc(size_t size) {
+    void *block = real.malloc(size);
+    record_alloc(block, size, EVENT_HERE());
+    return block;
+}
+
+EXPORT void *calloc(size_t count, size_t size) {
+    struct thread *inside = gate_inside_begin();
+    void *block = real.calloc(count, size);
+    gate_inside_end(inside);
+    size_t bytes = 0;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
+    record_alloc(block, bytes, EVENT_HERE());
+    return block;
+}
+
+// Nothing that cairn knows: a block from before, of the bootstrap buffer, or NULL.
+static COLD void free_unknown(void *block, struct thread *thread) {
+    if (!block || bootstrap_owns(block)) return;
+    if (thread) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    real.free(block);
+}
+
+ALWAYS_INLINE bool record_free(void *block, uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return false;
+    bool is_known = event_free(thread, block);
+    gate_leave(thread);
+    return is_known;
+}
+
+EXPORT void free(void *block) {
+    if (likely(record_free(block, EVENT_HERE()))) return real.free(block);
+    free_unknown(block, gate_self);
+}
+
+EXPORT void cfree(void *block) {
+    if (record_free(block, EVENT_HERE())) return real.cfree(block);
+    free_unknown(block, gate_self);
+}
+
+EXPORT void free_sized(void *block, size_t size) {
+    if (record_free(block, EVENT_HERE())) return real.free_sized(block, size);
+    free_unknown(block, gate_self);
+}
+
+EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
+    if (record_free(block, EVENT_HERE())) return real.free_aligned_sized(block, alignment, size);
+    free_unknown(block, gate_self);
+}
+
+// A bootstrap block cannot grow in place.
+static COLD void *realloc_bootstrap(void *block, size_t size) {
+    size_t old = bootstrap_size(block);
+    void *moved = real.malloc(size);
+    if (moved) memcpy(moved, block, old < size ? old : size);
+    return moved;
+}
+
+// The block's entry, taken out of the live map.
+static struct live_block realloc_take(void *block, uintptr_t *frame) {
+    struct live_block none = {0, 0};
+    struct thread *thread = block ? gate_enter((uintptr_t)frame) : NULL;
+    if (!thread) return none;
+    struct live_block old = live_take((uintptr_t)block);
+    if (!old.id) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    gate_leave(thread);
+    return old;
+}
+
+// Books what realloc did. It freed the block without a new one if it returned NULL for size 0 (as
+// glibc does); NULL for any other size is a failure that left the block as it was.
+static void realloc_book(void *block, struct live_block old, void *result, size_t size,
+                         uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (!thread) return;
+    if (result || (block && size == 0)) {
+        if (result || old.id) event_realloc_done(thread, old, result, size, frame);
+    } else {
+        event_put_back(block, old);
+        event_alloc(thread, NULL, size, frame);
+    }
+    gate_leave(thread);
+}
+
+EXPORT void *realloc(void *block, size_t size) {
+    uintptr_t *frame = EVENT_HERE();
+    struct live_block old = realloc_take(block, frame);
+    struct thread *inside = gate_inside_begin();
+    void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
+                                                   : real.realloc(block, size);
+    gate_inside_end(inside);
+    realloc_book(block, old, result, size, frame);
+    return result;
+}
+
+EXPORT void *reallocarray(void *block, size_t count, size_t size) {
+    uintptr_t *frame = EVENT_HERE();
+    size_t bytes = 0;
+    bool is_overflow = __builtin_mul_overflow(count, size, &bytes);
+    struct live_block old = realloc_take(block, frame);
+    struct thread *inside = gate_inside_begin();
+    void *result = unlikely(bootstrap_owns(block) && !is_overflow)
+                       ? realloc_bootstrap(block, bytes)
+                       : real.reallocarray(block, count, size);
+    gate_inside_end(inside);
+    realloc_book(block, old, result, is_overflow ? SIZE_MAX : bytes, frame);
+    return result;
+}
+
+EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
+    struct thread *inside = gate_inside_begin();
+    int status = real.posix_memalign(result, alignment, size);
+    gate_inside_end(inside);
+    record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
+    return status;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size) {
+    struct thread *inside = gate_inside_begin();
+    void *block = real.aligned_alloc(alignment, size);
+    gate_inside_end(inside);
+    record_alloc(block, size, EVENT_HERE());
+    return block;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size) {
+    struct thread *inside = gate_inside_begin();
+    void *block = real.memalign(alignment, size);
+    gate_inside_end(inside);
+    record_alloc(block, size, EVENT_HERE());
+    return block;
+}
+
+EXPORT void *valloc(size_t size) {
+    struct thread *inside = gate_inside_begin();
+    void *block = real.valloc(size);
+    gate_inside_end(inside);
+    record_alloc(block, size, EVENT_HERE());
+    return block;
+}
+
+// pvalloc rounds the size up to whole pages: that is what the program gets.
+EXPORT void *pvalloc(size_t size) {
+    struct thread *inside = gate_inside_begin();
+    void *block = real.pvalloc(size);
+    gate_inside_end(inside);
+    record_alloc(block, size, EVENT_HERE());
+    return block;
+}
+
+// Code may be gone after this. The program's result and errno pass through.
+EXPORT int dlclose(void *handle) {
+    int result = real.dlclose(handle);
+    int saved_errno = errno;
+    gate_code_unloaded();
+    errno = saved_errno;
+    return result;
+}
+
+__attribute__((constructor)) static void start(void) {
+    int saved_errno = errno;
+    real_resolve();
+    gate_start();
+    errno = saved_errno;
+}
+
+__attribute__((destructor)) static void end(void) {
+    int saved_errno = errno;
+    gate_end();
+    errno = saved_errno;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parent goes on changing its recording meanwhile. What is copied here never changes once
+// written: modules, strings, records, and of a cell the record and hash. Counters start at zero and
+// are rebuilt from the child's own copy of the live map.
+#include "runtime/inherit.h"
+
+#include <string.h>
+
+#include "runtime/live/live.h"
+#include "runtime/sink/sink.h"
+#include "runtime/stack/cells.h"
+#include "runtime/stack/intern.h"
+#include "runtime/stack/module.h"
+#include "runtime/sys/region.h"
+
+static const struct cairn_section *parent_section(const struct cairn_header *parent,
+                                                  enum cairn_section_kind kind) {
+    for (uint32_t i = 0; i < parent->section_count; i++)
+        if (parent->sections[i].kind == kind) return &parent->sections[i];
+    return NULL;
+}
+
+// Copies the used part of one of the parent's sections to the start of ours.
+static bool inherit_section(const struct cairn_header *parent, enum cairn_section_kind kind,
+                            struct region *region) {
+    const struct cairn_section *section = parent_section(parent, kind);
+    uint64_t used = section ? __atomic_load_n(&section->used_bytes, __ATOMIC_ACQUIRE) : 0;
+    if (section && used > section->capacity_bytes) used = section->capacity_bytes;
+    if (used == 0) return true;
+    void *copy = region_take(region, used);
+    if (copy) memcpy(copy, (const uint8_t *)parent + section->offset, used);
+    return copy != NULL;
+}
+
+static void inherit_count(void *context, uint32_t id, uint64_t size) {
+    struct cairn_thread *record = context;
+    struct cairn_cell *cell = &cells.hot[id];
+    if ((uint64_t)id * sizeof *cell >= *cells.hot_region.used_bytes) return;
+    cell->allocated_bytes += size;
+    cell->calls++;
+    record->allocations++;
+    record->allocated_bytes += size;
+    record->net_bytes += (int64_t)size;
+}
+
+static void cells_reset(void) {
+    uint64_t count = *cells.hot_region.used_bytes / sizeof(struct cairn_cell);
+    for (uint64_t id = 0; id < count; id++) {
+        uint32_t record = cells.cold[id].record, check = cells.hot[id].check;
+        cells.hot[id] = (struct cairn_cell){.check = check};
+        cells.cold[id] = (struct cairn_cell_cold){.record = record};
+    }
+    for (uint64_t block = 0; block < count / CAIRN_CELL_BLOCK; block++)
+        cells.owners[block] = CELLS_OWNER_SHARED;
+}
+
+bool inherit_recording(const struct cairn_header *parent) {
+    struct region threads = sink_region(CAIRN_SECTION_THREADS);
+    memcpy(modules.header->windows, parent->windows, sizeof parent->windows);
+    modules.header->allocator = parent->allocator;
+    modules.header->allocator_module = parent->allocator_module;
+    modules.header->slot_bytes = parent->slot_bytes;
+    modules.header->slot_granule = parent->slot_granule;
+    modules.header->live_map = parent->live_map;
+    if (!inherit_section(parent, CAIRN_SECTION_MODULES, &modules.entries) ||
+        !inherit_section(parent, CAIRN_SECTION_STRINGS, &modules.strings) ||
+        !inherit_section(parent, CAIRN_SECTION_CELLS, &cells.hot_region) ||
+        !inherit_section(parent, CAIRN_SECTION_CELLS_COLD, &cells.cold_region) ||
+        !inherit_section(parent, CAIRN_SECTION_OWNERS, &cells.owner_region) ||
+        !inherit_section(parent, CAIRN_SECTION_RECORDS, &stacks.records))
+        return false;
+    cells_reset();
+    struct cairn_thread *record = region_take(&threads, sizeof *record);
+    if (!record) return false;
+    *record = (struct cairn_thread){.name = "(inherited)", .slot = CELLS_OWNER_SHARED};
+    record->is_ended = 1;
+    live_each(inherit_count, record);
+    cells.totals->live_bytes = record->net_bytes;
+    cells.totals->live_blocks = (int64_t)record->allocations;
+    return true;
+}

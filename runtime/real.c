@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/sys/object.h"
+#include "runtime/sys/version.h"
+
+// Bootstrap blocks carry a size word like glibc's mmapped chunks, so that malloc_usable_size of
+// such a block answers sensibly.
+enum { BOOTSTRAP_BYTES = 64 << 10, BOOTSTRAP_ALIGN = 16 };
+enum { CHUNK_HEAD_BYTES = 16, CHUNK_IS_MMAPPED = 2 };
+
+static _Alignas(BOOTSTRAP_ALIGN) uint8_t bootstrap_buffer[BOOTSTRAP_BYTES];
+static size_t bootstrap_used;  // (atomic)
+
+static void *bootstrap_alloc(size_t alignment, size_t size) {
+    size_t slack = alignment > BOOTSTRAP_ALIGN ? alignment : 0;
+    if (size > BOOTSTRAP_BYTES / 2 || slack > BOOTSTRAP_BYTES / 4) return NULL;
+    size_t bytes =
+        (size + slack + CHUNK_HEAD_BYTES + BOOTSTRAP_ALIGN - 1) & ~(size_t)(BOOTSTRAP_ALIGN - 1);
+    size_t at = __atomic_fetch_add(&bootstrap_used, bytes, __ATOMIC_RELAXED);
+    if (at + bytes > BOOTSTRAP_BYTES) return NULL;
+    uintptr_t block = (uintptr_t)bootstrap_buffer + at + CHUNK_HEAD_BYTES;
+    if (slack) block = (block + alignment - 1) & ~(alignment - 1);
+    uint64_t head = (uintptr_t)bootstrap_buffer + at + bytes - block + CHUNK_HEAD_BYTES;
+    memcpy((void *)(block - sizeof head), &(uint64_t){head | CHUNK_IS_MMAPPED}, sizeof head);
+    return (void *)block;
+}
+
+bool bootstrap_owns(const void *block) {
+    return (uintptr_t)block - (uintptr_t)bootstrap_buffer < BOOTSTRAP_BYTES;
+}
+
+size_t bootstrap_size(const void *block) {
+    uint64_t head;
+    memcpy(&head, (const uint8_t *)block - sizeof head, sizeof head);
+    return (head & ~(uint64_t)CHUNK_IS_MMAPPED) - CHUNK_HEAD_BYTES;
+}
+
+static bool is_resolved;   // (atomic)
+static bool is_resolving;  // (atomic)
+
+// Each: resolve, then call the real one; while the dynamic linker itself is calling, the buffer.
+#define BOOT(name, call, instead)                                                                  \
+    real_resolve();                                                                                \
+    return __atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE) && real.name ? real.name call : (instead)
+
+static void *boot_malloc(size_t size) {
+    BOOT(malloc, (size), bootstrap_alloc(0, size));
+}
+static void boot_free(void *block) {
+    real_resolve();
+    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE)) real.free(block);
+}
+static void *boot_calloc(size_t count, size_t size) {
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+    BOOT(calloc, (count, size), bootstrap_alloc(0, bytes));  // the buffer is zero, used once
+}
+static void *boot_realloc(void *block, size_t size) {
+    BOOT(realloc, (block, size), block ? NULL : bootstrap_alloc(0, size));
+}
+static void *boot_memalign(size_t alignment, size_t size) {
+    BOOT(memalign, (alignment, size), bootstrap_alloc(alignment, size));
+}
+static void *boot_aligned_alloc(size_t alignment, size_t size) {
+    BOOT(aligned_alloc, (alignment, size), bootstrap_alloc(alignment, size));
+}
+static int boot_posix_memalign(void **result, size_t alignment, size_t size) {
+    real_resolve();
+    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE) && real.posix_memalign)
+        return real.posix_memalign(result, alignment, size);
+    void *block = bootstrap_alloc(alignment, size);
+    if (block) *result = block;
+    return block ? 0 : ENOMEM;
+}
+
+// Where the platform lacks a function, what its callers would get.
+static void *absent_reallocarray(void *block, size_t count, size_t size) {
+    size_t bytes;
+    if (!__builtin_mul_overflow(count, size, &bytes)) return real.realloc(block, bytes);
+    errno = ENOMEM;
+    return NULL;
+}
+static void *absent_pages(size_t size) {
+    return real.memalign(SYS_PAGE_BYTES, size);
+}
+static void absent_free_sized(void *block, size_t size) {
+    (void)size;
+    real.free(block);
+}
+static void absent_free_aligned_sized(void *block, size_t alignment, size_t size) {
+    (void)alignment;
+    (void)size;
+    real.free(block);
+}
+static int absent_dlclose(void *handle) {
+    (void)handle;
+    return -1;
+}
+
+static void *absent_resolve_then(void *block, size_t count, size_t size) {
+    real_resolve();
+    return real.reallocarray(block, count, size);
+}
+static void *boot_valloc(size_t size) {
+    real_resolve();
+    return real.valloc(size);
+}
+static void *boot_pvalloc(size_t size) {
+    real_resolve();
+    return real.pvalloc(size);
+}
+static int boot_dlclose(void *handle) {
+    real_resolve();
+    return real.dlclose(handle);
+}
+
+struct real real = {
+    .malloc = boot_malloc,
+    .free = boot_free,
+    .calloc = boot_calloc,
+    .realloc = boot_realloc,
+    .reallocarray = absent_resolve_then,
+    .posix_memalign = boot_posix_memalign,
+    .aligned_alloc = boot_aligned_alloc,
+    .memalign = boot_memalign,
+    .valloc = boot_valloc,
+    .pvalloc = boot_pvalloc,
+    .cfree = boot_free,
+    .free_sized = absent_free_sized,
+    .free_aligned_sized = absent_free_aligned_sized,
+    .dlclose = boot_dlclose,
+};
+
+static const struct real absent = {
+    .reallocarray = absent_reallocarray,
+    .valloc = absent_pages,
+    .pvalloc = absent_pages,
+    .free_sized = absent_free_sized,
+    .free_aligned_sized = absent_free_aligned_sized,
+    .dlclose = absent_dlclose,
+};
+
+void real_resolve(void) {
+    struct real found = absent;
+    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE)) return;
+    if (__atomic_exchange_n(&is_resolving, true, __ATOMIC_ACQUIRE)) return;
+    int saved_errno = errno;
+#define HOOK(result, name, parameters)                                                             \
+    {                                                                                              \
+        void *next = dlsym(RTLD_NEXT, #name);                                                      \
+        if (next) memcpy(&found.name, &next, sizeof next);                                         \
+    }
+#include "runtime/hooks.def"
+#undef HOOK
+    if (!found.cfree) found.cfree = found.free;
+    if (!found.memalign) found.memalign = found.aligned_alloc;
+    real = found;
+    errno = saved_errno;
+    __atomic_store_n(&is_resolved, true, __ATOMIC_RELEASE);
+}
+
+static bool allocator_object(struct object *object) {
+    real_resolve();
+    return object_find((uintptr_t)real.malloc, object);
+}
+
+const char *real_allocator_path(void) {
+    struct object object;
+    return allocator_object(&object) ? object.path : "";
+}
+
+bool real_is_glibc(void) {
+    struct object object;
+    const void *version = dlsym(RTLD_NEXT, "gnu_get_libc_version");
+    if (!version || !allocator_object(&object)) return false;
+    return (uintptr_t)version >= object.start && (uintptr_t)version < object.end;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real functions behind the hooks: the next definition after ours in the dynamic linker's
+// order, that is libc's or that of another preloaded or linked allocator.
+//
+// Until they are resolved every pointer leads to a bootstrap function that resolves them; what the
+// dynamic linker itself allocates meanwhile comes from a small static buffer. So the hot path never
+// asks whether it may call.
+#ifndef RUNTIME_REAL_H
+#define RUNTIME_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/sys/sys.h"
+
+#define HOOK(result, name, parameters) result(*name) parameters;
+struct real {
+#include "runtime/hooks.def"
+};
+#undef HOOK
+
+extern HIDDEN struct real real;
+
+// Resolves all functions; harmless when done already. May allocate through the dynamic linker.
+void real_resolve(void);
+
+// True if the next malloc is glibc's own. Otherwise `path` of what it is, if that can be told.
+bool real_is_glibc(void);
+const char *real_allocator_path(void);
+
+// Blocks of the bootstrap buffer: never given back to an allocator.
+bool bootstrap_owns(const void *block);
+size_t bootstrap_size(const void *block);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the sections share the recording's address space.
+#include "runtime/sink/layout.h"
+
+#include "runtime/sys/sys.h"
+
+// Sections whose size does not depend on the space there is.
+enum { MODULE_LIMIT = 4096, STRING_BYTES = 4 << 20, THREAD_LIMIT = 16384 };
+
+// For every cell: its halves, its share of an owner entry, and records of 14 new frames (those of
+// real programs have three to five).
+enum { RECORD_BYTES_PER_CELL = 64 };
+
+static uint64_t page_up(uint64_t bytes) {
+    return (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+}
+
+static uint64_t layout_put(struct cairn_header *header, uint64_t at, enum cairn_section_kind kind,
+                           uint32_t entry_bytes, uint64_t bytes) {
+    struct cairn_section *section = &header->sections[header->section_count++];
+    *section = (struct cairn_section){
+        .kind = kind, .entry_bytes = entry_bytes, .offset = at, .capacity_bytes = page_up(bytes)};
+    return at + section->capacity_bytes;
+}
+
+static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
+    uint64_t at = CAIRN_HEADER_BYTES;
+    header->section_count = 0;
+    at = layout_put(header, at, CAIRN_SECTION_MODULES, sizeof(struct cairn_module),
+                    MODULE_LIMIT * sizeof(struct cairn_module));
+    at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
+    at = layout_put(header, at, CAIRN_SECTION_THREADS, sizeof(struct cairn_thread),
+                    THREAD_LIMIT * sizeof(struct cairn_thread));
+    at = layout_put(header, at, CAIRN_SECTION_OWNERS, sizeof(uint16_t),
+                    cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
+    at = layout_put(header, at, CAIRN_SECTION_CELLS, sizeof(struct cairn_cell),
+                    cell_limit * sizeof(struct cairn_cell));
+    at = layout_put(header, at, CAIRN_SECTION_CELLS_COLD, sizeof(struct cairn_cell_cold),
+                    cell_limit * sizeof(struct cairn_cell_cold));
+    return layout_put(header, at, CAIRN_SECTION_RECORDS, sizeof(uint32_t),
+                      cell_limit * RECORD_BYTES_PER_CELL);
+}
+
+uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes) {
+    const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 12;
+    for (uint64_t cell_limit = most_cells; cell_limit >= fewest_cells; cell_limit /= 2) {
+        uint64_t bytes = layout_place(header, cell_limit);
+        if (bytes <= space_bytes) return bytes;
+    }
+    return 0;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RUNTIME_SINK_LAYOUT_H
+#define RUNTIME_SINK_LAYOUT_H
+
+#include <stdint.h>
+
+#include "format/format.h"
+
+// Fills the section table for a recording of at most `space_bytes`; the bytes it needs, or 0 if
+// that is too little.
+uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes);
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sink/sink.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "runtime/sink/compact.h"
+#include "runtime/sink/layout.h"
+#include "runtime/sink/place.h"
+#include "runtime/sink/tool_link.h"
+#include "runtime/sys/environment.h"
+#include "runtime/sys/sys.h"
+
+struct sink sink;
+
+enum { NAME_ATTEMPTS = 1000, CHUNK_BYTES = 64 << 10 };
+
+// Address space for the recording: everything, unless the program lives under a limit.
+static uint64_t sink_space(void) {
+    const uint64_t least_address_space = 64u << 20, most_space = 6ull << 30;
+    const uint64_t limit = sys_limit(RLIMIT_AS);
+    if (limit < least_address_space) return 0;
+    return limit / 8 < most_space ? limit / 8 : most_space;
+}
+
+static void file_close(long file) {
+    sys_call(SYS_close, file, 0, 0, 0, 0, 0);
+}
+
+// Maps the file for good; the descriptor is not needed any more.
+static struct cairn_header *sink_map(long file, uint64_t bytes) {
+    long at = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                       file, 0);
+    if (at < 0 && at > -(long)SYS_PAGE_BYTES) return NULL;
+    sys_call(SYS_madvise, at, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
+    if (sys_claim((void *)at, CAIRN_HEADER_BYTES)) return (struct cairn_header *)at;
+    sys_call(SYS_munmap, at, (long)bytes, 0, 0, 0, 0);
+    return NULL;
+}
+
+static long file_create(char *path, size_t size) {
+    for (unsigned attempt = 0; attempt < NAME_ATTEMPTS; attempt++) {
+        place_path(path, size, attempt);
+        if (!path[0]) return -ENAMETOOLONG;
+        long file = sys_call(SYS_openat, AT_FDCWD, (long)path,
+                             O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
+        if (file != -EEXIST) return file;
+    }
+    return -EEXIST;
+}
+
+// The recording as a file of this process' own.
+static bool sink_open_file(uint64_t bytes) {
+    char path[CAIRN_TEXT_PATH];
+    if (bytes > sys_limit(RLIMIT_FSIZE)) return false;
+    long file = file_create(path, sizeof path);
+    if (file < 0) return false;
+    if (sys_call(SYS_ftruncate, file, (long)bytes, 0, 0, 0, 0) == 0)
+        sink.header = sink_map(file, bytes);
+    file_close(file);
+    if (!sink.header) {
+        sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
+        return false;
+    }
+    memcpy(sink.header->destination, path, sizeof path);
+    sink.is_file = true;
+    return true;
+}
+
+// The recording as the memfd that the tool gave; its size was set by the tool.
+static bool sink_open_memory(int memory_fd, uint64_t bytes) {
+    struct stat status;
+    long result = sys_call(SYS_fstat, memory_fd, (long)&status, 0, 0, 0, 0);
+    if (result == 0 && (uint64_t)status.st_size >= bytes) sink.header = sink_map(memory_fd, bytes);
+    file_close(memory_fd);
+    sink.is_file = false;
+    return sink.header != NULL;
+}
+
+static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
+    const char *name = environment_get("CAIRN_SOCKET");
+    int memory_fd = -1;
+    enum tool_answer answer =
+        name && name[0] ? tool_link_ask(name, forked_from, &memory_fd) : TOOL_ABSENT;
+    if (answer == TOOL_REFUSED) return false;
+    if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, bytes);
+    return sink_open_file(bytes);
+}
+
+static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
+    header->version = CAIRN_VERSION;
+    header->header_bytes = CAIRN_HEADER_BYTES;
+    header->self_address = (uintptr_t)header;
+#if defined(__x86_64__)
+    header->machine = EM_X86_64;
+#else
+    header->machine = EM_AARCH64;
+#endif
+    header->pid = (uint32_t)sys_pid();
+    header->ppid = (uint32_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0);
+    header->uid = (uint32_t)sys_call(SYS_getuid, 0, 0, 0, 0, 0, 0);
+    header->forked_from = forked_from;
+    header->start_unix_ns = sys_clock_wall_ns();
+    header->start_clock_ns = sys_clock_ns();
+    environment_read("/proc/self/cmdline", header->command, sizeof header->command - 1);
+    environment_executable(header->executable, sizeof header->executable);
+    environment_directory(header->directory, sizeof header->directory);
+    memcpy(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES);
+    __atomic_store_n(&header->state, CAIRN_STATE_RUNNING, __ATOMIC_RELEASE);
+}
+
+bool sink_open(uint32_t forked_from) {
+    struct cairn_header *layout = sys_map(sizeof *layout);
+    uint64_t space = sink_space();
+    sink.header = NULL;
+    if (!layout) return false;
+    uint64_t bytes = layout_make(layout, space);
+    bool is_open = bytes && sink_obtain(bytes, forked_from);
+    if (is_open) {
+        memcpy(sink.header->sections, layout->sections, sizeof layout->sections);
+        sink.header->section_count = layout->section_count;
+        sink.header->mapped_bytes = bytes;
+        sink_describe(sink.header, forked_from);
+    }
+    sys_unmap(layout, sizeof *layout);
+    return is_open;
+}
+
+struct region sink_region(enum cairn_section_kind kind) {
+    struct region region = {0};
+    for (uint32_t i = 0; i < sink.header->section_count; i++) {
+        struct cairn_section *section = &sink.header->sections[i];
+        if (section->kind != kind) continue;
+        region.base = (uint8_t *)sink.header + section->offset;
+        region.capacity_bytes = section->capacity_bytes;
+        region.chunk_bytes = CHUNK_BYTES;
+        region.used_bytes = &section->used_bytes;
+    }
+    return region;
+}
+
+// Peak resident memory from the kernel's own account; 0 if /proc is not there.
+static uint64_t resident_peak(void) {
+    char text[SYS_PAGE_BYTES];
+    const uint64_t kib = 1024;
+    uint64_t value = 0;
+    size_t length = environment_read("/proc/self/status", text, sizeof text - 1);
+    text[length] = 0;
+    const char *at = strstr(text, "VmHWM:");
+    if (!at) return 0;
+    for (at += 6; *at == ' ' || *at == '\t'; at++) {
+    }
+    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
+    return value * kib;
+}
+
+void sink_end(void) {
+    struct cairn_header *header = sink.header;
+    const char *name = environment_get("CAIRN_SOCKET");
+    if (!header) return;
+    header->end_ns = sys_clock_ns() - header->start_clock_ns;
+    header->rss_peak_bytes = resident_peak();
+    header->own_bytes = sys_own_bytes();
+    __atomic_store_n(&header->state, CAIRN_STATE_ENDED, __ATOMIC_RELEASE);
+    bool is_tool_there =
+        !sink.is_file && !header->control.is_tool_gone && name && tool_link_is_alive(name);
+    if (!is_tool_there) compact_save(header, header->destination);
+}

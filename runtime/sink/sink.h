@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the recording lives: a sealed memfd that the tool made and holds, or a file.
+//
+// Under `cairn run` the process asks for its memfd on the tool's socket (CAIRN_SOCKET), once; the
+// tool writes the file. Without a tool the process makes the file itself (CAIRN_OUTPUT, default
+// NAME.PID.cairn in the working directory), sparse, and replaces it by a compact one when it ends.
+// No descriptor stays open: programs that close or reuse descriptor numbers cannot hit the
+// recording.
+//
+// Memory: the whole mapping is reserved at once, with no pages; sections claim theirs as they grow.
+#ifndef RUNTIME_SINK_SINK_H
+#define RUNTIME_SINK_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "runtime/sys/region.h"
+#include "runtime/sys/sys.h"
+
+struct sink {
+    struct cairn_header *header;  // NULL: not recording
+    bool is_file;
+};
+
+extern HIDDEN struct sink sink;
+
+// Obtains and lays out the recording of this process; `forked_from` is a pid or 0. False: this
+// process is not recorded.
+bool sink_open(uint32_t forked_from);
+
+// A region over one section.
+struct region sink_region(enum cairn_section_kind kind);
+
+// Marks the recording as ended and, if nobody else does, writes the compact file. May be called
+// again: an image that goes on after its exit handlers is recorded further.
+void sink_end(void);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One short conversation with the tool: hello, memfd, goodbye. The socket is in the abstract name
+// space, so that chroot and file permissions do not matter; the tool checks who is asking.
+#include "runtime/sink/tool_link.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "format/format.h"
+#include "runtime/sys/sys.h"
+
+enum { PATIENCE_SECONDS = 2 };
+
+static void link_close(long socket) {
+    sys_call(SYS_close, socket, 0, 0, 0, 0, 0);
+}
+
+static long link_connect(const char *name) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strnlen(name, sizeof address.sun_path - 2);
+    memcpy(address.sun_path + 1, name, length);
+    long socket = sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0);
+    if (socket < 0) return -1;
+    struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
+    sys_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, (long)&patience, sizeof patience, 0);
+    sys_call(SYS_setsockopt, socket, SOL_SOCKET, SO_SNDTIMEO, (long)&patience, sizeof patience, 0);
+    size_t size = offsetof(struct sockaddr_un, sun_path) + 1 + length;
+    if (sys_call(SYS_connect, socket, (long)&address, (long)size, 0, 0, 0) == 0) return socket;
+    link_close(socket);
+    return -1;
+}
+
+static long link_receive(long socket, int *memory_fd) {
+    char byte = 0;
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    *memory_fd = -1;
+    long got = sys_call(SYS_recvmsg, socket, (long)&message, MSG_CMSG_CLOEXEC, 0, 0, 0);
+    struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
+    if (got == 1 && attached && attached->cmsg_type == SCM_RIGHTS)
+        memcpy(memory_fd, CMSG_DATA(attached), sizeof *memory_fd);
+    return got;
+}
+
+enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, int *memory_fd) {
+    struct cairn_hello hello = {CAIRN_HELLO_MAGIC, CAIRN_VERSION, forked_from, 0};
+    long socket = link_connect(name);
+    if (socket < 0) return TOOL_ABSENT;
+    long sent = sys_call(SYS_sendto, socket, (long)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0);
+    long got = sent == sizeof hello ? link_receive(socket, memory_fd) : -1;
+    link_close(socket);
+    if (got != 1) return TOOL_ABSENT;
+    return *memory_fd < 0 ? TOOL_REFUSED : TOOL_GAVE;
+}
+
+bool tool_link_is_alive(const char *name) {
+    long socket = link_connect(name);
+    if (socket < 0) return false;
+    link_close(socket);
+    return true;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/slots.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "runtime/sink/sink.h"
+#include "runtime/sys/version.h"
+#include "runtime/totals.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { SLOT_LIMIT = 65535 };
+
+// Threads beyond this many entries that continue a slot under the same name share its entry.
+enum { RECORD_FOLD_COUNT = 1024 };
+
+// Ended threads' slots looked at per registration, so that its cost does not grow with them.
+enum { TAKEOVER_TRIES = 4 };
+
+struct slots {
+    uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
+    uint32_t used_count;  // (atomic)
+    uint32_t is_locked;   // (atomic)
+    uint32_t clock_hand;  // next slot to look at for takeover
+    int32_t tids[SLOT_LIMIT];
+    _Alignas(64) struct thread threads[SLOT_LIMIT];
+};
+
+static struct slots *slots;
+static struct region thread_records;
+
+static int (*key_create)(unsigned *, void (*)(void *));
+static int (*key_set)(unsigned, const void *);
+static unsigned exit_key;
+static bool has_exit_key;
+
+// glibc keeps values of the first 32 keys in the thread itself; later ones would be allocated.
+enum { KEYS_WITHOUT_ALLOCATION = 32 };
+
+static uint64_t elapsed_ns(void) {
+    return sys_clock_coarse_ns() - sink.header->start_clock_ns;
+}
+
+static void read_name(struct cairn_thread *record) {
+    sys_call(SYS_prctl, PR_GET_NAME, (long)record->name, 0, 0, 0, 0);
+    record->name[sizeof record->name - 1] = 0;
+}
+
+// Called by pthread while the thread ends, possibly with more of its destructors to come.
+static void thread_exits(void *value) {
+    struct thread *thread = value;
+    if (slots_is_wiped() || thread != gate_self || thread->gate != GATE_OPEN) return;
+    thread->gate = GATE_BUSY;
+    read_name(thread->record);
+    thread->record->end_ns = elapsed_ns();
+    thread->record->is_ended = 1;
+    if (sink.header->totals.is_threaded) totals_publish(thread, 0, 0);
+    __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
+    gate_leave(thread);
+}
+
+static void find_exit_key(void) {
+    void *create = dlsym(RTLD_DEFAULT, "pthread_key_create");
+    void *set = dlsym(RTLD_DEFAULT, "pthread_setspecific");
+    if (!create || !set) return;
+    memcpy(&key_create, &create, sizeof create);
+    memcpy(&key_set, &set, sizeof set);
+    has_exit_key = key_create(&exit_key, thread_exits) == 0 && exit_key < KEYS_WITHOUT_ALLOCATION;
+}
+
+bool slots_init(void) {
+    if (slots) return true;
+    slots = sys_reserve(sizeof *slots);
+    if (!slots) return false;
+    sys_call(SYS_madvise, (long)slots, sizeof *slots, MADV_WIPEONFORK, 0, 0, 0);
+    find_exit_key();
+    return true;
+}
+
+void slots_open(struct region records) {
+    thread_records = records;
+    slots->is_in_use = 1;
+}
+
+bool slots_is_wiped(void) {
+    return slots && !slots->is_in_use;
+}
+
+uint32_t slots_count(void) {
+    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
+    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    return count ? count : 1;
+}
+
+static bool slot_is_free(uint32_t slot) {
+    const struct thread *thread = &slots->threads[slot];
+    return __atomic_load_n(&thread->is_exiting, __ATOMIC_ACQUIRE) &&
+           !sys_is_thread_alive(thread->tid);
+}
+
+// The slot of a thread that is gone, with the lock held; NULL if none of those looked at is.
+static struct thread *slot_take_over_locked(int32_t tid) {
+    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
+    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    for (uint32_t i = 0; i < count; i++)
+        if (slots->tids[i] == tid) return &slots->threads[i];  // the number came back
+    for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
+        uint32_t slot = slots->clock_hand++ % count;
+        bool is_gone = i == 0 && slots->tids[slot] && !sys_is_thread_alive(slots->tids[slot]);
+        if (is_gone || slot_is_free(slot)) return &slots->threads[slot];
+    }
+    return NULL;
+}
+
+static struct thread *slot_take_over(int32_t tid) {
+    if (__atomic_exchange_n(&slots->is_locked, 1, __ATOMIC_ACQUIRE)) return NULL;
+    struct thread *thread = slot_take_over_locked(tid);
+    if (thread) {
+        slots->tids[thread->slot] = tid;
+        thread->tid = tid;
+        thread->is_exiting = 0;
+    }
+    __atomic_store_n(&slots->is_locked, 0, __ATOMIC_RELEASE);
+    return thread;
+}
+
+static struct thread *slot_take_new(int32_t tid) {
+    uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
+    if (slot >= SLOT_LIMIT) return NULL;
+    struct thread *thread = &slots->threads[slot];
+    if (!stack_thread_init(&thread->stack, (uint16_t)slot)) return NULL;
+    thread->slot = slot;
+    thread->tid = tid;
+    slots->tids[slot] = tid;
+    return thread;
+}
+
+// The entry of the slot's last thread serves its successor too when there are many.
+static bool record_continues(struct thread *thread, const char *name) {
+    uint64_t used = __atomic_load_n(thread_records.used_bytes, __ATOMIC_RELAXED);
+    struct cairn_thread *record = thread->record;
+    if (!record || used < RECORD_FOLD_COUNT * sizeof *record) return false;
+    bool is_full = used + sizeof *record > thread_records.capacity_bytes;
+    if (!is_full && strncmp(record->name, name, sizeof record->name) != 0) return false;
+    record->folded_count++;
+    record->is_ended = 0;
+    record->end_ns = 0;
+    return true;
+}
+
+static bool record_begin(struct thread *thread) {
+    struct cairn_thread fresh = {.tid = (uint32_t)thread->tid, .slot = thread->slot};
+    read_name(&fresh);
+    if (record_continues(thread, fresh.name)) return true;
+    struct cairn_thread *record = region_take(&thread_records, sizeof *record);
+    if (!record) return thread->record != NULL;
+    fresh.start_ns = elapsed_ns();
+    *record = fresh;
+    thread->record = record;
+    return true;
+}
+
+struct thread *slots_register(void) {
+    int32_t tid = sys_tid();
+    bool is_first = slots_count() == 1 && slots->used_count == 0;
+    struct thread *thread = is_first ? NULL : slot_take_over(tid);
+    if (thread && sink.header->totals.is_threaded) totals_publish(thread, 0, 0);
+    if (!thread) thread = slot_take_new(tid);
+    if (!thread) return NULL;
+    thread->gate = GATE_BUSY;
+    thread->range = (struct walk_range){0, 0};
+    stack_thread_recover(&thread->stack);
+    if (!record_begin(thread)) return NULL;
+    if (!is_first && !sink.header->totals.is_threaded && thread != &slots->threads[0])
+        totals_share(&slots->threads[0]);
+    totals_enter(thread);
+    gate_self = thread;
+    if (has_exit_key) key_set(exit_key, thread);
+    return thread;
+}

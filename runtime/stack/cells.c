@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/stack/cells.h"
+
+struct cells cells;
+
+// Raises the used mark of a column to `bytes` and claims its memory.
+static bool column_claim(struct region *column, uint64_t bytes) {
+    uint64_t used = __atomic_load_n(column->used_bytes, __ATOMIC_RELAXED);
+    if (bytes > column->capacity_bytes || !region_claim(column, bytes)) return false;
+    while (used < bytes && !__atomic_compare_exchange_n(column->used_bytes, &used, bytes, false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+// The columns that go along with the hot cells up to `end_id`.
+static bool cells_claim(uint64_t end_id) {
+    uint64_t blocks = end_id / CAIRN_CELL_BLOCK;
+    return column_claim(&cells.cold_region, end_id * sizeof *cells.cold) &&
+           column_claim(&cells.owner_region, blocks * sizeof *cells.owners);
+}
+
+uint32_t cells_take_block(uint16_t slot) {
+    struct cairn_cell *block =
+        region_take(&cells.hot_region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
+    if (!block) return 0;
+    uint64_t id = (uint64_t)(block - cells.hot);
+    if (id + CAIRN_CELL_BLOCK > cells.id_limit || !cells_claim(id + CAIRN_CELL_BLOCK)) return 0;
+    cells.owners[id / CAIRN_CELL_BLOCK] = slot;
+    return (uint32_t)id;
+}
+
+bool cells_init(void) {
+    struct cairn_cell *block =
+        region_take(&cells.hot_region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
+    if (!block || !cells_claim(CAIRN_CELL_BLOCK)) return false;
+    cells.owners[0] = CELLS_OWNER_SHARED;
+    return true;
+}
+
+// Saves what the cell held at the last peak, if that came after its last change. The value is
+// written before the epoch, so that a process killed between the two loses nothing.
+COLD void cell_turn_slow(uint32_t id, uint32_t epoch) {
+    struct cairn_cell *cell = &cells.hot[id];
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
+    if ((int32_t)(cell->epoch - peak_epoch) < 0) {
+        uint64_t calls = (uint64_t)cold->calls_high << 32 | cell->calls;
+        uint64_t frees = (uint64_t)cold->frees_high << 32 | cell->frees;
+        cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+        cold->peak_blocks = (int32_t)(calls - frees);
+    }
+    compiler_barrier();
+    cell->epoch = epoch;
+}
+
+COLD void cell_carry_calls_slow(uint32_t id) {
+    cells.cold[id].calls_high++;
+}
+
+COLD void cell_carry_frees_slow(uint32_t id) {
+    cells.cold[id].frees_high++;
+}
+
+COLD void cell_other_alloc(uint64_t size) {
+    struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
+    cell_turn(cell, CAIRN_CELL_OTHER);
+    __atomic_fetch_add(&cell->allocated_bytes, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&cell->calls, 1, __ATOMIC_RELAXED);
+}
+
+COLD void cell_other_free(uint64_t size) {
+    struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
+    cell_turn(cell, CAIRN_CELL_OTHER);
+    __atomic_fetch_add(&cell->freed_bytes, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&cell->frees, 1, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells: the counters of one (thread, stack), in the recording. See format.h for the layout and
+// docs/format.md for how a reader adds them up.
+//
+// A cell has one writer, the thread slot that owns its block; plain stores suffice. The only cell
+// that all threads write is CAIRN_CELL_OTHER, with atomic additions.
+//
+// The peak is kept lazily. A new peak only moves the epoch. Every cell whose epoch is older still
+// holds its value at the peak; the first change of such a cell saves that value (cell_turn_slow)
+// and then brings its epoch up to date.
+#ifndef RUNTIME_STACK_CELLS_H
+#define RUNTIME_STACK_CELLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "runtime/sys/region.h"
+#include "runtime/sys/sys.h"
+
+struct cells {
+    struct cairn_cell *hot;
+    struct cairn_cell_cold *cold;
+    uint16_t *owners;
+    struct cairn_totals *totals;
+    struct region hot_region, cold_region, owner_region;
+    uint32_t id_limit;
+};
+
+extern HIDDEN struct cells cells;
+
+enum { CELLS_OWNER_SHARED = 0xffff };  // of the first block, which holds CAIRN_CELL_OTHER
+
+// Takes the first block. False without memory.
+bool cells_init(void);
+
+// A block of CAIRN_CELL_BLOCK cells for a slot; its first id, or 0.
+uint32_t cells_take_block(uint16_t slot);
+
+void cell_turn_slow(uint32_t id, uint32_t epoch);
+void cell_carry_calls_slow(uint32_t id);
+void cell_carry_frees_slow(uint32_t id);
+void cell_other_alloc(uint64_t size);
+void cell_other_free(uint64_t size);
+
+ALWAYS_INLINE uint16_t cell_owner(uint32_t id) {
+    return cells.owners[id / CAIRN_CELL_BLOCK];
+}
+
+// Brings the cell to the present epoch before it changes.
+ALWAYS_INLINE void cell_turn(struct cairn_cell *cell, uint32_t id) {
+    uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
+    if (unlikely(cell->epoch != epoch)) cell_turn_slow(id, epoch);
+}
+
+ALWAYS_INLINE void cell_alloc(uint32_t id, uint64_t size) {
+    struct cairn_cell *cell = &cells.hot[id];
+    if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_alloc(size);
+    cell_turn(cell, id);
+    cell->allocated_bytes += size;
+    if (unlikely(++cell->calls == 0)) cell_carry_calls_slow(id);
+}
+
+ALWAYS_INLINE void cell_free(uint32_t id, uint64_t size) {
+    struct cairn_cell *cell = &cells.hot[id];
+    if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_free(size);
+    cell_turn(cell, id);
+    cell->freed_bytes += size;
+    if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(id);
+}
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a walked stack to the cell of (this thread, this stack).
+//
+// There is no tree of stacks in the process. A stack is found by its hash in the thread's own
+// table; a new one appends a record (format.h) that says how it differs from the stack this thread
+// interned before. No lock, and nothing that other threads write is touched.
+//
+// One owner thread. An interrupted call may lose a cell id or a table entry, never safety.
+#ifndef RUNTIME_STACK_INTERN_H
+#define RUNTIME_STACK_INTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "runtime/stack/table.h"
+#include "runtime/sys/arena.h"
+#include "runtime/sys/region.h"
+#include "runtime/sys/sys.h"
+
+struct stack_thread {
+    struct arena arena;
+    struct table table;
+    uintptr_t *frames;       // buffer for the next walk, CAIRN_DEPTH_MAX entries
+    uintptr_t *last_frames;  // the stack interned before, innermost first
+    uint32_t last_count;     // 0: none
+    uint32_t last_cell;
+    uint32_t last_generation;        // of the modules, when last_frames were walked
+    uint32_t next_cell, end_cell;    // what is left of the block of cells
+    uint32_t *next_word, *end_word;  // what is left of the chunk of records
+    uint16_t slot;
+};
+
+struct stacks {
+    struct region records;
+    uint64_t seed_table, seed_check;  // random, so that nobody can construct two equal hashes
+};
+
+extern HIDDEN struct stacks stacks;
+
+// False without memory.
+bool stack_thread_init(struct stack_thread *thread, uint16_t slot);
+
+// The cell for thread->frames[0..count), which become the last stack. CAIRN_CELL_OTHER when there
+// is no room for a new one; `is_lost` then says so.
+uint32_t stack_intern(struct stack_thread *thread, uint32_t count, bool *is_lost);
+
+// This thread's cell for frees of blocks that belong to another thread's cell.
+uint32_t stack_foreign(struct stack_thread *thread, uint32_t id);
+
+// Forgets the last stack: its buffer may be half written.
+void stack_thread_recover(struct stack_thread *thread);
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/stack/module.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "runtime/sys/object.h"
+
+struct modules modules;
+
+static uint32_t module_count(void) {
+    uint64_t used = __atomic_load_n(modules.entries.used_bytes, __ATOMIC_ACQUIRE);
+    if (used > modules.entries.capacity_bytes) used = modules.entries.capacity_bytes;
+    return (uint32_t)(used / sizeof(struct cairn_module));
+}
+
+static struct cairn_module *module_at(uint32_t index) {
+    return (struct cairn_module *)modules.entries.base + index;
+}
+
+static bool module_covers(const struct cairn_module *module, uintptr_t pc) {
+    return __atomic_load_n(&module->is_ready, __ATOMIC_ACQUIRE) && pc >= module->start &&
+           pc < module->end;
+}
+
+// The loaded module that covers the address, as far as the table knows; NULL if none.
+static struct cairn_module *module_current(uintptr_t pc) {
+    for (uint32_t i = module_count(); i-- > 0;)
+        if (module_covers(module_at(i), pc) && !module_at(i)->unloaded_ns) return module_at(i);
+    return NULL;
+}
+
+uint32_t module_variant_slow(uintptr_t pc) {
+    const struct cairn_module *current = module_current(pc);
+    for (uint32_t i = 0; i < module_count(); i++)
+        if (module_covers(module_at(i), pc))
+            return !current || module_at(i) == current ? 0 : (uint32_t)(current - module_at(0)) + 1;
+    return 0;
+}
+
+uint32_t module_string(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = region_take(&modules.strings, bytes);
+    if (!copy) return 0;
+    memcpy(copy, text, bytes);
+    return (uint32_t)((uint8_t *)copy - modules.strings.base);
+}
+
+static uint32_t module_path(const struct object *object) {
+    char path[CAIRN_TEXT_PATH] = {0};
+    if (object->path[0]) return module_string(object->path);
+    long length = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
+                           sizeof path - 1, 0, 0);
+    return length > 0 ? module_string(path) : 0;
+}
+
+// Finds the build-id among the notes of one segment.
+static void module_read_notes(struct cairn_module *module, const uint8_t *at, uint64_t bytes) {
+    const uint8_t *end = at + bytes;
+    while ((uint64_t)(end - at) >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        memcpy(&note, at, sizeof note);
+        uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~3ull;
+        uint64_t text_bytes = ((uint64_t)note.n_descsz + 3) & ~3ull;
+        if (name_bytes + text_bytes > (uint64_t)(end - at) - sizeof note) return;
+        const uint8_t *text = at + sizeof note + name_bytes;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+            note.n_descsz <= CAIRN_BUILD_ID_MAX) {
+            memcpy(module->build_id, text, note.n_descsz);
+            module->build_id_bytes = note.n_descsz;
+            return;
+        }
+        at = text + text_bytes;
+    }
+}
+
+static void module_read_segments(struct cairn_module *module, const struct object *object) {
+    for (uint32_t i = 0; i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        uintptr_t address = object->bias + segment->p_vaddr;
+        bool is_inside = address >= object->start && segment->p_memsz <= object->end - address;
+        if (segment->p_type == PT_NOTE && is_inside && !module->build_id_bytes)
+            module_read_notes(module, (const uint8_t *)address, segment->p_memsz);
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
+        if (module->segment_count == CAIRN_MODULE_SEGMENTS) continue;
+        uint32_t at = module->segment_count++;
+        module->segments[at].address = segment->p_vaddr;
+        module->segments[at].size = segment->p_memsz;
+        module->segments[at].file_offset = segment->p_offset;
+    }
+}
+
+static uint64_t module_now_ns(void) {
+    return sys_clock_ns() - modules.header->start_clock_ns;
+}
+
+static bool module_is_same(const struct cairn_module *a, const struct cairn_module *b) {
+    return a->start == b->start && a->end == b->end && a->bias == b->bias &&
+           a->build_id_bytes == b->build_id_bytes &&
+           memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
+}
+
+static void module_mark_reused(const struct cairn_module *module) {
+    uintptr_t low = modules.reused_low, high = modules.reused_high;
+    __atomic_store_n(&modules.reused_high, module->end > high ? module->end : high,
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&modules.reused_low, !high || module->start < low ? module->start : low,
+                     __ATOMIC_RELAXED);
+}
+
+// Marks what the new module lies over as gone. True if there was anything.
+static bool module_displace(const struct cairn_module *module) {
+    bool has_displaced = false;
+    for (uint32_t i = 0; i < module_count(); i++) {
+        struct cairn_module *other = module_at(i);
+        if (!__atomic_load_n(&other->is_ready, __ATOMIC_ACQUIRE) || other == module) continue;
+        if (other->start >= module->end || module->start >= other->end) continue;
+        if (!other->unloaded_ns) other->unloaded_ns = module_now_ns();
+        has_displaced = true;
+    }
+    return has_displaced;
+}
+
+static struct cairn_module *module_find_same(const struct cairn_module *wanted) {
+    for (uint32_t i = 0; i < module_count(); i++)
+        if (module_at(i)->is_ready && module_is_same(module_at(i), wanted)) return module_at(i);
+    return NULL;
+}
+
+static enum module_news module_add(const struct object *object, struct cairn_module *found) {
+    struct cairn_module *again = module_find_same(found);
+    struct cairn_module *entry = again ? again : region_take(&modules.entries, sizeof *entry);
+    if (!entry) {
+        __atomic_fetch_add(&modules.header->lost[CAIRN_LOST_MODULES], 1, __ATOMIC_RELAXED);
+        return MODULE_KNOWN;
+    }
+    bool is_reused = module_displace(again ? again : found);
+    if (is_reused) {
+        module_mark_reused(found);
+        __atomic_fetch_add(&modules.generation, 1, __ATOMIC_RELAXED);
+    }
+    if (again) {
+        again->unloaded_ns = 0;
+        return is_reused ? MODULE_REPLACED : MODULE_KNOWN;
+    }
+    found->loaded_ns = module_now_ns();
+    found->path = module_path(object);
+    found->is_ready = 0;
+    *entry = *found;
+    __atomic_store_n(&entry->is_ready, 1, __ATOMIC_RELEASE);
+    return is_reused ? MODULE_REPLACED : MODULE_ADDED;
+}
+
+enum module_news module_note(uintptr_t pc) {
+    struct object object;
+    if (pc < CAIRN_CUT_LIMIT || !object_find(pc - 1, &object)) return MODULE_KNOWN;
+    struct cairn_module found = {.start = object.start, .end = object.end, .bias = object.bias};
+    module_read_segments(&found, &object);
+    struct cairn_module *current = module_current(pc - 1);
+    if (current && module_is_same(current, &found)) return MODULE_KNOWN;
+    if (__atomic_exchange_n(&modules.is_locked, 1, __ATOMIC_ACQUIRE)) return MODULE_KNOWN;
+    enum module_news news = module_add(&object, &found);
+    __atomic_store_n(&modules.is_locked, 0, __ATOMIC_RELEASE);
+    return news;
+}
+
+bool module_check_unloaded(void) {
+    bool has_unloaded = false;
+    for (uint32_t i = 0; i < module_count(); i++) {
+        struct cairn_module *module = module_at(i);
+        struct object object;
+        if (!__atomic_load_n(&module->is_ready, __ATOMIC_ACQUIRE) || module->unloaded_ns) continue;
+        uintptr_t code = module->bias + module->segments[0].address;
+        if (object_find(code, &object) && object.start == module->start) continue;
+        module->unloaded_ns = module_now_ns();
+        has_unloaded = true;
+    }
+    return has_unloaded;
+}
+
+// The number of the 256 MiB window that the address lies in, taking a new one if need be;
+// CAIRN_WINDOW_COUNT when all are taken. Window 0 starts at address 0.
+static uint32_t window_of(uintptr_t pc) {
+    uint64_t start = pc >> CAIRN_WINDOW_BITS << CAIRN_WINDOW_BITS;
+    if (start == 0) return 0;
+    for (uint32_t i = 1; i < CAIRN_WINDOW_COUNT; i++) {
+        uint64_t there = __atomic_load_n(&modules.header->windows[i], __ATOMIC_RELAXED);
+        if (there == start) return i;
+        if (there) continue;
+        if (__atomic_compare_exchange_n(&modules.header->windows[i], &there, start, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+            there == start)
+            return i;
+    }
+    return CAIRN_WINDOW_COUNT;
+}
+
+uint32_t module_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
+    uint32_t variant = pc < CAIRN_CUT_LIMIT ? 0 : module_variant(pc);
+    if (pc < CAIRN_CUT_LIMIT) {
+        code[0] = CAIRN_CODE_CUT | (uint32_t)pc;
+        return 1;
+    }
+    if (variant) {
+        code[0] = CAIRN_CODE_MODULE | (variant - 1);
+        code[1] = (uint32_t)(pc - module_at(variant - 1)->start);
+        return 2;
+    }
+    uint32_t window = window_of(pc);
+    if (window < CAIRN_WINDOW_COUNT) {
+        code[0] = window << CAIRN_WINDOW_BITS | (uint32_t)(pc & ((1u << CAIRN_WINDOW_BITS) - 1));
+        return 1;
+    }
+    code[0] = CAIRN_CODE_FULL;
+    code[1] = (uint32_t)pc;
+    code[2] = (uint32_t)(pc >> 32);
+    return 3;
+}

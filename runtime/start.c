@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/start.h"
+
+#include "runtime/gate.h"
+#include "runtime/inherit.h"
+#include "runtime/live/live.h"
+#include "runtime/real.h"
+#include "runtime/sink/sink.h"
+#include "runtime/slots.h"
+#include "runtime/stack/cells.h"
+#include "runtime/stack/module.h"
+#include "runtime/sys/environment.h"
+#include "runtime/sys/object.h"
+#include "runtime/unwind/rule.h"
+
+static enum process_state state;  // (atomic)
+
+enum process_state process_state(void) {
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+static bool process_move(enum process_state from, enum process_state to) {
+    return __atomic_compare_exchange_n(&state, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+static void connect_rooms(void) {
+    struct cairn_header *header = sink.header;
+    modules.header = header;
+    modules.entries = sink_region(CAIRN_SECTION_MODULES);
+    modules.strings = sink_region(CAIRN_SECTION_STRINGS);
+    modules.is_locked = 0;
+    stacks.records = sink_region(CAIRN_SECTION_RECORDS);
+    cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
+    cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
+    cells.owner_region = sink_region(CAIRN_SECTION_OWNERS);
+    cells.hot = (struct cairn_cell *)cells.hot_region.base;
+    cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
+    cells.owners = (uint16_t *)cells.owner_region.base;
+    cells.totals = &header->totals;
+    cells.id_limit = LIVE_ID_LIMIT;
+}
+
+static void describe_allocator(void) {
+    struct cairn_header *header = sink.header;
+    bool is_glibc = real_is_glibc();
+    header->allocator = is_glibc ? CAIRN_ALLOCATOR_GLIBC : CAIRN_ALLOCATOR_OTHER;
+    header->allocator_module = module_string(real_allocator_path());
+    header->slot_bytes = is_glibc ? sizeof(uint32_t) : sizeof(uint64_t);
+    header->slot_granule = 1u << (is_glibc ? LIVE_NARROW_SHIFT : LIVE_WIDE_SHIFT);
+    header->live_map = (uintptr_t)live.table;
+}
+
+// What a new recording begins with: the empty string, the record number 0 that nobody has, and the
+// cell for lost stacks.
+static bool begin_sections(void) {
+    const uint64_t unused_record_words = 4;
+    return module_string("") == 0 && cells_init() &&
+           region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
+}
+
+static bool process_open(void) {
+    sys_clock_init();
+    object_init();
+    if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0))
+        return false;
+    connect_rooms();
+    stacks.seed_table = sys_random();
+    stacks.seed_check = sys_random();
+    if (!begin_sections()) return false;
+    describe_allocator();
+    slots_open(sink_region(CAIRN_SECTION_THREADS));
+    return true;
+}
+
+bool process_start(void) {
+    if (!environment_is_ready() || !process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
+    bool is_open = process_open();
+    __atomic_store_n(&state, is_open ? PROCESS_RECORDING : PROCESS_INERT, __ATOMIC_RELEASE);
+    return is_open;
+}
+
+bool process_start_forked(void) {
+    if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
+    struct cairn_header *parent = sink.header;
+    bool is_open = sink_open(parent->pid);
+    if (is_open) {
+        connect_rooms();
+        is_open = inherit_recording(parent);
+    }
+    if (is_open) slots_open(sink_region(CAIRN_SECTION_THREADS));
+    sys_release(parent, parent->mapped_bytes);
+    __atomic_store_n(&state, is_open ? PROCESS_RECORDING : PROCESS_INERT, __ATOMIC_RELEASE);
+    return is_open;
+}

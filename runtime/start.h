@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recording of this process: opening it, and marking its end.
+#ifndef RUNTIME_START_H
+#define RUNTIME_START_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum process_state {
+    PROCESS_NEW,       // nothing tried yet
+    PROCESS_STARTING,  // one thread is opening the recording; events meanwhile are not recorded
+    PROCESS_RECORDING,
+    PROCESS_INERT,  // this process is not recorded
+};
+
+enum process_state process_state(void);
+
+// Opens the recording; false if it is not this thread's turn or there will be none.
+bool process_start(void);
+
+// The recording of a forked child: a new one, which knows the blocks that the child inherited.
+bool process_start_forked(void);
+
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process as it was started: environment, arguments, working directory. Read without libc's
+// getenv, which other preloads replace. Strings stay the program's; nothing is changed.
+#ifndef RUNTIME_SYS_ENVIRONMENT_H
+#define RUNTIME_SYS_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// False while libc has not been started yet, so that there is no environment to read.
+bool environment_is_ready(void);
+
+// The value of CAIRN_… variable `name`, or NULL.
+const char *environment_get(const char *name);
+
+// Fills `text` with at most `size` bytes of a file of /proc/self; the number read.
+size_t environment_read(const char *path, char *text, size_t size);
+
+// The link of /proc/self/exe or the working directory; "" if unreadable.
+void environment_executable(char *path, size_t size);
+void environment_directory(char *path, size_t size);
+
+#endif

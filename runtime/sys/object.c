@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sys/object.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "runtime/sys/sys.h"
+#include "runtime/sys/version.h"
+
+// The result of glibc's _dl_find_object, as its manual gives it; declared here since headers before
+// 2.35 lack it.
+struct found_object {
+    unsigned long long flags;
+    void *map_start, *map_end;
+    struct link_map *link_map;
+    void *eh_frame;
+    unsigned long long reserved[7];
+};
+
+static int (*find_object)(void *, struct found_object *);
+
+void object_init(void) {
+    *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+}
+
+static void object_set_segments(struct object *object, const Elf64_Ehdr *header) {
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_BYTES) return;
+    object->segments = (const Elf64_Phdr *)((const uint8_t *)header + header->e_phoff);
+    object->segment_count = header->e_phnum;
+}
+
+static bool object_find_lockless(uintptr_t pc, struct object *object) {
+    struct found_object found;
+    if (find_object((void *)pc, &found) != 0) return false;
+    *object = (struct object){
+        .start = (uintptr_t)found.map_start,
+        .end = (uintptr_t)found.map_end,
+        .bias = found.link_map->l_addr,
+        .eh_frame_hdr = found.eh_frame,
+        .path = found.link_map->l_name,
+    };
+    object_set_segments(object, found.map_start);
+    return true;
+}
+
+struct search {
+    uintptr_t pc;
+    struct object *object;
+};
+
+static int object_visit(struct dl_phdr_info *info, size_t size, void *data) {
+    struct search *search = data;
+    struct object object = {.start = UINTPTR_MAX,
+                            .bias = info->dlpi_addr,
+                            .path = info->dlpi_name,
+                            .segments = info->dlpi_phdr,
+                            .segment_count = info->dlpi_phnum};
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const Elf64_Phdr *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_GNU_EH_FRAME) object.eh_frame_hdr = (const uint8_t *)start;
+        if (segment->p_type != PT_LOAD) continue;
+        uintptr_t page = start & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+        if (page < object.start) object.start = page;
+        if (start + segment->p_memsz > object.end) object.end = start + segment->p_memsz;
+    }
+    if (search->pc < object.start || search->pc >= object.end) return 0;
+    *search->object = object;
+    return 1;
+}
+
+bool object_find(uintptr_t pc, struct object *object) {
+    if (find_object) return object_find_lockless(pc, object);
+    struct search search = {pc, object};
+    return dl_iterate_phdr(object_visit, &search) == 1;
+}

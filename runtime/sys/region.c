@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sys/region.h"
+
+#include "runtime/sys/sys.h"
+
+static bool region_fill(struct region *region) {
+    __atomic_store_n(&region->is_full, 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+static COLD bool region_claim_slow(struct region *region, uint64_t end_bytes) {
+    uint64_t from = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE);
+    uint64_t chunk = region->chunk_bytes;
+    uint64_t to = (end_bytes + chunk - 1) / chunk * chunk;
+    if (to > region->capacity_bytes) to = region->capacity_bytes;
+    if (to < end_bytes || !sys_claim(region->base + from, to - from)) return region_fill(region);
+    while (from < to && !__atomic_compare_exchange_n(&region->claimed_bytes, &from, to, false,
+                                                     __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+    }
+    return true;
+}
+
+bool region_claim(struct region *region, uint64_t end_bytes) {
+    if (likely(end_bytes <= __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE))) return true;
+    return region_claim_slow(region, end_bytes);
+}
+
+void *region_take(struct region *region, uint64_t bytes) {
+    if (unlikely(__atomic_load_n(&region->is_full, __ATOMIC_RELAXED))) return 0;
+    uint64_t at = __atomic_fetch_add(region->used_bytes, bytes, __ATOMIC_RELAXED);
+    if (unlikely(at > region->capacity_bytes || bytes > region->capacity_bytes - at)) {
+        region_fill(region);
+        return 0;
+    }
+    return region_claim(region, at + bytes) ? region->base + at : 0;
+}

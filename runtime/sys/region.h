@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stretch of the recording that is handed out front to back and never taken back.
+//
+// Taking is one atomic addition; memory is claimed (made to exist) a chunk at a time by whoever
+// first needs it. Several threads may claim the same chunk at once: claiming twice is harmless.
+// A region that is full, or whose chunk could not be claimed, stays so: `take` returns NULL.
+#ifndef RUNTIME_SYS_REGION_H
+#define RUNTIME_SYS_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct region {
+    uint8_t *base;
+    uint64_t capacity_bytes;
+    uint64_t chunk_bytes;    // claimed at a time, a multiple of the page size
+    uint64_t *used_bytes;    // (atomic) in the recording's section table
+    uint64_t claimed_bytes;  // (atomic)
+    uint32_t is_full;        // (atomic)
+};
+
+// `bytes` bytes, zeroed; NULL when there are none. Any thread, signal handlers included.
+void *region_take(struct region *region, uint64_t bytes);
+
+// Makes the first `end_bytes` bytes usable.
+bool region_claim(struct region *region, uint64_t end_bytes);
+
+#endif

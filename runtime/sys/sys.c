@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sys/sys.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static uint64_t own_bytes;
+static int (*vdso_clock)(clockid_t, struct timespec *);
+
+#if defined(__x86_64__)
+long sys_call(long number, long a, long b, long c, long d, long e, long f) {
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+long sys_call(long number, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+#else
+#error "cairn knows x86-64 and aarch64"
+#endif
+
+static bool is_error(long result) {
+    return (unsigned long)result > -4096UL;
+}
+
+static void *map_anonymous(size_t bytes) {
+    long result = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+void *sys_map(size_t bytes) {
+    void *memory = map_anonymous(bytes);
+    if (memory) __atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
+    return memory;
+}
+
+void sys_unmap(void *memory, size_t bytes) {
+    sys_release(memory, bytes);
+    __atomic_fetch_sub(&own_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void sys_release(void *memory, size_t bytes) {
+    sys_call(SYS_munmap, (long)memory, (long)bytes, 0, 0, 0, 0);
+}
+
+void *sys_reserve(size_t bytes) {
+    void *memory = map_anonymous(bytes);
+    if (memory) sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
+    return memory;
+}
+
+uint64_t sys_own_bytes(void) {
+    return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
+}
+
+bool sys_claim(void *memory, size_t bytes) {
+    long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
+    // Kernels before 5.14 do not know the advice: there the pages come when they are touched.
+    if (is_error(result) && result != -EINVAL) return false;
+    sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
+    return true;
+}
+
+// A signal mask that the kernel copies in before it rejects the nonsensical `how`: EFAULT tells
+// unreadable memory, EINVAL readable memory, and nothing changes.
+bool sys_is_readable(const void *address) {
+    const long no_such_how = ~0L;
+    const long mask_bytes = 8;
+    long at = (long)((uintptr_t)address & ~(uintptr_t)7);
+    return sys_call(SYS_rt_sigprocmask, no_such_how, at, 0, mask_bytes, 0, 0) != -EFAULT;
+}
+
+static uint64_t clock_read(clockid_t clock) {
+    struct timespec now = {0};
+    if (vdso_clock)
+        vdso_clock(clock, &now);
+    else
+        sys_call(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sys_clock_ns(void) {
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+uint64_t sys_clock_coarse_ns(void) {
+    return clock_read(CLOCK_MONOTONIC_COARSE);
+}
+
+uint64_t sys_clock_wall_ns(void) {
+    return clock_read(CLOCK_REALTIME);
+}
+
+static bool is_text_equal(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
+// The vDSO's own symbol table: libc's clock_gettime is not used since other preloads (faked clocks)
+// replace it.
+struct vdso_tables {
+    const Elf64_Sym *symbols;
+    const char *names;
+    const uint32_t *hash;
+    uintptr_t bias;
+};
+
+static bool vdso_tables_find(uintptr_t base, struct vdso_tables *tables) {
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)base;
+    const Elf64_Phdr *segments = (const Elf64_Phdr *)(base + header->e_phoff);
+    const Elf64_Dyn *dynamic = NULL;
+    for (int i = 0; i < header->e_phnum; i++) {
+        if (segments[i].p_type == PT_LOAD && !tables->bias)
+            tables->bias = base + segments[i].p_offset - segments[i].p_vaddr;
+        if (segments[i].p_type == PT_DYNAMIC)
+            dynamic = (const Elf64_Dyn *)(base + segments[i].p_offset);
+    }
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+        uintptr_t at = tables->bias + dynamic->d_un.d_ptr;
+        if (dynamic->d_tag == DT_SYMTAB) tables->symbols = (const Elf64_Sym *)at;
+        if (dynamic->d_tag == DT_STRTAB) tables->names = (const char *)at;
+        if (dynamic->d_tag == DT_HASH) tables->hash = (const uint32_t *)at;
+    }
+    return tables->symbols && tables->names && tables->hash;
+}
+
+static void *vdso_find(uintptr_t base, const char *name) {
+    struct vdso_tables tables = {0};
+    if (!vdso_tables_find(base, &tables)) return NULL;
+    uint32_t symbol_count = tables.hash[1];
+    for (uint32_t i = 0; i < symbol_count; i++)
+        if (is_text_equal(tables.names + tables.symbols[i].st_name, name))
+            return (void *)(tables.bias + tables.symbols[i].st_value);
+    return NULL;
+}
+
+void sys_clock_init(void) {
+    uintptr_t base = getauxval(AT_SYSINFO_EHDR);
+    if (!base) return;
+    void *found = vdso_find(base, "__vdso_clock_gettime");
+    if (!found) found = vdso_find(base, "__kernel_clock_gettime");
+    *(void **)&vdso_clock = found;
+}
+
+uint64_t sys_limit(int resource) {
+    struct rlimit limit;
+    long result = sys_call(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+    if (is_error(result) || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+int sys_pid(void) {
+    return (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+int sys_tid(void) {
+    return (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+bool sys_is_thread_alive(int tid) {
+    return sys_call(SYS_tgkill, sys_pid(), tid, 0, 0, 0, 0) != -ESRCH;
+}
+
+uint64_t sys_random(void) {
+    const long nonblocking = 1;
+    uint64_t value = 0;
+    long got = sys_call(SYS_getrandom, (long)&value, sizeof value, nonblocking, 0, 0, 0);
+    if (got == (long)sizeof value) return value;
+    return sys_clock_ns() * 0x9E3779B97F4A7C15u ^ (uintptr_t)&value;
+}

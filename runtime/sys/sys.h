@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runtime asks of the kernel: raw system calls, memory, clocks. Below every other room.
+//
+// System calls are made directly, not through libc: errno stays as the program left it, a program
+// that replaces mmap or open does not see ours, and no libc wrapper can allocate. All functions
+// here are safe in signal handlers and from any thread.
+#ifndef RUNTIME_SYS_SYS_H
+#define RUNTIME_SYS_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define COLD __attribute__((cold, noinline))
+#define HIDDEN __attribute__((visibility("hidden")))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+// Stops the compiler, not the processor: orders stores that only a signal handler of the same
+// thread, or a reader after the process' death, may see half done.
+#define compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+#define SYS_PAGE_BYTES 4096u
+
+// The system call `number`; the result, or -errno.
+long sys_call(long number, long a, long b, long c, long d, long e, long f);
+
+// Private anonymous memory, zeroed, not charged before it is touched. NULL when refused.
+void *sys_map(size_t bytes);
+void sys_unmap(void *memory, size_t bytes);
+
+// Address space of which only a little will be touched: not in core dumps, not in sys_own_bytes.
+void *sys_reserve(size_t bytes);
+
+// Gives back address space that sys_map did not hand out.
+void sys_release(void *memory, size_t bytes);
+
+// Makes pages of a shared mapping exist now, so that a full disk or tmpfs is an error here and not
+// a SIGBUS later, and lets core dumps show them. True when they may be used.
+bool sys_claim(void *memory, size_t bytes);
+
+// True if `bytes` bytes at `address` can be read, without touching them.
+bool sys_is_readable(const void *address);
+
+// Nanoseconds of CLOCK_MONOTONIC; the coarse one is a load or two, a tick (1-10 ms) behind.
+uint64_t sys_clock_ns(void);
+uint64_t sys_clock_coarse_ns(void);
+uint64_t sys_clock_wall_ns(void);
+
+// Finds the kernel's clock function; before this, clocks are system calls.
+void sys_clock_init(void);
+
+// Soft limit of RLIMIT_AS or RLIMIT_FSIZE; UINT64_MAX if unlimited or unknown.
+uint64_t sys_limit(int resource);
+
+int sys_pid(void);
+int sys_tid(void);
+
+// True while thread `tid` of this process exists.
+bool sys_is_thread_alive(int tid);
+
+// 64 random bits for hash seeds; a poorer source where getrandom is forbidden.
+uint64_t sys_random(void);
+
+// Private memory that cairn holds in this process, in bytes.
+uint64_t sys_own_bytes(void);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/unwind/rule.h"
+
+#include "runtime/sys/object.h"
+#include "runtime/unwind/row.h"
+
+struct rule_cache rule_cache;
+
+enum { ADDRESS_BITS = 47 };
+
+static size_t cache_bytes(void) {
+    return sizeof(uint64_t[RULE_WAYS]) << RULE_SET_BITS;
+}
+
+bool rule_init(void) {
+    rule_cache.words = sys_reserve(cache_bytes());
+    return rule_cache.words != NULL;
+}
+
+void rule_forget_all(void) {
+    uint64_t *words = rule_cache.words[0];
+    for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)
+        if (__atomic_load_n(&words[i], __ATOMIC_RELAXED))
+            __atomic_store_n(&words[i], 0, __ATOMIC_RELAXED);
+}
+
+static bool fits(int64_t value, unsigned bits) {
+    return value >= 0 && value % 8 == 0 && value / 8 < (int64_t)1 << bits;
+}
+
+static uint64_t rule_pack(enum rule_kind kind, int64_t cfa, int64_t saved) {
+    return (uint64_t)kind | (uint64_t)cfa / 8 << RULE_CFA_SHIFT |
+           (uint64_t)saved / 8 << RULE_SAVED_SHIFT;
+}
+
+// Where the return address is stored, as an offset from the CFA, in the common form.
+enum { RETURN_OFFSET = -8 };
+
+static uint64_t rule_from_row(const struct row *row) {
+    bool is_stack = row->cfa_register == REGISTER_STACK;
+    bool is_frame = row->cfa_register == REGISTER_FRAME;
+    if (row->ret.how == ROW_UNDEFINED) return RULE_END;
+    if (row->is_signal_frame || row->is_cfa_expression || !(is_stack || is_frame)) return RULE_SLOW;
+    if (row->ret.how != ROW_AT_CFA || row->ret.offset != RETURN_OFFSET) return RULE_SLOW;
+    if (!fits(row->cfa_offset, RULE_CFA_BITS)) return RULE_SLOW;
+    if (row->frame.how == ROW_SAME || row->frame.how == ROW_UNDEFINED)
+        return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, 0);
+    if (row->frame.how != ROW_AT_CFA || !fits(-row->frame.offset, RULE_SAVED_BITS))
+        return RULE_SLOW;
+    return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset,
+                     -row->frame.offset);
+}
+
+// The newest rule goes first, the one before it is kept.
+static void rule_remember(uintptr_t pc, uint64_t rule) {
+    uint64_t *set = rule_cache.words[rule_set(pc)];
+    uint64_t first = __atomic_load_n(&set[0], __ATOMIC_RELAXED);
+    if (first) __atomic_store_n(&set[1], first, __ATOMIC_RELAXED);
+    __atomic_store_n(&set[0], rule_tag(pc) | rule, __ATOMIC_RELAXED);
+}
+
+COLD uint64_t rule_find_slow(uintptr_t pc) {
+    struct object object;
+    struct row row;
+    uint64_t rule = RULE_NO_CFI;
+    if (pc >> ADDRESS_BITS || pc < SYS_PAGE_BYTES) return RULE_NO_CFI;
+    if (object_find(pc - 1, &object)) {
+        struct row_source source = {(const uint8_t *)object.start, (const uint8_t *)object.end,
+                                    object.eh_frame_hdr};
+        if (row_find(&source, pc - 1, &row)) rule = rule_from_row(&row);
+    }
+    rule_remember(pc, rule);
+    return rule;
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A server under load, ended by SIGTERM: redis-server under redis-benchmark. Its answers, its status and
+its totals are right; it uses jemalloc as a shared library where Debian links it so."""
+
+import signal
+import socket
+import subprocess
+import time
+
+import cairn_test as t
+import counts
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_up(port):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection(("127.0.0.1", port), 1) as connection:
+                connection.sendall(b"PING\r\n")
+                if connection.recv(100).startswith(b"+PONG"):
+                    return True
+        except OSError:
+            time.sleep(0.05)
+    return False
+
+
+def ask(port, *words):
+    return subprocess.run(["redis-cli", "-p", str(port), *words], stdout=subprocess.PIPE,
+                          check=False).stdout
+
+
+def serve(wrap, env):
+    """Runs the server under load, ends it; returns (status, size of the database, log)."""
+    port = free_port()
+    argv = wrap + ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
+    with open("redis.log", "wb") as log:
+        with subprocess.Popen(argv, env=t.environment(env), stdout=log,
+                              stderr=subprocess.STDOUT) as server:
+            if not t.check(wait_until_up(port), f"{wrap[:3]}: no answer"):
+                server.kill()
+                return None
+            subprocess.run(["redis-benchmark", "-p", str(port), "-n", "20000", "-r", "5000", "-q",
+                            "-t", "set,lpush,hset"], stdout=subprocess.DEVNULL, check=False)
+            ask(port, "set", "one", "1")
+            size = ask(port, "get", "one").strip()
+            # The server itself is ended, as a service manager does it; cairn waits for it.
+            pid = int(next(line.split(b":")[1] for line in ask(port, "info", "server").splitlines()
+                           if line.startswith(b"process_id")))
+            subprocess.run(["kill", f"-{int(signal.SIGTERM)}", str(pid)], check=True)
+            return server.wait(timeout=60), size
+
+
+t.need("redis-server", "redis-benchmark", "redis-cli")
+plain = serve([], {})
+path, prefix = t.fresh_path("redis") + ".cairn", t.fresh_path("count")
+recorded = serve([t.CAIRN, "run", "-q", "-o", path, "--"],
+                 {"LD_PRELOAD": t.COUNTER, "COUNT_PRELOAD_OUT": prefix})
+t.check_equal("redis: status and answer", recorded, plain)
+found = t.report(path)
+wanted = list(counts.read_all(prefix).values())
+t.check_equal("redis: processes", len(wanted), 1)
+if found and wanted:
+    t.check_totals("redis", found, wanted[0], with_peak=False)
+    t.check_nothing_lost("redis", found)
+    t.check_sums("redis", found)
+    t.check(found["totals"]["allocations"] > 10000, f"redis: {found['totals']}")
+t.finish()

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn report --json` is one object of the documented form: every key there, of its type, no other."""
+
+import cairn_test as t
+
+INTEGER, TEXT, TRUTH = int, str, bool
+
+
+class OrNull:
+    def __init__(self, kind):
+        self.kind = kind
+
+
+class CountsByReason:
+    pass
+
+
+FRAME = {"function": OrNull(TEXT), "file": OrNull(TEXT), "line": OrNull(INTEGER),
+         "module": OrNull(TEXT), "offset": INTEGER, "inlined": TRUTH}
+STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
+         "allocated_bytes": INTEGER, "freed_bytes": INTEGER, "peak_bytes": INTEGER,
+         "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER}
+THREAD = {"name": TEXT, "tid": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
+          "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}
+SCHEMA = {
+    "schema": TEXT,
+    "process": {"pid": INTEGER, "ppid": INTEGER, "command": [TEXT], "start_unix_ns": INTEGER,
+                "duration_ns": INTEGER,
+                "exit": {"status": OrNull(INTEGER), "signal": OrNull(INTEGER)}},
+    "totals": {"allocations": INTEGER, "frees": INTEGER, "allocated_bytes": INTEGER,
+               "freed_bytes": INTEGER, "failed": INTEGER},
+    "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
+    "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
+    "rss": {"peak_bytes": OrNull(INTEGER)},
+    "trust": {"exact": TRUTH, "lost": CountsByReason(), "stacks_incomplete": CountsByReason(),
+              "own_bytes": INTEGER},
+    "stacks": [STACK],
+    "threads": [THREAD],
+}
+
+
+def is_of(value, kind):
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def compare(where, value, form):
+    if isinstance(form, OrNull):
+        return value is None or compare(where, value, form.kind)
+    if isinstance(form, CountsByReason):
+        return t.check(isinstance(value, dict) and all(is_of(n, int) for n in value.values()),
+                       f"{where}: {value!r} are not counts by reason")
+    if isinstance(form, tuple):
+        return t.check(any(is_of(value, kind) for kind in form), f"{where}: {value!r}")
+    if isinstance(form, list):
+        if t.check(isinstance(value, list), f"{where}: {value!r} is no list"):
+            for index, item in enumerate(value):
+                compare(f"{where}[{index}]", item, form[0])
+        return True
+    if isinstance(form, dict):
+        if t.check(isinstance(value, dict), f"{where}: {value!r} is no object"):
+            t.check_equal(f"{where}: keys", sorted(value), sorted(form))
+            for key in set(value) & set(form):
+                compare(f"{where}.{key}", value[key], form[key])
+        return True
+    return t.check(is_of(value, form), f"{where}: {value!r} is no {form.__name__}")
+
+
+for command in (("leak",), ("threads", "pipe"), ("dlopen_loop",), ("exceptions",)):
+    argv = t.program(*command)
+    _, path = t.record(argv)
+    found = t.report(path)
+    if not found:
+        continue
+    compare(command[0], found, SCHEMA)
+    t.check_equal("schema", found["schema"], "cairn.report/1")
+    t.check_equal("command", found["process"]["command"], argv)
+    t.check(0 < found["peak"]["at_ns"] <= found["process"]["duration_ns"], f"{found['peak']}")
+    t.check(found["rss"]["peak_bytes"] and found["rss"]["peak_bytes"] > 1 << 19, f"{found['rss']}")
+    ids = [stack["id"] for stack in found["stacks"]]
+    t.check_equal("ids are unique", len(set(ids)), len(ids))
+    t.check_equal("same again", t.report(path), found)
+t.finish()

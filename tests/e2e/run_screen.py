@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the user of `cairn run` sees: a summary on stderr only, silent with -q, in a file with
+--summary; statuses; names of recordings that are never overwritten; clear refusals."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import cairn_test as t
+
+LEAK = t.program("leak")
+
+
+def check_summary(text, what):
+    for pattern in (r"^cairn: leak ended with status 3 after [\d.]+ ", r"peak heap +[\d.]+ KiB in \d+",
+                    r"allocated +[\d.]+ MiB in 6,513 calls", r"at exit +[\d.]+ KiB in 113 blocks",
+                    r"exact", r"at the peak", r"leak_large", r"\.cairn"):
+        t.check(re.search(pattern, text, re.M), f"{what}: no {pattern!r} in:\n{text}")
+    t.check("\033" not in text, f"{what}: escape sequences where there is no terminal")
+
+
+def scratch(name):
+    directory = pathlib.Path(t.fresh_path(name))
+    directory.mkdir()
+    return directory
+
+
+def check_default():
+    place = scratch("default")
+    result = t.run_cairn("run", *LEAK, cwd=place)
+    t.check_equal("status", result.status, 3)
+    t.check_equal("stdout", result.out, b"")
+    check_summary(result.err.decode(), "default")
+    names = [path.name for path in place.iterdir()]
+    t.check(len(names) == 1 and re.fullmatch(r"leak\.\d+\.cairn", names[0]), f"files: {names}")
+    t.check_equal("mode", os.stat(place / names[0]).st_mode & 0o777, 0o600)
+    newest = t.run_cairn("report", cwd=place)
+    t.check_equal("report of the newest: status", newest.status, 0)
+    t.check(b"leak_large" in newest.out, f"report of the newest: {newest.out[:400]}")
+
+
+def check_summary_file():
+    place = scratch("summary")
+    result = t.run_cairn("run", "--summary", "told", "-o", "x.cairn", "--", *LEAK, cwd=place)
+    t.check_equal("--summary: streams", (result.out, result.err), (b"", b""))
+    check_summary((place / "told").read_text(), "--summary")
+
+
+def check_no_overwrite():
+    place = scratch("again")
+    for _ in range(3):
+        t.check_equal("again: status", t.run_cairn("run", "-q", "-o", "x.cairn", *LEAK,
+                                                   cwd=place).status, 3)
+    names = sorted(path.name for path in place.iterdir())
+    t.check_equal("again: three recordings", len(names), 3)
+
+
+def check_statuses():
+    place = scratch("statuses")
+    (place / "text").write_text("not a program\n")
+    (place / "text").chmod(0o644)
+    cases = [(["there-is-no-such-program"], 127), (["./text"], 126), (["sh", "-c", "exit 42"], 42),
+             (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM), (["true"], 0)]
+    for argv, wanted in cases:
+        result = t.run_cairn("run", "-q", "--", *argv, cwd=place)
+        t.check_equal(f"status of {argv}", result.status, wanted)
+        if wanted in (126, 127):
+            t.check(argv[0].encode() in result.err, f"{argv}: {result.err!r} does not name it")
+    t.check_equal("no program", t.run_cairn("run", cwd=place).status, 2)
+    t.check_equal("no such option", t.run_cairn("run", "--no-such-option", "true").status, 2)
+    t.check_equal("no such command", t.run_cairn("no-such-command").status, 2)
+    t.check_equal("no recording here", t.run_cairn("report", cwd=scratch("empty")).status, 1)
+
+
+def check_refusals():
+    place = scratch("refusals")
+    (place / "static.c").write_text("int main(void) { return 9; }\n")
+    subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=place, check=True)
+    refused = t.run_cairn("run", "./static", cwd=place)
+    t.check_equal("static: status", refused.status, 125)
+    t.check(b"static" in refused.err, f"static: {refused.err!r}")
+    anyway = t.run_cairn("run", "-q", "--anyway", "./static", cwd=place)
+    t.check_equal("static --anyway: status", anyway.status, 9)
+    if os.geteuid() == 0:
+        subprocess.run(["cp", LEAK[0], place / "raised"], check=True)
+        os.chown(place / "raised", 65534, 65534)
+        os.chmod(place / "raised", 0o4755)
+        raised = t.run_cairn("run", "./raised", cwd=place)
+        t.check_equal("setuid: status", raised.status, 125)
+        t.check(b"setuid" in raised.err.lower().replace(b"-", b""), f"setuid: {raised.err!r}")
+    result = t.run_cairn("run", "-o", "/proc/no/such/place.cairn", "touch", "was-run", cwd=place)
+    t.check_equal("unwritable: status", result.status, 125)
+    t.check(not (place / "was-run").exists(), "unwritable: the program was started")
+
+
+def check_interrupt():
+    """Ctrl-C reaches both; the program decides, cairn waits for it and then reports."""
+    place = scratch("interrupt")
+    script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"
+    with subprocess.Popen([t.CAIRN, "run", "sh", "-c", script], cwd=place, env=t.environment(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True) as process:
+        t.check_equal("interrupt: starts", process.stdout.readline(), b"ready\n")
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    t.check_equal("interrupt: status", process.returncode, 5)
+    t.check_equal("interrupt: the program's own handler", out, b"caught\n")
+    t.check(b"ended with status 5" in err, f"interrupt: {err!r}")
+
+
+def check_stdin():
+    result, _ = t.record(["cat"], stdin=b"through\0it\n")
+    t.check_equal("stdin", (result.status, result.out), (0, b"through\0it\n"))
+
+
+check_default()
+check_summary_file()
+check_no_overwrite()
+check_statuses()
+check_refusals()
+check_interrupt()
+check_stdin()
+t.finish()

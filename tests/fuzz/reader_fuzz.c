@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a recording: reader, profile, and every view of it.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tool/model/profile.h"
+#include "tool/render/report_json.h"
+#include "tool/render/stacks.h"
+#include "tool/render/summary.h"
+#include "tool/render/tree.h"
+
+static const struct frame *nameless(void *context, uint32_t place, size_t *count) {
+    static struct frame frame;
+    const struct profile *profile = context;
+    frame.offset = profile->places.list.items[place].address;
+    frame.is_hidden = frame.offset % 7 == 0;
+    *count = 1;
+    return &frame;
+}
+
+static void print_views(const struct profile *profile, FILE *out) {
+    struct frame_names names = {.of_place = nameless, .context = (void *)profile};
+    struct terminal terminal = {.out = out, .columns = 80};
+    struct view_options view = {.by = MEASURE_PEAK, .top = 5};
+    struct summary summary = {
+        .profile = profile, .names = &names, .view = &view, .path = "x", .has_list = true};
+    summary_print(&terminal, &summary, NULL);
+    stacks_print(&terminal, profile, &names, &view, NULL);
+    tree_print(&terminal, profile, &names, &view, NULL);
+    report_json_print(out, profile, &names, &view, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static FILE *out;
+    struct recording recording;
+    struct profile profile;
+    if (!out) out = fopen("/dev/null", "w");
+    if (!out) abort();
+    if (!recording_open_memory(bytes, size, &recording, NULL)) return 0;
+    if (profile_build(&recording, &profile, NULL)) {
+        print_views(&profile, out);
+        profile_free(&profile);
+    }
+    recording_close(&recording);
+    return 0;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads whose totals are known. `threads short`: 40 threads one after the other and 40 at once,
+// each 1,000 pairs and one leak of 10 bytes. `threads pipe`: a producer allocates 20,000 blocks, a
+// consumer frees them. `threads late`: a thread frees and allocates in a destructor of thread data.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHORT_THREADS 40
+#define PAIRS 1000
+#define PIPE_BLOCKS 20000
+#define PIPE_ROOM 64
+
+static void *volatile sink;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static void *room[PIPE_ROOM];
+static size_t put_count, got_count;
+static pthread_key_t key;
+
+static void *short_body(void *argument) {
+    size_t number = (size_t)argument;
+    for (int i = 0; i < PAIRS; i++) free(malloc(number + 1));
+    sink = malloc(10);
+    return NULL;
+}
+
+static void run_short(void) {
+    pthread_t threads[SHORT_THREADS];
+    for (size_t i = 0; i < SHORT_THREADS; i++) {
+        pthread_create(&threads[i], NULL, short_body, (void *)i);
+        pthread_join(threads[i], NULL);
+    }
+    for (size_t i = 0; i < SHORT_THREADS; i++)
+        pthread_create(&threads[i], NULL, short_body, (void *)i);
+    for (size_t i = 0; i < SHORT_THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+static void *produce(void *argument) {
+    (void)argument;
+    pthread_setname_np(pthread_self(), "producer");
+    for (size_t i = 0; i < PIPE_BLOCKS; i++) {
+        void *block = malloc(100);
+        pthread_mutex_lock(&mutex);
+        while (put_count - got_count == PIPE_ROOM) pthread_cond_wait(&changed, &mutex);
+        room[put_count++ % PIPE_ROOM] = block;
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+static void *consume(void *argument) {
+    (void)argument;
+    pthread_setname_np(pthread_self(), "consumer");
+    for (size_t i = 0; i < PIPE_BLOCKS; i++) {
+        pthread_mutex_lock(&mutex);
+        while (put_count == got_count) pthread_cond_wait(&changed, &mutex);
+        void *block = room[got_count++ % PIPE_ROOM];
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&mutex);
+        free(block);
+    }
+    return NULL;
+}
+
+static void run_pipe(void) {
+    pthread_t producer, consumer;
+    pthread_create(&producer, NULL, produce, NULL);
+    pthread_create(&consumer, NULL, consume, NULL);
+    pthread_join(producer, NULL);
+    pthread_join(consumer, NULL);
+}
+
+static void late_destructor(void *block) {
+    free(block);
+    free(malloc(33));
+    sink = malloc(77);
+}
+
+static void *late_body(void *argument) {
+    (void)argument;
+    pthread_setspecific(key, malloc(55));
+    return NULL;
+}
+
+static void run_late(void) {
+    pthread_key_create(&key, late_destructor);
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, late_body, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "short";
+    if (!strcmp(what, "pipe"))
+        run_pipe();
+    else if (!strcmp(what, "late"))
+        run_late();
+    else
+        run_short();
+    printf("%s done\n", what);
+    return 0;
+}

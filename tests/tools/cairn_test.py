@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests in tests/e2e and tests/promises share: run a program plainly, under cairn, under the
+counting preload or under DHAT, and compare. A test calls check(...) as often as it likes and ends with
+finish(); it runs in a scratch directory that the runner (dev/run-tests.py) makes and removes."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import counts
+import dhat_totals
+
+SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR", SOURCE / "build"))
+CAIRN = str(BUILD / "cairn")
+RUNTIME = str(BUILD / "libcairn.so")
+COUNTER = str(BUILD / "tests/count_preload.so")
+PROGRAMS = BUILD / "tests/programs"
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
+NOT_HERE = 77
+TIMEOUT_S = 240
+
+_failures = []
+
+
+def program(name, *arguments):
+    return [str(PROGRAMS / name), *map(str, arguments)]
+
+
+def check(is_right, message):
+    if not is_right:
+        _failures.append(message)
+        print("FAIL:", message, flush=True)
+    return is_right
+
+
+def check_equal(what, got, wanted):
+    return check(got == wanted, f"{what}: {got!r}, should be {wanted!r}")
+
+
+def finish():
+    if _failures:
+        print(f"{len(_failures)} checks failed")
+        sys.exit(1)
+    print("all checks hold")
+    sys.exit(0)
+
+
+def cannot_run_here(reason):
+    print(reason)
+    sys.exit(NOT_HERE)
+
+
+def need(*commands):
+    for command in commands:
+        if not shutil.which(command):
+            cannot_run_here(f"{command} is not installed")
+
+
+def environment(extra=None):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith("CAIRN_") and name not in ("LD_PRELOAD", "COUNT_PRELOAD_OUT")}
+    env.update(PYTHONHASHSEED="0", GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
+    env.update(extra or {})
+    return env
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def check_like(self, what, other):
+        """Status and both streams are those of `other`."""
+        check_equal(f"{what}: status", self.status, other.status)
+        for name in ("out", "err"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            check(mine == theirs,
+                  f"{what}: std{name} differs: {shorten(mine)} should be {shorten(theirs)}")
+
+
+def shorten(data):
+    return repr(data if len(data) <= 300 else data[:150] + b" ... " + data[-150:])
+
+
+def run(argv, env=None, stdin=None, timeout=TIMEOUT_S, cwd=None):
+    """Runs argv; returns its Result, with 128+N for a signal as a shell says it."""
+    with subprocess.Popen(argv, env=environment(env), cwd=cwd, stdout=subprocess.PIPE,
+                          stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            check(False, f"{' '.join(argv)[:200]}: no end after {timeout} s")
+    status = process.returncode
+    return Result(128 - status if status < 0 else status, out, err)
+
+
+def run_cairn(*arguments, **options):
+    return run([CAIRN, *arguments], **options)
+
+
+def fresh_path(name):
+    """A path that does not exist yet, in the scratch directory."""
+    for number in range(1000):
+        path = pathlib.Path.cwd() / f"{name}.{number}"
+        if not path.exists() and not list(path.parent.glob(path.name + ".*")):
+            return str(path)
+    raise RuntimeError("no free name")
+
+
+def record(argv, **options):
+    """Runs argv under `cairn run -q`; returns (Result, path of the recording)."""
+    path = fresh_path("recording") + ".cairn"
+    return run([CAIRN, "run", "-q", "-o", path, "--", *argv], **options), path
+
+
+def record_alone(argv, env=None, preload=RUNTIME, **options):
+    """Runs argv with the preload alone; returns (Result, path of the recording)."""
+    path = fresh_path("alone") + ".cairn"
+    extra = {"LD_PRELOAD": preload, "CAIRN_OUTPUT": path, **(env or {})}
+    return run(argv, env=extra, **options), path
+
+
+def report(path, *arguments):
+    """The JSON report of a recording; an empty one after a failed check if there is none."""
+    result = run_cairn("report", "--json", *arguments, str(path))
+    if not check_equal(f"cairn report {path}: status", result.status, 0):
+        print(result.err.decode(errors="replace"))
+        return None
+    return json.loads(result.out)
+
+
+def count(argv, env=None, **options):
+    """Runs argv with the counting preload; returns (Result, {file suffix: counts})."""
+    prefix = fresh_path("count")
+    result = run(argv, env={"LD_PRELOAD": COUNTER, "COUNT_PRELOAD_OUT": prefix, **(env or {})},
+                 **options)
+    return result, counts.read_all(prefix)
+
+
+def dhat(argv, env=None, **options):
+    """Runs argv under DHAT with whole stacks; returns its list of stacks."""
+    path = fresh_path("dhat")
+    command = ["valgrind", "--tool=dhat", "--run-libc-freeres=no", "--run-cxx-freeres=no",
+               "--num-callers=500", f"--dhat-out-file={path}", "--", *argv]
+    result = run(command, env=env, **options)
+    if not os.path.exists(path):
+        raise RuntimeError("no output of DHAT: " + result.err.decode(errors="replace"))
+    return dhat_totals.read_stacks(path)
+
+
+def check_totals(what, found, wanted, with_peak=True):
+    """Totals of a report against one process' counts of the counting preload."""
+    if found is None:
+        return
+    totals = found["totals"]
+    pairs = [
+        ("allocations", totals["allocations"], wanted["allocations"]),
+        ("allocated bytes", totals["allocated_bytes"], wanted["allocated_bytes"]),
+        ("frees", totals["frees"], wanted["frees"]),
+        ("freed bytes", totals["freed_bytes"], wanted["freed_bytes"]),
+        ("failed", totals["failed"], wanted["failed"]),
+        ("bytes at exit", found["at_exit"]["bytes"], wanted["live_bytes"]),
+        ("blocks at exit", found["at_exit"]["blocks"], wanted["live_blocks"]),
+    ]
+    if with_peak:
+        pairs += [("peak bytes", found["peak"]["bytes"], wanted["peak_bytes"]),
+                  ("peak blocks", found["peak"]["blocks"], wanted["peak_blocks"])]
+    for name, got, expected in pairs:
+        check_equal(f"{what}: {name}", got, expected)
+
+
+def check_sums(what, found):
+    """The stacks of a whole report add up to its totals, and the threads do."""
+    if found is None:
+        return
+    stacks, threads, totals = found["stacks"], found["threads"], found["totals"]
+    pairs = [
+        ("allocations", sum(s["allocations"] for s in stacks), totals["allocations"]),
+        ("allocated_bytes", sum(s["allocated_bytes"] for s in stacks), totals["allocated_bytes"]),
+        ("freed_bytes", sum(s["freed_bytes"] for s in stacks), totals["freed_bytes"]),
+        ("peak_bytes", sum(s["peak_bytes"] for s in stacks), found["peak"]["bytes"]),
+        ("at_exit_bytes", sum(s["at_exit_bytes"] for s in stacks), found["at_exit"]["bytes"]),
+        ("at_exit_blocks", sum(s["at_exit_blocks"] for s in stacks), found["at_exit"]["blocks"]),
+        ("threads' allocations", sum(t["allocations"] for t in threads), totals["allocations"]),
+        ("threads' allocated_bytes", sum(t["allocated_bytes"] for t in threads),
+         totals["allocated_bytes"]),
+    ]
+    for name, got, expected in pairs:
+        check_equal(f"{what}: sum of {name}", got, expected)
+
+
+def check_nothing_lost(what, found):
+    if found is None:
+        return
+    lost = {reason: number for reason, number in found["trust"]["lost"].items() if number}
+    check_equal(f"{what}: lost", lost, {})
+
+
+def functions(stack):
+    """Names of a stack's frames, innermost first; '?' where there is none."""
+    return [frame.get("function") or "?" for frame in stack["frames"]]
+
+
+def stacks_through(found, *names):
+    """Stacks on which all the functions occur."""
+    return [stack for stack in found["stacks"] if set(names) <= set(functions(stack))]

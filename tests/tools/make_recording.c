@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/tools/make_recording.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SECTION_COUNT = 7, RAW_SLACK_BYTES = 8192, WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1 };
+static const uint64_t sample_start_unix_ns = 1700000000000000000u;
+
+static void require(bool is_ok, const char *what) {
+    if (is_ok) return;
+    fprintf(stderr, "make_recording: %s\n", what);
+    abort();
+}
+
+void making_start(struct making *making) {
+    static const char command[] = "/usr/bin/sample\0--quick";
+    memset(making, 0, sizeof *making);
+    struct cairn_header *header = &making->header;
+    memcpy(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES);
+    header->version = CAIRN_VERSION;
+    header->header_bytes = CAIRN_HEADER_BYTES;
+    header->state = CAIRN_STATE_ENDED;
+    header->machine = 62;  // EM_X86_64
+    header->pid = 4242;
+    header->ppid = 4241;
+    header->has_exit = 1;
+    header->start_unix_ns = sample_start_unix_ns;
+    header->end_ns = 2000000000u;
+    memcpy(header->command, command, sizeof command);
+    strcpy(header->executable, "/usr/bin/sample");
+    making->string_bytes = 1;               // offset 0 is the empty text
+    making->cell_count = CAIRN_CELL_BLOCK;  // the first block belongs to nobody
+    making->word_count = 2;                 // record 0 is the empty stack
+    for (uint32_t i = 0; i < MAKING_THREADS; i++) making->next_cell[i] = 0;
+}
+
+uint32_t making_string(struct making *making, const char *text) {
+    uint32_t offset = making->string_bytes;
+    size_t size = strlen(text) + 1;
+    require(offset + size <= MAKING_STRINGS, "strings are full");
+    memcpy(making->strings + offset, text, size);
+    making->string_bytes += (uint32_t)size;
+    return offset;
+}
+
+uint32_t making_module(struct making *making, const char *path, uint64_t start, uint64_t size,
+                       uint64_t bias, uint8_t build_id_byte) {
+    enum { BUILD_ID_BYTES = 20 };
+    require(making->module_count < MAKING_MODULES, "modules are full");
+    struct cairn_module *module = &making->modules[making->module_count];
+    *module = (struct cairn_module){.start = start,
+                                    .end = start + size,
+                                    .bias = bias,
+                                    .path = making_string(making, path),
+                                    .segment_count = 1,
+                                    .is_ready = 1};
+    module->segments[0].address = start - bias;
+    module->segments[0].size = size;
+    if (build_id_byte) {
+        module->build_id_bytes = BUILD_ID_BYTES;
+        memset(module->build_id, build_id_byte, BUILD_ID_BYTES);
+    }
+    return making->module_count++;
+}
+
+uint32_t making_thread(struct making *making, uint32_t tid, const char *name) {
+    require(making->thread_count < MAKING_THREADS, "threads are full");
+    struct cairn_thread *thread = &making->threads[making->thread_count];
+    thread->tid = tid;
+    thread->slot = making->thread_count;
+    snprintf(thread->name, sizeof thread->name, "%s", name);
+    return making->thread_count++;
+}
+
+static uint32_t new_cell(struct making *making, uint32_t thread) {
+    uint32_t *next = &making->next_cell[thread];
+    if (*next % CAIRN_CELL_BLOCK == 0) {
+        require(making->cell_count + CAIRN_CELL_BLOCK <= MAKING_CELLS, "cells are full");
+        *next = making->cell_count;
+        making->owners[*next / CAIRN_CELL_BLOCK] = (uint16_t)thread;
+        making->cell_count += CAIRN_CELL_BLOCK;
+    }
+    return (*next)++;
+}
+
+uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uint32_t keep,
+                     const uint32_t *codes, uint32_t code_words, uint32_t frame_count) {
+    require(making->word_count + 2 + code_words <= MAKING_WORDS, "records are full");
+    uint32_t id = new_cell(making, thread);
+    making->cold[id].record = making->word_count;
+    uint32_t *words = making->words + making->word_count;
+    words[0] = older;
+    words[1] = keep << 16 | frame_count;
+    if (code_words) memcpy(words + 2, codes, code_words * sizeof *codes);
+    making->word_count += 2 + code_words;
+    return id;
+}
+
+uint32_t making_code(struct making *making, uint64_t address) {
+    uint64_t start = address & ~(uint64_t)WINDOW_MASK;
+    for (uint32_t i = 0; i < CAIRN_WINDOW_COUNT; i++) {
+        uint64_t *window = &making->header.windows[i];
+        if (!*window) *window = start;
+        if (*window == start) return i << CAIRN_WINDOW_BITS | (uint32_t)(address & WINDOW_MASK);
+    }
+    require(false, "windows are full");
+    return 0;
+}
+
+uint32_t making_stack(struct making *making, uint32_t thread, const uint64_t *addresses,
+                      uint32_t count) {
+    uint32_t codes[256];
+    require(count <= sizeof codes / sizeof *codes, "stack is too deep");
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_cut = addresses[i] < CAIRN_CUT_LIMIT;
+        codes[i] =
+            is_cut ? CAIRN_CODE_CUT | (uint32_t)addresses[i] : making_code(making, addresses[i]);
+    }
+    return making_cell(making, thread, 0, 0, codes, count, count);
+}
+
+uint32_t making_foreign(struct making *making, uint32_t thread, uint32_t older) {
+    uint32_t id = making_cell(making, thread, older, 0x7fff, NULL, 0, 0);
+    making->words[making->cold[id].record + 1] |= CAIRN_RECORD_FOREIGN;
+    return id;
+}
+
+void making_book(struct making *making, uint32_t id, uint32_t calls, uint64_t allocated_bytes,
+                 uint32_t frees, uint64_t freed_bytes) {
+    struct cairn_cell *cell = &making->cells[id];
+    struct cairn_cell_cold *cold = &making->cold[id];
+    struct cairn_totals *totals = &making->header.totals;
+    if (cell->epoch != totals->epoch) {
+        cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+        cold->peak_blocks = (int32_t)(cell->calls - cell->frees);
+        cell->epoch = totals->epoch;
+    }
+    cell->calls += calls;
+    cell->frees += frees;
+    cell->allocated_bytes += allocated_bytes;
+    cell->freed_bytes += freed_bytes;
+    struct cairn_thread *thread = &making->threads[making->owners[id / CAIRN_CELL_BLOCK]];
+    thread->allocations += calls;
+    thread->allocated_bytes += allocated_bytes;
+    thread->frees += frees;
+    thread->net_bytes += (int64_t)(allocated_bytes - freed_bytes);
+    totals->live_bytes += (int64_t)(allocated_bytes - freed_bytes);
+    totals->live_blocks += (int64_t)calls - frees;
+}
+
+void making_peak(struct making *making, uint64_t at_ns) {
+    struct cairn_totals *totals = &making->header.totals;
+    totals->peak_bytes = (uint64_t)totals->live_bytes;
+    totals->peak_blocks = (uint64_t)totals->live_blocks;
+    totals->peak_ns = at_ns;
+    totals->peak_epoch = ++totals->epoch;
+}
+
+struct part {
+    uint32_t kind, entry_bytes;
+    const void *bytes;
+    uint64_t size;
+};
+
+static void list_parts(const struct making *making, struct part parts[SECTION_COUNT]) {
+    const struct part list[SECTION_COUNT] = {
+        {CAIRN_SECTION_MODULES, sizeof *making->modules, making->modules, making->module_count},
+        {CAIRN_SECTION_STRINGS, 1, making->strings, making->string_bytes},
+        {CAIRN_SECTION_THREADS, sizeof *making->threads, making->threads, making->thread_count},
+        {CAIRN_SECTION_OWNERS, sizeof *making->owners, making->owners,
+         making->cell_count / CAIRN_CELL_BLOCK},
+        {CAIRN_SECTION_CELLS, sizeof *making->cells, making->cells, making->cell_count},
+        {CAIRN_SECTION_CELLS_COLD, sizeof *making->cold, making->cold, making->cell_count},
+        {CAIRN_SECTION_RECORDS, sizeof *making->words, making->words, making->word_count},
+    };
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        parts[i] = list[i];
+        parts[i].size *= list[i].entry_bytes;
+    }
+}
+
+// Writes the section table for parts that each have `slack_bytes` of room behind them.
+static uint64_t lay_out(struct making *making, const struct part *parts, uint64_t slack_bytes) {
+    enum { ALIGNMENT = 16 };
+    uint64_t offset = CAIRN_HEADER_BYTES;
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        uint64_t capacity = parts[i].size + slack_bytes;
+        making->header.sections[i] = (struct cairn_section){.kind = parts[i].kind,
+                                                            .entry_bytes = parts[i].entry_bytes,
+                                                            .offset = offset,
+                                                            .capacity_bytes = capacity,
+                                                            .used_bytes = parts[i].size};
+        offset = (offset + capacity + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    making->header.section_count = SECTION_COUNT;
+    making->header.mapped_bytes = offset;
+    making->header.is_compact = slack_bytes == 0;
+    return offset;
+}
+
+uint8_t *making_finish(struct making *making, bool is_compact, size_t *size) {
+    struct part parts[SECTION_COUNT];
+    list_parts(making, parts);
+    *size = (size_t)lay_out(making, parts, is_compact ? 0 : RAW_SLACK_BYTES);
+    uint8_t *bytes = calloc(1, *size);
+    require(bytes != NULL, "no memory");
+    memcpy(bytes, &making->header, sizeof making->header);
+    for (int i = 0; i < SECTION_COUNT; i++)
+        memcpy(bytes + making->header.sections[i].offset, parts[i].bytes, parts[i].size);
+    return bytes;
+}
+
+void making_write_sparse(struct making *making, const char *path, uint64_t capacity_bytes) {
+    struct part parts[SECTION_COUNT];
+    list_parts(making, parts);
+    uint64_t size = lay_out(making, parts, capacity_bytes);
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    require(file >= 0 && !ftruncate(file, (off_t)size), path);
+    ssize_t written = pwrite(file, &making->header, sizeof making->header, 0);
+    require(written == (ssize_t)sizeof making->header, path);
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        written =
+            pwrite(file, parts[i].bytes, parts[i].size, (off_t)making->header.sections[i].offset);
+        require(written == (ssize_t)parts[i].size, path);
+    }
+    close(file);
+}
+
+void making_write(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    require(file && fwrite(bytes, 1, size, file) == size && !fclose(file), path);
+}
+
+void making_sample(struct making *making) {
+    const uint64_t program = 0x555555554000u, library = 0x7ffff7a00000u, plugin = 0x7ffff7000000u;
+    const uint64_t first[] = {program + 0x1100, program + 0x1234, library + 0x5678};
+    const uint64_t second[] = {program + 0x1100, program + 0x1300, library + 0x5678};
+    const uint64_t cut[] = {CAIRN_CUT_NO_CFI, plugin + 0x40, library + 0x5678};
+    making_start(making);
+    making_module(making, "/usr/bin/sample", program, 0x10000, program, 0x11);
+    making_module(making, "/usr/lib/libsample.so.1", library, 0x100000, library, 0x22);
+    uint32_t late = making_module(making, "/usr/lib/plugin.so", plugin, 0x1000, plugin, 0);
+    uint32_t main_thread = making_thread(making, 4242, "sample");
+    uint32_t worker = making_thread(making, 4243, "worker");
+    uint32_t a = making_stack(making, main_thread, first, 3);
+    uint32_t b = making_stack(making, worker, second, 3);
+    uint32_t c = making_stack(making, worker, cut, 3);
+    const uint32_t escapes[] = {CAIRN_CODE_MODULE | late, 0x80, CAIRN_CODE_FULL, 0x12345678,
+                                0x7f00};
+    uint32_t d = making_cell(making, worker, b, 2, escapes, 5, 2);
+    uint32_t a_freed_by_worker = making_foreign(making, worker, a);
+    making_book(making, a, 10, 1000, 0, 0);
+    making_book(making, b, 4, 4096, 1, 1024);
+    making_book(making, c, 1, 100, 0, 0);
+    making_peak(making, 1000000000u);
+    making_book(making, a_freed_by_worker, 0, 0, 5, 500);
+    making_book(making, d, 2, 64, 0, 0);
+    making_book(making, b, 0, 0, 3, 3072);
+    making->header.totals.is_threaded = 1;
+    making->header.totals.batch_bytes = 256;
+    making->header.rss_peak_bytes = 5u << 20;
+    making->header.own_bytes = 2u << 20;
+}

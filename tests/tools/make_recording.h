@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes small recordings for tests, the way a runtime would write them, so that readers can be
+// checked against values worked out by hand. Whatever a test wants to be wrong it changes in the
+// structures or in the finished bytes. Memory failure ends the test.
+#ifndef TESTS_TOOLS_MAKE_RECORDING_H
+#define TESTS_TOOLS_MAKE_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/format.h"
+
+#define MAKING_MODULES 8u
+#define MAKING_THREADS 8u
+#define MAKING_CELLS 1024u
+#define MAKING_WORDS 8192u
+#define MAKING_STRINGS 4096u
+
+struct making {
+    struct cairn_header header;
+    struct cairn_module modules[MAKING_MODULES];
+    struct cairn_thread threads[MAKING_THREADS];
+    uint16_t owners[MAKING_CELLS / CAIRN_CELL_BLOCK];
+    struct cairn_cell cells[MAKING_CELLS];
+    struct cairn_cell_cold cold[MAKING_CELLS];
+    uint32_t words[MAKING_WORDS];
+    char strings[MAKING_STRINGS];
+    uint32_t module_count, thread_count, cell_count, word_count, string_bytes;
+    uint32_t next_cell[MAKING_THREADS];  // of each slot; a multiple of the block size: none left
+};
+
+// An ended, compact recording of process 4242 ("sample --quick", 2 s) without modules and cells.
+void making_start(struct making *making);
+
+uint32_t making_string(struct making *making, const char *text);
+// Number of the module; `build_id_byte` fills 20 bytes of build-id, 0: none.
+uint32_t making_module(struct making *making, const char *path, uint64_t start, uint64_t size,
+                       uint64_t bias, uint8_t build_id_byte);
+// Number of the thread, which is also its slot.
+uint32_t making_thread(struct making *making, uint32_t tid, const char *name);
+
+// A new cell of `thread` with a record of these codes behind `keep` frames of `older`.
+uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uint32_t keep,
+                     const uint32_t *codes, uint32_t code_words, uint32_t frame_count);
+// A new cell with a whole stack of return addresses, outermost first.
+uint32_t making_stack(struct making *making, uint32_t thread, const uint64_t *addresses,
+                      uint32_t count);
+// The cell in which `thread` books frees of blocks of `older`'s thread.
+uint32_t making_foreign(struct making *making, uint32_t thread, uint32_t older);
+
+// Code of an address, taking a window if there is none for it yet.
+uint32_t making_code(struct making *making, uint64_t address);
+
+// Books allocations and frees into a cell, into its thread and into the totals.
+void making_book(struct making *making, uint32_t cell, uint32_t calls, uint64_t allocated_bytes,
+                 uint32_t frees, uint64_t freed_bytes);
+// Says that the present state is the peak, as the free that leaves a peak does.
+void making_peak(struct making *making, uint64_t at_ns);
+
+// The finished bytes, for free(). Raw: sections with room behind their used part.
+uint8_t *making_finish(struct making *making, bool is_compact, size_t *size);
+// A raw recording as a sparse file whose sections have `capacity_bytes` each.
+void making_write_sparse(struct making *making, const char *path, uint64_t capacity_bytes);
+void making_write(const char *path, const void *bytes, size_t size);
+
+// A recording with two threads, three modules, foreign frees, cuts and a peak in the middle, used
+// where any recording with a bit of everything will do.
+void making_sample(struct making *making);
+
+#endif

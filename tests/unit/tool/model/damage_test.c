@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings cut off at every byte and with bytes changed at random: never a crash (the tests run
+// under sanitizers), never a number without end, and what is whole stays readable.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+#include "tool/model/profile.h"
+#include "tool/render/report_json.h"
+#include "tool/render/stacks.h"
+#include "tool/render/summary.h"
+#include "tool/render/tree.h"
+
+static struct making making;
+static FILE *nowhere;
+
+static const struct frame *nameless(void *context, uint32_t place, size_t *count) {
+    static struct frame frame;
+    const struct profile *profile = context;
+    frame.offset = profile->places.list.items[place].address;
+    *count = 1;
+    return &frame;
+}
+
+// Reads and prints everything; true if the recording was accepted.
+static bool read_all(const uint8_t *bytes, size_t size) {
+    struct recording recording;
+    struct profile profile;
+    struct error error = {""};
+    if (!recording_open_memory(bytes, size, &recording, &error)) {
+        assert_true(error.text[0] != 0);
+        return false;
+    }
+    assert_true(profile_build(&recording, &profile, &error));
+    struct frame_names names = {.of_place = nameless, .context = &profile};
+    struct terminal terminal = {.out = nowhere, .columns = 80};
+    struct view_options view = {.top = 5, .depth = 5};
+    struct summary summary = {
+        .profile = &profile, .names = &names, .view = &view, .path = "x", .has_list = true};
+    assert_true(summary_print(&terminal, &summary, &error));
+    assert_true(stacks_print(&terminal, &profile, &names, &view, &error));
+    assert_true(tree_print(&terminal, &profile, &names, &view, &error));
+    assert_true(report_json_print(nowhere, &profile, &names, &view, &error));
+    profile_free(&profile);
+    recording_close(&recording);
+    return true;
+}
+
+static void test_every_length(void **state) {
+    (void)state;
+    making_sample(&making);
+    size_t size;
+    uint8_t *bytes = making_finish(&making, true, &size);
+    for (size_t length = 0; length <= size; length++) {
+        // a copy of that size, so that reading beyond it is seen
+        uint8_t *cut = malloc(length + 1);
+        memcpy(cut, bytes, length);
+        bool is_accepted = read_all(cut, length);
+        assert_int_equal(is_accepted, length >= CAIRN_HEADER_BYTES);
+        free(cut);
+        if (length < CAIRN_HEADER_BYTES && length % 64 == 8) length += 55;  // all alike
+    }
+    free(bytes);
+}
+
+static void flip_bytes(const uint8_t *bytes, size_t size, unsigned *seed, size_t from, size_t to,
+                       unsigned flips) {
+    uint8_t *copy = malloc(size);
+    memcpy(copy, bytes, size);
+    for (unsigned i = 0; i < flips; i++)
+        copy[from + (size_t)rand_r(seed) % (to - from)] = (uint8_t)rand_r(seed);
+    read_all(copy, size);
+    free(copy);
+}
+
+static void test_random_bytes(void **state) {
+    (void)state;
+    enum { ROUNDS = 3000, FLIPS_MAX = 40 };
+    making_sample(&making);
+    size_t size;
+    uint8_t *bytes = making_finish(&making, true, &size);
+    unsigned seed = 4242;
+    size_t table = offsetof(struct cairn_header, windows);
+    for (int round = 0; round < ROUNDS; round++) {
+        unsigned flips = (unsigned)rand_r(&seed) % FLIPS_MAX + 1;
+        // in the facts and the section table, in the totals, behind the header, anywhere
+        flip_bytes(bytes, size, &seed, 16, table, 2);
+        flip_bytes(bytes, size, &seed, table, offsetof(struct cairn_header, control), 3);
+        flip_bytes(bytes, size, &seed, CAIRN_HEADER_BYTES, size, flips);
+        flip_bytes(bytes, size, &seed, 16, size, flips);
+    }
+    free(bytes);
+}
+
+// Deep stacks built upon each other and cut back again must not cost depth times cells.
+static void test_deep_stacks(void **state) {
+    (void)state;
+    enum { CHUNK = 200, CHUNKS = 30, SHORT_CELLS = 800 };
+    making_start(&making);
+    making_thread(&making, 1, "deep");
+    uint32_t codes[CHUNK], cell = 0;
+    for (uint32_t chunk = 0; chunk < CHUNKS; chunk++) {
+        for (uint32_t i = 0; i < CHUNK; i++)
+            codes[i] = making_code(&making, 0x400000 + chunk * 0x1000 + i);
+        cell = making_cell(&making, 0, cell, chunk * CHUNK, codes, CHUNK, CHUNK);
+        making_book(&making, cell, 1, 1, 0, 0);
+    }
+    for (uint32_t i = 0; i < SHORT_CELLS; i++)
+        making_book(&making, making_cell(&making, 0, cell, i % 7, NULL, 0, 0), 1, 1, 0, 0);
+    size_t size;
+    uint8_t *bytes = making_finish(&making, true, &size);
+    assert_true(read_all(bytes, size));
+    free(bytes);
+}
+
+static int open_nowhere(void **state) {
+    (void)state;
+    nowhere = fopen("/dev/null", "w");
+    return nowhere ? 0 : -1;
+}
+
+static int close_nowhere(void **state) {
+    (void)state;
+    return fclose(nowhere);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_deep_stacks),
+    };
+    return cmocka_run_group_tests(tests, open_nowhere, close_nowhere);
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of made-up recordings, worked out by hand.
+#include "tool/model/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+#include "tool/model/measure.h"
+
+static struct making making;
+static struct recording recording;
+static struct profile profile;
+static uint8_t *bytes;
+
+enum { PROGRAM = 0x400000, LIBRARY_LOW = 0x7f000000 };
+static const uint64_t library = (uint64_t)LIBRARY_LOW << 16;
+
+static void build(void) {
+    size_t size;
+    bytes = making_finish(&making, true, &size);
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    assert_true(profile_build(&recording, &profile, NULL));
+}
+
+static int teardown(void **state) {
+    (void)state;
+    profile_free(&profile);
+    recording_close(&recording);
+    free(bytes);
+    bytes = NULL;
+    return 0;
+}
+
+static int setup(void **state) {
+    (void)state;
+    making_start(&making);
+    making_module(&making, "/bin/program", PROGRAM, 0x10000, 0, 0x11);
+    making_module(&making, "/lib/library.so", library, 0x10000, library, 0x22);
+    making_thread(&making, 100, "main");
+    making_thread(&making, 101, "worker");
+    return 0;
+}
+
+static uint32_t stack_of(uint32_t thread, uint64_t outer, uint64_t inner) {
+    const uint64_t addresses[] = {outer, inner};
+    return making_stack(&making, thread, addresses, 2);
+}
+
+// The place `depth` frames from the innermost of a stack.
+static const struct place *place_at(const struct stack *stack, unsigned depth) {
+    uint32_t node = stack->node;
+    while (depth--) node = profile.tree.nodes.items[node].parent;
+    return &profile.places.list.items[profile.tree.nodes.items[node].place];
+}
+
+static void test_one_stack(void **state) {
+    (void)state;
+    making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x200), 3, 300, 1, 50);
+    build();
+    assert_int_equal(profile.stack_count, 1);
+    const struct stack *stack = &profile.stacks[0];
+    assert_int_equal(stack->allocations, 3);
+    assert_int_equal(stack->allocated_bytes, 300);
+    assert_int_equal(stack->frees, 1);
+    assert_int_equal(stack->freed_bytes, 50);
+    assert_int_equal(stack->exit_bytes, 250);
+    assert_int_equal(stack->exit_blocks, 2);
+    assert_int_equal(place_at(stack, 0)->module, 1);
+    assert_int_equal(place_at(stack, 0)->address, 0x1ff);  // the call, in the file
+    assert_int_equal(place_at(stack, 1)->module, 0);
+    assert_int_equal(place_at(stack, 1)->address, PROGRAM + 0xff);  // bias 0
+    assert_true(profile_is_exact(&profile));
+}
+
+// No counted peak is as high as what is live: the peak is the end.
+static void test_peak_is_at_the_end(void **state) {
+    (void)state;
+    uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, cell, 1, 100, 0, 0);
+    making_peak(&making, 5);
+    making_book(&making, cell, 1, 1, 0, 0);
+    build();
+    assert_true(profile.peak.is_at_end);
+    assert_int_equal(profile.peak.bytes, 101);
+    assert_int_equal(profile.peak.blocks, 2);
+    assert_int_equal(profile.peak.at_ns, making.header.end_ns);
+    assert_int_equal(profile.peak.error_bytes, 0);
+}
+
+// One cell changed after the peak (its saved value counts), one did not (its live value does),
+// one came later (zero counts).
+static void test_peak_in_the_middle(void **state) {
+    (void)state;
+    uint32_t changed = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    uint32_t same = stack_of(0, PROGRAM + 0x100, library + 0x300);
+    uint32_t late = stack_of(0, PROGRAM + 0x100, library + 0x400);
+    making_book(&making, changed, 10, 1000, 0, 0);
+    making_book(&making, same, 1, 64, 0, 0);
+    making_peak(&making, 77);
+    making_book(&making, changed, 2, 200, 11, 1100);
+    making_book(&making, late, 1, 500, 0, 0);
+    build();
+    assert_false(profile.peak.is_at_end);
+    assert_int_equal(profile.peak.bytes, 1064);
+    assert_int_equal(profile.peak.blocks, 11);
+    assert_int_equal(profile.peak.at_ns, 77);
+    assert_int_equal(profile.peak.error_bytes, 0);
+    assert_int_equal(profile.stacks[0].peak_bytes, 1000);
+    assert_int_equal(profile.stacks[1].peak_bytes, 64);
+    assert_int_equal(profile.stacks[2].peak_bytes, 0);
+    assert_int_equal(profile.exit_bytes, 100 + 64 + 500);
+}
+
+// Two peaks: a cell saved at the first and not touched since counts with its live value.
+static void test_saved_value_of_an_older_peak(void **state) {
+    (void)state;
+    uint32_t a = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    uint32_t b = stack_of(0, PROGRAM + 0x100, library + 0x300);
+    making_book(&making, a, 1, 100, 0, 0);
+    making_peak(&making, 1);
+    making_book(&making, a, 0, 0, 1, 100);
+    making_book(&making, a, 1, 30, 0, 0);  // saved for the first peak: 100
+    making_book(&making, b, 1, 200, 0, 0);
+    making_peak(&making, 2);
+    making_book(&making, b, 0, 0, 1, 200);
+    build();
+    assert_int_equal(profile.peak.bytes, 230);
+    assert_int_equal(profile.stacks[0].peak_bytes, 30);
+    assert_int_equal(profile.stacks[1].peak_bytes, 200);
+}
+
+static void test_threads_merge_and_foreign_frees(void **state) {
+    (void)state;
+    uint32_t mine = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    uint32_t theirs = stack_of(1, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, mine, 10, 1000, 0, 0);
+    making_book(&making, theirs, 1, 7, 0, 0);
+    uint32_t foreign = making_foreign(&making, 1, mine);
+    making_book(&making, foreign, 0, 0, 4, 400);
+    build();
+    assert_int_equal(profile.stack_count, 1);
+    const struct stack *stack = &profile.stacks[0];
+    assert_int_equal(stack->allocations, 11);
+    assert_int_equal(stack->frees, 4);
+    assert_int_equal(stack->exit_bytes, 607);
+    // the blocks that are left belong to the threads that allocated them
+    assert_int_equal(profile.threads[0].exit_bytes, 600);
+    assert_int_equal(profile.threads[1].exit_bytes, 7);
+    assert_int_equal(profile.peak.blocks, 7);
+}
+
+static void test_error_of_threaded_peaks(void **state) {
+    (void)state;
+    uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, cell, 1, 1000, 0, 0);
+    making_peak(&making, 1);
+    making.header.totals.peak_bytes += 24;  // published by another thread, not seen in the cells
+    making.header.totals.is_threaded = 1;
+    making.header.totals.batch_bytes = 256;
+    build();
+    assert_int_equal(profile.peak.bytes, 1000);
+    assert_int_equal(profile.peak.error_bytes, 24 + 2 * 2 * 256);
+}
+
+static void test_slot_that_threads_handed_on(void **state) {
+    (void)state;
+    uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, cell, 10, 1000, 1, 100);
+    making.threads[1].slot = 0;  // the second thread had the slot after the first
+    making.threads[0].allocated_bytes = 800;
+    making.threads[1].allocated_bytes = 200;
+    build();
+    assert_int_equal(profile.threads[1].exit_bytes, 200);
+    assert_int_equal(profile.threads[0].exit_bytes, 700);
+}
+
+// Prefix sharing by records: a cell that keeps a part of an older stack is the same stack as one
+// written out in full.
+static void test_records_that_build_on_others(void **state) {
+    (void)state;
+    const uint64_t full[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
+    uint32_t first = making_stack(
+        &making, 0, (const uint64_t[]){PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30}, 3);
+    const uint32_t code = making_code(&making, PROGRAM + 0x31);
+    uint32_t second = making_cell(&making, 0, first, 2, &code, 1, 1);
+    uint32_t third = making_stack(&making, 1, full, 3);
+    uint32_t shorter = making_cell(&making, 1, second, 1, NULL, 0, 0);
+    making_book(&making, second, 1, 1, 0, 0);
+    making_book(&making, third, 1, 2, 0, 0);
+    making_book(&making, shorter, 1, 4, 0, 0);
+    build();
+    assert_int_equal(profile.stack_count, 2);
+    assert_int_equal(profile.stacks[0].allocated_bytes, 3);
+    assert_int_equal(profile.stacks[1].allocated_bytes, 4);
+    assert_int_equal(profile.tree.nodes.items[profile.stacks[1].node].depth, 1);
+}
+
+static void test_escapes(void **state) {
+    (void)state;
+    // a later module where an earlier one had been: plain addresses are the first one's
+    uint32_t late = making_module(&making, "/lib/late.so", library, 0x10000, library, 0x33);
+    const uint32_t codes[] = {CAIRN_CODE_CUT | CAIRN_CUT_BAD_STACK,
+                              CAIRN_CODE_MODULE | late,
+                              0x40,
+                              CAIRN_CODE_FULL,
+                              0x89abcdef,
+                              0x1234567,
+                              making_code(&making, library + 8)};
+    making_book(&making, making_cell(&making, 0, 0, 0, codes, 7, 4), 1, 10, 0, 0);
+    build();
+    const struct stack *stack = &profile.stacks[0];
+    assert_int_equal(stack->cut, CAIRN_CUT_BAD_STACK);
+    assert_int_equal(profile.incomplete[CAIRN_CUT_BAD_STACK], 1);
+    assert_int_equal(profile_incomplete_count(&profile), 1);
+    assert_int_equal(place_at(stack, 0)->module, 1);
+    assert_int_equal(place_at(stack, 0)->address, 7);
+    assert_int_equal(place_at(stack, 1)->module, MODULE_NONE);
+    assert_int_equal(place_at(stack, 1)->address, 0x123456789abcdee);
+    assert_int_equal(place_at(stack, 2)->module, late);
+    assert_int_equal(place_at(stack, 2)->address, 0x3f);
+}
+
+// A library that was loaded twice, at two places, is one library.
+static void test_reloaded_module(void **state) {
+    (void)state;
+    const uint64_t again = library + 0x1000000;
+    making_module(&making, "/lib/library.so", again, 0x10000, again, 0x22);
+    making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x200), 1, 1, 0, 0);
+    making_book(&making, stack_of(0, PROGRAM + 0x100, again + 0x200), 1, 2, 0, 0);
+    build();
+    assert_int_equal(profile.stack_count, 1);
+    assert_int_equal(profile.stacks[0].allocated_bytes, 3);
+}
+
+static void test_stack_ids_do_not_depend_on_addresses(void **state) {
+    (void)state;
+    making_book(&making, stack_of(0, library + 0x100, library + 0x200), 1, 1, 0, 0);
+    build();
+    uint64_t id = profile.stacks[0].id;
+    teardown(NULL);
+    making_start(&making);
+    making_module(&making, "/other/path.so", library + 0x5000000, 0x10000, library + 0x5000000,
+                  0x22);
+    making_thread(&making, 1, "x");
+    making_book(&making, stack_of(0, library + 0x5000100, library + 0x5000200), 9, 9, 0, 0);
+    build();
+    assert_int_equal(profile.stacks[0].id, id);
+}
+
+static void test_other_cell_and_high_halves(void **state) {
+    (void)state;
+    making.cells[CAIRN_CELL_OTHER].calls = 5;
+    making.cells[CAIRN_CELL_OTHER].allocated_bytes = 50;
+    making.cold[CAIRN_CELL_OTHER].calls_high = 2;
+    making.cold[CAIRN_CELL_OTHER].frees_high = 1;
+    build();
+    assert_int_equal(profile.stack_count, 1);
+    assert_int_equal(profile.stacks[0].node, TREE_ROOT);
+    assert_int_equal(profile.stacks[0].allocations, 5 + ((uint64_t)2 << 32));
+    assert_int_equal(profile.stacks[0].frees, (uint64_t)1 << 32);
+}
+
+static void test_circle_of_cells(void **state) {
+    (void)state;
+    uint32_t a = making_cell(&making, 0, 0, 1, NULL, 0, 0);
+    uint32_t b = making_cell(&making, 0, a, 1, NULL, 0, 0);
+    making.words[making.cold[a].record] = b;
+    making_book(&making, a, 1, 1, 0, 0);
+    making_book(&making, b, 1, 2, 0, 0);
+    making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x200), 1, 4, 0, 0);
+    build();
+    assert_int_equal(recording.damage.bad_stacks, 2);
+    assert_int_equal(profile.stack_count, 2);
+    assert_int_equal(profile.stacks[0].allocated_bytes, 3);  // counted, but without a stack
+    assert_int_equal(profile.stacks[1].allocated_bytes, 4);
+    assert_false(profile_is_exact(&profile));
+}
+
+static void test_records_that_lead_outside(void **state) {
+    (void)state;
+    const uint32_t codes[] = {CAIRN_CODE_MODULE | 99, 0, 0xf3000000, CAIRN_CODE_CUT | 16};
+    making_book(&making, making_cell(&making, 0, 0, 0, &codes[0], 2, 1), 1, 1, 0, 0);
+    making_book(&making, making_cell(&making, 0, 0, 0, &codes[2], 1, 1), 1, 1, 0, 0);
+    making_book(&making, making_cell(&making, 0, 0, 0, &codes[3], 1, 1), 1, 1, 0, 0);
+    making_book(&making, making_cell(&making, 0, 0, 5, NULL, 0, 0), 1, 1, 0, 0);
+    making_book(&making, making_cell(&making, 0, 999999, 5, NULL, 0, 0), 1, 1, 0, 0);
+    uint32_t far = making_cell(&making, 0, 0, 0, NULL, 0, 0);
+    making.cold[far].record = UINT32_MAX;
+    making_book(&making, far, 1, 1, 0, 0);
+    making_book(&making, making_cell(&making, 0, 0, 0, NULL, 0, 30000), 1, 1, 0, 0);
+    build();
+    assert_int_equal(recording.damage.bad_stacks, 7);
+    assert_int_equal(profile.stack_count, 1);
+    assert_int_equal(profile.totals.allocations, 7);
+}
+
+static void test_nothing(void **state) {
+    (void)state;
+    build();
+    assert_int_equal(profile.stack_count, 0);
+    assert_int_equal(profile.peak.bytes, 0);
+    assert_true(profile_is_exact(&profile));
+    size_t count;
+    uint32_t *ranking = measure_rank(MEASURE_PEAK, &profile, &count);
+    assert_int_equal(count, 0);
+    free(ranking);
+}
+
+static void test_losses(void **state) {
+    (void)state;
+    making.header.lost[CAIRN_LOST_NO_MEMORY] = 3;
+    build();
+    assert_true(profile_is_exact(&profile));
+    teardown(NULL);
+    making.header.lost[CAIRN_LOST_NESTED] = 1;
+    build();
+    assert_false(profile_is_exact(&profile));
+}
+
+static void test_ranking(void **state) {
+    (void)state;
+    making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x200), 9, 10, 9, 10);
+    making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x300), 1, 30, 0, 0);
+    making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x400), 1, 20, 0, 0);
+    build();
+    size_t count;
+    uint32_t *ranking = measure_rank(MEASURE_EXIT, &profile, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(ranking[0], 1);
+    assert_int_equal(ranking[1], 2);
+    free(ranking);
+    ranking = measure_rank_all(MEASURE_CALLS, &profile, &count);
+    assert_int_equal(count, 3);
+    assert_int_equal(ranking[0], 0);
+    free(ranking);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_one_stack),
+        TEST(test_peak_is_at_the_end),
+        TEST(test_peak_in_the_middle),
+        TEST(test_saved_value_of_an_older_peak),
+        TEST(test_threads_merge_and_foreign_frees),
+        TEST(test_error_of_threaded_peaks),
+        TEST(test_slot_that_threads_handed_on),
+        TEST(test_records_that_build_on_others),
+        TEST(test_escapes),
+        TEST(test_reloaded_module),
+        TEST(test_stack_ids_do_not_depend_on_addresses),
+        TEST(test_other_cell_and_high_halves),
+        TEST(test_circle_of_cells),
+        TEST(test_records_that_lead_outside),
+        TEST(test_nothing),
+        TEST(test_losses),
+        TEST(test_ranking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

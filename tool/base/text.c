@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/base/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ESCAPE_COLUMNS = 4, ELLIPSIS_BYTES = 3, UTF8_MAX = 4 };
+static const char ellipsis[] = "\xe2\x80\xa6";
+
+struct range {
+    uint32_t first, last;
+};
+
+static bool is_in(const struct range *ranges, size_t count, uint32_t code) {
+    for (size_t i = 0; i < count; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last) return true;
+    return false;
+}
+#define IS_IN(ranges, code) is_in(ranges, sizeof(ranges) / sizeof *(ranges), code)
+
+// Decodes one well-formed UTF-8 character; 0 if there is none.
+static size_t decode(const char *text, size_t size, uint32_t *code) {
+    static const uint32_t smallest[UTF8_MAX + 1] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (!size) return 0;
+    *code = bytes[0];
+    if (bytes[0] < 0x80) return 1;
+    size_t length = bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
+    if (bytes[0] < 0xc2 || bytes[0] > 0xf4 || length > size) return 0;
+    uint32_t value = bytes[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xc0) != 0x80) return 0;
+        value = value << 6 | (bytes[i] & 0x3fu);
+    }
+    bool is_surrogate = value >= 0xd800 && value <= 0xdfff;
+    if (value < smallest[length] || value > 0x10ffff || is_surrogate) return 0;
+    *code = value;
+    return length;
+}
+
+static bool is_unsafe(uint32_t code) {
+    static const struct range unsafe[] = {{0, 0x1f},          {0x7f, 0x9f},     {0x61c, 0x61c},
+                                          {0x200b, 0x200f},   {0x2028, 0x202e}, {0x2060, 0x206f},
+                                          {0xfeff, 0xfeff},   {0xfff0, 0xfffb}, {0xe0000, 0xe0fff},
+                                          {0xf0000, 0x10ffff}};
+    return IS_IN(unsafe, code);
+}
+
+size_t text_safe_length(const char *text, size_t size) {
+    uint32_t code;
+    size_t length = decode(text, size, &code);
+    return length && !is_unsafe(code) ? length : 0;
+}
+
+void text_escape(char *out, size_t size, const char *text) {
+    size_t left = strlen(text);
+    char *end = out + size - 1;
+    while (left) {
+        size_t length = text_safe_length(text, left);
+        size_t needed = length ? length : ESCAPE_COLUMNS;
+        if ((size_t)(end - out) < needed) break;
+        if (length) {
+            memcpy(out, text, length);
+        } else {
+            char escaped[ESCAPE_COLUMNS + 1];
+            snprintf(escaped, sizeof escaped, "\\x%02x", (unsigned char)*text);
+            memcpy(out, escaped, ESCAPE_COLUMNS);
+            length = 1;
+        }
+        out += needed;
+        text += length;
+        left -= length;
+    }
+    *out = 0;
+}
+
+// The large blocks only: wide for East Asian scripts and emoji, none for combining marks.
+static size_t columns_of(uint32_t code) {
+    static const struct range combining[] = {
+        {0x300, 0x36f}, {0x483, 0x489}, {0x1ab0, 0x1aff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}};
+    static const struct range wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},  {0x3041, 0xa4cf},
+                                        {0xac00, 0xd7a3},   {0xf900, 0xfaff},  {0xfe30, 0xfe6f},
+                                        {0xff00, 0xff60},   {0xffe0, 0xffe6},  {0x1f300, 0x1f64f},
+                                        {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+    if (IS_IN(combining, code)) return 0;
+    return IS_IN(wide, code) ? 2 : 1;
+}
+
+size_t text_columns(const char *text) {
+    size_t columns = 0;
+    for (size_t left = strlen(text); left;) {
+        uint32_t code;
+        size_t length = decode(text, left, &code);
+        columns += length ? columns_of(code) : ESCAPE_COLUMNS;
+        if (!length) length = 1;
+        text += length;
+        left -= length;
+    }
+    return columns;
+}
+
+void text_cut(char *text, size_t columns) {
+    if (text_columns(text) <= columns) return;
+    size_t used = 0, size = strlen(text), at = 0;
+    while (at < size) {
+        uint32_t code;
+        size_t length = decode(text + at, size - at, &code);
+        size_t width = length ? columns_of(code) : ESCAPE_COLUMNS;
+        if (used + width > columns - 1) break;
+        used += width;
+        at += length ? length : 1;
+    }
+    // what is cut off may be shorter than the ellipsis in bytes only if it is one or two bytes of
+    // ASCII: then the text before it gives way
+    while (size - at < ELLIPSIS_BYTES && at > 0) at--;
+    while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80) at--;
+    if (size - at >= ELLIPSIS_BYTES) memcpy(text + at, ellipsis, sizeof ellipsis);
+}
+
+const char *text_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Untrusted text (names from recordings and ELF files, paths) made safe for a terminal, and its
+// width in columns.
+//
+// Safe text is valid UTF-8 without control characters and without characters that turn the
+// direction of writing; every offending byte becomes \xNN.
+#ifndef TOOL_BASE_TEXT_H
+#define TOOL_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Length of the safe character at `text` (at most `size` bytes are there), or 0: escape one byte.
+size_t text_safe_length(const char *text, size_t size);
+
+// Writes the safe form into `out` (`size` > 0 bytes, always terminated; cut at a whole character).
+void text_escape(char *out, size_t size, const char *text);
+
+// Columns that safe text takes: one for a character, none for a combining mark, two for a wide one.
+size_t text_columns(const char *text);
+
+// Cuts safe text to `columns` >= 1, the last being an ellipsis if something was cut.
+void text_cut(char *text, size_t columns);
+
+// Last part of a path ("a/b.c" -> "b.c"), the whole if that is empty.
+const char *text_base_name(const char *path);
+
+#endif

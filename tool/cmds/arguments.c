@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsing and help, made from the table in commands.c.
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/cmds/commands.h"
+
+enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };
+
+int command_fail(int status, const struct error *error) {
+    char text[MESSAGE_BYTES];
+    text_escape(text, sizeof text, error->text);
+    fprintf(stderr, "cairn: %s\n", text);
+    return status;
+}
+
+static bool usage_error(const struct command *command, const struct error *error, int *status) {
+    *status = command_fail(STATUS_USAGE, error);
+    fprintf(stderr, "usage: cairn %s %s%s   (cairn help %s)\n", command->name,
+            command->options[0].name ? "[OPTIONS] " : "", command->arguments, command->name);
+    return false;
+}
+
+// The two forms that getopt_long takes, from the command's rows.
+struct getopt_table {
+    char letters[2 * COMMAND_OPTIONS_MAX + 8];
+    struct option longs[COMMAND_OPTIONS_MAX + 2];
+};
+
+static void fill_table(const struct command *command, struct getopt_table *table) {
+    char *letter = table->letters;
+    // '+': stop at the first word that is no option; ':': missing arguments are told apart
+    if (command->has_program) *letter++ = '+';
+    *letter++ = ':';
+    *letter++ = 'h';
+    size_t count = 0;
+    for (const struct option_row *row = command->options; row->name; row++) {
+        int has_argument = row->argument ? required_argument : no_argument;
+        table->longs[count++] =
+            (struct option){row->name, has_argument, NULL, VALUE_FIRST_OPTION + (int)row->id};
+        if (row->letter) *letter++ = row->letter;
+        if (row->letter && row->argument) *letter++ = ':';
+    }
+    *letter = 0;
+    table->longs[count++] = (struct option){"help", no_argument, NULL, VALUE_HELP};
+    table->longs[count] = (struct option){0};
+}
+
+static const struct option_row *row_of(const struct command *command, int value) {
+    for (const struct option_row *row = command->options; row->name; row++)
+        if (value == VALUE_FIRST_OPTION + (int)row->id || (row->letter && value == row->letter))
+            return row;
+    return NULL;
+}
+
+static bool refuse(const struct command *command, int value, const char *word, int *status) {
+    struct error error;
+    bool is_long = !strncmp(word, "--", 2);
+    char letter[] = {'-', (char)optopt, 0};
+    const char *option = is_long || !isgraph(optopt) ? word : letter;
+    if (value == ':')
+        error_set(&error, "%s: option %s needs an argument", command->name, option);
+    else
+        error_set(&error, "%s: unknown option %s", command->name, option);
+    return usage_error(command, &error, status);
+}
+
+bool command_parse(const struct command *command, int argc, char **argv, struct command_args *args,
+                   int *status) {
+    struct getopt_table table;
+    fill_table(command, &table);
+    *args = (struct command_args){.command = command};
+    opterr = 0;
+    optind = 0;  // glibc: start over
+    for (int value; (value = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1;) {
+        if (value == 'h' || value == VALUE_HELP) {
+            command_print_help(stdout, command);
+            *status = STATUS_OK;
+            return false;
+        }
+        const struct option_row *row = row_of(command, value);
+        if (!row) return refuse(command, value, argv[optind > 1 ? optind - 1 : 1], status);
+        args->values[row->id] = optarg && row->argument ? optarg : "";
+    }
+    args->words = argv + optind;
+    args->word_count = argc - optind;
+    struct error error;
+    if ((size_t)args->word_count > command->words_max) {
+        error_set(&error, "%s: unexpected argument \"%s\"", command->name,
+                  args->words[command->words_max]);
+        return usage_error(command, &error, status);
+    }
+    if (command->has_program && !args->word_count) {
+        error_set(&error, "%s: no program given", command->name);
+        return usage_error(command, &error, status);
+    }
+    return true;
+}
+
+bool args_has(const struct command_args *args, enum option_id option) {
+    return args->values[option] != NULL;
+}
+
+const char *args_text(const struct command_args *args, enum option_id option,
+                      const char *otherwise) {
+    return args->values[option] ? args->values[option] : otherwise;
+}
+
+bool args_number(const struct command_args *args, enum option_id option, uint64_t otherwise,
+                 uint64_t most, uint64_t *number, struct error *error) {
+    const char *text = args->values[option];
+    *number = otherwise;
+    if (!text) return true;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    bool is_number = isdigit((unsigned char)*text) && !*end && !errno && value <= most;
+    if (!is_number) {
+        const struct option_row *row = row_of(args->command, VALUE_FIRST_OPTION + (int)option);
+        return error_set(error, "%s: --%s needs a number, not \"%s\"", args->command->name,
+                         row ? row->name : "option", text);
+    }
+    *number = value;
+    return true;
+}
+
+static void print_option(FILE *out, char letter, const char *name, const char *argument,
+                         const char *help) {
+    enum { NAME_COLUMNS = 24 };
+    char text[MESSAGE_BYTES];
+    snprintf(text, sizeof text, "--%s%s%s", name, argument ? " " : "", argument ? argument : "");
+    if (letter)
+        fprintf(out, "  -%c, %-*s %s\n", letter, NAME_COLUMNS - 4, text, help);
+    else
+        fprintf(out, "      %-*s %s\n", NAME_COLUMNS - 4, text, help);
+}
+
+void command_print_help(FILE *out, const struct command *command) {
+    fprintf(out, "usage: cairn %s %s%s\n\n", command->name,
+            command->options[0].name ? "[OPTIONS] " : "", command->arguments);
+    fprintf(out, "%c%s.\n", toupper((unsigned char)command->help[0]), command->help + 1);
+    if (command->description) fprintf(out, "\n%s", command->description);
+    fputs("\noptions:\n", out);
+    for (const struct option_row *row = command->options; row->name; row++)
+        print_option(out, row->letter, row->name, row->argument, row->help);
+    print_option(out, 'h', "help", NULL, "this text");
+}
+
+void commands_print_overview(FILE *out) {
+    fputs("cairn " CAIRN_TOOL_VERSION " - where a program's memory goes\n\n"
+          "usage: cairn COMMAND [OPTIONS] [ARGUMENTS]\n\n",
+          out);
+    for (const struct command *command = commands; command->name; command++)
+        fprintf(out, "  %-8s %s\n", command->name, command->help);
+    fputs("\nStart with:  cairn run PROGRAM [ARGUMENT...]\n"
+          "Options of a command:  cairn help COMMAND\n",
+          out);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/commands.h"
+
+#include <string.h>
+
+// clang-format off
+#define OPTION_ROW_ALL_FRAMES \
+    {OPTION_ALL_FRAMES, "all-frames", 0, NULL, "show the frames of allocators and runtimes too"}
+#define OPTION_ROW_BYTES {OPTION_BYTES, "bytes", 0, NULL, "sizes as plain numbers of bytes"}
+#define OPTION_ROW_TOP {OPTION_TOP, "top", 'n', "N", "length of the list, 0 for all of it"}
+
+#define REPORT_OPTIONS                                                                             \
+    {OPTION_BY, "by", 'b', "MEASURE", "rank by peak (default), exit, allocated or calls"},         \
+    OPTION_ROW_TOP,                                                                                \
+    {OPTION_DEPTH, "depth", 'd', "N", "frames of a stack or levels of the tree, 0 for all"},       \
+    {OPTION_VIEW, "view", 'v', "VIEW", "stacks (default), tree or leaks"},                         \
+    {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
+    OPTION_ROW_ALL_FRAMES,                                                                         \
+    OPTION_ROW_BYTES,                                                                              \
+    {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/json.md)"}
+
+const struct command commands[] = {
+    {
+        .name = "run",
+        .arguments = "[--] PROGRAM [ARGUMENT...]",
+        .help = "run a program, record its heap, say what held its memory",
+        .description =
+            "The program keeps its streams, signals, terminal and exit status. What cairn has to\n"
+            "say goes to stderr, after the end. The recording is NAME.PID.cairn in the current\n"
+            "directory.\n"
+            "\n"
+            "Status: the program's own, 128+N if signal N ended it; 125 if cairn failed, 126 if\n"
+            "PROGRAM cannot be executed, 127 if it was not found.\n",
+        .run = cmd_run,
+        .has_program = true,
+        .words_max = SIZE_MAX,
+        .options = {
+            {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"},
+            {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
+            {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
+            OPTION_ROW_TOP,
+            OPTION_ROW_ALL_FRAMES,
+            {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
+            {OPTION_ANYWAY, "anyway", 0, NULL, "run it even if it cannot be recorded"},
+        },
+    },
+    {
+        .name = "report",
+        .arguments = "[SUBJECT]",
+        .help = "what held the memory: summary, ranked stacks, call tree, JSON",
+        .description =
+            "SUBJECT is a recording, or a directory of them; without it, the newest recording in\n"
+            "the current directory.\n",
+        .run = cmd_report,
+        .words_max = 1,
+        .options = {REPORT_OPTIONS},
+    },
+    {
+        .name = "leaks",
+        .arguments = "[SUBJECT]",
+        .help = "what was never freed: the same as report --view leaks",
+        .run = cmd_report,
+        .words_max = 1,
+        .view = "leaks",
+        .options = {REPORT_OPTIONS},
+    },
+    {
+        .name = "info",
+        .arguments = "[SUBJECT]",
+        .help = "what a recording holds: process, modules, losses",
+        .run = cmd_info,
+        .words_max = 1,
+        .options = {OPTION_ROW_BYTES},
+    },
+    {
+        .name = "env",
+        .arguments = "",
+        .help = "the environment that makes any program record itself",
+        .description =
+            "For units, images, debuggers and test runners that cannot start a program with\n"
+            "cairn run.\n",
+        .run = cmd_env,
+        .words_max = 0,
+        .options = {
+            {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"},
+            {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
+        },
+    },
+    {
+        .name = "help",
+        .arguments = "[COMMAND]",
+        .help = "this list, or a command's options",
+        .run = cmd_help,
+        .words_max = 1,
+    },
+    {0},
+};
+// clang-format on
+
+const struct command *command_find(const char *name) {
+    for (const struct command *command = commands; command->name; command++)
+        if (!strcmp(command->name, name)) return command;
+    return NULL;
+}

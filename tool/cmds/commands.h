@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of commands and their options: parsing, every --help, `cairn help`, the man page
+// and shell completion are made from it. A new option is a row; a new command is a row and a file
+// cmds/NAME.c.
+//
+// A command returns the status to end with: 0, 1 for a failure it has told on stderr, 2 for wrong
+// use; `run` has the numbers of env and docker.
+#ifndef TOOL_CMDS_COMMANDS_H
+#define TOOL_CMDS_COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tool/base/error.h"
+
+#define STATUS_OK 0
+#define STATUS_FAILURE 1
+#define STATUS_USAGE 2
+
+// Every option there is, whatever commands have it.
+enum option_id {
+    OPTION_ALL_FRAMES,
+    OPTION_ANYWAY,
+    OPTION_BY,
+    OPTION_BYTES,
+    OPTION_DEPTH,
+    OPTION_EXEC,
+    OPTION_FOR,
+    OPTION_INVERTED,
+    OPTION_JSON,
+    OPTION_OUTPUT,
+    OPTION_QUIET,
+    OPTION_SUMMARY,
+    OPTION_TOP,
+    OPTION_VIEW,
+    OPTION_COUNT,
+};
+
+struct option_row {
+    enum option_id id;
+    const char *name;      // long name without dashes
+    char letter;           // 0: no short name
+    const char *argument;  // NULL: a switch
+    const char *help;      // one line
+};
+
+#define COMMAND_OPTIONS_MAX 16
+
+struct command_args;
+
+struct command {
+    const char *name;
+    const char *arguments;    // of the usage line: "[SUBJECT]"
+    const char *help;         // one line
+    const char *description;  // paragraphs of --help; NULL: none
+    int (*run)(const struct command_args *args);
+    bool has_program;  // options end at the first word that is none
+    size_t words_max;  // words after the options; SIZE_MAX: any number
+    const char *view;  // what an alias stands for: OPTION_VIEW unless it is given
+    struct option_row options[COMMAND_OPTIONS_MAX];  // ends with name NULL
+};
+
+struct command_args {
+    const struct command *command;
+    const char *values[OPTION_COUNT];  // NULL: not given; "" for a switch
+    int word_count;                    // words after the options
+    char **words;                      // ends with NULL
+};
+
+extern const struct command commands[];  // ends with name NULL
+
+const struct command *command_find(const char *name);
+
+// Reads the words behind the command's name. False after telling what is wrong or after --help;
+// `status` is then what to end with.
+bool command_parse(const struct command *command, int argc, char **argv, struct command_args *args,
+                   int *status);
+
+bool args_has(const struct command_args *args, enum option_id option);
+// Text of an option, `otherwise` if it is not given.
+const char *args_text(const struct command_args *args, enum option_id option,
+                      const char *otherwise);
+// A number of at most `most`; false after an error was filled.
+bool args_number(const struct command_args *args, enum option_id option, uint64_t otherwise,
+                 uint64_t most, uint64_t *number, struct error *error);
+
+// Prints "cairn: TEXT" to stderr, escaped; returns the status, so that `return command_fail(...)`.
+int command_fail(int status, const struct error *error);
+
+// Lines of help, made of the table.
+void command_print_help(FILE *out, const struct command *command);
+void commands_print_overview(FILE *out);
+
+int cmd_run(const struct command_args *args);     // cmds/run.c
+int cmd_env(const struct command_args *args);     // cmds/env.c
+int cmd_report(const struct command_args *args);  // cmds/report.c
+int cmd_info(const struct command_args *args);    // cmds/info.c
+int cmd_help(const struct command_args *args);    // cmds/help.c
+
+#define CAIRN_TOOL_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn env: the variables with which any program records itself, in the form that its starter
+// reads.
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/cmds/commands.h"
+#include "tool/watch/launch.h"
+
+static const struct form {
+    const char *name, *line;  // line: takes name and value of a variable
+} forms[] = {
+    {"shell", "export %s='%s'\n"},
+    {"systemd", "Environment=\"%s=%s\"\n"},
+    {"docker", "ENV %s=\"%s\"\n"},
+    {"gdb", "set exec-wrapper env '%s=%s'\n"},
+};
+
+static const struct form *form_find(const char *name) {
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(forms[i].name, name)) return &forms[i];
+    return NULL;
+}
+
+int cmd_env(const struct command_args *args) {
+    struct error error;
+    struct launch launch;
+    const char *wanted = args_text(args, OPTION_FOR, "shell");
+    const char *output = args_text(args, OPTION_OUTPUT, NULL);
+    const struct form *form = form_find(wanted);
+    if (!form) {
+        error_set(&error, "env: --for %s: not one of shell, systemd, docker, gdb", wanted);
+        return command_fail(STATUS_USAGE, &error);
+    }
+    if (!launch_find_library(&launch, false, &error)) return command_fail(STATUS_FAILURE, &error);
+    if (!strcmp(form->name, "gdb") && output) {
+        printf("set exec-wrapper env 'LD_PRELOAD=%s' 'CAIRN_OUTPUT=%s'\n", launch.library, output);
+        return STATUS_OK;
+    }
+    printf(form->line, "LD_PRELOAD", launch.library);
+    if (output) printf(form->line, "CAIRN_OUTPUT", output);
+    return STATUS_OK;
+}

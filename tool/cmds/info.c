@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/commands.h"
+#include "tool/cmds/opened.h"
+#include "tool/cmds/subject.h"
+#include "tool/render/frames.h"
+#include "tool/render/trust.h"
+
+enum { TEXT_BYTES = 4 * CAIRN_TEXT_COMMAND };
+
+static struct unit_text size_of(const struct command_args *args, uint64_t bytes) {
+    return units_size_as((int64_t)bytes, args_has(args, OPTION_BYTES));
+}
+
+static void print_key(const char *key) {
+    printf("%-12s ", key);
+}
+
+static void print_text(const char *key, const char *text) {
+    char safe[TEXT_BYTES];
+    text_escape(safe, sizeof safe, text);
+    print_key(key);
+    puts(*safe ? safe : "-");
+}
+
+static void print_command(const struct cairn_header *header) {
+    char command[CAIRN_TEXT_COMMAND];
+    memcpy(command, header->command, sizeof command);
+    size_t length = sizeof command - 1;
+    while (length && !command[length - 1]) length--;
+    for (size_t i = 0; i < length; i++)
+        if (!command[i]) command[i] = ' ';
+    print_text("command", command);
+}
+
+static void print_start(const struct cairn_header *header) {
+    const uint64_t ns_per_s = 1000000000u;
+    time_t seconds = (time_t)(header->start_unix_ns / ns_per_s);
+    struct tm parts;
+    char text[64] = "-";
+    if (localtime_r(&seconds, &parts)) strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts);
+    print_text("started", text);
+}
+
+static const char *state_name(const struct opened *opened) {
+    switch (opened->recording.header.state) {
+    case CAIRN_STATE_NEW:
+        return "not started";
+    case CAIRN_STATE_RUNNING:
+        return opened_is_alive(opened) ? "running" : "without an end";
+    case CAIRN_STATE_ENDED:
+        return "ended";
+    case CAIRN_STATE_DIED:
+        return "died";
+    case CAIRN_STATE_STOPPED:
+        return "stopped";
+    default:
+        return "unknown";
+    }
+}
+
+static void print_allocator(struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    if (header->allocator == CAIRN_ALLOCATOR_GLIBC)
+        print_text("allocator", "glibc");
+    else if (header->allocator == CAIRN_ALLOCATOR_OTHER)
+        print_text("allocator", recording_string(recording, header->allocator_module));
+    else
+        print_text("allocator", "unknown");
+}
+
+static void print_process(const struct opened *opened) {
+    const struct cairn_header *header = &opened->recording.header;
+    print_key("process");
+    printf("%" PRIu32 ", parent %" PRIu32 ", user %" PRIu32, header->pid, header->ppid,
+           header->uid);
+    if (header->forked_from) printf(", a fork of %" PRIu32, header->forked_from);
+    putchar('\n');
+    print_command(header);
+    print_text("program", header->executable);
+    print_text("directory", header->directory);
+    print_start(header);
+    print_key("state");
+    fputs(state_name(opened), stdout);
+    if (header->end_ns) printf(" after %s", units_duration(header->end_ns).text);
+    putchar('\n');
+}
+
+static void print_contents(const struct command_args *args, const struct opened *opened) {
+    const struct profile *profile = &opened->profile;
+    const struct cairn_header *header = &opened->recording.header;
+    print_key("own memory");
+    puts(size_of(args, header->own_bytes).text);
+    print_key("contents");
+    printf("%s stacks from %s cells, %s addresses, %s threads, %s modules\n",
+           units_count((int64_t)profile->stack_count).text,
+           units_count((int64_t)recording_count(&opened->recording, CAIRN_SECTION_CELLS)).text,
+           units_count((int64_t)profile->places.list.count).text,
+           units_count((int64_t)profile->thread_count).text,
+           units_count((int64_t)profile->modules.count).text);
+    print_key("peak");
+    printf("counted %s, stacks add up to %s\n", size_of(args, header->totals.peak_bytes).text,
+           size_of(args, (uint64_t)profile->peak.bytes).text);
+}
+
+static void print_incomplete(const struct profile *profile) {
+    print_key("cut stacks");
+    bool has_any = false;
+    for (uint32_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++) {
+        if (!profile->incomplete[cut]) continue;
+        if (has_any) print_key("");
+        printf("%s %s\n", units_count((int64_t)profile->incomplete[cut]).text, cut_sentence(cut));
+        has_any = true;
+    }
+    if (!has_any) puts("none");
+}
+
+static void print_losses(const struct profile *profile) {
+    const struct recording *recording = profile->recording;
+    bool has_any = false;
+    print_key("lost");
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
+        uint64_t count = recording->header.lost[kind];
+        if (!count) continue;
+        const char *sentence = loss_sentence(kind);
+        if (has_any) print_key("");
+        printf("%s %s\n", units_count((int64_t)count).text, sentence ? sentence : "unknown");
+        has_any = true;
+    }
+    if (!has_any) puts("nothing");
+    const struct damage *damage = &recording->damage;
+    if (!damage_is_any(damage)) return;
+    print_key("damage");
+    printf("%s missing, %" PRIu32 " stacks, %" PRIu32 " modules, %" PRIu32 " texts, %" PRIu32
+           " sections unreadable\n",
+           units_size((int64_t)damage->missing_bytes).text, damage->bad_stacks, damage->bad_modules,
+           damage->bad_strings, damage->bad_sections);
+}
+
+static void print_build_id(const struct module *module) {
+    if (!module->build_id_bytes) printf("%-40s", "no build-id");
+    for (uint32_t i = 0; i < module->build_id_bytes; i++) printf("%02x", module->build_id[i]);
+}
+
+static void print_modules(const struct profile *profile) {
+    printf("\nmodules\n");
+    for (size_t i = 0; i < profile->modules.count; i++) {
+        const struct module *module = &profile->modules.modules[i];
+        if (!module->is_valid) continue;
+        char path[TEXT_BYTES];
+        text_escape(path, sizeof path, module->path);
+        printf("  %012" PRIx64 "-%012" PRIx64 "  ", module->start, module->end);
+        print_build_id(module);
+        printf("  %s", path);
+        if (module->unloaded_ns) printf("  (until %s)", units_duration(module->unloaded_ns).text);
+        putchar('\n');
+    }
+}
+
+static void print_threads(const struct command_args *args, const struct profile *profile) {
+    printf("\nthreads\n");
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        char name[4 * sizeof thread->name];
+        text_escape(name, sizeof name, thread->name);
+        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s calls, %s left", thread->tid, name,
+               size_of(args, thread->allocated_bytes).text,
+               units_count((int64_t)thread->allocations).text,
+               units_size_as(thread->exit_bytes, args_has(args, OPTION_BYTES)).text);
+        if (thread->folded_count)
+            printf(", with %s more threads", units_count((int64_t)thread->folded_count).text);
+        putchar('\n');
+    }
+}
+
+int cmd_info(const struct command_args *args) {
+    struct subject subject;
+    struct opened opened;
+    struct error error;
+    if (!subject_find(args->words[0], &subject, &error) ||
+        !opened_open(subject.path, &opened, &error))
+        return command_fail(STATUS_FAILURE, &error);
+    const struct cairn_header *header = &opened.recording.header;
+    print_text("recording", subject.path);
+    print_key("format");
+    printf("version %" PRIu32 ", %s, %s\n", header->version, header->is_compact ? "compact" : "raw",
+           size_of(args, opened.recording.file_bytes).text);
+    print_process(&opened);
+    print_allocator(&opened.recording);
+    print_contents(args, &opened);
+    print_incomplete(&opened.profile);
+    print_losses(&opened.profile);
+    print_threads(args, &opened.profile);
+    print_modules(&opened.profile);
+    opened_close(&opened);
+    return STATUS_OK;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings symbols and screens together: resolves places of a profile to frames, module by module,
+// and says which of them are plumbing.
+#ifndef TOOL_CMDS_NAMES_H
+#define TOOL_CMDS_NAMES_H
+
+#include "tool/base/error.h"
+#include "tool/model/profile.h"
+#include "tool/render/frames.h"
+
+struct names;
+
+// The profile must outlive the names. False without memory.
+bool names_open(const struct profile *profile, struct names **names, struct error *error);
+void names_close(struct names *names);
+
+// Marks the places of a stack to be resolved, `limit` from the innermost (0: all).
+void names_want_stack(struct names *names, uint32_t node, size_t limit);
+
+// Resolves what was marked. A place that was not stays without a name. False without memory.
+bool names_resolve(struct names *names, struct error *error);
+
+struct frame_names names_frames(struct names *names);
+
+// Why names of a module are missing or doubtful; NULL if there is nothing to say about it.
+const char *names_note(const struct names *names, uint32_t module);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/cmds/commands.h"
+#include "tool/cmds/opened.h"
+#include "tool/cmds/report_summary.h"
+#include "tool/cmds/subject.h"
+#include "tool/render/report_json.h"
+#include "tool/render/stacks.h"
+#include "tool/render/tree.h"
+
+enum view { VIEW_DEFAULT, VIEW_STACKS, VIEW_TREE, VIEW_LEAKS };
+enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10 };
+
+struct request {
+    enum view view;
+    struct view_options options;
+    bool is_json;
+};
+
+static bool read_view(const struct command_args *args, struct request *request,
+                      struct error *error) {
+    const char *name = args_text(args, OPTION_VIEW, args->command->view);
+    if (!name)
+        request->view = args_has(args, OPTION_INVERTED) ? VIEW_TREE : VIEW_DEFAULT;
+    else if (!strcmp(name, "stacks"))
+        request->view = VIEW_STACKS;
+    else if (!strcmp(name, "tree"))
+        request->view = VIEW_TREE;
+    else if (!strcmp(name, "leaks"))
+        request->view = VIEW_LEAKS;
+    else
+        return error_set(error, "%s: there is no view \"%s\", but stacks, tree and leaks",
+                         args->command->name, name);
+    return true;
+}
+
+static bool read_request(const struct command_args *args, struct request *request,
+                         struct error *error) {
+    *request = (struct request){.is_json = args_has(args, OPTION_JSON)};
+    struct view_options *options = &request->options;
+    if (!read_view(args, request, error)) return false;
+    bool is_leaks = request->view == VIEW_LEAKS, is_tree = request->view == VIEW_TREE;
+    const char *by = args_text(args, OPTION_BY, is_leaks ? "exit" : "peak");
+    if (!measure_parse(by, &options->by))
+        return error_set(error, "%s: cannot rank by \"%s\", but by peak, exit, allocated and calls",
+                         args->command->name, by);
+    uint64_t top, depth;
+    uint64_t usual_top = request->is_json ? 0 : is_tree ? TREE_TOP : STACKS_TOP;
+    uint64_t usual_depth = request->is_json || is_tree ? 0 : STACKS_DEPTH;
+    if (!args_number(args, OPTION_TOP, usual_top, SIZE_MAX, &top, error)) return false;
+    if (!args_number(args, OPTION_DEPTH, usual_depth, SIZE_MAX, &depth, error)) return false;
+    options->top = top;
+    options->depth = depth;
+    options->is_inverted = args_has(args, OPTION_INVERTED);
+    options->has_all_frames = args_has(args, OPTION_ALL_FRAMES);
+    options->is_plain_number = args_has(args, OPTION_BYTES);
+    return true;
+}
+
+// Names for the stacks that will be printed: the first of a list, all of a tree.
+static bool resolve(struct opened *opened, const struct request *request, struct error *error) {
+    const struct profile *profile = &opened->profile;
+    size_t count;
+    uint32_t *ranking = measure_rank_all(request->options.by, profile, &count);
+    if (!ranking) return error_set(error, "no memory for the list of stacks");
+    size_t top = request->view == VIEW_TREE && !request->is_json ? 0 : request->options.top;
+    if (top && top < count) count = top;
+    for (size_t i = 0; i < count; i++)
+        names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
+    free(ranking);
+    return names_resolve(opened->names, error);
+}
+
+static bool print_stacks(struct opened *opened, const struct request *request,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    struct frame_names names = names_frames(opened->names);
+    putchar('\n');
+    return stacks_print(&terminal, &opened->profile, &names, &request->options, error);
+}
+
+static bool print_tree(struct opened *opened, const struct request *request, struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    struct frame_names names = names_frames(opened->names);
+    putchar('\n');
+    return tree_print(&terminal, &opened->profile, &names, &request->options, error);
+}
+
+static bool print_text(struct opened *opened, const struct subject *subject,
+                       const struct request *request, struct error *error) {
+    // the list of places goes by its own length, --top is that of the stacks
+    struct view_options summary = request->options;
+    summary.top = SUMMARY_TOP_DEFAULT;
+    bool has_list = request->view == VIEW_DEFAULT;
+    if (!report_summary_of(stdout, opened, subject->path, has_list, &summary, error)) return false;
+    if (subject->others_count)
+        printf("  the one with the highest peak of %s recordings there\n",
+               units_count((int64_t)subject->others_count + 1).text);
+    if (!opened->profile.totals.allocations) return true;
+    return request->view == VIEW_TREE ? print_tree(opened, request, error)
+                                      : print_stacks(opened, request, error);
+}
+
+static bool print(struct opened *opened, const struct subject *subject,
+                  const struct request *request, struct error *error) {
+    if (!resolve(opened, request, error)) return false;
+    if (!request->is_json) return print_text(opened, subject, request, error);
+    struct frame_names names = names_frames(opened->names);
+    return report_json_print(stdout, &opened->profile, &names, &request->options, error);
+}
+
+int cmd_report(const struct command_args *args) {
+    struct request request;
+    struct subject subject;
+    struct opened opened;
+    struct error error;
+    if (!read_request(args, &request, &error)) return command_fail(STATUS_USAGE, &error);
+    if (!subject_find(args->words[0], &subject, &error) ||
+        !opened_open(subject.path, &opened, &error))
+        return command_fail(STATUS_FAILURE, &error);
+    bool is_ok = print(&opened, &subject, &request, &error);
+    opened_close(&opened);
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+}

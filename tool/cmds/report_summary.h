@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summary of a recording as `cairn run` prints it after the end.
+#ifndef TOOL_CMDS_REPORT_SUMMARY_H
+#define TOOL_CMDS_REPORT_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "tool/base/error.h"
+#include "tool/cmds/opened.h"
+#include "tool/render/options.h"
+
+#define SUMMARY_TOP_DEFAULT 5
+
+struct summary_options {
+    size_t top;                // places at the peak, 0: all; SUMMARY_TOP_DEFAULT is usual
+    bool has_all_frames;       // plumbing too
+    bool is_plain_number;      // sizes in bytes
+    const char *empty_reason;  // why a profile may be empty, if the caller knows; else NULL
+};
+
+// Opens the recording and prints its summary, starting with "cairn: NAME ended ...".
+bool report_summary_print(FILE *out, const char *path, const struct summary_options *options,
+                          struct error *error);
+
+// The same for one that is open, within `cairn report`: no prefix.
+bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
+                       const struct view_options *view, struct error *error);
+
+#endif

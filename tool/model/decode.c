@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/decode.h"
+
+#include <stdlib.h>
+
+enum { STATE_UNKNOWN = 0, STATE_FOLLOWED = 1, STATE_FIRST_NODE = 2 };
+enum { RECORD_HEAD_WORDS = 2 };
+
+// Records may be shared by several cells; a file in which frames are read more often than this
+// many times its words was made up.
+enum { SHARING_MAX = 4, FRAMES_MIN = 65536 };
+
+bool decoder_start(struct decoder *decoder, struct recording *recording,
+                   const struct module_map *modules, struct places *places, struct tree *tree) {
+    size_t cells = recording_count(recording, CAIRN_SECTION_CELLS);
+    size_t words = recording_count(recording, CAIRN_SECTION_RECORDS);
+    *decoder = (struct decoder){.recording = recording,
+                                .modules = modules,
+                                .places = places,
+                                .tree = tree,
+                                .frames_left = (uint64_t)words * SHARING_MAX + FRAMES_MIN};
+    if (cells <= CAIRN_CELL_OTHER) cells = CAIRN_CELL_OTHER + 1;
+    decoder->cell_states = calloc(cells, sizeof *decoder->cell_states);
+    if (!decoder->cell_states) return false;
+    decoder->cell_states[CAIRN_CELL_OTHER] = TREE_ROOT + STATE_FIRST_NODE;
+    return true;
+}
+
+void decoder_free(struct decoder *decoder) {
+    free(decoder->cell_states);
+    array_free(&decoder->pending);
+}
+
+bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record *record) {
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    uint32_t older, sizes;
+    if (!recording_cell(decoder->recording, cell, &hot, &cold)) return false;
+    if (!recording_word(decoder->recording, cold.record, &older)) return false;
+    if (!recording_word(decoder->recording, (size_t)cold.record + 1, &sizes)) return false;
+    *record = (struct record){.older = older,
+                              .keep = CAIRN_RECORD_KEEP(sizes),
+                              .added = CAIRN_RECORD_NEW(sizes),
+                              .is_foreign = sizes & CAIRN_RECORD_FOREIGN,
+                              .first_frame = (size_t)cold.record + RECORD_HEAD_WORDS};
+    return true;
+}
+
+enum outcome { OUTCOME_OK, OUTCOME_DAMAGED, OUTCOME_NO_MEMORY };
+
+// A code of the escape family; `at` is moved behind the words that belong to it.
+static enum outcome decode_escape(struct decoder *decoder, uint32_t code, size_t *at,
+                                  uint32_t *place) {
+    uint32_t low, high, value = CAIRN_CODE_VALUE(code);
+    bool is_ok;
+    switch (CAIRN_CODE_KIND(code)) {
+    case CAIRN_CODE_CUT:
+        if (!value || value >= CAIRN_CUT_LIMIT) return OUTCOME_DAMAGED;
+        is_ok = places_of_cut(decoder->places, value, place);
+        break;
+    case CAIRN_CODE_MODULE:
+        if (value >= decoder->modules->count) return OUTCOME_DAMAGED;
+        if (!recording_word(decoder->recording, (*at)++, &low)) return OUTCOME_DAMAGED;
+        is_ok = places_of_module(decoder->places, value,
+                                 decoder->modules->modules[value].start + low, place);
+        break;
+    case CAIRN_CODE_FULL:
+        if (!recording_word(decoder->recording, (*at)++, &low)) return OUTCOME_DAMAGED;
+        if (!recording_word(decoder->recording, (*at)++, &high)) return OUTCOME_DAMAGED;
+        is_ok = places_of_address(decoder->places, (uint64_t)high << 32 | low, place);
+        break;
+    default:
+        return OUTCOME_DAMAGED;
+    }
+    return is_ok ? OUTCOME_OK : OUTCOME_NO_MEMORY;
+}
+
+static enum outcome decode_frame(struct decoder *decoder, size_t *at, uint32_t *place) {
+    uint32_t code;
+    if (!recording_word(decoder->recording, (*at)++, &code)) return OUTCOME_DAMAGED;
+    if (code >= CAIRN_CODE_ESCAPE) return decode_escape(decoder, code, at, place);
+    const uint64_t low_mask = (1u << CAIRN_WINDOW_BITS) - 1;
+    uint64_t window = decoder->recording->header.windows[code >> CAIRN_WINDOW_BITS];
+    uint64_t address = (window & ~low_mask) | (code & low_mask);
+    return places_of_address(decoder->places, address, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
+}
+
+// Applies a cell's record to the stack of its older cell.
+static enum outcome apply(struct decoder *decoder, uint32_t cell, uint32_t *node) {
+    struct record record;
+    if (!decoder_record(decoder, cell, &record)) return OUTCOME_DAMAGED;
+    if (record.keep > decoder->tree->nodes.items[*node].depth && !record.is_foreign)
+        return OUTCOME_DAMAGED;
+    if (record.added > decoder->frames_left) return OUTCOME_DAMAGED;
+    decoder->frames_left -= record.added;
+    *node = tree_ancestor(decoder->tree, *node, record.keep);
+    size_t at = record.first_frame;
+    for (uint32_t i = 0; i < record.added; i++) {
+        uint32_t place;
+        enum outcome outcome = decode_frame(decoder, &at, &place);
+        if (outcome != OUTCOME_OK) return outcome;
+        if (!tree_child(decoder->tree, *node, place, node)) return OUTCOME_NO_MEMORY;
+    }
+    return OUTCOME_OK;
+}
+
+// Collects the cells that must be decoded before `cell`, itself included. `node` becomes the stack
+// that the last of them starts from.
+static enum outcome collect(struct decoder *decoder, uint32_t cell, uint32_t *node) {
+    *node = TREE_ROOT;
+    for (;;) {
+        uint32_t *state = &decoder->cell_states[cell];
+        if (*state == STATE_FOLLOWED) return OUTCOME_DAMAGED;
+        if (*state >= STATE_FIRST_NODE) {
+            *node = *state - STATE_FIRST_NODE;
+            return OUTCOME_OK;
+        }
+        uint32_t *slot = array_push(&decoder->pending);
+        if (!slot) return OUTCOME_NO_MEMORY;
+        *slot = cell;
+        *state = STATE_FOLLOWED;
+        struct record record;
+        if (!decoder_record(decoder, cell, &record)) return OUTCOME_DAMAGED;
+        if (!record.older || !record.keep) return OUTCOME_OK;
+        if (record.older >= recording_count(decoder->recording, CAIRN_SECTION_CELLS))
+            return OUTCOME_DAMAGED;
+        cell = record.older;
+    }
+}
+
+bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node) {
+    decoder->pending.count = 0;
+    enum outcome outcome = collect(decoder, cell, node);
+    while (decoder->pending.count && outcome != OUTCOME_NO_MEMORY) {
+        uint32_t next = decoder->pending.items[--decoder->pending.count];
+        if (outcome == OUTCOME_OK) outcome = apply(decoder, next, node);
+        if (outcome == OUTCOME_DAMAGED) {
+            // what builds upon it goes the same way
+            decoder->recording->damage.bad_stacks++;
+            *node = TREE_ROOT;
+        }
+        decoder->cell_states[next] = *node + STATE_FIRST_NODE;
+    }
+    return outcome != OUTCOME_NO_MEMORY;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From cells to stacks: follows the records (format/format.h, docs/format.md) and puts their
+// frames into the prefix tree. Each cell is decoded once; cells that refer to each other in a
+// circle, or records that lead outside, end in the empty stack and are counted as damage.
+#ifndef TOOL_MODEL_DECODE_H
+#define TOOL_MODEL_DECODE_H
+
+#include "tool/base/array.h"
+#include "tool/model/places.h"
+#include "tool/model/reader.h"
+#include "tool/model/tree.h"
+
+// A record's head.
+struct record {
+    uint32_t older;      // cell, 0: none
+    uint32_t keep;       // frames of it, from the outermost
+    uint32_t added;      // frames that follow
+    bool is_foreign;     // frees of blocks of the older cell's thread
+    size_t first_frame;  // word index
+};
+
+struct decoder {
+    struct recording *recording;
+    const struct module_map *modules;
+    struct places *places;
+    struct tree *tree;
+    uint32_t *cell_states;    // by cell: 0 unknown, 1 being followed, else node + 2
+    uint64_t frames_left;     // a whole recording has no more than this, even if records are shared
+    ARRAY(uint32_t) pending;  // cells whose older cell comes first
+};
+
+// All parts must outlive the decoder. False without memory.
+bool decoder_start(struct decoder *decoder, struct recording *recording,
+                   const struct module_map *modules, struct places *places, struct tree *tree);
+void decoder_free(struct decoder *decoder);
+
+// The stack of a cell as a node of the tree; false only without memory.
+bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node);
+
+// False if the cell or its record does not exist.
+bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record *record);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[MEASURE_COUNT] = {"peak", "exit", "allocated", "calls"};
+
+const char *measure_name(enum measure measure) {
+    return names[measure];
+}
+
+bool measure_parse(const char *name, enum measure *measure) {
+    for (int i = 0; i < MEASURE_COUNT; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        *measure = (enum measure)i;
+        return true;
+    }
+    return false;
+}
+
+struct measured measure_stack(enum measure measure, const struct stack *stack) {
+    int64_t calls = (int64_t)stack->allocations;
+    switch (measure) {
+    case MEASURE_PEAK:
+        return (struct measured){stack->peak_bytes, stack->peak_blocks};
+    case MEASURE_EXIT:
+        return (struct measured){stack->exit_bytes, stack->exit_blocks};
+    case MEASURE_ALLOCATED:
+        return (struct measured){(int64_t)stack->allocated_bytes, calls};
+    default:
+        return (struct measured){calls, calls};
+    }
+}
+
+struct measured measure_total(enum measure measure, const struct profile *profile) {
+    int64_t calls = (int64_t)profile->totals.allocations;
+    switch (measure) {
+    case MEASURE_PEAK:
+        return (struct measured){profile->peak.bytes, profile->peak.blocks};
+    case MEASURE_EXIT:
+        return (struct measured){profile->exit_bytes, profile->exit_blocks};
+    case MEASURE_ALLOCATED:
+        return (struct measured){(int64_t)profile->totals.allocated_bytes, calls};
+    default:
+        return (struct measured){calls, calls};
+    }
+}
+
+struct ranked {
+    int64_t value;
+    uint64_t id;
+    uint32_t index;
+};
+
+static int compare(const void *a, const void *b) {
+    const struct ranked *first = a, *second = b;
+    if (first->value != second->value) return first->value < second->value ? 1 : -1;
+    return (first->id > second->id) - (first->id < second->id);
+}
+
+static uint32_t *rank(enum measure measure, const struct profile *profile, int64_t above,
+                      size_t *count) {
+    *count = 0;
+    struct ranked *ranked = calloc(profile->stack_count + 1, sizeof *ranked);
+    uint32_t *indexes = calloc(profile->stack_count + 1, sizeof *indexes);
+    if (ranked && indexes) {
+        for (size_t i = 0; i < profile->stack_count; i++) {
+            const struct stack *stack = &profile->stacks[i];
+            int64_t value = measure_stack(measure, stack).value;
+            if (value > above) ranked[(*count)++] = (struct ranked){value, stack->id, (uint32_t)i};
+        }
+        qsort(ranked, *count, sizeof *ranked, compare);
+        for (size_t i = 0; i < *count; i++) indexes[i] = ranked[i].index;
+        free(ranked);
+        return indexes;
+    }
+    free(ranked);
+    free(indexes);
+    return NULL;
+}
+
+uint32_t *measure_rank(enum measure measure, const struct profile *profile, size_t *count) {
+    return rank(measure, profile, 0, count);
+}
+
+uint32_t *measure_rank_all(enum measure measure, const struct profile *profile, size_t *count) {
+    return rank(measure, profile, INT64_MIN, count);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/index_table.h"
+
+// FNV-1a, 64 bits: identities must be the same in every run and on every machine.
+static uint64_t hash_bytes(const void *bytes, size_t size) {
+    const uint64_t offset_basis = 0xcbf29ce484222325u, prime = 0x100000001b3u;
+    uint64_t hash = offset_basis;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * prime;
+    return hash;
+}
+
+static void module_fill(struct recording *recording, const struct cairn_module *entry,
+                        struct module *module) {
+    *module = (struct module){.path = "",
+                              .start = entry->start,
+                              .end = entry->end,
+                              .bias = entry->bias,
+                              .loaded_ns = entry->loaded_ns,
+                              .unloaded_ns = entry->unloaded_ns};
+    if (!entry->is_ready) return;
+    if (entry->end <= entry->start || entry->build_id_bytes > CAIRN_BUILD_ID_MAX) {
+        recording->damage.bad_modules++;
+        return;
+    }
+    module->path = recording_string(recording, entry->path);
+    module->build_id_bytes = entry->build_id_bytes;
+    memcpy(module->build_id, entry->build_id, entry->build_id_bytes);
+    module->identity = entry->build_id_bytes ? hash_bytes(entry->build_id, entry->build_id_bytes)
+                                             : hash_bytes(module->path, strlen(module->path));
+    module->is_valid = true;
+}
+
+static bool is_same_file(const struct module *a, const struct module *b) {
+    return a->is_valid && a->identity == b->identity && a->start - a->bias == b->start - b->bias &&
+           a->build_id_bytes == b->build_id_bytes &&
+           !memcmp(a->build_id, b->build_id, a->build_id_bytes) && !strcmp(a->path, b->path);
+}
+
+static bool find_same(struct module_map *map, struct error *error) {
+    struct index_table table = {0};
+    bool is_ok = true;
+    for (uint32_t i = 0; i < map->count && is_ok; i++) {
+        struct module *module = &map->modules[i];
+        module->same_as = i;
+        if (!module->is_valid) continue;
+        uint64_t hash = hash_mix(module->identity, index_table_seed());
+        struct index_probe probe = index_probe_start(&table, hash);
+        for (uint32_t other; index_probe_next(&table, &probe, &other);)
+            if (is_same_file(module, &map->modules[other])) {
+                module->same_as = other;
+                break;
+            }
+        if (module->same_as == i) is_ok = index_table_insert(&table, hash, i);
+    }
+    index_table_free(&table);
+    return is_ok || error_set(error, "no memory for the module table");
+}
+
+static int compare_u64(const void *a, const void *b) {
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+static size_t lower_bound(const uint64_t *sorted, size_t count, uint64_t value) {
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (sorted[middle] < value)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+// The first piece from `at` on that no module has taken; shortens the path for the next time.
+static uint32_t next_free(uint32_t *next, uint32_t at) {
+    uint32_t end = at;
+    while (next[end] != end) end = next[end];
+    while (next[at] != end) {
+        uint32_t following = next[at];
+        next[at] = end;
+        at = following;
+    }
+    return end;
+}
+
+// Ends and starts of all modules cut the address space into pieces; in the table's order each
+// module takes the pieces it covers that are still free. `next` jumps over the taken ones.
+static void take_pieces(struct module_map *map, const uint64_t *bounds, size_t bound_count,
+                        uint32_t *next, uint32_t *owner) {
+    for (uint32_t i = 0; i < bound_count; i++) {
+        next[i] = i;
+        owner[i] = MODULE_NONE;
+    }
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct module *module = &map->modules[i];
+        if (!module->is_valid) continue;
+        size_t first = lower_bound(bounds, bound_count, module->start);
+        size_t last = lower_bound(bounds, bound_count, module->end);
+        for (uint32_t at = next_free(next, (uint32_t)first); at < last; at = next_free(next, at)) {
+            owner[at] = i;
+            next[at] = at + 1;
+        }
+    }
+    for (uint32_t i = 0; i + 1 < bound_count; i++) {
+        if (owner[i] == MODULE_NONE || bounds[i] == bounds[i + 1]) continue;
+        map->ranges[map->range_count++] = (struct module_range){bounds[i], bounds[i + 1], owner[i]};
+    }
+}
+
+static bool find_ranges(struct module_map *map, struct error *error) {
+    size_t bound_count = map->count * 2;
+    if (!bound_count) return true;
+    uint64_t *bounds = calloc(bound_count, sizeof *bounds);
+    uint32_t *next = calloc(bound_count, sizeof *next);
+    uint32_t *owner = calloc(bound_count, sizeof *owner);
+    map->ranges = calloc(bound_count, sizeof *map->ranges);
+    bool is_ok = bounds && next && owner && map->ranges;
+    if (is_ok) {
+        for (size_t i = 0; i < map->count; i++) {
+            bounds[2 * i] = map->modules[i].start;
+            bounds[2 * i + 1] = map->modules[i].end;
+        }
+        qsort(bounds, bound_count, sizeof *bounds, compare_u64);
+        take_pieces(map, bounds, bound_count, next, owner);
+    }
+    free(bounds);
+    free(next);
+    free(owner);
+    return is_ok || error_set(error, "no memory for the module ranges");
+}
+
+bool module_map_build(struct recording *recording, struct module_map *map, struct error *error) {
+    *map = (struct module_map){.count = recording_count(recording, CAIRN_SECTION_MODULES)};
+    if (!map->count) return true;
+    map->modules = calloc(map->count, sizeof *map->modules);
+    if (!map->modules) return error_set(error, "no memory for the module table");
+    for (size_t i = 0; i < map->count; i++) {
+        struct cairn_module entry;
+        recording_module(recording, i, &entry);
+        module_fill(recording, &entry, &map->modules[i]);
+    }
+    return find_same(map, error) && find_ranges(map, error);
+}
+
+void module_map_free(struct module_map *map) {
+    free(map->modules);
+    free(map->ranges);
+    *map = (struct module_map){0};
+}
+
+uint32_t module_map_find(const struct module_map *map, uint64_t address) {
+    size_t low = 0, high = map->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->ranges[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_inside = low < map->range_count && map->ranges[low].start <= address;
+    return is_inside ? map->ranges[low].module : MODULE_NONE;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recording's modules, and which of them an address belongs to.
+//
+// A library that was unloaded and loaded again has several entries; `same_as` leads to the first of
+// them, so that their code counts as the same. A plain address belongs to the first entry of the
+// table that covers it (format/format.h).
+#ifndef TOOL_MODEL_MODULES_H
+#define TOOL_MODEL_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool/model/reader.h"
+
+#define MODULE_NONE UINT32_MAX
+
+struct module {
+    const char *path;  // "" if unknown; belongs to the recording
+    uint64_t start, end;
+    uint64_t bias;  // address = bias + virtual address in the ELF file
+    uint64_t loaded_ns, unloaded_ns;
+    uint8_t build_id[CAIRN_BUILD_ID_MAX];
+    uint32_t build_id_bytes;  // 0: none
+    uint32_t same_as;         // first entry of the same file, or its own index
+    uint64_t identity;        // hash of the build-id, or else of the path; the same in every run
+    bool is_valid;            // false: entry not finished or damaged
+};
+
+struct module_range {
+    uint64_t start, end;
+    uint32_t module;
+};
+
+struct module_map {
+    struct module *modules;  // same indexes as in the recording
+    size_t count;
+    struct module_range *ranges;  // ascending, disjoint
+    size_t range_count;
+};
+
+// False without memory.
+bool module_map_build(struct recording *recording, struct module_map *map, struct error *error);
+void module_map_free(struct module_map *map);
+
+// Module of an address, or MODULE_NONE.
+uint32_t module_map_find(const struct module_map *map, uint64_t address);
+
+#endif

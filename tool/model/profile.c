@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/decode.h"
+#include "tool/model/threads.h"
+
+enum { HIGH_HALF_SHIFT = 32 };
+
+// Work that is thrown away when the profile is complete.
+struct builder {
+    struct profile *profile;
+    struct decoder decoder;
+    ARRAY(struct stack) stacks;
+    ARRAY(uint32_t) stack_of_node;  // index + 1; 0: none
+    int64_t *slot_exit_bytes;
+    int64_t exit_bytes;  // over all cells, as known before any of them is merged
+};
+
+// What one cell adds to its stack.
+struct cell_values {
+    uint64_t calls, frees, allocated_bytes, freed_bytes;
+    int64_t peak_bytes, peak_blocks;
+    int64_t exit_bytes, exit_blocks;
+};
+
+// Wraps instead of overflowing: a damaged file may hold any number.
+static int64_t add_signed(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static bool read_cell(const struct builder *builder, size_t id, struct cell_values *values) {
+    struct cairn_cell cell;
+    struct cairn_cell_cold cold;
+    if (!recording_cell(builder->profile->recording, id, &cell, &cold)) return false;
+    *values =
+        (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
+                             .frees = cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT,
+                             .allocated_bytes = cell.allocated_bytes,
+                             .freed_bytes = cell.freed_bytes,
+                             .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
+    if (!values->calls && !values->frees) return false;  // not used yet
+    values->exit_blocks = (int64_t)(values->calls - values->frees);
+    const struct profile_peak *peak = &builder->profile->peak;
+    bool has_saved_peak = cell.epoch >= builder->profile->recording->header.totals.peak_epoch;
+    bool is_saved = has_saved_peak && !peak->is_at_end;
+    values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
+    values->peak_blocks = is_saved ? cold.peak_blocks : values->exit_blocks;
+    return true;
+}
+
+// The highest total is kept by a counter that moves when the heap shrinks; if the heap holds more
+// than that now, the peak is now.
+static void find_peak(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    const struct cairn_header *header = &profile->recording->header;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
+    struct cell_values values;
+    for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
+        if (read_cell(builder, id, &values))
+            builder->exit_bytes = add_signed(builder->exit_bytes, values.exit_bytes);
+    profile->peak.is_at_end =
+        builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
+    profile->peak.at_ns = profile->peak.is_at_end ? header->end_ns : header->totals.peak_ns;
+}
+
+static struct stack *stack_of(struct builder *builder, uint32_t node) {
+    while (builder->stack_of_node.count <= node) {
+        uint32_t *slot = array_push(&builder->stack_of_node);
+        if (!slot) return NULL;
+        *slot = 0;
+    }
+    uint32_t *index_plus_1 = &builder->stack_of_node.items[node];
+    if (*index_plus_1) return &builder->stacks.items[*index_plus_1 - 1];
+    struct stack *stack = array_push(&builder->stacks);
+    if (!stack) return NULL;
+    *index_plus_1 = (uint32_t)builder->stacks.count;
+    *stack = (struct stack){.node = node};
+    return stack;
+}
+
+static void stack_add(struct stack *stack, const struct cell_values *values) {
+    stack->allocations += values->calls;
+    stack->frees += values->frees;
+    stack->allocated_bytes += values->allocated_bytes;
+    stack->freed_bytes += values->freed_bytes;
+    stack->peak_bytes = add_signed(stack->peak_bytes, values->peak_bytes);
+    stack->peak_blocks = add_signed(stack->peak_blocks, values->peak_blocks);
+    stack->exit_bytes = add_signed(stack->exit_bytes, values->exit_bytes);
+    stack->exit_blocks = add_signed(stack->exit_blocks, values->exit_blocks);
+}
+
+// Books what a cell holds for the thread that allocated it.
+static void book_slot(struct builder *builder, uint32_t id, const struct cell_values *values) {
+    struct record record;
+    bool is_foreign = decoder_record(&builder->decoder, id, &record) && record.is_foreign;
+    uint16_t slot;
+    if (id == CAIRN_CELL_OTHER) return;
+    if (!recording_owner(builder->profile->recording, is_foreign ? record.older : id, &slot))
+        return;
+    builder->slot_exit_bytes[slot] = add_signed(builder->slot_exit_bytes[slot], values->exit_bytes);
+}
+
+static bool merge_cells(struct builder *builder) {
+    size_t count = recording_count(builder->profile->recording, CAIRN_SECTION_CELLS);
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    for (uint32_t id = CAIRN_CELL_OTHER; id < count; id++) {
+        struct cell_values values;
+        if (!read_cell(builder, id, &values)) continue;
+        uint32_t node = TREE_ROOT;
+        if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &node)) return false;
+        struct stack *stack = stack_of(builder, node);
+        if (!stack) return false;
+        stack_add(stack, &values);
+        book_slot(builder, id, &values);
+    }
+    return true;
+}
+
+// Ids and cuts, from the outermost frame inwards in one pass, since parents come first.
+static bool name_stacks(struct builder *builder) {
+    const struct profile *profile = builder->profile;
+    const struct tree_node *nodes = profile->tree.nodes.items;
+    size_t count = profile->tree.nodes.count;
+    uint64_t *ids = calloc(count, sizeof *ids);
+    if (!ids) return false;
+    for (size_t i = 1; i < count; i++)
+        ids[i] = hash_mix(ids[nodes[i].parent], place_identity(&profile->places, nodes[i].place));
+    for (size_t i = 0; i < builder->stacks.count; i++) {
+        struct stack *stack = &builder->stacks.items[i];
+        stack->id = ids[stack->node];
+        if (stack->node == TREE_ROOT) continue;
+        uint32_t outermost = tree_ancestor(&profile->tree, stack->node, 1);
+        stack->cut = profile->places.list.items[nodes[outermost].place].cut;
+    }
+    free(ids);
+    return true;
+}
+
+static void sum_up(struct profile *profile, size_t slot_count) {
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        profile->totals.allocations += stack->allocations;
+        profile->totals.frees += stack->frees;
+        profile->totals.allocated_bytes += stack->allocated_bytes;
+        profile->totals.freed_bytes += stack->freed_bytes;
+        profile->peak.bytes = add_signed(profile->peak.bytes, stack->peak_bytes);
+        profile->peak.blocks = add_signed(profile->peak.blocks, stack->peak_blocks);
+        profile->exit_bytes = add_signed(profile->exit_bytes, stack->exit_bytes);
+        profile->exit_blocks = add_signed(profile->exit_blocks, stack->exit_blocks);
+        if (stack->cut) profile->incomplete[stack->cut]++;
+    }
+    const struct cairn_totals *totals = &profile->recording->header.totals;
+    uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;
+    uint64_t sum = (uint64_t)profile->peak.bytes;
+    profile->peak.error_bytes = sum > counted ? sum - counted : counted - sum;
+    if (totals->is_threaded) profile->peak.error_bytes += 2 * slot_count * totals->batch_bytes;
+}
+
+static bool build(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    size_t slot_count = 0;
+    builder->slot_exit_bytes = calloc(THREAD_SLOTS, sizeof *builder->slot_exit_bytes);
+    if (!builder->slot_exit_bytes || !tree_start(&profile->tree)) return false;
+    if (!decoder_start(&builder->decoder, profile->recording, &profile->modules, &profile->places,
+                       &profile->tree))
+        return false;
+    find_peak(builder);
+    if (!merge_cells(builder) || !name_stacks(builder)) return false;
+    profile->stacks = builder->stacks.items;
+    profile->stack_count = builder->stacks.count;
+    builder->stacks.items = NULL;
+    if (!threads_build(profile, builder->slot_exit_bytes, &slot_count)) return false;
+    sum_up(profile, slot_count);
+    return true;
+}
+
+bool profile_build(struct recording *recording, struct profile *profile, struct error *error) {
+    memset(profile, 0, sizeof *profile);
+    profile->recording = recording;
+    if (!module_map_build(recording, &profile->modules, error)) {
+        profile_free(profile);
+        return false;
+    }
+    places_start(&profile->places, &profile->modules);
+    struct builder builder = {.profile = profile};
+    bool is_built = build(&builder);
+    decoder_free(&builder.decoder);
+    array_free(&builder.stacks);
+    array_free(&builder.stack_of_node);
+    free(builder.slot_exit_bytes);
+    if (is_built) return true;
+    profile_free(profile);
+    return error_set(error, "no memory for the stacks of this recording");
+}
+
+void profile_free(struct profile *profile) {
+    places_free(&profile->places);
+    tree_free(&profile->tree);
+    module_map_free(&profile->modules);
+    free(profile->stacks);
+    free(profile->threads);
+    memset(profile, 0, sizeof *profile);
+}
+
+bool profile_is_exact(const struct profile *profile) {
+    // without a name or a stack an event is still counted
+    const uint64_t *lost = profile->recording->header.lost;
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
+        if (lost[kind] && kind != CAIRN_LOST_NO_MEMORY && kind != CAIRN_LOST_MODULES) return false;
+    return !damage_is_any(&profile->recording->damage);
+}
+
+uint64_t profile_incomplete_count(const struct profile *profile) {
+    uint64_t count = 0;
+    for (size_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++)
+        if (cut != CAIRN_CUT_GUESSED) count += profile->incomplete[cut];
+    return count;
+}
+
+bool profile_has_ended(const struct profile *profile) {
+    uint32_t state = profile->recording->header.state;
+    return state == CAIRN_STATE_ENDED || state == CAIRN_STATE_DIED;
+}

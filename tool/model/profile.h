@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recording says: the cells of all threads merged into stacks, with totals, peak, values at
+// the end, threads, and how far all of it can be believed.
+//
+// A value of a stack is the sum over its cells; a single cell may be negative, since frees are
+// booked by the thread that frees. The heap's peak is the sum of what every stack held at the
+// moment of the peak, so that the list of stacks adds up to it.
+#ifndef TOOL_MODEL_PROFILE_H
+#define TOOL_MODEL_PROFILE_H
+
+#include "tool/model/modules.h"
+#include "tool/model/places.h"
+#include "tool/model/reader.h"
+#include "tool/model/tree.h"
+
+struct stack {
+    uint64_t id;    // of its frames; the same in every run and thread
+    uint32_t node;  // innermost frame in the tree; TREE_ROOT: the stack was not recorded
+    uint32_t cut;   // 0, or enum cairn_cut
+    uint64_t allocations, frees;
+    uint64_t allocated_bytes, freed_bytes;
+    int64_t peak_bytes, peak_blocks;
+    int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
+};
+
+struct profile_thread {
+    char name[16];
+    uint32_t tid;
+    uint32_t folded_count;  // further threads in this entry
+    bool is_ended;
+    uint64_t start_ns, end_ns;  // end_ns 0: unknown
+    uint64_t allocations, allocated_bytes, failed;
+    int64_t exit_bytes;  // of the blocks it allocated, whoever freed the others
+};
+
+// Sums over all stacks or threads.
+struct profile_totals {
+    uint64_t allocations, frees, allocated_bytes, freed_bytes, failed;
+};
+
+struct profile_peak {
+    int64_t bytes, blocks;
+    uint64_t at_ns;
+    uint64_t error_bytes;  // 0: exact
+    bool is_at_end;        // the heap never was larger than at the end of the recording
+};
+
+struct profile {
+    struct recording *recording;
+    struct module_map modules;
+    struct places places;
+    struct tree tree;
+    struct stack *stacks;
+    size_t stack_count;
+    struct profile_thread *threads;
+    size_t thread_count;
+    struct profile_totals totals;
+    struct profile_peak peak;
+    int64_t exit_bytes, exit_blocks;
+    uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
+};
+
+// Builds all of it; fails only without memory. The recording must outlive the profile.
+bool profile_build(struct recording *recording, struct profile *profile, struct error *error);
+void profile_free(struct profile *profile);
+
+// True if every event was counted: nothing lost that changes a number, nothing damaged. The peak
+// has an error of its own.
+bool profile_is_exact(const struct profile *profile);
+// Stacks that do not reach their outermost frame.
+uint64_t profile_incomplete_count(const struct profile *profile);
+// The recording says how its process ended.
+bool profile_has_ended(const struct profile *profile);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/reader.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tool/model/source.h"
+
+enum { STRING_MAX_BYTES = 65536 };
+
+// A sparse file can claim any size; this bounds the time for looking through one section.
+static const uint64_t section_max_bytes = 16ull << 30;
+
+static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
+    [CAIRN_SECTION_MODULES] = sizeof(struct cairn_module),
+    [CAIRN_SECTION_STRINGS] = 1,
+    [CAIRN_SECTION_THREADS] = sizeof(struct cairn_thread),
+    [CAIRN_SECTION_OWNERS] = sizeof(uint16_t),
+    [CAIRN_SECTION_CELLS] = sizeof(struct cairn_cell),
+    [CAIRN_SECTION_CELLS_COLD] = sizeof(struct cairn_cell_cold),
+    [CAIRN_SECTION_RECORDS] = sizeof(uint32_t),
+};
+
+static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
+    enum { NAME_BYTES = 5 };
+    if (!there) return error_set(error, "is empty, not a recording");
+    size_t compared = there < CAIRN_MAGIC_BYTES ? there : CAIRN_MAGIC_BYTES;
+    if (!memcmp(header->magic, CAIRN_MAGIC, compared)) return true;
+    if (there >= CAIRN_MAGIC_BYTES && !memcmp(header->magic, CAIRN_MAGIC, NAME_BYTES))
+        return error_set(error, "is a recording whose line ends were converted as if it were text");
+    return error_set(error, "is not a cairn recording");
+}
+
+static bool check_header(const struct cairn_header *header, size_t there, struct error *error) {
+    if (!check_magic(header, there, error)) return false;
+    bool has_version = there >= offsetof(struct cairn_header, version) + sizeof header->version;
+    if (has_version && header->version != CAIRN_VERSION)
+        return error_set(error, "has format version %u, and this cairn reads version %u",
+                         header->version, CAIRN_VERSION);
+    if (there < CAIRN_HEADER_BYTES)
+        return error_set(error, "is cut off: %zu bytes are left, its header alone has %u", there,
+                         CAIRN_HEADER_BYTES);
+    if (header->header_bytes != CAIRN_HEADER_BYTES)
+        return error_set(error, "is damaged: its header claims %u bytes instead of %u",
+                         header->header_bytes, CAIRN_HEADER_BYTES);
+    return true;
+}
+
+static void terminate_texts(struct cairn_header *header) {
+    header->command[CAIRN_TEXT_COMMAND - 1] = 0;
+    header->executable[CAIRN_TEXT_PATH - 1] = 0;
+    header->directory[CAIRN_TEXT_PATH - 1] = 0;
+    header->destination[CAIRN_TEXT_PATH - 1] = 0;
+}
+
+// How much of a section is there, from what its entry in the header claims.
+static uint64_t section_size(const struct cairn_section *claim, uint64_t file_bytes,
+                             struct damage *damage) {
+    uint64_t used = claim->used_bytes;
+    if (used > claim->capacity_bytes) used = claim->capacity_bytes;  // a full section
+    if (!used) return 0;
+    uint64_t there = claim->offset < file_bytes ? file_bytes - claim->offset : 0;
+    if (there > section_max_bytes) there = section_max_bytes;
+    if (used <= there) return used;
+    damage->missing_bytes += used - there < INT32_MAX ? used - there : INT32_MAX;
+    return there;
+}
+
+static bool load_section(struct recording *recording, const struct source *source,
+                         const struct cairn_section *claim, struct error *error) {
+    if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return true;
+    struct recording_section *section = &recording->sections[claim->kind];
+    size_t known = known_entry_bytes[claim->kind];
+    bool has_words = claim->kind == CAIRN_SECTION_RECORDS || claim->kind == CAIRN_SECTION_STRINGS;
+    bool is_usable = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
+    if (section->entry_bytes || !is_usable) {
+        recording->damage.bad_sections++;
+        return true;
+    }
+    uint64_t size = section_size(claim, source->size, &recording->damage);
+    section->entry_bytes = claim->entry_bytes;
+    section->count = (size_t)(size / claim->entry_bytes);
+    section->size = section->count * claim->entry_bytes;
+    section->mapping_size = section->size;
+    return source_load(source, claim->offset, section->size, &section->bytes, &section->mapping,
+                       error);
+}
+
+static bool load(struct recording *recording, const struct source *source, struct error *error) {
+    struct cairn_header *header = &recording->header;
+    size_t there = source_read(source, 0, header, sizeof *header);
+    if (!check_header(header, there, error)) return false;
+    bool is_sparse = source->descriptor >= 0 && source->disk_bytes < source->size;
+    recording->file_bytes = is_sparse ? source->disk_bytes : source->size;
+    terminate_texts(header);
+    if (header->section_count > CAIRN_SECTION_MAX) {
+        recording->damage.bad_sections += 1;
+        header->section_count = CAIRN_SECTION_MAX;
+    }
+    for (uint32_t i = 0; i < header->section_count; i++)
+        if (!load_section(recording, source, &header->sections[i], error)) return false;
+    return true;
+}
+
+bool recording_open_memory(const void *bytes, size_t size, struct recording *recording,
+                           struct error *error) {
+    *recording = (struct recording){0};
+    struct source source = {.descriptor = -1, .bytes = bytes, .size = size};
+    if (load(recording, &source, error)) return true;
+    recording_close(recording);
+    return false;
+}
+
+bool recording_open(const char *path, struct recording *recording, struct error *error) {
+    *recording = (struct recording){0};
+    struct source source;
+    bool is_open = source_open(path, &source, error);
+    bool is_loaded = is_open && load(recording, &source, error);
+    if (is_open) source_close(&source);
+    if (is_loaded) return true;
+    recording_close(recording);
+    return error_wrap(error, "%s", path);
+}
+
+void recording_close(struct recording *recording) {
+    for (int kind = 0; kind < RECORDING_SECTION_KINDS; kind++) {
+        struct recording_section *section = &recording->sections[kind];
+        if (section->mapping) munmap(section->mapping, section->mapping_size);
+        *section = (struct recording_section){0};
+    }
+}
+
+size_t recording_count(const struct recording *recording, enum cairn_section_kind kind) {
+    return recording->sections[kind].count;
+}
+
+// Copies the part of entry `index` that this version knows.
+static bool copy_entry(const struct recording *recording, enum cairn_section_kind kind,
+                       size_t index, void *out) {
+    const struct recording_section *section = &recording->sections[kind];
+    if (index >= section->count) return false;
+    memcpy(out, section->bytes + index * section->entry_bytes, known_entry_bytes[kind]);
+    return true;
+}
+
+bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
+                    struct cairn_cell_cold *cold) {
+    if (!copy_entry(recording, CAIRN_SECTION_CELLS, id, cell)) return false;
+    if (!copy_entry(recording, CAIRN_SECTION_CELLS_COLD, id, cold)) memset(cold, 0, sizeof *cold);
+    return true;
+}
+
+bool recording_module(const struct recording *recording, size_t index,
+                      struct cairn_module *module) {
+    return copy_entry(recording, CAIRN_SECTION_MODULES, index, module);
+}
+
+bool recording_thread(const struct recording *recording, size_t index,
+                      struct cairn_thread *thread) {
+    if (!copy_entry(recording, CAIRN_SECTION_THREADS, index, thread)) return false;
+    thread->name[sizeof thread->name - 1] = 0;
+    return true;
+}
+
+bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {
+    return copy_entry(recording, CAIRN_SECTION_RECORDS, index, word);
+}
+
+bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot) {
+    return copy_entry(recording, CAIRN_SECTION_OWNERS, cell_id / CAIRN_CELL_BLOCK, slot);
+}
+
+const char *recording_string(struct recording *recording, uint32_t offset) {
+    const struct recording_section *section = &recording->sections[CAIRN_SECTION_STRINGS];
+    size_t left = offset < section->size ? section->size - offset : 0;
+    if (left > STRING_MAX_BYTES) left = STRING_MAX_BYTES;
+    if (left && memchr(section->bytes + offset, 0, left))
+        return (const char *)section->bytes + offset;
+    recording->damage.bad_strings++;
+    return "";
+}
+
+bool damage_is_any(const struct damage *damage) {
+    return damage->missing_bytes || damage->bad_sections || damage->bad_strings ||
+           damage->bad_modules || damage->bad_stacks;
+}

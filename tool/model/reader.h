@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a recording and hands out its entries, each checked against what is really there.
+//
+// The used parts of the sections are read into memory (holes of a sparse file are not), so that a
+// file that shrinks or changes afterwards does no harm; a mapping would end in SIGBUS. Every
+// accessor copies one entry out and returns false past the end. What is damaged is counted in
+// `damage` and left out; the rest is kept. Only a file without a whole header of this version is
+// refused.
+#ifndef TOOL_MODEL_READER_H
+#define TOOL_MODEL_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "tool/base/error.h"
+
+#define RECORDING_SECTION_KINDS 8  // index = enum cairn_section_kind
+
+// What could not be used. All zero: the recording is whole.
+struct damage {
+    uint64_t missing_bytes;  // of sections, behind the end of the file
+    uint32_t bad_sections;   // without meaning, doubled or outside of the file
+    uint32_t bad_strings;    // offsets that lead to no text
+    uint32_t bad_modules;    // entries that contradict themselves
+    uint32_t bad_stacks;     // cells whose record cannot be followed: counted without their stack
+};
+
+struct recording_section {
+    const uint8_t *bytes;
+    size_t size;         // bytes that are there: a whole number of entries, but for STRINGS
+    size_t entry_bytes;  // step from entry to entry, at least the size this version knows
+    size_t count;        // entries
+    void *mapping;       // what recording_close gives back, or NULL
+    size_t mapping_size;
+};
+
+struct recording {
+    struct cairn_header header;  // texts terminated, counts within their arrays
+    uint64_t file_bytes;         // what the file takes: its size, less if it is sparse
+    struct recording_section sections[RECORDING_SECTION_KINDS];
+    struct damage damage;
+};
+
+bool recording_open(const char *path, struct recording *recording, struct error *error);
+// `bytes` must outlive the recording; any alignment will do.
+bool recording_open_memory(const void *bytes, size_t size, struct recording *recording,
+                           struct error *error);
+void recording_close(struct recording *recording);
+
+// Entries there are.
+size_t recording_count(const struct recording *recording, enum cairn_section_kind kind);
+
+bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
+                    struct cairn_cell_cold *cold);
+bool recording_module(const struct recording *recording, size_t index, struct cairn_module *module);
+bool recording_thread(const struct recording *recording, size_t index, struct cairn_thread *thread);
+bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
+// Slot of the thread that owns a cell.
+bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);
+
+// Text at `offset` of STRINGS; "" and a damage note if there is none.
+const char *recording_string(struct recording *recording, uint32_t offset);
+
+bool damage_is_any(const struct damage *damage);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void fill(const struct cairn_thread *entry, struct profile_thread *thread) {
+    *thread = (struct profile_thread){.tid = entry->tid,
+                                      .folded_count = entry->folded_count,
+                                      .is_ended = entry->is_ended,
+                                      .start_ns = entry->start_ns,
+                                      .end_ns = entry->end_ns,
+                                      .allocations = entry->allocations,
+                                      .allocated_bytes = entry->allocated_bytes,
+                                      .failed = entry->failed};
+    memcpy(thread->name, entry->name, sizeof thread->name);
+}
+
+static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last) {
+    int64_t share = *left;
+    if (!is_last && (share < 0 || (uint64_t)share > allocated_bytes))
+        share = share < 0 ? 0 : (int64_t)allocated_bytes;
+    *left -= share;
+    return share;
+}
+
+bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t *slot_count) {
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_THREADS);
+    uint32_t *entries_left = calloc(THREAD_SLOTS, sizeof *entries_left);
+    int64_t *bytes_left = calloc(THREAD_SLOTS, sizeof *bytes_left);
+    profile->threads = calloc(count + 1, sizeof *profile->threads);
+    bool is_ok = entries_left && bytes_left && profile->threads;
+    if (!is_ok) goto out;
+    memcpy(bytes_left, slot_exit_bytes, THREAD_SLOTS * sizeof *bytes_left);
+    profile->thread_count = count;
+    *slot_count = 0;
+    struct cairn_thread entry;
+    for (size_t i = 0; i < count; i++) {
+        recording_thread(profile->recording, i, &entry);
+        fill(&entry, &profile->threads[i]);
+        profile->totals.failed += entry.failed;
+        if (!entries_left[entry.slot % THREAD_SLOTS]++) ++*slot_count;
+    }
+    for (size_t i = count; i-- > 0;) {
+        recording_thread(profile->recording, i, &entry);
+        size_t slot = entry.slot % THREAD_SLOTS;
+        bool is_last = --entries_left[slot] == 0;
+        profile->threads[i].exit_bytes =
+            take_share(&bytes_left[slot], entry.allocated_bytes, is_last);
+    }
+out:
+    free(entries_left);
+    free(bytes_left);
+    return is_ok;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/frames.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/render/shorten.h"
+
+static bool add_place(struct frame_list *list, const struct frame_names *names, uint32_t place) {
+    size_t count;
+    const struct frame *frames = names->of_place(names->context, place, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct frame **slot = array_push(&list->frames);
+        if (!slot) return false;
+        *slot = &frames[i];
+    }
+    return true;
+}
+
+static bool is_shown(const struct frame_list *list, size_t index) {
+    return list->are_all_shown || !list->frames.items[index]->is_hidden;
+}
+
+// Counts what is shown; if that is nothing, keeps one frame: the first that is no allocator.
+static void choose_shown(struct frame_list *list) {
+    size_t count = list->frames.count;
+    list->shown_count = list->first_hidden = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_shown(list, i)) list->shown_count++;
+        if (!list->shown_count) list->first_hidden++;
+    }
+    if (list->shown_count || !count) return;
+    size_t kept = 0;
+    while (kept + 1 < count && list->frames.items[kept]->is_allocator) kept++;
+    list->frames.items[0] = list->frames.items[kept];
+    list->frames.count = 1;
+    list->shown_count = 1;
+    list->first_hidden = count - 1;
+}
+
+bool frame_list_fill(struct frame_list *list, const struct profile *profile,
+                     const struct frame_names *names, uint32_t node, size_t place_limit) {
+    list->frames.count = 0;
+    const struct tree_node *nodes = profile->tree.nodes.items;
+    for (size_t used = 0; node != TREE_ROOT && (!place_limit || used < place_limit); used++) {
+        uint32_t place = nodes[node].place;
+        bool is_code = !profile->places.list.items[place].cut;
+        if (is_code && !add_place(list, names, place)) return false;
+        node = nodes[node].parent;
+    }
+    choose_shown(list);
+    return true;
+}
+
+void frame_list_free(struct frame_list *list) {
+    array_free(&list->frames);
+}
+
+const struct frame *frame_list_next(const struct frame_list *list, size_t *index) {
+    while (*index < list->frames.count) {
+        size_t at = (*index)++;
+        bool is_only = list->frames.count == 1;
+        if (is_only || is_shown(list, at)) return list->frames.items[at];
+    }
+    return NULL;
+}
+
+static bool is_same_text(const char *a, const char *b) {
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+bool frame_is_same_function(const struct frame *a, const struct frame *b) {
+    if (!is_same_text(a->function, b->function) || !is_same_text(a->module, b->module))
+        return false;
+    return a->function || a->offset == b->offset;
+}
+
+bool frame_is_same(const struct frame *a, const struct frame *b) {
+    return frame_is_same_function(a, b) && a->line == b->line && is_same_text(a->file, b->file);
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    for (; text && *text; text++) hash = hash_mix(hash, (unsigned char)*text);
+    return hash;
+}
+
+uint64_t frame_hash(const struct frame *frame, bool has_line) {
+    uint64_t hash = hash_text(index_table_seed(), frame->function);
+    if (!frame->function) hash = hash_mix(hash, frame->offset);
+    return has_line ? hash_mix(hash, frame->line) : hash;
+}
+
+void frame_label(const struct frame *frame, char *out, size_t size, size_t columns) {
+    char text[FRAME_TEXT_BYTES];
+    if (frame->function) {
+        text_escape(text, sizeof text, frame->function);
+        shorten_function(text, columns);
+    } else if (frame->module && *frame->module) {
+        char module[FRAME_TEXT_BYTES / 2];
+        text_escape(module, sizeof module, text_base_name(frame->module));
+        snprintf(text, sizeof text, "%s+0x%" PRIx64, module, frame->offset);
+    } else {
+        snprintf(text, sizeof text, "0x%" PRIx64, frame->offset);
+    }
+    text_cut(text, columns);
+    snprintf(out, size, "%s", text);
+}
+
+void frame_location(const struct frame *frame, char *out, size_t size) {
+    enum { LINE_BYTES = 16 };
+    *out = 0;
+    const char *path = frame->file ? frame->file : frame->function ? frame->module : NULL;
+    if (!path || size <= LINE_BYTES) return;
+    text_escape(out, size - LINE_BYTES, text_base_name(path));
+    size_t used = strlen(out);
+    if (frame->file && frame->line) snprintf(out + used, size - used, ":%u", frame->line);
+}
+
+static const struct {
+    const char *key, *sentence;
+} cuts[] = {
+    [CAIRN_CUT_NO_CFI] = {"no_cfi", "code without unwind information"},
+    [CAIRN_CUT_BAD_STACK] = {"bad_stack", "the next frame was not on readable stack memory"},
+    [CAIRN_CUT_DEPTH] = {"depth", "deeper than cairn follows"},
+    [CAIRN_CUT_UNSUPPORTED] = {"unsupported", "unwind information of an unknown form"},
+    [CAIRN_CUT_GUESSED] = {"guessed", "a frame was found by its frame pointer"},
+};
+
+static bool is_known_cut(uint32_t cut) {
+    return cut < sizeof cuts / sizeof *cuts && cuts[cut].key;
+}
+
+const char *cut_key(uint32_t cut) {
+    return is_known_cut(cut) ? cuts[cut].key : "unknown";
+}
+
+const char *cut_sentence(uint32_t cut) {
+    return is_known_cut(cut) ? cuts[cut].sentence : "for an unknown reason";
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the screens know about code: frames with names, got from whoever resolves them. One place
+// of the profile is one or more frames, since functions are inlined into each other.
+#ifndef TOOL_RENDER_FRAMES_H
+#define TOOL_RENDER_FRAMES_H
+
+#include "tool/base/array.h"
+#include "tool/model/profile.h"
+
+struct frame {
+    const char *function;  // NULL: unknown
+    const char *file;      // NULL: unknown
+    const char *module;    // path, NULL: code that belongs to no module
+    uint64_t offset;       // virtual address in the module's ELF file, else the address itself
+    unsigned line;         // 0: unknown
+    bool is_inlined;       // into the next frame outwards
+    bool is_hidden;        // plumbing: left out unless all frames are wanted
+    bool is_allocator;     // plumbing of that kind
+};
+
+struct frame_names {
+    // Frames of a place, innermost first, at least one; valid as long as the context.
+    const struct frame *(*of_place)(void *context, uint32_t place, size_t *count);
+    void *context;
+};
+
+// A stack spelled out, innermost first, inlined frames included.
+struct frame_list {
+    ARRAY(const struct frame *) frames;
+    size_t shown_count;   // frames that are not hidden
+    size_t first_hidden;  // hidden frames inside of the first shown one
+    bool are_all_shown;   // set by the caller, before filling: hides nothing
+};
+
+// Spells out the stack of a node, at most `place_limit` places from the innermost (0: all). A
+// stack of nothing but plumbing shows one frame. False without memory.
+bool frame_list_fill(struct frame_list *list, const struct profile *profile,
+                     const struct frame_names *names, uint32_t node, size_t place_limit);
+void frame_list_free(struct frame_list *list);
+
+// The next frame to be shown from `*index` on, moved behind it; NULL at the end.
+const struct frame *frame_list_next(const struct frame_list *list, size_t *index);
+
+// The same function at the same line; `frame_is_same_function` leaves out the line.
+bool frame_is_same(const struct frame *a, const struct frame *b);
+bool frame_is_same_function(const struct frame *a, const struct frame *b);
+uint64_t frame_hash(const struct frame *frame, bool has_line);
+
+// Names for the screen, escaped: "function" or "module+0x1234" in at most `columns` columns ...
+void frame_label(const struct frame *frame, char *out, size_t size, size_t columns);
+// ... and "file.c:12", the module's name or "".
+void frame_location(const struct frame *frame, char *out, size_t size);
+
+// Short and long name of enum cairn_cut ("no_cfi", "code without unwind information").
+const char *cut_key(uint32_t cut);
+const char *cut_sentence(uint32_t cut);
+
+#define FRAME_TEXT_BYTES 1024
+#define STACK_NOT_RECORDED "[stack not recorded]"
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user chose for a view.
+#ifndef TOOL_RENDER_OPTIONS_H
+#define TOOL_RENDER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tool/model/measure.h"
+
+struct view_options {
+    enum measure by;
+    size_t top;            // entries of a list, children of a tree's node; 0: all
+    size_t depth;          // frames of a stack, levels of a tree; 0: all
+    bool is_inverted;      // tree: from the allocating functions to their callers
+    bool has_all_frames;   // plumbing is shown as well
+    bool is_plain_number;  // sizes in bytes
+};
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/report_json.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/render/trust.h"
+
+// A word as a shell would read it back.
+static char *quote_word(const char *word, char *out, const char *end) {
+    static const char quoted_quote[] = "'\\''";
+    enum { WORST = sizeof quoted_quote + 2 };
+    bool is_plain = *word != 0;
+    for (const char *at = word; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("%+,-./:=@_", *at)) is_plain = false;
+    if (!is_plain) *out++ = '\'';
+    for (; *word && end - out > WORST; word++) {
+        if (*word == '\'') {
+            memcpy(out, quoted_quote, sizeof quoted_quote - 1);
+            out += sizeof quoted_quote - 1;
+        } else {
+            *out++ = *word;
+        }
+    }
+    if (!is_plain) *out++ = '\'';
+    return out;
+}
+
+// argv as one line for a shell. Arguments end where nothing follows an empty one; an empty
+// argument in the middle is kept.
+static void command_line(const struct cairn_header *header, char *out, size_t size) {
+    enum { ROOM_FOR_ONE = 8 };
+    const char *end = out + size, *argument = header->command;
+    const char *last = header->command + CAIRN_TEXT_COMMAND;
+    while (last > argument && !last[-1]) last--;
+    while (argument < last && end - out > ROOM_FOR_ONE) {
+        if (argument > header->command) *out++ = ' ';
+        out = quote_word(argument, out, end);
+        argument += strlen(argument) + 1;
+    }
+    *out = 0;
+}
+
+static void put_process(struct json *json, const struct cairn_header *header) {
+    char command[CAIRN_TEXT_COMMAND * 2];
+    command_line(header, command, sizeof command);
+    json_open_object(json, "process");
+    json_put_uint(json, "pid", header->pid);
+    json_put_uint(json, "ppid", header->ppid);
+    json_put_string(json, "command", command);
+    json_put_uint(json, "start_unix_ns", header->start_unix_ns);
+    json_put_uint(json, "duration_ns", header->end_ns);
+    if (header->has_exit) {
+        json_open_object(json, "exit");
+        json_put_int(json, "status", header->exit_status);
+        json_put_int(json, "signal", header->exit_signal);
+        json_close(json);
+    } else {
+        json_put_null(json, "exit");
+    }
+    json_close(json);
+}
+
+static void put_figures(struct json *json, const struct profile *profile) {
+    const struct profile_totals *totals = &profile->totals;
+    json_open_object(json, "totals");
+    json_put_uint(json, "allocations", totals->allocations);
+    json_put_uint(json, "frees", totals->frees);
+    json_put_uint(json, "allocated_bytes", totals->allocated_bytes);
+    json_put_uint(json, "freed_bytes", totals->freed_bytes);
+    json_put_uint(json, "failed", totals->failed);
+    json_close(json);
+    json_open_object(json, "peak");
+    json_put_int(json, "bytes", profile->peak.bytes);
+    json_put_int(json, "blocks", profile->peak.blocks);
+    json_put_uint(json, "at_ns", profile->peak.at_ns);
+    json_put_uint(json, "error_bytes", profile->peak.error_bytes);
+    json_close(json);
+    json_open_object(json, "at_exit");
+    json_put_int(json, "bytes", profile->exit_bytes);
+    json_put_int(json, "blocks", profile->exit_blocks);
+    json_close(json);
+    json_open_object(json, "rss");
+    json_put_uint(json, "peak_bytes", profile->recording->header.rss_peak_bytes);
+    json_close(json);
+}
+
+static void put_losses(struct json *json, const struct profile *profile) {
+    const struct recording *recording = profile->recording;
+    uint64_t unknown = 0;
+    json_open_object(json, "lost");
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
+        uint64_t count = recording->header.lost[kind];
+        if (count && loss_key(kind)) json_put_uint(json, loss_key(kind), count);
+        if (!loss_key(kind)) unknown += count;
+    }
+    if (unknown) json_put_uint(json, "unknown", unknown);
+    const struct damage *damage = &recording->damage;
+    if (damage->missing_bytes) json_put_uint(json, "damage_missing_bytes", damage->missing_bytes);
+    if (damage->bad_stacks) json_put_uint(json, "damage_stacks", damage->bad_stacks);
+    uint32_t others = damage->bad_sections + damage->bad_modules + damage->bad_strings;
+    if (others) json_put_uint(json, "damage_entries", others);
+    json_close(json);
+}
+
+static void put_trust(struct json *json, const struct profile *profile) {
+    json_open_object(json, "trust");
+    json_put_bool(json, "exact", profile_is_exact(profile));
+    put_losses(json, profile);
+    json_open_object(json, "stacks_incomplete");
+    uint64_t unknown = 0;
+    for (uint32_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++) {
+        uint64_t count = profile->incomplete[cut];
+        if (count && strcmp(cut_key(cut), "unknown") != 0)
+            json_put_uint(json, cut_key(cut), count);
+        else
+            unknown += count;
+    }
+    if (unknown) json_put_uint(json, "unknown", unknown);
+    json_close(json);
+    json_put_uint(json, "own_bytes", profile->recording->header.own_bytes);
+    json_close(json);
+}
+
+static void put_frames(struct json *json, const struct frame_list *frames, size_t depth) {
+    size_t index = 0;
+    const struct frame *frame;
+    json_open_array(json, "frames");
+    for (size_t i = 0; (!depth || i < depth) && (frame = frame_list_next(frames, &index)); i++) {
+        json_open_object(json, NULL);
+        json_put_string(json, "function", frame->function);
+        json_put_string(json, "file", frame->file);
+        if (frame->line)
+            json_put_uint(json, "line", frame->line);
+        else
+            json_put_null(json, "line");
+        json_put_string(json, "module", frame->module);
+        json_put_uint(json, "offset", frame->offset);
+        json_put_bool(json, "inlined", frame->is_inlined);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void put_stack(struct json *json, const struct stack *stack, const struct frame_list *frames,
+                      size_t depth) {
+    char id[2 * sizeof stack->id + 1];
+    snprintf(id, sizeof id, "%016" PRIx64, stack->id);
+    json_open_object(json, NULL);
+    json_put_string(json, "id", id);
+    put_frames(json, frames, depth);
+    json_put_uint(json, "allocations", stack->allocations);
+    json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
+    json_put_uint(json, "freed_bytes", stack->freed_bytes);
+    json_put_int(json, "peak_bytes", stack->peak_bytes);
+    json_put_int(json, "at_exit_bytes", stack->exit_bytes);
+    json_put_int(json, "at_exit_blocks", stack->exit_blocks);
+    json_close(json);
+}
+
+static bool put_stacks(struct json *json, const struct profile *profile,
+                       const struct frame_names *names, const struct view_options *view) {
+    size_t count;
+    // every frame is here: what is plumbing is the reader's choice
+    struct frame_list frames = {.are_all_shown = true};
+    uint32_t *ranking = measure_rank_all(view->by, profile, &count);
+    bool is_ok = ranking != NULL;
+    if (view->top && view->top < count) count = view->top;
+    json_open_array(json, "stacks");
+    for (size_t i = 0; i < count && is_ok; i++) {
+        const struct stack *stack = &profile->stacks[ranking[i]];
+        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
+        if (is_ok) put_stack(json, stack, &frames, view->depth);
+    }
+    json_close(json);
+    free(ranking);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+static void put_threads(struct json *json, const struct profile *profile) {
+    json_open_array(json, "threads");
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        json_open_object(json, NULL);
+        json_put_string(json, "name", thread->name);
+        json_put_uint(json, "tid", thread->tid);
+        json_put_uint(json, "start_ns", thread->start_ns);
+        if (thread->end_ns)
+            json_put_uint(json, "end_ns", thread->end_ns);
+        else
+            json_put_null(json, "end_ns");
+        json_put_uint(json, "allocations", thread->allocations);
+        json_put_uint(json, "allocated_bytes", thread->allocated_bytes);
+        json_put_int(json, "at_exit_bytes", thread->exit_bytes);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,
+                       const struct view_options *view, struct error *error) {
+    struct json json;
+    json_start(&json, out);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", REPORT_SCHEMA);
+    put_process(&json, &profile->recording->header);
+    put_figures(&json, profile);
+    put_trust(&json, profile);
+    bool is_ok = put_stacks(&json, profile, names, view);
+    put_threads(&json, profile);
+    json_close(&json);
+    return is_ok || error_set(error, "no memory for the list of stacks");
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/site.h"
+
+#include <stdlib.h>
+
+// A caller that is the same function as the frame before it (recursion) tells nothing new.
+static void choose_frames(const struct frame_list *frames, struct site *site) {
+    size_t index = 0;
+    const struct frame *frame;
+    while (site->frame_count < SITE_FRAMES && (frame = frame_list_next(frames, &index))) {
+        unsigned count = site->frame_count;
+        if (count && frame_is_same_function(frame, site->frames[count - 1])) continue;
+        site->frames[site->frame_count++] = frame;
+    }
+}
+
+static bool is_same(const struct site *a, const struct site *b) {
+    if (a->frame_count != b->frame_count) return false;
+    for (unsigned i = 0; i < a->frame_count; i++) {
+        bool is_equal = i ? frame_is_same_function(a->frames[i], b->frames[i])
+                          : frame_is_same(a->frames[i], b->frames[i]);
+        if (!is_equal) return false;
+    }
+    return true;
+}
+
+static struct site *find_or_add(struct site_list *list, const struct site *wanted) {
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < wanted->frame_count; i++)
+        hash = hash_mix(hash, frame_hash(wanted->frames[i], i == 0));
+    struct index_probe probe = index_probe_start(&list->table, hash);
+    for (uint32_t index; index_probe_next(&list->table, &probe, &index);)
+        if (is_same(&list->sites.items[index], wanted)) return &list->sites.items[index];
+    uint32_t added = (uint32_t)list->sites.count;
+    struct site *site = array_push(&list->sites);
+    if (!site || !index_table_insert(&list->table, hash, added)) return NULL;
+    *site = *wanted;
+    return site;
+}
+
+static int compare(const void *a, const void *b) {
+    const struct site *first = a, *second = b;
+    int64_t x = first->measured.value, y = second->measured.value;
+    if (x != y) return x < y ? 1 : -1;
+    return (second->stack_count > first->stack_count) - (second->stack_count < first->stack_count);
+}
+
+bool site_list_build(struct site_list *list, const struct profile *profile,
+                     const struct frame_names *names, enum measure measure, bool are_all_shown,
+                     struct error *error) {
+    *list = (struct site_list){0};
+    struct frame_list frames = {.are_all_shown = are_all_shown};
+    size_t count;
+    uint32_t *ranking = measure_rank(measure, profile, &count);
+    bool is_ok = ranking != NULL;
+    for (size_t i = 0; i < count && is_ok; i++) {
+        const struct stack *stack = &profile->stacks[ranking[i]];
+        struct site wanted = {0};
+        is_ok = frame_list_fill(&frames, profile, names, stack->node, SITE_PLACES_MAX);
+        if (!is_ok) break;
+        choose_frames(&frames, &wanted);
+        struct site *site = find_or_add(list, &wanted);
+        is_ok = site != NULL;
+        if (!is_ok) break;
+        struct measured measured = measure_stack(measure, stack);
+        site->measured.value += measured.value;
+        site->measured.blocks += measured.blocks;
+        site->stack_count++;
+        list->hidden_count += frames.first_hidden;
+    }
+    if (is_ok && list->sites.count)
+        qsort(list->sites.items, list->sites.count, sizeof *list->sites.items, compare);
+    free(ranking);
+    frame_list_free(&frames);
+    return is_ok || error_set(error, "no memory for the list of places");
+}
+
+void site_list_free(struct site_list *list) {
+    array_free(&list->sites);
+    index_table_free(&list->table);
+}

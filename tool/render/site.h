@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks that look the same in one line - first shown frame with its line, then two callers -
+// added up. A program has thousands of stacks and few such sites, so a short list of them says
+// where the memory is.
+#ifndef TOOL_RENDER_SITE_H
+#define TOOL_RENDER_SITE_H
+
+#include "tool/model/measure.h"
+#include "tool/render/frames.h"
+
+#define SITE_FRAMES 3  // the frame and two callers
+// Places looked through for them, from the innermost; what is asked for before is resolved in vain.
+#define SITE_PLACES_MAX 24
+
+struct site {
+    const struct frame *frames[SITE_FRAMES];
+    unsigned frame_count;  // 0: the stack was not recorded
+    struct measured measured;
+    size_t stack_count;
+};
+
+struct site_list {
+    ARRAY(struct site) sites;
+    struct index_table table;
+    size_t hidden_count;  // plumbing frames inside of the first shown ones, over all stacks
+};
+
+// Sites of all stacks with a value above zero, highest first. False without memory.
+bool site_list_build(struct site_list *list, const struct profile *profile,
+                     const struct frame_names *names, enum measure measure, bool are_all_shown,
+                     struct error *error);
+void site_list_free(struct site_list *list);
+
+#endif

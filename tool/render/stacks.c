@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/stacks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+
+enum { FRAME_INDENT = 10, LABEL_COLUMNS_MIN = 24, LABEL_COLUMNS_MAX = 56 };
+
+static const char *plural(int64_t count, const char *one, const char *many) {
+    return count == 1 ? one : many;
+}
+
+// A line of a stack; direct recursion is one line with a count.
+struct entry {
+    const struct frame *frame;
+    size_t count;
+};
+
+static bool next_entry(const struct frame_list *frames, size_t *index, struct entry *entry) {
+    *entry = (struct entry){.frame = frame_list_next(frames, index)};
+    if (!entry->frame) return false;
+    for (entry->count = 1;; entry->count++) {
+        size_t ahead = *index;
+        const struct frame *next = frame_list_next(frames, &ahead);
+        if (!next || !frame_is_same(next, entry->frame)) return true;
+        *index = ahead;
+    }
+}
+
+// Columns of the longest name, so that the places stand in one column behind it.
+static size_t label_columns(const struct terminal *terminal, const struct frame_list *frames,
+                            size_t depth) {
+    size_t most = (terminal->columns - FRAME_INDENT) * 3 / 5, widest = LABEL_COLUMNS_MIN;
+    if (most > LABEL_COLUMNS_MAX) most = LABEL_COLUMNS_MAX;
+    struct entry entry;
+    size_t index = 0;
+    for (size_t line = 0; (!depth || line < depth) && next_entry(frames, &index, &entry); line++) {
+        char label[FRAME_TEXT_BYTES];
+        frame_label(entry.frame, label, sizeof label, most);
+        size_t columns = text_columns(label);
+        if (columns > widest) widest = columns;
+    }
+    return widest < most ? widest : most;
+}
+
+static void print_entry(const struct terminal *terminal, const struct entry *entry,
+                        size_t columns) {
+    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES];
+    frame_location(entry->frame, location, sizeof location);
+    // without a place behind it a name may take the line
+    size_t room = terminal->columns - FRAME_INDENT;
+    frame_label(entry->frame, label, sizeof label, *location ? columns : room);
+    terminal_indent(terminal, FRAME_INDENT);
+    terminal_print(terminal, STYLE_NAME, "%s", label);
+    if (*location) {
+        size_t used = text_columns(label);
+        terminal_indent(terminal, columns - used + 2);
+        text_cut(location, room - columns - 2);
+        terminal_print(terminal, STYLE_DIM, "%s", location);
+    }
+    if (entry->frame->is_inlined) terminal_print(terminal, STYLE_DIM, " inlined");
+    if (entry->count > 1)
+        terminal_print(terminal, STYLE_DIM, " (%s times)", units_count((int64_t)entry->count).text);
+    fputc('\n', terminal->out);
+}
+
+static void print_note(const struct terminal *terminal, const char *format, const char *text) {
+    terminal_indent(terminal, FRAME_INDENT);
+    terminal_print(terminal, STYLE_DIM, format, text);
+    fputc('\n', terminal->out);
+}
+
+void stacks_print_frames(const struct terminal *terminal, const struct frame_list *frames,
+                         uint32_t cut, size_t depth) {
+    size_t columns = label_columns(terminal, frames, depth), index = 0, line = 0, left = 0;
+    struct entry entry;
+    while (next_entry(frames, &index, &entry)) {
+        if (!depth || line++ < depth)
+            print_entry(terminal, &entry, columns);
+        else
+            left += entry.count;
+    }
+    if (!frames->frames.count && !cut) print_note(terminal, "%s", STACK_NOT_RECORDED);
+    if (left)
+        print_note(terminal, "\xe2\x80\xa6 %s more frames: --depth 0",
+                   units_count((int64_t)left).text);
+    if (cut == CAIRN_CUT_GUESSED)
+        print_note(terminal, "(%s)", cut_sentence(cut));
+    else if (cut)
+        print_note(terminal, "[incomplete: %s]", cut_sentence(cut));
+}
+
+// What else there is to know about a stack than what it is ranked by.
+static void print_others(const struct terminal *terminal, const struct stack *stack,
+                         const struct view_options *view) {
+    bool is_plain = view->is_plain_number;
+    terminal_indent(terminal, FRAME_INDENT);
+    terminal_print(terminal, STYLE_DIM, "allocated %s in %s %s",
+                   units_size_as((int64_t)stack->allocated_bytes, is_plain).text,
+                   units_count((int64_t)stack->allocations).text,
+                   plural((int64_t)stack->allocations, "call", "calls"));
+    if (view->by != MEASURE_PEAK)
+        terminal_print(terminal, STYLE_DIM, ", %s at the peak",
+                       units_size_as(stack->peak_bytes, is_plain).text);
+    if (view->by != MEASURE_EXIT)
+        terminal_print(terminal, STYLE_DIM, ", %s at the end",
+                       units_size_as(stack->exit_bytes, is_plain).text);
+    fputc('\n', terminal->out);
+}
+
+static void print_stack(const struct terminal *terminal, const struct profile *profile,
+                        const struct view_options *view, const struct stack *stack, size_t rank) {
+    struct measured measured = measure_stack(view->by, stack);
+    struct measured whole = measure_total(view->by, profile);
+    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
+    terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
+    if (view->by == MEASURE_CALLS) {
+        fprintf(terminal->out, " %s %s\n", units_count(measured.value).text,
+                plural(measured.value, "call", "calls"));
+        return;
+    }
+    bool is_live = view->by != MEASURE_ALLOCATED;
+    fprintf(terminal->out, " %s in %s %s\n",
+            units_size_as(measured.value, view->is_plain_number).text,
+            units_count(measured.blocks).text,
+            is_live ? plural(measured.blocks, "block", "blocks")
+                    : plural(measured.blocks, "call", "calls"));
+}
+
+static void print_heading(const struct terminal *terminal, const struct view_options *view,
+                          size_t shown, size_t count) {
+    static const char *const orders[] = {
+        [MEASURE_PEAK] = "what they held at the peak",
+        [MEASURE_EXIT] = "what they hold at the end",
+        [MEASURE_ALLOCATED] = "the bytes they allocated",
+        [MEASURE_CALLS] = "their calls",
+    };
+    terminal_print(terminal, STYLE_STRONG, "%s %s by %s", units_count((int64_t)count).text,
+                   plural((int64_t)count, "stack", "stacks"), orders[view->by]);
+    if (shown < count)
+        terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
+                       units_count((int64_t)shown).text);
+    fputc('\n', terminal->out);
+}
+
+bool stacks_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct frame_names *names, const struct view_options *view,
+                  struct error *error) {
+    size_t count, hidden_count = 0;
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    uint32_t *ranking = measure_rank(view->by, profile, &count);
+    bool is_ok = ranking != NULL;
+    size_t shown = view->top && view->top < count ? view->top : count;
+    if (is_ok) print_heading(terminal, view, shown, count);
+    for (size_t i = 0; i < shown && is_ok; i++) {
+        const struct stack *stack = &profile->stacks[ranking[i]];
+        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
+        if (!is_ok) break;
+        hidden_count += frames.frames.count - frames.shown_count;
+        print_stack(terminal, profile, view, stack, i + 1);
+        print_others(terminal, stack, view);
+        stacks_print_frames(terminal, &frames, stack->cut, view->depth);
+    }
+    if (is_ok && hidden_count)
+        terminal_print(terminal, STYLE_DIM, "\n%s plumbing %s hidden: --all-frames\n",
+                       units_count((int64_t)hidden_count).text,
+                       plural((int64_t)hidden_count, "frame is", "frames are"));
+    free(ranking);
+    frame_list_free(&frames);
+    return is_ok || error_set(error, "no memory for the list of stacks");
+}

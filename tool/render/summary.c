@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/summary.h"
+
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/site.h"
+#include "tool/render/trust.h"
+
+enum {
+    INDENT = 2,
+    LIST_INDENT = 4,
+    FIGURES_COLUMNS = 38,  // percent, size and blocks of a line in the list
+    LABEL_COLUMNS = 48,
+    CALLERS_BYTES = 2048,
+};
+static const char arrow[] = "\xe2\x86\x90 ";  // leftwards
+
+static struct unit_text size_of(const struct summary *summary, int64_t bytes) {
+    return units_size_as(bytes, summary->view->is_plain_number);
+}
+
+static const char *plural(int64_t count, const char *one, const char *many) {
+    return count == 1 ? one : many;
+}
+
+static void print_key(const struct terminal *terminal, const char *key) {
+    enum { KEY_COLUMNS = 13 };
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
+}
+
+static void print_peak(const struct terminal *terminal, const struct summary *summary) {
+    const struct profile_peak *peak = &summary->profile->peak;
+    uint64_t rss_peak = summary->profile->recording->header.rss_peak_bytes;
+    print_key(terminal, "peak heap");
+    terminal_print(terminal, STYLE_STRONG, "%s", size_of(summary, peak->bytes).text);
+    fprintf(terminal->out, " in %s %s", units_count(peak->blocks).text,
+            plural(peak->blocks, "block", "blocks"));
+    if (peak->at_ns) fprintf(terminal->out, " at %s", units_duration(peak->at_ns).text);
+    if (rss_peak) {
+        terminal_print(terminal, STYLE_DIM, "     RSS peak ");
+        fputs(size_of(summary, (int64_t)rss_peak).text, terminal->out);
+    }
+    fputc('\n', terminal->out);
+}
+
+static void print_totals(const struct terminal *terminal, const struct summary *summary) {
+    const struct profile *profile = summary->profile;
+    const struct profile_totals *totals = &profile->totals;
+    print_key(terminal, "allocated");
+    fprintf(terminal->out, "%s in %s %s", size_of(summary, (int64_t)totals->allocated_bytes).text,
+            units_count((int64_t)totals->allocations).text,
+            plural((int64_t)totals->allocations, "call", "calls"));
+    uint64_t end_ns = profile->recording->header.end_ns;
+    if (end_ns) fprintf(terminal->out, " (%s)", units_rate(totals->allocations, end_ns).text);
+    if (totals->failed)
+        terminal_print(terminal, STYLE_WARNING, ", %s failed",
+                       units_count((int64_t)totals->failed).text);
+    fputc('\n', terminal->out);
+    print_key(terminal, profile_has_ended(profile) ? "at exit" : "live now");
+    fprintf(terminal->out, "%s in %s %s\n", size_of(summary, profile->exit_bytes).text,
+            units_count(profile->exit_blocks).text,
+            plural(profile->exit_blocks, "block", "blocks"));
+}
+
+// "← caller ← caller" of a site; empty if it has none.
+static void callers_text(const struct site *site, char *out, size_t size) {
+    *out = 0;
+    for (unsigned i = 1; i < site->frame_count; i++) {
+        char label[FRAME_TEXT_BYTES];
+        size_t used = strlen(out);
+        frame_label(site->frames[i], label, sizeof label, LABEL_COLUMNS);
+        snprintf(out + used, size - used, "%s%s%s", i > 1 ? " " : "", arrow, label);
+    }
+}
+
+static void print_name(const struct terminal *terminal, const char *label, const char *location) {
+    terminal_print(terminal, STYLE_NAME, "%s", label);
+    if (*location) terminal_print(terminal, STYLE_DIM, "  %s", location);
+}
+
+// Name and place behind the figures, callers behind them or on a line of their own.
+static void print_code(const struct terminal *terminal, const struct site *site) {
+    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES], callers[CALLERS_BYTES];
+    size_t room = terminal->columns - FIGURES_COLUMNS;
+    if (!site->frame_count) {
+        terminal_print(terminal, STYLE_DIM, "%s\n", STACK_NOT_RECORDED);
+        return;
+    }
+    frame_location(site->frames[0], location, sizeof location);
+    text_cut(location, room / 2);
+    size_t location_columns = *location ? text_columns(location) + 2 : 0;
+    frame_label(site->frames[0], label, sizeof label, room - location_columns);
+    callers_text(site, callers, sizeof callers);
+    size_t used = text_columns(label) + location_columns;
+    print_name(terminal, label, location);
+    if (*callers && used + 2 + text_columns(callers) > room) {
+        fputc('\n', terminal->out);
+        terminal_indent(terminal, FIGURES_COLUMNS);
+        text_cut(callers, room);
+        terminal_print(terminal, STYLE_DIM, "%s", callers);
+    } else if (*callers) {
+        terminal_print(terminal, STYLE_DIM, "  %s", callers);
+    }
+    fputc('\n', terminal->out);
+}
+
+static void print_figures(const struct terminal *terminal, const struct summary *summary,
+                          struct measured measured) {
+    int64_t whole = summary->profile->peak.bytes;
+    terminal_print(terminal, STYLE_STRONG, "%*s", LIST_INDENT + 4,
+                   units_percent(measured.value, whole).text);
+    fprintf(terminal->out, " %10s %8s %-6s   ", size_of(summary, measured.value).text,
+            units_count(measured.blocks).text, plural(measured.blocks, "block", "blocks"));
+}
+
+static void print_heading(const struct terminal *terminal, const struct site_list *list) {
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "at the peak");
+    if (list->hidden_count)
+        terminal_print(terminal, STYLE_DIM, " (%s plumbing %s hidden: --all-frames)",
+                       units_count((int64_t)list->hidden_count).text,
+                       plural((int64_t)list->hidden_count, "frame", "frames"));
+    fputc('\n', terminal->out);
+}
+
+static void print_sites(const struct terminal *terminal, const struct summary *summary,
+                        const struct site_list *list) {
+    size_t top = summary->view->top ? summary->view->top : list->sites.count;
+    struct measured rest = {0};
+    for (size_t i = 0; i < list->sites.count; i++) {
+        const struct site *site = &list->sites.items[i];
+        if (i >= top) {
+            rest.value += site->measured.value;
+            rest.blocks += site->measured.blocks;
+            continue;
+        }
+        print_figures(terminal, summary, site->measured);
+        print_code(terminal, site);
+    }
+    if (list->sites.count <= top) return;
+    size_t others = list->sites.count - top;
+    print_figures(terminal, summary, rest);
+    terminal_print(terminal, STYLE_DIM, "%s other %s\n", units_count((int64_t)others).text,
+                   plural((int64_t)others, "place", "places"));
+}
+
+static bool print_list(const struct terminal *terminal, const struct summary *summary,
+                       struct error *error) {
+    struct site_list list;
+    bool is_ok = site_list_build(&list, summary->profile, summary->names, MEASURE_PEAK,
+                                 summary->view->has_all_frames, error);
+    if (is_ok && list.sites.count) {
+        print_heading(terminal, &list);
+        print_sites(terminal, summary, &list);
+    }
+    site_list_free(&list);
+    return is_ok;
+}
+
+// The sentence behind an empty profile.
+static void print_empty(const struct terminal *terminal, const struct summary *summary) {
+    const char *reason = summary->empty_reason;
+    if (!reason && summary->profile->totals.failed)
+        reason = "every allocation failed";
+    else if (!reason)
+        reason = "the program called no function of the malloc family in a shared library";
+    char text[FRAME_TEXT_BYTES];
+    text_escape(text, sizeof text, reason);
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_WARNING, "nothing was allocated: %s\n", text);
+}
+
+static void print_file(const struct terminal *terminal, const struct summary *summary) {
+    char path[FRAME_TEXT_BYTES];
+    text_escape(path, sizeof path, summary->path);
+    struct unit_text size = units_size((int64_t)summary->profile->recording->file_bytes);
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_STRONG, "%s", path);
+    fprintf(terminal->out, " (%s)", size.text);
+    if (summary->next) {
+        char next[FRAME_TEXT_BYTES];
+        text_escape(next, sizeof next, summary->next);
+        size_t used = INDENT + text_columns(path) + strlen(size.text) + 3;
+        bool has_room = used + strlen("   next: ") + text_columns(next) <= terminal->columns;
+        fputs(has_room ? "   " : "\n  ", terminal->out);
+        terminal_print(terminal, STYLE_DIM, "next: ");
+        fputs(next, terminal->out);
+    }
+    fputc('\n', terminal->out);
+}
+
+bool summary_print(const struct terminal *terminal, const struct summary *summary,
+                   struct error *error) {
+    const struct profile *profile = summary->profile;
+    if (summary->has_prefix) fputs("cairn: ", terminal->out);
+    ending_print(terminal, profile, summary->is_alive);
+    fputc('\n', terminal->out);
+    if (profile->totals.allocations) {
+        print_peak(terminal, summary);
+        print_totals(terminal, summary);
+    } else {
+        print_empty(terminal, summary);
+    }
+    trust_print(terminal, profile);
+    if (summary->has_list && !print_list(terminal, summary, error)) return false;
+    if (summary->path) print_file(terminal, summary);
+    return true;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first screen: how the process ended, its peak, what it allocated and left, how far that can
+// be believed, and which places held the memory at the peak.
+#ifndef TOOL_RENDER_SUMMARY_H
+#define TOOL_RENDER_SUMMARY_H
+
+#include "tool/render/frames.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+struct summary {
+    const struct profile *profile;
+    const struct frame_names *names;
+    const struct view_options *view;
+    const char *path;          // of the recording, named in the last line; NULL: no such line
+    const char *next;          // commands to go on with, named there too; NULL: none
+    const char *empty_reason;  // why nothing was recorded, if that is known; else NULL
+    bool has_prefix;           // starts with "cairn: ", for the end of somebody else's output
+    bool has_list;             // with the places at the peak
+    bool is_alive;             // the process is known to run
+};
+
+// False without memory.
+bool summary_print(const struct terminal *terminal, const struct summary *summary,
+                   struct error *error);
+
+#endif

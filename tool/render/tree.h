@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// All stacks as one tree of functions: from the program's start inwards, or inverted from the
+// allocating functions outwards. Branches below one percent are added up in a line.
+#ifndef TOOL_RENDER_TREE_H
+#define TOOL_RENDER_TREE_H
+
+#include "tool/render/frames.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+// False without memory.
+bool tree_print(const struct terminal *terminal, const struct profile *profile,
+                const struct frame_names *names, const struct view_options *view,
+                struct error *error);
+
+#endif

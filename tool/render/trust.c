@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/trust.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/frames.h"
+
+enum { INDENT = 2, PART_BYTES = 160 };
+static const char separator[] = " \xc2\xb7 ";  // middle dot
+enum { SEPARATOR_COLUMNS = 3 };
+
+static const struct {
+    const char *key, *sentence;
+} losses[] = {
+    [CAIRN_LOST_NESTED] = {"nested", "in signal handlers"},
+    [CAIRN_LOST_NO_THREAD] = {"no_thread", "of threads beyond cairn's table"},
+    [CAIRN_LOST_NO_MEMORY] = {"no_memory", "without their stack, for lack of memory"},
+    [CAIRN_LOST_NO_LIVE_MAP] = {"no_live_map", "whose free will not be seen"},
+    [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "whose free was not seen"},
+    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "frees of unknown blocks"},
+    [CAIRN_LOST_MODULES] = {"modules", "modules beyond cairn's table"},
+};
+
+static bool is_known_loss(size_t kind) {
+    return kind < sizeof losses / sizeof *losses && losses[kind].key;
+}
+
+const char *loss_key(size_t kind) {
+    return is_known_loss(kind) ? losses[kind].key : NULL;
+}
+
+const char *loss_sentence(size_t kind) {
+    return is_known_loss(kind) ? losses[kind].sentence : NULL;
+}
+
+// Parts with separators between them, on a new line where the next one does not fit.
+struct line {
+    const struct terminal *terminal;
+    size_t used;
+};
+
+static void line_add(struct line *line, enum style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void line_add(struct line *line, enum style style, const char *format, ...) {
+    char part[PART_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(part, sizeof part, format, arguments);
+    va_end(arguments);
+    size_t columns = text_columns(part);
+    bool is_new = line->used + SEPARATOR_COLUMNS + columns > line->terminal->columns;
+    if (line->used && !is_new) {
+        terminal_print(line->terminal, STYLE_DIM, "%s", separator);
+        line->used += SEPARATOR_COLUMNS;
+    } else {
+        if (line->used) fputc('\n', line->terminal->out);
+        terminal_indent(line->terminal, INDENT);
+        line->used = INDENT;
+    }
+    terminal_print(line->terminal, style, "%s", part);
+    line->used += columns;
+}
+
+static void add_exactness(struct line *line, const struct profile *profile) {
+    if (!profile_is_exact(profile))
+        line_add(line, STYLE_WARNING, "not exact");
+    else if (profile->peak.error_bytes)
+        line_add(line, STYLE_PLAIN, "exact, peak within %s",
+                 units_size((int64_t)profile->peak.error_bytes).text);
+    else
+        line_add(line, STYLE_PLAIN, "exact");
+}
+
+static void add_losses(struct line *line, const struct profile *profile) {
+    const uint64_t *lost = profile->recording->header.lost;
+    bool has_lost = false;
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
+        if (!lost[kind]) continue;
+        const char *sentence = loss_sentence(kind);
+        line_add(line, STYLE_WARNING, "%s%s %s",
+                 has_lost ? "" : "lost: ", units_count((int64_t)lost[kind]).text,
+                 sentence ? sentence : "of an unknown kind");
+        has_lost = true;
+    }
+    if (!has_lost) line_add(line, STYLE_PLAIN, "nothing lost");
+}
+
+static void add_stacks(struct line *line, const struct profile *profile) {
+    if (!profile->stack_count) return;
+    uint64_t incomplete = profile_incomplete_count(profile);
+    const char *all = units_count((int64_t)profile->stack_count).text;
+    char all_text[PART_BYTES / 4];
+    snprintf(all_text, sizeof all_text, "%s", all);
+    if (incomplete)
+        line_add(line, STYLE_PLAIN, "%s of %s stacks incomplete",
+                 units_count((int64_t)incomplete).text, all_text);
+    else if (profile->stack_count == 1)
+        line_add(line, STYLE_PLAIN, "its one stack complete");
+    else
+        line_add(line, STYLE_PLAIN, "all %s stacks complete", all_text);
+    uint64_t guessed = profile->incomplete[CAIRN_CUT_GUESSED];
+    if (guessed)
+        line_add(line, STYLE_PLAIN, "%s by frame pointers", units_count((int64_t)guessed).text);
+}
+
+static void add_damage(struct line *line, const struct damage *damage) {
+    if (damage->missing_bytes)
+        line_add(line, STYLE_WARNING, "recording cut off: %s are missing",
+                 units_size((int64_t)damage->missing_bytes).text);
+    if (damage->bad_stacks)
+        line_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " stacks are unreadable",
+                 damage->bad_stacks);
+    uint32_t others = damage->bad_sections + damage->bad_modules + damage->bad_strings;
+    if (others)
+        line_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " entries are unreadable",
+                 others);
+}
+
+void trust_print(const struct terminal *terminal, const struct profile *profile) {
+    struct line line = {.terminal = terminal};
+    add_exactness(&line, profile);
+    add_losses(&line, profile);
+    add_stacks(&line, profile);
+    add_damage(&line, &profile->recording->damage);
+    fputc('\n', terminal->out);
+}
+
+void program_name(const struct profile *profile, char *out, size_t size) {
+    const struct cairn_header *header = &profile->recording->header;
+    const char *path = header->command[0] ? header->command : header->executable;
+    text_escape(out, size, *path ? text_base_name(path) : "unknown program");
+}
+
+// "ended by SIGKILL", or with a status.
+static void how_it_ended(const struct cairn_header *header, char *out, size_t size) {
+    const char *name = header->exit_signal ? sigabbrev_np(header->exit_signal) : NULL;
+    if (!header->has_exit)
+        snprintf(out, size, header->state == CAIRN_STATE_DIED ? "died" : "ended");
+    else if (name)
+        snprintf(out, size, "ended by SIG%s", name);
+    else if (header->exit_signal)
+        snprintf(out, size, "ended by signal %" PRId32, header->exit_signal);
+    else
+        snprintf(out, size, "ended with status %" PRId32, header->exit_status);
+}
+
+static void what_became_of_it(const struct cairn_header *header, bool is_alive, char *out,
+                              size_t size) {
+    switch (header->state) {
+    case CAIRN_STATE_NEW:
+        snprintf(out, size, "has not started");
+        return;
+    case CAIRN_STATE_RUNNING:
+        snprintf(out, size, is_alive ? "is running" : "has no end in this recording");
+        return;
+    case CAIRN_STATE_STOPPED:
+        if (header->stop_reason == CAIRN_STOP_EXEC)
+            snprintf(out, size, "became another program");
+        else if (header->stop_reason == CAIRN_STOP_NO_MEMORY)
+            snprintf(out, size, "could not be recorded for lack of memory");
+        else
+            snprintf(out, size, "was recorded in part");
+        return;
+    default:
+        how_it_ended(header, out, size);
+    }
+}
+
+void ending_print(const struct terminal *terminal, const struct profile *profile, bool is_alive) {
+    const struct cairn_header *header = &profile->recording->header;
+    char name[PART_BYTES], ending[PART_BYTES];
+    program_name(profile, name, sizeof name);
+    what_became_of_it(header, is_alive, ending, sizeof ending);
+    terminal_print(terminal, STYLE_STRONG, "%s", name);
+    bool is_bad = header->has_exit && (header->exit_signal || header->exit_status);
+    terminal_print(terminal, is_bad ? STYLE_WARNING : STYLE_PLAIN, " %s", ending);
+    if (header->end_ns) fprintf(terminal->out, " after %s", units_duration(header->end_ns).text);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/symbol/image.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum image_result image_begin(struct image *image) {
+    if (!image->elf || elf_kind(image->elf) != ELF_K_ELF) return IMAGE_NOT_ELF;
+    if (elf_getshdrstrndx(image->elf, &image->string_section) < 0) return IMAGE_NOT_ELF;
+    const void *build_id;
+    ssize_t bytes = dwelf_elf_gnu_build_id(image->elf, &build_id);
+    if (bytes > 0 && bytes <= IMAGE_BUILD_ID_MAX) {
+        memcpy(image->build_id, build_id, (size_t)bytes);
+        image->build_id_bytes = (size_t)bytes;
+    }
+    return IMAGE_OK;
+}
+
+enum image_result image_open(struct image *image, const char *path) {
+    *image = (struct image)IMAGE_CLOSED;
+    // A pipe in the place of a file must not block.
+    image->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (image->fd < 0) return IMAGE_MISSING;
+    struct stat status;
+    enum image_result result = IMAGE_NOT_A_FILE;
+    if (!fstat(image->fd, &status) && S_ISREG(status.st_mode)) {
+        elf_version(EV_CURRENT);
+        image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
+        result = image_begin(image);
+    }
+    if (result != IMAGE_OK) image_close(image);
+    return result;
+}
+
+enum image_result image_open_memory(struct image *image, void *memory, size_t bytes) {
+    *image = (struct image)IMAGE_CLOSED;
+    image->memory = memory;
+    elf_version(EV_CURRENT);
+    image->elf = elf_memory(memory, bytes);
+    enum image_result result = image_begin(image);
+    if (result != IMAGE_OK) image_close(image);
+    return result;
+}
+
+void image_close(struct image *image) {
+    if (image->elf) elf_end(image->elf);
+    if (image->fd >= 0) close(image->fd);
+    free(image->memory);
+    *image = (struct image)IMAGE_CLOSED;
+}
+
+Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header) {
+    if (!image->elf) return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+        if (!gelf_getshdr(section, header) || header->sh_type == SHT_NOBITS) continue;
+        const char *found = elf_strptr(image->elf, image->string_section, header->sh_name);
+        if (found && !strcmp(found, name) && header->sh_size) return section;
+    }
+    return NULL;
+}
+
+Elf_Scn *image_section_of_type(const struct image *image, uint32_t type, GElf_Shdr *header) {
+    if (!image->elf) return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
+        if (gelf_getshdr(section, header) && header->sh_type == type && header->sh_size)
+            return section;
+    return NULL;
+}
+
+bool image_has_dwarf(const struct image *image) {
+    GElf_Shdr header;
+    return image_section(image, ".debug_info", &header) ||
+           image_section(image, ".zdebug_info", &header);
+}
+
+bool image_has_build_id(const struct image *image, const uint8_t *build_id, size_t bytes) {
+    return bytes && image->build_id_bytes == bytes && !memcmp(image->build_id, build_id, bytes);
+}
+
+bool image_is_code(const struct image *image, uint64_t address) {
+    size_t count = 0;
+    if (elf_getphdrnum(image->elf, &count) < 0) return false;
+    for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(image->elf, (int)i, &segment)) continue;
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) && address >= segment.p_vaddr &&
+            address - segment.p_vaddr < segment.p_memsz)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// One opened ELF file: a module itself, its separate debug file, or the small one packed in it.
+#ifndef TOOL_SYMBOL_IMAGE_H
+#define TOOL_SYMBOL_IMAGE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMAGE_BUILD_ID_MAX 64  // SHA-1 has 20; linkers accept any, we compare what fits
+
+struct image {
+    int fd;        // -1 if not open or in memory
+    Elf *elf;      // NULL if not open
+    void *memory;  // of an image unpacked into memory; freed with the image
+    size_t string_section;
+    uint8_t build_id[IMAGE_BUILD_ID_MAX];
+    size_t build_id_bytes;  // 0: the file has none
+};
+
+#define IMAGE_CLOSED                                                                               \
+    { .fd = -1 }
+
+enum image_result {
+    IMAGE_OK,
+    IMAGE_MISSING,     // no such file, or it may not be read
+    IMAGE_NOT_A_FILE,  // a directory, device, pipe
+    IMAGE_NOT_ELF,
+};
+
+// Opens and maps `path`; `image` stays closed unless IMAGE_OK.
+enum image_result image_open(struct image *image, const char *path);
+// Takes over `memory` (from malloc), also when it fails.
+enum image_result image_open_memory(struct image *image, void *memory, size_t bytes);
+// Takes a closed image too.
+void image_close(struct image *image);
+
+// The section of that name with content in this file (not NOBITS), NULL if there is none.
+Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header);
+
+// First section of that type with content, NULL if there is none.
+Elf_Scn *image_section_of_type(const struct image *image, uint32_t type, GElf_Shdr *header);
+
+bool image_has_dwarf(const struct image *image);
+
+bool image_has_build_id(const struct image *image, const uint8_t *build_id, size_t bytes);
+
+// True if some loadable executable segment covers the address; decides which address ranges are
+// real: linkers leave those of removed functions behind at 0 and other odd places.
+bool image_is_code(const struct image *image, uint64_t address);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line table of one compile unit, DWARF 2 to 5: its file names, and its program, which line.h
+// runs. Read here and not by libdw, which keeps 40 bytes for each row of the table: most memory
+// of a large module for rows that nobody asked for.
+#ifndef TOOL_SYMBOL_LINE_TABLE_H
+#define TOOL_SYMBOL_LINE_TABLE_H
+
+#include <elfutils/libdw.h>
+
+#include "tool/symbol/bytes.h"
+#include "tool/symbol/image.h"
+#include "tool/symbol/store.h"
+
+#define LINE_OPCODE_BASE_MAX 256
+
+struct line_file {
+    const char *name;  // in the section
+    uint64_t directory;
+    const char *path;  // in the store, NULL until asked for
+};
+
+// Kept from unit to unit for its buffers; all zero at first.
+struct line_table {
+    // Sections of the image.
+    struct bytes line;
+    struct bytes line_text;
+    struct bytes text;
+
+    // The unit's header.
+    uint16_t version;
+    uint8_t offset_bytes;  // 4 or 8
+    uint8_t instruction_bytes;
+    int8_t line_base;
+    uint8_t line_range;
+    uint8_t opcode_base;
+    uint8_t opcode_lengths[LINE_OPCODE_BASE_MAX];  // operands of a standard opcode
+    struct bytes program;           // empty if the unit has no table, or a broken one
+    const char *compile_directory;  // may be NULL
+
+    const char **directories;
+    size_t directory_count;
+    size_t directory_capacity;
+    struct line_file *files;
+    size_t file_count;
+    size_t file_capacity;
+};
+
+// Finds the sections of an image whose DWARF libdw has opened (it unpacks them).
+void line_table_open(struct line_table *table, const struct image *image);
+
+// Reads the unit's header. A missing or broken table leaves an empty program. False only without
+// memory.
+bool line_table_read(struct line_table *table, Dwarf_Die *unit);
+
+// The path of a file number as the unit's DWARF uses it; *path NULL if there is no such file.
+// False only without memory.
+bool line_table_file(struct line_table *table, uint64_t number, struct store *names,
+                     const char **path);
+
+void line_table_close(struct line_table *table);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the files that can name the code of one module: the file itself, its separate debug file,
+// the small symbol table packed into it. A file is only accepted when its build-id is the
+// recorded one (or, for a file linked by name, when its checksum is right).
+#ifndef TOOL_SYMBOL_LOCATE_H
+#define TOOL_SYMBOL_LOCATE_H
+
+#include "tool/symbol/image.h"
+#include "tool/symbol/store.h"
+#include "tool/symbol/symbol.h"
+
+// Images are closed where nothing was found. Paths and note belong to the store.
+struct located {
+    struct image module;
+    struct image debug;
+    struct image packed;  // .gnu_debugdata of the module, unpacked
+    const char *module_path;
+    const char *debug_path;
+    const char *note;  // what is missing or doubtful, NULL if nothing
+};
+
+// False only without memory.
+bool locate_open(struct located *located, const struct symbol_module *module, struct store *store,
+                 struct error *error);
+void locate_close(struct located *located);
+
+// Opens the file of shared debug information that `from_path` refers to as `name`, by build-id;
+// closed if it is not there or is another one.
+void locate_alternate(struct image *alternate, const char *from_path, const char *name,
+                      const uint8_t *build_id, size_t build_id_bytes);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which demangler reads a name, and what compilers hang onto names before it may read them.
+// The demanglers are those of the GNU tools, so that names agree with gdb, nm and addr2line.
+#include "tool/symbol/name.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/symbol/name_clean.h"
+
+// Longer names are copied: demangling time is not linear in the length of a hostile name.
+#define MANGLED_LENGTH_MAX ((size_t)32 * 1024)
+
+// What compilers append to the name of a function they split, cloned or moved. A number may
+// follow each of them.
+static const char *const clone_suffixes[] = {
+    ".part", ".isra", ".constprop", ".cold", ".llvm", ".lto_priv", ".localalias", ".resolver",
+};
+
+static bool is_clone_suffix(const char *suffix, size_t length) {
+    for (size_t i = 0; i < sizeof clone_suffixes / sizeof clone_suffixes[0]; i++)
+        if (length == strlen(clone_suffixes[i]) && !memcmp(suffix, clone_suffixes[i], length))
+            return true;
+    return false;
+}
+
+static size_t last_dot(const char *name, size_t length) {
+    while (length && name[length - 1] != '.') length--;
+    return length ? length - 1 : 0;
+}
+
+// Length of `name` without clone suffixes, one at a time from the end: ".cold", ".part.0", ".12".
+static size_t base_length(const char *name, size_t length) {
+    for (;;) {
+        size_t dot = last_dot(name, length);
+        if (!dot) return length;
+        size_t digits = dot + 1;
+        while (digits < length && isdigit((unsigned char)name[digits])) digits++;
+        bool is_number = digits == length && length > dot + 1;
+        if (!is_number && !is_clone_suffix(name + dot, length - dot)) return length;
+        length = dot;
+    }
+}
+
+// Rust's legacy form looks like C++ and is told apart by its hash at the end.
+static bool may_be_rust(const char *name) {
+    return !strncmp(name, "_R", 2) || (!strncmp(name, "_ZN", 3) && strstr(name, "17h"));
+}
+
+static char *demangle(const char *name) {
+    if (may_be_rust(name)) {
+        char *rust = rust_demangle(name, DMGL_NO_OPTS);
+        if (rust) return rust;
+    }
+    if (strncmp(name, "_Z", 2) != 0) return NULL;
+    char *cxx = cplus_demangle_v3(name, DMGL_NO_OPTS);
+    if (!cxx) return NULL;
+    char *clean = name_clean_cxx(cxx);
+    free(cxx);
+    return clean;
+}
+
+char *name_readable(const char *mangled) {
+    size_t length = strlen(mangled);
+    const char *version = length > 1 ? memchr(mangled + 1, '@', length - 1) : NULL;
+    if (version) length = (size_t)(version - mangled);
+    length = base_length(mangled, length);
+    char *base = strndup(mangled, length);
+    if (!base || length > MANGLED_LENGTH_MAX) return base;
+    char *readable = demangle(base);
+    if (!readable) return base;
+    free(base);
+    return readable;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function is entered only if it contains requested addresses, which skips most of the tree.
+// Functions of local classes stand inside other functions, even inside abstract ones without
+// code; when addresses are left over, a second walk goes into all of them.
+#include "tool/symbol/scope.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#define DEPTH_MAX 512  // of the tree; what is deeper is not looked at
+
+struct walk {
+    struct request *requests;
+    size_t count;
+    struct line_table *lines;
+    struct store *scratch;
+    struct store *names;
+    bool is_c;         // names without qualification are whole names
+    bool is_thorough;  // second walk: also into functions without requested addresses
+    bool is_failed;
+};
+
+static const char *string_attribute(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static bool name_scope(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
+    const char *name = string_attribute(die, DW_AT_linkage_name);
+    if (!name) name = string_attribute(die, DW_AT_MIPS_linkage_name);
+    scope->is_full_name = name || walk->is_c;
+    if (!name) name = string_attribute(die, DW_AT_name);
+    if (!name) return true;
+    scope->function = store_readable(walk->names, name);
+    return scope->function;
+}
+
+static bool locate_call(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &value) &&
+        value <= UINT32_MAX)
+        scope->call_line = (uint32_t)value;
+    if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &value)) return true;
+    return line_table_file(walk->lines, value, walk->names, &scope->call_file);
+}
+
+// The scope of a function or inlined call if it contains requested addresses, else NULL.
+static struct scope *enter(struct walk *walk, Dwarf_Die *die, struct scope *caller) {
+    struct scope *scope = NULL;
+    Dwarf_Addr base = 0, start, end;
+    for (ptrdiff_t offset = 0; (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0;) {
+        size_t i = request_lower_bound(walk->requests, walk->count, start);
+        for (; i < walk->count && walk->requests[i].address < end; i++) {
+            if (walk->requests[i].scope != caller) continue;
+            if (!scope && !(scope = store_alloc(walk->scratch, sizeof *scope))) goto fail;
+            walk->requests[i].scope = scope;
+        }
+    }
+    if (!scope) return NULL;
+    scope->caller = caller;
+    if (name_scope(walk, die, scope) && (!caller || locate_call(walk, die, scope))) return scope;
+fail:
+    walk->is_failed = true;
+    return NULL;
+}
+
+static void walk_children(struct walk *walk, Dwarf_Die *parent, struct scope *scope, int depth);
+
+static void visit(struct walk *walk, Dwarf_Die *die, struct scope *scope, int depth) {
+    switch (dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+        scope = enter(walk, die, NULL);
+        if (scope || walk->is_thorough) walk_children(walk, die, scope, depth);
+        break;
+    case DW_TAG_inlined_subroutine:
+        scope = scope ? enter(walk, die, scope) : NULL;
+        if (scope) walk_children(walk, die, scope, depth);
+        break;
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+    case DW_TAG_with_stmt:
+    case DW_TAG_common_block:
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+        walk_children(walk, die, scope, depth);
+        break;
+    default:
+        break;
+    }
+}
+
+static void walk_children(struct walk *walk, Dwarf_Die *parent, struct scope *scope, int depth) {
+    Dwarf_Die die;
+    if (depth == DEPTH_MAX || dwarf_child(parent, &die)) return;
+    do {
+        visit(walk, &die, scope, depth + 1);
+    } while (!walk->is_failed && !dwarf_siblingof(&die, &die));
+}
+
+static bool is_c(Dwarf_Die *unit) {
+    switch (dwarf_srclang(unit)) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_Mips_Assembler:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_complete(const struct walk *walk) {
+    for (size_t i = 0; i < walk->count; i++)
+        if (!walk->requests[i].scope) return false;
+    return true;
+}
+
+bool scope_find(Dwarf_Die *unit, struct line_table *lines, struct request *requests, size_t count,
+                struct store *scratch, struct store *names) {
+    struct walk walk = {
+        .requests = requests,
+        .count = count,
+        .lines = lines,
+        .scratch = scratch,
+        .names = names,
+        .is_c = is_c(unit),
+    };
+    walk_children(&walk, unit, NULL, 0);
+    if (!walk.is_failed && !is_complete(&walk)) {
+        walk.is_thorough = true;
+        walk_children(&walk, unit, NULL, 0);
+    }
+    return !walk.is_failed;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of work for one module: find its files; sort the addresses; give each its compile
+// unit; read every touched unit once (tree and line table); put the frames together; ask the
+// symbol tables for what is left without a name.
+#include "tool/symbol/symbol.h"
+
+#include <elfutils/libdwelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/symbol/line.h"
+#include "tool/symbol/locate.h"
+#include "tool/symbol/scope.h"
+#include "tool/symbol/symtab.h"
+
+struct symbol_table {
+    struct store *names;
+};
+
+// Everything that is open while one module is resolved.
+struct resolution {
+    struct store *names;
+    struct store *scratch;
+    struct located files;
+    struct image alternate;
+    const struct image *dwarf_image;  // NULL: no DWARF
+    const char *dwarf_path;
+    Dwarf *dwarf;
+    Dwarf *alternate_dwarf;
+    struct unit_list units;
+    struct line_table lines;
+    struct symtab symtab;
+    bool has_symtab;
+    bool has_dynsym;
+    struct request *requests;
+    size_t count;
+    bool has_dwarf_answer;
+};
+
+bool symbol_table_open(struct symbol_table **table, struct error *error) {
+    *table = calloc(1, sizeof **table);
+    if (*table && ((*table)->names = store_open())) return true;
+    free(*table);
+    *table = NULL;
+    return error_set(error, "no memory for symbols");
+}
+
+void symbol_table_close(struct symbol_table *table) {
+    if (!table) return;
+    store_close(table->names);
+    free(table);
+}
+
+static int request_by_address(const void *left, const void *right) {
+    const struct request *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static int request_by_unit(const void *left, const void *right) {
+    const struct request *a = left, *b = right;
+    if (a->unit != b->unit) return a->unit < b->unit ? -1 : 1;
+    return request_by_address(left, right);
+}
+
+static bool make_requests(struct resolution *work, const struct symbol_query *queries,
+                          size_t count) {
+    work->requests = calloc(count, sizeof *work->requests);
+    if (!work->requests) return false;
+    work->count = count;
+    for (size_t i = 0; i < count; i++) {
+        work->requests[i].address = queries[i].address;
+        work->requests[i].query = (uint32_t)i;
+        work->requests[i].unit = UNIT_NONE;
+    }
+    qsort(work->requests, count, sizeof *work->requests, request_by_address);
+    return true;
+}
+
+// Shared debug information (dwz) is handed to libdw only after its build-id was checked.
+static void open_alternate(struct resolution *work) {
+    const char *name;
+    const void *build_id;
+    ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(work->dwarf, &name, &build_id);
+    if (bytes <= 0) return;
+    locate_alternate(&work->alternate, work->dwarf_path, name, build_id, (size_t)bytes);
+    if (!work->alternate.elf) return;
+    work->alternate_dwarf = dwarf_begin_elf(work->alternate.elf, DWARF_C_READ, NULL);
+    if (work->alternate_dwarf) dwarf_setalt(work->dwarf, work->alternate_dwarf);
+}
+
+static void open_dwarf(struct resolution *work) {
+    if (image_has_dwarf(&work->files.module)) {
+        work->dwarf_image = &work->files.module;
+        work->dwarf_path = work->files.module_path;
+    } else if (image_has_dwarf(&work->files.debug)) {
+        work->dwarf_image = &work->files.debug;
+        work->dwarf_path = work->files.debug_path;
+    } else {
+        return;
+    }
+    work->dwarf = dwarf_begin_elf(work->dwarf_image->elf, DWARF_C_READ, NULL);
+    if (work->dwarf) open_alternate(work);
+}
+
+static bool read_symtabs(struct resolution *work) {
+    const struct located *files = &work->files;
+    const struct image *images[] = {&files->module, &files->debug, &files->packed};
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+        bool added;
+        if (!images[i]->elf) continue;
+        if (!symtab_add(&work->symtab, images[i], SHT_SYMTAB, &added)) return false;
+        work->has_symtab |= added;
+    }
+    if (!files->module.elf) return true;
+    return symtab_add(&work->symtab, &files->module, SHT_DYNSYM, &work->has_dynsym);
+}
+
+static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *requests,
+                      size_t count) {
+    return line_table_read(&work->lines, unit) &&
+           scope_find(unit, &work->lines, requests, count, work->scratch, work->names) &&
+           line_find(&work->lines, work->dwarf_image, requests, count, work->names);
+}
+
+// Reads each touched unit once.
+static bool read_units(struct resolution *work) {
+    if (!work->dwarf) return true;
+    line_table_open(&work->lines, work->dwarf_image);
+    if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count))
+        return false;
+    qsort(work->requests, work->count, sizeof *work->requests, request_by_unit);
+    for (size_t i = 0, next; i < work->count && work->requests[i].unit != UNIT_NONE; i = next) {
+        struct request *first = &work->requests[i];
+        for (next = i; next < work->count && work->requests[next].unit == first->unit;) next++;
+        Dwarf_Die *unit = &work->units.units[first->unit].die;
+        if (!read_unit(work, unit, first, next - i)) return false;
+    }
+    return true;
+}
+
+static const char *symtab_name(struct resolution *work, uint64_t address, bool *is_failed) {
+    const struct located *files = &work->files;
+    const struct image *image = files->module.elf ? &files->module : &files->debug;
+    if (!image->elf || !image_is_code(image, address)) return NULL;
+    const struct symtab_entry *entry = symtab_find(&work->symtab, address);
+    if (!entry) return NULL;
+    const char *name = store_readable(work->names, entry->name);
+    if (!name) *is_failed = true;
+    return name;
+}
+
+// The frames of one request: the chain of its scopes, innermost first. Each frame's line is where
+// it is: from the line table for the first, from the call of the one before for the others.
+static bool make_frames(struct resolution *work, const struct request *request,
+                        struct symbol_query *query) {
+    size_t count = 1;
+    for (const struct scope *scope = request->scope; scope && scope->caller; scope = scope->caller)
+        count++;
+    bool is_failed = false;
+    const struct scope *scope = request->scope;
+    const char *name = NULL;
+    if (!scope) name = symtab_name(work, request->address, &is_failed);
+    if (is_failed) return false;
+    if (!scope && !name && !request->file) return true;
+    struct symbol_frame *frames = store_alloc(work->names, count * sizeof *frames);
+    if (!frames) return false;
+    frames[0] = (struct symbol_frame){name, request->file, request->line, false};
+    for (struct symbol_frame *frame = frames; scope; scope = scope->caller, frame++) {
+        frame->function = scope->function;
+        frame->is_inlined = scope->caller;
+        if (!scope->caller && !scope->is_full_name) {
+            name = symtab_name(work, request->address, &is_failed);
+            if (name) frame->function = name;
+        }
+        if (scope->caller) {
+            frame[1].file = scope->call_file;
+            frame[1].line = scope->call_line;
+        }
+    }
+    work->has_dwarf_answer |= request->scope || request->file;
+    query->frames = frames;
+    query->frame_count = count;
+    return !is_failed;
+}
+
+static void make_report(const struct resolution *work, struct symbol_report *report) {
+    const struct located *files = &work->files;
+    report->note = files->note;
+    report->path = files->module_path;
+    if (work->has_dwarf_answer) {
+        report->source = SYMBOL_SOURCE_DWARF;
+        report->path = work->dwarf_path;
+    } else if (work->has_symtab) {
+        report->source = SYMBOL_SOURCE_SYMTAB;
+        if (files->debug.elf) report->path = files->debug_path;
+    } else if (work->has_dynsym) {
+        report->source = SYMBOL_SOURCE_DYNSYM;
+    } else {
+        report->source = SYMBOL_SOURCE_NONE;
+        report->path = NULL;
+        if (!report->note) report->note = "the file has no symbols";
+    }
+}
+
+static bool resolve(struct resolution *work, struct symbol_query *queries, size_t count) {
+    open_dwarf(work);
+    if (!make_requests(work, queries, count) || !read_symtabs(work) || !read_units(work))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!make_frames(work, &work->requests[i], &queries[work->requests[i].query])) return false;
+    return true;
+}
+
+static void resolution_close(struct resolution *work) {
+    if (work->dwarf) dwarf_end(work->dwarf);
+    if (work->alternate_dwarf) dwarf_end(work->alternate_dwarf);
+    image_close(&work->alternate);
+    locate_close(&work->files);
+    unit_free(&work->units);
+    line_table_close(&work->lines);
+    symtab_free(&work->symtab);
+    free(work->requests);
+    store_close(work->scratch);
+}
+
+bool symbol_resolve(struct symbol_table *table, const struct symbol_module *module,
+                    struct symbol_query *queries, size_t count, struct symbol_report *report,
+                    struct error *error) {
+    struct symbol_report unused;
+    if (!report) report = &unused;
+    *report = (struct symbol_report){0};
+    for (size_t i = 0; i < count; i++) {
+        queries[i].frames = NULL;
+        queries[i].frame_count = 0;
+    }
+    struct resolution work = {.names = table->names, .alternate = IMAGE_CLOSED};
+    if (!locate_open(&work.files, module, table->names, error)) return false;
+    bool is_done = (work.scratch = store_open()) && (!count || resolve(&work, queries, count));
+    if (is_done) make_report(&work, report);
+    for (size_t i = 0; i < count; i++) report->resolved_count += queries[i].frame_count != 0;
+    resolution_close(&work);
+    if (is_done) return true;
+    return error_set(error, "no memory for the symbols of %s", module->path ? module->path : "?");
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one recorded process: a sealed memfd that the tool makes and holds, so that what
+// was counted outlives the process however it ends.
+#ifndef TOOL_WATCH_MEMORY_H
+#define TOOL_WATCH_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "tool/base/error.h"
+
+struct memory {
+    int file;  // the memfd, -1 when closed
+    uint64_t bytes;
+    struct cairn_header *header;  // the whole mapping
+};
+
+bool memory_make(struct memory *memory, struct error *error);
+void memory_close(struct memory *memory);
+
+// What the tool knows and the process does not, to be written into the file's header.
+struct memory_end {
+    bool is_over;
+    bool has_exit;
+    int exit_status, exit_signal;
+    uint64_t rss_peak_bytes;
+    uint64_t end_ns;  // CLOCK_MONOTONIC
+};
+
+// Writes the compact recording to `path` by way of a temporary name; an older file there is
+// replaced. The process may go on changing the memory.
+bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
+                 struct error *error);
+
+#endif

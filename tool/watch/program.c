@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127, SCRIPT_LINE_MAX = 256 };
+
+const char *program_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_executable_file(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+// The first executable file of that name in PATH.
+static bool search_path(const char *name, char *path) {
+    const char *list = getenv("PATH");
+    if (!list) list = "/usr/local/bin:/usr/bin:/bin";
+    for (const char *part = list; part;) {
+        size_t length = strcspn(part, ":");
+        int used = snprintf(path, PROGRAM_PATH_MAX, "%.*s%s%s", (int)length, part,
+                            length ? "/" : "", name);
+        if (used < PROGRAM_PATH_MAX && is_executable_file(path)) return true;
+        part = part[length] ? part + length + 1 : NULL;
+    }
+    return false;
+}
+
+// The interpreter of a script, or the path itself.
+static void find_image(struct program *program) {
+    char line[SCRIPT_LINE_MAX + 1] = {0};
+    snprintf(program->image, sizeof program->image, "%s", program->path);
+    FILE *file = fopen(program->path, "re");
+    if (!file) return;
+    size_t got = fread(line, 1, SCRIPT_LINE_MAX, file);
+    fclose(file);
+    if (got < 3 || line[0] != '#' || line[1] != '!') return;
+    char *start = line + 2 + strspn(line + 2, " \t");
+    start[strcspn(start, " \t\r\n")] = 0;
+    if (!strcmp(program_base_name(start), "env")) return;  // env finds what comes after it
+    if (start[0] == '/') snprintf(program->image, sizeof program->image, "%s", start);
+}
+
+static const char *privilege_obstacle(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0 || getuid() == 0) return NULL;
+    if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
+        return "it is setuid, and the dynamic linker ignores LD_PRELOAD there";
+    if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
+        return "it is setgid, and the dynamic linker ignores LD_PRELOAD there";
+    if (getxattr(path, "security.capability", NULL, 0) > 0)
+        return "it has file capabilities, and the dynamic linker ignores LD_PRELOAD there";
+    return NULL;
+}
+
+static bool has_interpreter(Elf *elf) {
+    size_t count = 0;
+    GElf_Phdr segment;
+    if (elf_getphdrnum(elf, &count) != 0) return false;
+    for (size_t i = 0; i < count; i++)
+        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_INTERP) return true;
+    return false;
+}
+
+// Symbols that give away which allocator is linked in, most specific first.
+static const struct {
+    const char *symbol, *allocator;
+} allocator_signs[] = {
+    {"_rjem_malloc", "jemalloc"}, {"je_malloc", "jemalloc"},    {"malloc_stats_print", "jemalloc"},
+    {"tc_malloc", "tcmalloc"},    {"mi_malloc", "mimalloc"},    {"rpmalloc", "rpmalloc"},
+    {"snmalloc", "snmalloc"},     {"malloc", "its own malloc"},
+};
+enum { ALLOCATOR_SIGNS = sizeof allocator_signs / sizeof *allocator_signs };
+
+static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, size_t *best) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+    for (size_t i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF) continue;
+        if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        for (size_t sign = 0; name && sign < *best; sign++)
+            if (!strcmp(name, allocator_signs[sign].symbol)) *best = sign;
+    }
+}
+
+static const char *find_own_allocator(Elf *elf) {
+    size_t best = ALLOCATOR_SIGNS;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+            look_at_symbols(elf, section, &header, &best);
+    }
+    return best < ALLOCATOR_SIGNS ? allocator_signs[best].allocator : NULL;
+}
+
+static bool is_allocator_library(const char *name) {
+    return strstr(name, "jemalloc") || strstr(name, "tcmalloc") || strstr(name, "mimalloc");
+}
+
+static bool needs_allocator_library(Elf *elf) {
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        GElf_Dyn entry;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC) continue;
+        Elf_Data *data = elf_getdata(section, NULL);
+        for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
+            const char *name =
+                entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : NULL;
+            if (name && is_allocator_library(name)) return true;
+        }
+    }
+    return false;
+}
+
+#if defined(__x86_64__)
+enum { OWN_MACHINE = EM_X86_64 };
+#else
+enum { OWN_MACHINE = EM_AARCH64 };
+#endif
+
+static void examine_elf(Elf *elf, struct program *program) {
+    GElf_Ehdr header;
+    const char *preload = getenv("LD_PRELOAD");
+    if (!gelf_getehdr(elf, &header)) return;
+    if (gelf_getclass(elf) == ELFCLASS32)
+        program->obstacle = "it is a 32-bit program, and cairn's library is 64-bit";
+    else if (header.e_machine != OWN_MACHINE)
+        program->obstacle = "it is built for another processor";
+    else if (!has_interpreter(elf))
+        program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
+    program->own_allocator = find_own_allocator(elf);
+    program->brings_operator_new =
+        needs_allocator_library(elf) || (preload && is_allocator_library(preload));
+}
+
+static void examine(struct program *program) {
+    program->obstacle = privilege_obstacle(program->path);
+    if (program->obstacle) return;
+    int file = open(program->image, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
+    if (elf && elf_kind(elf) == ELF_K_ELF) examine_elf(elf, program);
+    if (elf) elf_end(elf);
+    close(file);
+}
+
+bool program_find(const char *name, struct program *program, int *status, struct error *error) {
+    *program = (struct program){0};
+    bool is_path = strchr(name, '/') != NULL;
+    *status = STATUS_NOT_FOUND;
+    if (is_path)
+        snprintf(program->path, sizeof program->path, "%s", name);
+    else if (!search_path(name, program->path))
+        return error_set(error, "%s: not found in PATH", name);
+    if (is_path && access(name, F_OK) != 0)
+        return error_set(error, "%s: %s", name, strerror(errno));
+    *status = STATUS_CANNOT_EXECUTE;
+    if (!is_executable_file(program->path)) {
+        struct stat there;
+        bool is_directory = stat(program->path, &there) == 0 && S_ISDIR(there.st_mode);
+        return error_set(error, "%s: %s", name,
+                         is_directory ? "is a directory" : "permission denied");
+    }
+    find_image(program);
+    examine(program);
+    return true;
+}

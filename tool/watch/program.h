@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be known of a program before it is started: where it is, and whether preloading a
+// library into it can work.
+#ifndef TOOL_WATCH_PROGRAM_H
+#define TOOL_WATCH_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "tool/base/error.h"
+
+#define PROGRAM_PATH_MAX 4096
+
+struct program {
+    char path[PROGRAM_PATH_MAX];   // what will be executed
+    char image[PROGRAM_PATH_MAX];  // the ELF file: the same, or a script's interpreter
+    const char *obstacle;          // why it cannot be recorded, a clause; NULL if it can
+    const char *own_allocator;     // allocator linked into it, or NULL
+    bool brings_operator_new;      // linked to a shared allocator with its own operator new
+};
+
+// Looks for `name` as execvp would. False: not found, or not executable; `status` is then 127 or
+// 126.
+bool program_find(const char *name, struct program *program, int *status, struct error *error);
+
+// The part of a path after the last slash.
+const char *program_base_name(const char *path);
+
+#endif
