@@ -27,7 +27,7 @@ TOOL_SOURCES := $(call find_sources,tool)
 RUNTIME_SOURCES := $(call find_sources,runtime)
 TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
 # The wrapped functions themselves would replace the sanitizer's in a unit test.
-RUNTIME_ROOMS := $(filter-out runtime/hooks.c,$(RUNTIME_SOURCES))
+RUNTIME_ROOMS := $(filter-out runtime/hooks.c runtime/operators.c,$(RUNTIME_SOURCES))
 HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/null))
 
 # snprintf cuts texts on purpose (one line of an error), so its guesses at lengths are no warning.
@@ -50,7 +50,7 @@ VERSION_SCRIPT := $(EXPORTS:%=-Wl,--version-script=%)
 # No start files: their hooks (__cxa_finalize, __gmon_start__) are of no use here and would be
 # undefined symbols more. Constructors work without them.
 RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,relro \
-	-Wl,--no-undefined -Wl,--as-needed $(VERSION_SCRIPT)
+	-Wl,--no-undefined -Wl,--as-needed
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE)
@@ -59,13 +59,20 @@ FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O1 -g -fsanitize=fuzzer-no-
 	-fno-sanitize-recover=undefined
 
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
-RUNTIME_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o)
+OPERATOR_OBJECTS := $(BUILD)/obj/runtime/operators.o
+RUNTIME_OBJECTS := $(filter-out $(OPERATOR_OBJECTS),$(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o))
 CHECK_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/check/%.o)
 UNIT_TOOL_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/san/%.o)
 UNIT_RUNTIME_OBJECTS := $(RUNTIME_ROOMS:%.c=$(BUILD)/san/%.o)
 FUZZ_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/fuzz/%.o)
 
 UNIT_SOURCES := $(sort $(shell find tests/unit -name '*_test.c' 2>/dev/null))
+# Files beside the tests that are no test and no program: helpers that all of them may use.
+TEST_TOOLS := $(shell grep -l '^int main' tests/tools/*.c)
+HELPER_SOURCES := $(filter-out %_preload.c $(TEST_TOOLS),$(wildcard tests/tools/*.c)) \
+	$(filter-out %_test.c,$(call find_sources,tests/unit))
+UNIT_HELPERS := $(HELPER_SOURCES:%.c=$(BUILD)/san/%.o)
+TEST_TOOL_PROGRAMS := $(TEST_TOOLS:tests/tools/%.c=$(BUILD)/tests/%)
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZERS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
@@ -82,12 +89,11 @@ TEST_PRELOADS := $(patsubst tests/tools/%_preload.c,$(BUILD)/tests/%_preload.so,
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/cairn $(BUILD)/libcairn.so
+all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 tools: $(BUILD)/cairn
-runtime: $(BUILD)/libcairn.so
+runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 check-runtime: $(BUILD)/check/libcairn.so
-tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS)
-fuzzers: $(FUZZERS)
+tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TEST_TOOL_PROGRAMS)
 
 $(BUILD)/cairn: $(TOOL_OBJECTS)
 	$(call say,LINK)
@@ -95,12 +101,18 @@ $(BUILD)/cairn: $(TOOL_OBJECTS)
 
 $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) -o $@ $(RUNTIME_OBJECTS)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@ $(RUNTIME_OBJECTS)
+
+# The same with C++'s operator new and delete wrapped too (runtime/operators.c).
+$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports-cxx.map
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) \
+		-Wl,--version-script=runtime/exports-cxx.map -o $@ $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
 
 # The check build compares fast paths with slow ones as it runs (CAIRN_CHECK).
 $(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) -o $@ $(CHECK_OBJECTS) -lgcc_s
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@ $(CHECK_OBJECTS) -lgcc_s
 
 $(BUILD)/obj/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
@@ -127,8 +139,14 @@ $(BUILD)/san/runtime/%.o: runtime/%.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) $(UNIT_RUNTIME_FLAGS) -c -o $@ $<
 
+$(BUILD)/san/tests/%.o: tests/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(UNIT_FLAGS) -c -o $@ $<
+
 $(BUILD)/san/libtool.a: $(UNIT_TOOL_OBJECTS)
 $(BUILD)/san/libruntime.a: $(UNIT_RUNTIME_OBJECTS)
+$(BUILD)/san/libhelpers.a: $(UNIT_HELPERS)
 $(BUILD)/san/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -140,11 +158,13 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) $(UNIT_FLAGS) -c -o $@ $<
 
-$(BUILD)/tests/unit/runtime/%_test: $(BUILD)/tests/unit/runtime/%_test.o $(BUILD)/san/libruntime.a
+$(BUILD)/tests/unit/runtime/%_test: $(BUILD)/tests/unit/runtime/%_test.o $(BUILD)/san/libhelpers.a \
+		$(BUILD)/san/libruntime.a
 	$(call say,LINK)
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka -pthread -ldl
 
-$(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/san/libtool.a
+$(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/san/libhelpers.a \
+		$(BUILD)/san/libtool.a
 	$(call say,LINK)
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
 
@@ -167,6 +187,12 @@ $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 	$(call say,LINK)
 	$(Q)$(CC) $(COMMON) -O2 -g -fPIC -shared $(NO_BUILTINS) -ftls-model=initial-exec -o $@ $< -ldl
 
+$(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(TOOL_OBJECTS) Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $< $(HELPER_SOURCES) \
+		$(filter-out %/main.o,$(TOOL_OBJECTS)) $(TOOL_LIBS)
+
 $(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
@@ -176,8 +202,9 @@ $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(TOOL_LIBS)
 
-fuzz: $(FUZZERS)
-	dev/fuzz.sh $(BUILD)/fuzz $(SECONDS)
+fuzzers: $(FUZZERS) $(filter %_seeds,$(TEST_TOOL_PROGRAMS))
+fuzz: fuzzers
+	dev/fuzz.sh $(BUILD) $(SECONDS)
 
 # clang-tidy is slow: one stamp a file, renewed when the file's object was.
 TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
@@ -194,6 +221,7 @@ lint: tidy all
 	dev/check-style.sh
 	dev/check-directions.py
 	dev/check-runtime.sh $(BUILD)/libcairn.so
+	dev/check-runtime.sh $(BUILD)/libcairn-cxx.so
 
 format:
 	@dev/check-style.sh --sources | xargs clang-format -i
@@ -219,6 +247,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/doc/cairn
 	install -m 755 $(BUILD)/cairn $(DESTDIR)$(PREFIX)/bin/cairn
 	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn.so
+	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn-cxx.so
 	for file in $(wildcard README.md CHANGELOG.md LICENSE docs/*.md); do \
 		install -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/cairn/ || exit 1; done
 	for page in $(wildcard docs/man/*.1); do \

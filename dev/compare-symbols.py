@@ -49,6 +49,11 @@ def their_frames(block):
     return frames
 
 
+def unqualified(mine, theirs):
+    """Whether theirs is ours without what surrounds it: names that have no linkage name."""
+    return mine != theirs and mine.endswith("::" + theirs)
+
+
 def llvm(functions, path, asked):
     return subprocess.run(["llvm-symbolizer", "--functions=" + functions, "--inlines",
                            "--no-demangle", "--obj=" + path], input=asked, capture_output=True,
@@ -96,7 +101,7 @@ def main():
                                                          len(addresses)))
     names = readable(symbolize, {name for frames in theirs_list for name, _ in frames})
     aliases = symbol_addresses(other_file, symbolize)
-    same = by_alias = names_same = 0
+    same = by_alias = by_tail = names_same = 0
     kinds, differences = {}, []
     for address, mine, other, short in zip(addresses, ours_list, theirs_list, short_list):
         other = [(names[name], place) for name, place in other]
@@ -106,6 +111,10 @@ def main():
             mine_last == short or mine_last.endswith("::" + short))
         if is_alias:
             other[-1] = (mine_last, other[-1][1])
+        if len(mine) == len(other):
+            tails = [unqualified(m[0], o[0]) for m, o in zip(mine, other)]
+            by_tail += any(tails)
+            other = [(m[0] if tail else o[0], o[1]) for m, o, tail in zip(mine, other, tails)]
         names_same += [name for name, _ in mine] == [name for name, _ in other]
         if mine == other:
             same += 1
@@ -118,8 +127,9 @@ def main():
 
     total = len(addresses)
     print("%s: %.3f %% of %d addresses have the same frames "
-          "(%d with another name of the same function), %.3f %% the same names"
-          % (binary, 100 * same / total, total, by_alias, 100 * names_same / total))
+          "(%d with another name of the same function, %d with names that only we qualify), "
+          "%.3f %% the same names"
+          % (binary, 100 * same / total, total, by_alias, by_tail, 100 * names_same / total))
     print("  ours %.2f s (%s), llvm-symbolizer %.2f s" % (our_seconds, ours.stderr.strip(),
                                                            their_seconds))
     if kinds:

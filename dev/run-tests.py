@@ -64,16 +64,10 @@ def script_tests(kind):
 
 
 def fuzz_tests(build):
-    tests = []
-    for source in sorted((TOP / "tests/fuzz").glob("*_fuzz.c")):
-        name = source.stem
-        corpus = build / "fuzz/corpus" / name.removesuffix("_fuzz")
-        seeds = TOP / "tests/fuzz/corpus" / name.removesuffix("_fuzz")
-        corpus.mkdir(parents=True, exist_ok=True)
-        command = [str(build / "fuzz" / name), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
-                   f"-artifact_prefix={build}/fuzz/found-{name}-", str(corpus)]
-        tests.append(Test(f"fuzz/{name}", command + ([str(seeds)] if seeds.is_dir() else []), "fuzz"))
-    return tests
+    names = [source.stem.removesuffix("_fuzz")
+             for source in sorted((TOP / "tests/fuzz").glob("*_fuzz.c"))]
+    return [Test(f"fuzz/{name}", ["dev/fuzz.sh", str(build), str(FUZZ_SECONDS), name], "fuzz")
+            for name in names]
 
 
 def test_environment(build):
@@ -89,7 +83,7 @@ def test_environment(build):
 
 def run_process(test, build, log):
     """Runs the test in a session of its own; returns its status, or None after the time limit."""
-    in_tree = test.kind in ("build", "lint", "tidy")
+    in_tree = test.kind in ("build", "lint", "tidy", "fuzz")
     scratch = tempfile.mkdtemp(prefix="cairn-test.")
     process = subprocess.Popen(test.command, cwd=TOP if in_tree else scratch, stdout=log,
                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

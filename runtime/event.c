@@ -4,6 +4,7 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/check.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
 #include "runtime/totals.h"
@@ -45,6 +46,7 @@ static uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     bool is_lost = false;
     struct walk_result walk =
         walk_stack(&start, &thread->range, thread->stack.frames, CAIRN_DEPTH_MAX);
+    check_walk(&start, thread->stack.frames, walk.count);
     if (unlikely(walk.has_new_code)) note_modules(thread, walk.count);
     uint32_t cell = stack_intern(&thread->stack, walk.count, &is_lost);
     if (unlikely(is_lost)) gate_count_loss(CAIRN_LOST_NO_MEMORY);

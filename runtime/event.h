@@ -28,4 +28,21 @@ void event_realloc_done(struct thread *thread, struct live_block old, void *bloc
                         uintptr_t *frame);
 void event_put_back(void *block, struct live_block old);
 
+// Records an allocation that returned `block` (NULL: it failed). For hooks.
+ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return;
+    event_alloc(thread, block, size, frame);
+    gate_leave(thread);
+}
+
+// Records that `block` is about to be freed; false: it is not known.
+ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return false;
+    bool is_known = event_free(thread, block);
+    gate_leave(thread);
+    return is_known;
+}
+
 #endif

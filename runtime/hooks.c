@@ -16,17 +16,9 @@
 
 #define EXPORT __attribute__((visibility("default"), used))
 
-// Records an allocation that returned `block` (NULL: it failed).
-ALWAYS_INLINE void record_alloc(void *block, size_t size, uintptr_t *frame) {
-    struct thread *thread = gate_enter((uintptr_t)frame);
-    if (unlikely(!thread)) return;
-    event_alloc(thread, block, size, frame);
-    gate_leave(thread);
-}
-
 EXPORT void *malloc(size_t size) {
     void *block = real.malloc(size);
-    record_alloc(block, size, EVENT_HERE());
+    event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
@@ -36,7 +28,7 @@ EXPORT void *calloc(size_t count, size_t size) {
     gate_inside_end(inside);
     size_t bytes = 0;
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
-    record_alloc(block, bytes, EVENT_HERE());
+    event_record_alloc(block, bytes, EVENT_HERE());
     return block;
 }
 
@@ -47,31 +39,24 @@ static COLD void free_unknown(void *block, struct thread *thread) {
     real.free(block);
 }
 
-ALWAYS_INLINE bool record_free(void *block, uintptr_t *frame) {
-    struct thread *thread = gate_enter((uintptr_t)frame);
-    if (unlikely(!thread)) return false;
-    bool is_known = event_free(thread, block);
-    gate_leave(thread);
-    return is_known;
-}
-
 EXPORT void free(void *block) {
-    if (likely(record_free(block, EVENT_HERE()))) return real.free(block);
+    if (likely(event_record_free(block, EVENT_HERE()))) return real.free(block);
     free_unknown(block, gate_self);
 }
 
 EXPORT void cfree(void *block) {
-    if (record_free(block, EVENT_HERE())) return real.cfree(block);
+    if (event_record_free(block, EVENT_HERE())) return real.cfree(block);
     free_unknown(block, gate_self);
 }
 
 EXPORT void free_sized(void *block, size_t size) {
-    if (record_free(block, EVENT_HERE())) return real.free_sized(block, size);
+    if (event_record_free(block, EVENT_HERE())) return real.free_sized(block, size);
     free_unknown(block, gate_self);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
-    if (record_free(block, EVENT_HERE())) return real.free_aligned_sized(block, alignment, size);
+    if (event_record_free(block, EVENT_HERE()))
+        return real.free_aligned_sized(block, alignment, size);
     free_unknown(block, gate_self);
 }
 
@@ -138,7 +123,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
     struct thread *inside = gate_inside_begin();
     int status = real.posix_memalign(result, alignment, size);
     gate_inside_end(inside);
-    record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
+    event_record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
     return status;
 }
 
@@ -146,7 +131,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     struct thread *inside = gate_inside_begin();
     void *block = real.aligned_alloc(alignment, size);
     gate_inside_end(inside);
-    record_alloc(block, size, EVENT_HERE());
+    event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
@@ -154,7 +139,7 @@ EXPORT void *memalign(size_t alignment, size_t size) {
     struct thread *inside = gate_inside_begin();
     void *block = real.memalign(alignment, size);
     gate_inside_end(inside);
-    record_alloc(block, size, EVENT_HERE());
+    event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
@@ -162,7 +147,7 @@ EXPORT void *valloc(size_t size) {
     struct thread *inside = gate_inside_begin();
     void *block = real.valloc(size);
     gate_inside_end(inside);
-    record_alloc(block, size, EVENT_HERE());
+    event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
@@ -171,7 +156,7 @@ EXPORT void *pvalloc(size_t size) {
     struct thread *inside = gate_inside_begin();
     void *block = real.pvalloc(size);
     gate_inside_end(inside);
-    record_alloc(block, size, EVENT_HERE());
+    event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 

@@ -44,17 +44,21 @@ size_t bootstrap_size(const void *block) {
 static bool is_resolved;   // (atomic)
 static bool is_resolving;  // (atomic)
 
+bool real_is_resolved(void) {
+    return __atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE);
+}
+
 // Each: resolve, then call the real one; while the dynamic linker itself is calling, the buffer.
 #define BOOT(name, call, instead)                                                                  \
     real_resolve();                                                                                \
-    return __atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE) && real.name ? real.name call : (instead)
+    return real_is_resolved() ? real.name call : (instead)
 
 static void *boot_malloc(size_t size) {
     BOOT(malloc, (size), bootstrap_alloc(0, size));
 }
 static void boot_free(void *block) {
     real_resolve();
-    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE)) real.free(block);
+    if (real_is_resolved()) real.free(block);
 }
 static void *boot_calloc(size_t count, size_t size) {
     size_t bytes = 0;
@@ -72,8 +76,7 @@ static void *boot_aligned_alloc(size_t alignment, size_t size) {
 }
 static int boot_posix_memalign(void **result, size_t alignment, size_t size) {
     real_resolve();
-    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE) && real.posix_memalign)
-        return real.posix_memalign(result, alignment, size);
+    if (real_is_resolved()) return real.posix_memalign(result, alignment, size);
     void *block = bootstrap_alloc(alignment, size);
     if (block) *result = block;
     return block ? 0 : ENOMEM;
@@ -148,7 +151,7 @@ static const struct real absent = {
 
 void real_resolve(void) {
     struct real found = absent;
-    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE)) return;
+    if (real_is_resolved()) return;
     if (__atomic_exchange_n(&is_resolving, true, __ATOMIC_ACQUIRE)) return;
     int saved_errno = errno;
 #define HOOK(result, name, parameters)                                                             \
@@ -166,7 +169,6 @@ void real_resolve(void) {
 }
 
 static bool allocator_object(struct object *object) {
-    real_resolve();
     return object_find((uintptr_t)real.malloc, object);
 }
 
@@ -180,4 +182,10 @@ bool real_is_glibc(void) {
     const void *version = dlsym(RTLD_NEXT, "gnu_get_libc_version");
     if (!version || !allocator_object(&object)) return false;
     return (uintptr_t)version >= object.start && (uintptr_t)version < object.end;
+}
+
+bool real_is_of_allocator(const void *function) {
+    struct object object;
+    if (real_is_glibc() || !allocator_object(&object)) return false;
+    return (uintptr_t)function >= object.start && (uintptr_t)function < object.end;
 }

@@ -24,9 +24,15 @@ extern HIDDEN struct real real;
 // Resolves all functions; harmless when done already. May allocate through the dynamic linker.
 void real_resolve(void);
 
+// False while the first call of real_resolve is under way.
+bool real_is_resolved(void);
+
 // True if the next malloc is glibc's own. Otherwise `path` of what it is, if that can be told.
 bool real_is_glibc(void);
 const char *real_allocator_path(void);
+
+// True if the function lies in the library that malloc comes from, and that is not libc.
+bool real_is_of_allocator(const void *function);
 
 // Blocks of the bootstrap buffer: never given back to an allocator.
 bool bootstrap_owns(const void *block);

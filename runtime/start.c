@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/start.h"
 
+#include "runtime/check.h"
 #include "runtime/gate.h"
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
@@ -61,6 +62,7 @@ static bool begin_sections(void) {
 
 static bool process_open(void) {
     sys_clock_init();
+    check_start();
     object_init();
     if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0))
         return false;
@@ -74,7 +76,8 @@ static bool process_open(void) {
 }
 
 bool process_start(void) {
-    if (!environment_is_ready() || !process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
+    if (!environment_is_ready() || !real_is_resolved()) return false;
+    if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
     bool is_open = process_open();
     __atomic_store_n(&state, is_open ? PROCESS_RECORDING : PROCESS_INERT, __ATOMIC_RELEASE);
     return is_open;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/unwind/rule.h"
 
+#include <sys/auxv.h>
+
 #include "runtime/sys/object.h"
 #include "runtime/unwind/row.h"
 
@@ -67,7 +69,10 @@ COLD uint64_t rule_find_slow(uintptr_t pc) {
     if (object_find(pc - 1, &object)) {
         struct row_source source = {(const uint8_t *)object.start, (const uint8_t *)object.end,
                                     object.eh_frame_hdr};
-        if (row_find(&source, pc - 1, &row)) rule = rule_from_row(&row);
+        if (row_find(&source, pc - 1, &row))
+            rule = rule_from_row(&row);
+        else if (object.start == getauxval(AT_BASE))
+            rule = RULE_END;  // the dynamic linker's entry, where every process begins
     }
     rule_remember(pc, rule);
     return rule;

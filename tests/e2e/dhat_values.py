@@ -2,21 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Totals, peak and every stack's values equal those of `valgrind --tool=dhat`, to the byte.
 
-Stacks of programs with debug information are compared by the names of their functions; those of
-stripped system programs by their values alone (as a multiset), since the two tools name addresses
-differently there. What may differ, and why: DHAT counts a request for 0 bytes as 1 (no program here
+Stacks of programs with debug information are compared by the functions and lines of their own source
+file; those of stripped system programs by their values alone (as a multiset), since the two tools name
+addresses differently there. What may differ, and why: DHAT counts a request for 0 bytes as 1 (no program here
 makes one, see the counts), walks at most 500 frames, and does not show what is below main."""
 
 import collections
+import re
 
 import cairn_test as t
 import dhat_totals
 import real_programs
 
-OWN = [("leak",), ("mixed",), ("realloc_chain",), ("exceptions",), ("frames",), ("coroutines",),
-       ("signal_handler",)]
-ALLOCATORS = {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
-              "memalign", "valloc", "pvalloc"}
+OWN = {"leak": "leak.c", "mixed": "mixed.c", "realloc_chain": "realloc_chain.c",
+       "exceptions": "exceptions.cc", "frames": "frames.c", "coroutines": "coroutines.c",
+       "signal_handler": "signal_handler.c"}
+FRAME = re.compile(r"^0x[0-9A-F]+: (?P<function>.*?) \((?P<file>[^():]*):(?P<line>\d+)\)$")
 
 
 def values_of_cairn(stack):
@@ -43,40 +44,40 @@ def check_totals(name, found, stacks):
         t.check_equal(f"{name}: {what}", got, expected)
 
 
-def simple_name(function):
-    """`thrower(int, int)` and `thrower` are one function; so are a clone and its origin."""
-    function = function.split("(")[0].split("<")[0].split("[")[0].strip()
-    return function.split(" ")[-1].split("::")[-1].split(".")[0].split("@")[0]
+def name_of(function):
+    """`thrower(int, int)` and `thrower` are one function."""
+    return (function or "?").split("(")[0]
 
 
-def key_of(functions):
-    """Names from the caller of the allocator up to main."""
-    names = [simple_name(function) for function in functions]
-    while names and names[0] in ALLOCATORS:
-        names = names[1:]
-    if "main" in names:
-        names = names[:names.index("main") + 1]
-    return tuple(name for name in names if name not in ("operator", "new"))
+def own_frames_of_cairn(stack, source):
+    return tuple((name_of(frame["function"]), frame["line"]) for frame in stack["frames"]
+                 if (frame["file"] or "").endswith("/" + source))
 
 
-def sums_by_key(stacks, functions, values):
-    sums = collections.Counter()
-    rows = {}
+def own_frames_of_dhat(stack, source):
+    """From lines such as `0x109234: work (leak.c:38)`."""
+    matches = (FRAME.match(frame) for frame in stack.frames)
+    return tuple((name_of(found["function"]), int(found["line"])) for found in matches
+                 if found and found["file"] == source)
+
+
+def sums_by_frames(stacks, own_frames, values):
+    """Values of all stacks with the same frames in the program's own source file."""
+    sums = {}
     for stack in stacks:
-        key = key_of(functions(stack))
-        if "main" not in key:
-            continue  # before main, in handlers below a signal frame, on coroutine stacks
-        old = rows.get(key, (0,) * 5)
-        rows[key] = tuple(a + b for a, b in zip(old, values(stack)))
-        sums[key] += 1
-    return rows
+        key = own_frames(stack)
+        old = sums.get(key, (0,) * 5)
+        sums[key] = tuple(a + b for a, b in zip(old, values(stack)))
+    return sums
 
 
-def check_stacks_by_name(name, found, stacks):
-    mine = sums_by_key(found["stacks"], t.functions, values_of_cairn)
-    theirs = sums_by_key(stacks, lambda stack: stack.functions, values_of_dhat)
+def check_stacks_by_lines(name, source, found, stacks):
+    mine = sums_by_frames(found["stacks"], lambda s: own_frames_of_cairn(s, source), values_of_cairn)
+    theirs = sums_by_frames(stacks, lambda s: own_frames_of_dhat(s, source), values_of_dhat)
+    t.check(len(theirs) > 2, f"{name}: DHAT has no lines")
     for key in sorted(set(mine) | set(theirs)):
-        t.check_equal(f"{name}: {' < '.join(key)[:200]}", mine.get(key), theirs.get(key))
+        where = " < ".join(f"{function}:{line}" for function, line in key)
+        t.check_equal(f"{name}: {where[:200]}", mine.get(key), theirs.get(key))
 
 
 def check_stacks_by_value(name, found, stacks):
@@ -89,14 +90,14 @@ def check_stacks_by_value(name, found, stacks):
 
 
 t.need("valgrind")
-for command in OWN:
-    argv = t.program(*command)
+for own, source_file in OWN.items():
+    argv = t.program(own)
     judged = t.dhat(argv)
     _, path = t.record(argv)
     report = t.report(path)
     if report:
-        check_totals(command[0], report, judged)
-        check_stacks_by_name(command[0], report, judged)
+        check_totals(own, report, judged)
+        check_stacks_by_lines(own, source_file, report, judged)
 for real in ("sqlite3", "xmllint", "jq"):
     argv, variables = real_programs.SINGLE[real]()
     judged = t.dhat(argv, env=variables)

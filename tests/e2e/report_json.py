@@ -25,9 +25,9 @@ THREAD = {"name": TEXT, "tid": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(IN
           "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}
 SCHEMA = {
     "schema": TEXT,
-    "process": {"pid": INTEGER, "ppid": INTEGER, "command": [TEXT], "start_unix_ns": INTEGER,
+    "process": {"pid": INTEGER, "ppid": INTEGER, "command": TEXT, "start_unix_ns": INTEGER,
                 "duration_ns": INTEGER,
-                "exit": {"status": OrNull(INTEGER), "signal": OrNull(INTEGER)}},
+                "exit": OrNull({"status": OrNull(INTEGER), "signal": OrNull(INTEGER)})},
     "totals": {"allocations": INTEGER, "frees": INTEGER, "allocated_bytes": INTEGER,
                "freed_bytes": INTEGER, "failed": INTEGER},
     "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
@@ -74,7 +74,7 @@ for command in (("leak",), ("threads", "pipe"), ("dlopen_loop",), ("exceptions",
         continue
     compare(command[0], found, SCHEMA)
     t.check_equal("schema", found["schema"], "cairn.report/1")
-    t.check_equal("command", found["process"]["command"], argv)
+    t.check_equal("command", found["process"]["command"], " ".join(argv))
     t.check(0 < found["peak"]["at_ns"] <= found["process"]["duration_ns"], f"{found['peak']}")
     t.check(found["rss"]["peak_bytes"] and found["rss"]["peak_bytes"] > 1 << 19, f"{found['rss']}")
     ids = [stack["id"] for stack in found["stacks"]]

@@ -25,7 +25,8 @@ static void print_views(const struct profile *profile, FILE *out) {
     struct view_options view = {.by = MEASURE_PEAK, .top = 5};
     struct summary summary = {
         .profile = profile, .names = &names, .view = &view, .path = "x", .has_list = true};
-    summary_print(&terminal, &summary, NULL);
+    summary_print_facts(&terminal, &summary, NULL);
+    summary_print_file(&terminal, &summary);
     stacks_print(&terminal, profile, &names, &view, NULL);
     tree_print(&terminal, profile, &names, &view, NULL);
     report_json_print(out, profile, &names, &view, NULL);

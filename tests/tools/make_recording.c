@@ -34,7 +34,8 @@ void making_start(struct making *making) {
     strcpy(header->executable, "/usr/bin/sample");
     making->string_bytes = 1;               // offset 0 is the empty text
     making->cell_count = CAIRN_CELL_BLOCK;  // the first block belongs to nobody
-    making->word_count = 2;                 // record 0 is the empty stack
+    making->owners[0] = 0xffff;
+    making->word_count = 2;  // record 0 is the empty stack
     for (uint32_t i = 0; i < MAKING_THREADS; i++) making->next_cell[i] = 0;
 }
 
@@ -104,7 +105,7 @@ uint32_t making_code(struct making *making, uint64_t address) {
     uint64_t start = address & ~(uint64_t)WINDOW_MASK;
     for (uint32_t i = 0; i < CAIRN_WINDOW_COUNT; i++) {
         uint64_t *window = &making->header.windows[i];
-        if (!*window) *window = start;
+        if (i > 0 && !*window) *window = start;
         if (*window == start) return i << CAIRN_WINDOW_BITS | (uint32_t)(address & WINDOW_MASK);
     }
     require(false, "windows are full");
@@ -124,7 +125,7 @@ uint32_t making_stack(struct making *making, uint32_t thread, const uint64_t *ad
 }
 
 uint32_t making_foreign(struct making *making, uint32_t thread, uint32_t older) {
-    uint32_t id = making_cell(making, thread, older, 0x7fff, NULL, 0, 0);
+    uint32_t id = making_cell(making, thread, older, 0, NULL, 0, 0);
     making->words[making->cold[id].record + 1] |= CAIRN_RECORD_FOREIGN;
     return id;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/report_summary.h"
@@ -96,10 +95,7 @@ static bool print_text(struct opened *opened, const struct subject *subject,
     struct view_options summary = request->options;
     summary.top = SUMMARY_TOP_DEFAULT;
     bool has_list = request->view == VIEW_DEFAULT;
-    if (!report_summary_of(stdout, opened, subject->path, has_list, &summary, error)) return false;
-    if (subject->others_count)
-        printf("  the one with the highest peak of %s recordings there\n",
-               units_count((int64_t)subject->others_count + 1).text);
+    if (!report_summary_of(stdout, opened, subject, has_list, &summary, error)) return false;
     if (!opened->profile.totals.allocations) return true;
     return request->view == VIEW_TREE ? print_tree(opened, request, error)
                                       : print_stacks(opened, request, error);

@@ -3,9 +3,12 @@
 
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tool/cmds/processes.h"
 #include "tool/render/site.h"
 #include "tool/render/summary.h"
+#include "tool/watch/program.h"
 
 // Marks what the list of places at the peak looks at.
 static bool resolve_peak(struct opened *opened, struct error *error) {
@@ -14,6 +17,15 @@ static bool resolve_peak(struct opened *opened, struct error *error) {
         if (profile->stacks[i].peak_bytes > 0)
             names_want_stack(opened->names, profile->stacks[i].node, SITE_PLACES_MAX);
     return names_resolve(opened->names, error);
+}
+
+// A path below the current directory without that directory.
+static const char *relative_path(const char *path) {
+    static char current[PATH_MAX];
+    if (!getcwd(current, sizeof current)) return path;
+    size_t length = strlen(current);
+    bool is_below = !strncmp(path, current, length) && path[length] == '/' && path[length + 1];
+    return is_below ? path + length + 1 : path;
 }
 
 // Commands to go on with. The newest recording of the current directory needs no name.
@@ -26,40 +38,69 @@ static void next_commands(const char *path, const struct opened *opened, char *o
         snprintf(out, size, "cairn report \xc2\xb7 cairn report --view tree");
 }
 
-static bool print(FILE *out, struct opened *opened, struct summary *summary, struct error *error) {
+// Why a profile is empty, as far as the program's file tells.
+static const char *empty_reason(const struct opened *opened, struct program *program, char *text,
+                                size_t size) {
+    const char *path = opened->recording.header.executable;
+    int status;
+    if (opened->profile.totals.allocations || !*path) return NULL;
+    if (!program_find(path, program, &status, NULL)) return NULL;
+    if (program->obstacle) return program->obstacle;
+    if (!program->own_allocator) return NULL;
+    snprintf(text, size, "the program is linked with %s, whose calls cannot be seen",
+             program->own_allocator);
+    return text;
+}
+
+static bool print(FILE *out, struct opened *opened, const struct subject *subject,
+                  struct summary *summary, struct error *error) {
+    enum { REASON_BYTES = 256 };
     struct terminal terminal = terminal_of(out);
+    struct program program;
+    char reason[REASON_BYTES];
     if (summary->has_list && !resolve_peak(opened, error)) return false;
     struct frame_names names = names_frames(opened->names);
     summary->profile = &opened->profile;
     summary->names = &names;
     summary->is_alive = opened_is_alive(opened);
-    return summary_print(&terminal, summary, error);
+    if (!summary->empty_reason)
+        summary->empty_reason = empty_reason(opened, &program, reason, sizeof reason);
+    if (!summary_print_facts(&terminal, summary, error)) return false;
+    if (*subject->directory &&
+        !processes_print(&terminal, subject->directory, subject->path, error))
+        return false;
+    summary_print_file(&terminal, summary);
+    return true;
 }
 
-bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
-                       const struct view_options *view, struct error *error) {
-    struct summary summary = {.view = view, .path = path, .has_list = has_list};
-    return print(out, opened, &summary, error);
+bool report_summary_of(FILE *out, struct opened *opened, const struct subject *subject,
+                       bool has_list, const struct view_options *view, struct error *error) {
+    struct summary summary = {.view = view, .path = subject->path, .has_list = has_list};
+    return print(out, opened, subject, &summary, error);
 }
 
 bool report_summary_print(FILE *out, const char *path, const struct summary_options *options,
                           struct error *error) {
+    struct subject subject;
     struct opened opened;
-    if (!opened_open(path, &opened, error)) return false;
+    if (!subject_find(relative_path(path), &subject, error) ||
+        !opened_open(subject.path, &opened, error))
+        return false;
     char next[PATH_MAX + 32];
-    next_commands(path, &opened, next, sizeof next);
+    next_commands(*subject.directory ? subject.directory : subject.path, &opened, next,
+                  sizeof next);
     struct view_options view = {.by = MEASURE_PEAK,
                                 .top = options->top,
                                 .has_all_frames = options->has_all_frames,
                                 .is_plain_number = options->is_plain_number};
     bool is_empty = !opened.profile.totals.allocations;
     struct summary summary = {.view = &view,
-                              .path = path,
+                              .path = subject.path,
                               .next = is_empty ? NULL : next,
                               .empty_reason = options->empty_reason,
                               .has_prefix = true,
                               .has_list = true};
-    bool is_ok = print(out, &opened, &summary, error);
+    bool is_ok = print(out, &opened, &subject, &summary, error);
     opened_close(&opened);
     return is_ok;
 }

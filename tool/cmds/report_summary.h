@@ -9,6 +9,7 @@
 
 #include "tool/base/error.h"
 #include "tool/cmds/opened.h"
+#include "tool/cmds/subject.h"
 #include "tool/render/options.h"
 
 #define SUMMARY_TOP_DEFAULT 5
@@ -20,12 +21,13 @@ struct summary_options {
     const char *empty_reason;  // why a profile may be empty, if the caller knows; else NULL
 };
 
-// Opens the recording and prints its summary, starting with "cairn: NAME ended ...".
+// Opens the recording (or, of a directory, the one with the highest peak) and prints its summary,
+// starting with "cairn: NAME ended ...".
 bool report_summary_print(FILE *out, const char *path, const struct summary_options *options,
                           struct error *error);
 
-// The same for one that is open, within `cairn report`: no prefix.
-bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
-                       const struct view_options *view, struct error *error);
+// The same for one that is open, within `cairn report`: no prefix, no commands to go on with.
+bool report_summary_of(FILE *out, struct opened *opened, const struct subject *subject,
+                       bool has_list, const struct view_options *view, struct error *error);
 
 #endif

@@ -12,7 +12,7 @@
 
 static const char suffix[] = ".cairn";
 
-static bool has_suffix(const char *name) {
+bool subject_is_recording_name(const char *name) {
     size_t length = strlen(name), suffix_length = strlen(suffix);
     return length > suffix_length && !strcmp(name + length - suffix_length, suffix);
 }
@@ -31,7 +31,9 @@ static bool score_by_time(const char *path, uint64_t *score) {
 static bool score_by_peak(const char *path, uint64_t *score) {
     struct recording recording;
     if (!recording_open(path, &recording, NULL)) return false;
-    *score = recording.header.totals.peak_bytes;
+    const struct cairn_totals *totals = &recording.header.totals;
+    uint64_t live = totals->live_bytes > 0 ? (uint64_t)totals->live_bytes : 0;
+    *score = live > totals->peak_bytes ? live : totals->peak_bytes;
     recording_close(&recording);
     return true;
 }
@@ -49,7 +51,7 @@ static bool find_best(const char *directory, score_fn *score_of, struct subject 
         bool is_here = !strcmp(directory, ".");
         int length = snprintf(path, sizeof path, "%s%s%s", is_here ? "" : directory,
                               is_here ? "" : "/", entry->d_name);
-        bool is_candidate = has_suffix(entry->d_name) && length < (int)sizeof path;
+        bool is_candidate = subject_is_recording_name(entry->d_name) && length < (int)sizeof path;
         if (!is_candidate || !score_of(path, &score)) continue;
         bool is_better = score > best || (score == best && strcmp(path, subject->path) < 0);
         if (!count++ || is_better) {
@@ -58,15 +60,13 @@ static bool find_best(const char *directory, score_fn *score_of, struct subject 
         }
     }
     closedir(entries);
-    subject->others_count = count ? count - 1 : 0;
     return count > 0;
 }
 
 static bool find_in_directory(const char *directory, struct subject *subject, struct error *error) {
-    char name[PATH_MAX];
-    snprintf(name, sizeof name, "%s", directory);
-    error_set(error, "%s: no recording in this directory", name);
-    return find_best(name, score_by_peak, subject, error);
+    snprintf(subject->directory, sizeof subject->directory, "%s", directory);
+    error_set(error, "%s: no recording in this directory", subject->directory);
+    return find_best(subject->directory, score_by_peak, subject, error);
 }
 
 bool subject_find(const char *word, struct subject *subject, struct error *error) {
@@ -76,7 +76,6 @@ bool subject_find(const char *word, struct subject *subject, struct error *error
         error_set(error, "no recording (*.cairn) in this directory; "
                          "make one with: cairn run PROGRAM");
         if (!find_best(".", score_by_time, subject, error)) return false;
-        subject->others_count = 0;
         word = subject->path;
     }
     if (stat(word, &status)) return error_set(error, "%s: %s", word, strerror(errno));

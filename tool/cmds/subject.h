@@ -6,16 +6,18 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "tool/base/error.h"
 
 struct subject {
-    char path[PATH_MAX];
-    size_t others_count;  // further recordings of a named directory
+    char path[PATH_MAX];       // of the recording
+    char directory[PATH_MAX];  // in which it was chosen among the processes of a run; "": none
 };
 
 // `word` may be NULL.
 bool subject_find(const char *word, struct subject *subject, struct error *error);
+
+// "x.cairn" and the like.
+bool subject_is_recording_name(const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 
 enum { STATE_UNKNOWN = 0, STATE_FOLLOWED = 1, STATE_FIRST_NODE = 2 };
 enum { RECORD_HEAD_WORDS = 2 };
+static const uint32_t keep_all = UINT32_MAX;  // a foreign cell has its older cell's whole stack
 
 // Records may be shared by several cells; a file in which frames are read more often than this
 // many times its words was made up.
@@ -38,10 +39,11 @@ bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record 
     if (!recording_cell(decoder->recording, cell, &hot, &cold)) return false;
     if (!recording_word(decoder->recording, cold.record, &older)) return false;
     if (!recording_word(decoder->recording, (size_t)cold.record + 1, &sizes)) return false;
+    bool is_foreign = sizes & CAIRN_RECORD_FOREIGN;
     *record = (struct record){.older = older,
-                              .keep = CAIRN_RECORD_KEEP(sizes),
-                              .added = CAIRN_RECORD_NEW(sizes),
-                              .is_foreign = sizes & CAIRN_RECORD_FOREIGN,
+                              .keep = is_foreign ? keep_all : CAIRN_RECORD_KEEP(sizes),
+                              .added = is_foreign ? 0 : CAIRN_RECORD_NEW(sizes),
+                              .is_foreign = is_foreign,
                               .first_frame = (size_t)cold.record + RECORD_HEAD_WORDS};
     return true;
 }
@@ -80,7 +82,9 @@ static enum outcome decode_frame(struct decoder *decoder, size_t *at, uint32_t *
     if (!recording_word(decoder->recording, (*at)++, &code)) return OUTCOME_DAMAGED;
     if (code >= CAIRN_CODE_ESCAPE) return decode_escape(decoder, code, at, place);
     const uint64_t low_mask = (1u << CAIRN_WINDOW_BITS) - 1;
-    uint64_t window = decoder->recording->header.windows[code >> CAIRN_WINDOW_BITS];
+    uint32_t number = code >> CAIRN_WINDOW_BITS;
+    uint64_t window = decoder->recording->header.windows[number];
+    if (number && !window) return OUTCOME_DAMAGED;  // only the first starts at address 0
     uint64_t address = (window & ~low_mask) | (code & low_mask);
     return places_of_address(decoder->places, address, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
 }
@@ -89,8 +93,8 @@ static enum outcome decode_frame(struct decoder *decoder, size_t *at, uint32_t *
 static enum outcome apply(struct decoder *decoder, uint32_t cell, uint32_t *node) {
     struct record record;
     if (!decoder_record(decoder, cell, &record)) return OUTCOME_DAMAGED;
-    if (record.keep > decoder->tree->nodes.items[*node].depth && !record.is_foreign)
-        return OUTCOME_DAMAGED;
+    bool has_kept = record.keep <= decoder->tree->nodes.items[*node].depth;
+    if (!has_kept && record.keep != keep_all) return OUTCOME_DAMAGED;
     if (record.added > decoder->frames_left) return OUTCOME_DAMAGED;
     decoder->frames_left -= record.added;
     *node = tree_ancestor(decoder->tree, *node, record.keep);

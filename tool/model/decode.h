@@ -13,7 +13,7 @@
 // A record's head.
 struct record {
     uint32_t older;      // cell, 0: none
-    uint32_t keep;       // frames of it, from the outermost
+    uint32_t keep;       // frames of it, from the outermost; UINT32_MAX: all, the cell is foreign
     uint32_t added;      // frames that follow
     bool is_foreign;     // frees of blocks of the older cell's thread
     size_t first_frame;  // word index

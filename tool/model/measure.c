@@ -19,6 +19,11 @@ bool measure_parse(const char *name, enum measure *measure) {
     return false;
 }
 
+void measured_add(struct measured *sum, struct measured added) {
+    sum->value = (int64_t)((uint64_t)sum->value + (uint64_t)added.value);
+    sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)added.blocks);
+}
+
 struct measured measure_stack(enum measure measure, const struct stack *stack) {
     int64_t calls = (int64_t)stack->allocations;
     switch (measure) {

@@ -20,6 +20,9 @@ struct measured {
 const char *measure_name(enum measure measure);
 bool measure_parse(const char *name, enum measure *measure);
 
+// Wraps instead of overflowing: a damaged file may hold any number.
+void measured_add(struct measured *sum, struct measured added);
+
 struct measured measure_stack(enum measure measure, const struct stack *stack);
 struct measured measure_total(enum measure measure, const struct profile *profile);
 

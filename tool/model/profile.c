@@ -15,7 +15,8 @@ struct builder {
     struct decoder decoder;
     ARRAY(struct stack) stacks;
     ARRAY(uint32_t) stack_of_node;  // index + 1; 0: none
-    int64_t *slot_exit_bytes;
+    int64_t *slot_exit_bytes;       // by slot, what its threads' blocks add up to
+    size_t slot_limit;
     int64_t exit_bytes;  // over all cells, as known before any of them is merged
 };
 
@@ -97,9 +98,9 @@ static void book_slot(struct builder *builder, uint32_t id, const struct cell_va
     struct record record;
     bool is_foreign = decoder_record(&builder->decoder, id, &record) && record.is_foreign;
     uint16_t slot;
-    if (id == CAIRN_CELL_OTHER) return;
     if (!recording_owner(builder->profile->recording, is_foreign ? record.older : id, &slot))
         return;
+    if (slot == SLOT_SHARED) return;
     builder->slot_exit_bytes[slot] = add_signed(builder->slot_exit_bytes[slot], values->exit_bytes);
 }
 
@@ -162,7 +163,8 @@ static void sum_up(struct profile *profile, size_t slot_count) {
 static bool build(struct builder *builder) {
     struct profile *profile = builder->profile;
     size_t slot_count = 0;
-    builder->slot_exit_bytes = calloc(THREAD_SLOTS, sizeof *builder->slot_exit_bytes);
+    builder->slot_limit = threads_slot_limit(profile->recording);
+    builder->slot_exit_bytes = calloc(builder->slot_limit, sizeof *builder->slot_exit_bytes);
     if (!builder->slot_exit_bytes || !tree_start(&profile->tree)) return false;
     if (!decoder_start(&builder->decoder, profile->recording, &profile->modules, &profile->places,
                        &profile->tree))
@@ -172,7 +174,8 @@ static bool build(struct builder *builder) {
     profile->stacks = builder->stacks.items;
     profile->stack_count = builder->stacks.count;
     builder->stacks.items = NULL;
-    if (!threads_build(profile, builder->slot_exit_bytes, &slot_count)) return false;
+    if (!threads_build(profile, builder->slot_exit_bytes, builder->slot_limit, &slot_count))
+        return false;
     sum_up(profile, slot_count);
     return true;
 }

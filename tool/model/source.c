@@ -68,12 +68,12 @@ static void read_data(int descriptor, uint64_t offset, uint8_t *out, size_t size
 bool source_load(const struct source *source, uint64_t offset, size_t size, const uint8_t **bytes,
                  void **mapping, struct error *error) {
     *mapping = NULL;
+    *bytes = NULL;
+    if (!size) return true;
     if (source->descriptor < 0) {
         *bytes = source->bytes + offset;
         return true;
     }
-    *bytes = NULL;
-    if (!size) return true;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory == MAP_FAILED) return error_set(error, "no memory for %zu bytes", size);

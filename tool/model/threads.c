@@ -4,6 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t threads_slot_limit(const struct recording *recording) {
+    size_t limit = 1;
+    uint16_t slot;
+    for (size_t cell = 0; recording_owner(recording, cell, &slot); cell += CAIRN_CELL_BLOCK)
+        if (slot != SLOT_SHARED && slot >= limit) limit = (size_t)slot + 1;
+    struct cairn_thread thread;
+    for (size_t i = 0; recording_thread(recording, i, &thread); i++)
+        if (thread.slot < SLOT_SHARED && thread.slot >= limit) limit = (size_t)thread.slot + 1;
+    return limit;
+}
+
 static void fill(const struct cairn_thread *entry, struct profile_thread *thread) {
     *thread = (struct profile_thread){.tid = entry->tid,
                                       .folded_count = entry->folded_count,
@@ -24,14 +35,15 @@ static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last)
     return share;
 }
 
-bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t *slot_count) {
+bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t slot_limit,
+                   size_t *slot_count) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_THREADS);
-    uint32_t *entries_left = calloc(THREAD_SLOTS, sizeof *entries_left);
-    int64_t *bytes_left = calloc(THREAD_SLOTS, sizeof *bytes_left);
+    uint32_t *entries_left = calloc(slot_limit, sizeof *entries_left);
+    int64_t *bytes_left = calloc(slot_limit, sizeof *bytes_left);
     profile->threads = calloc(count + 1, sizeof *profile->threads);
     bool is_ok = entries_left && bytes_left && profile->threads;
     if (!is_ok) goto out;
-    memcpy(bytes_left, slot_exit_bytes, THREAD_SLOTS * sizeof *bytes_left);
+    memcpy(bytes_left, slot_exit_bytes, slot_limit * sizeof *bytes_left);
     profile->thread_count = count;
     *slot_count = 0;
     struct cairn_thread entry;
@@ -39,11 +51,11 @@ bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size
         recording_thread(profile->recording, i, &entry);
         fill(&entry, &profile->threads[i]);
         profile->totals.failed += entry.failed;
-        if (!entries_left[entry.slot % THREAD_SLOTS]++) ++*slot_count;
+        if (!entries_left[entry.slot % slot_limit]++) ++*slot_count;
     }
     for (size_t i = count; i-- > 0;) {
         recording_thread(profile->recording, i, &entry);
-        size_t slot = entry.slot % THREAD_SLOTS;
+        size_t slot = entry.slot % slot_limit;
         bool is_last = --entries_left[slot] == 0;
         profile->threads[i].exit_bytes =
             take_share(&bytes_left[slot], entry.allocated_bytes, is_last);

@@ -10,10 +10,14 @@
 
 #include "tool/model/profile.h"
 
-#define THREAD_SLOTS 65536u  // a slot number has 16 bits
+#define SLOT_SHARED 0xffffu  // owner of cells that no single thread writes
 
-// Fills threads and their sums; `slot_exit_bytes` has THREAD_SLOTS values. `slot_count` becomes the
-// number of slots in use: threads that were alive at the same time. False without memory.
-bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t *slot_count);
+// One more than the highest slot number in use.
+size_t threads_slot_limit(const struct recording *recording);
+
+// Fills threads and their sums; `slot_exit_bytes` has `slot_limit` values. `slot_count` becomes the
+// number of slots with threads: as many were alive at the same time. False without memory.
+bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t slot_limit,
+                   size_t *slot_count);
 
 #endif

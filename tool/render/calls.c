@@ -3,11 +3,6 @@
 
 #include <stdlib.h>
 
-static void add(struct call *call, struct measured measured) {
-    call->measured.value += measured.value;
-    call->measured.blocks += measured.blocks;
-}
-
 static bool is_same(const struct frame *a, const struct frame *b) {
     return a && b ? frame_is_same(a, b) : a == b;
 }
@@ -55,12 +50,12 @@ static bool add_stack(struct calls *calls, const struct frame_list *frames,
     size_t count = path_of(frames, view->is_inverted, path);
     if (!count) path[count++] = NULL;
     uint32_t node = CALLS_ROOT;
-    add(&calls->nodes.items[node], measured);
+    measured_add(&calls->nodes.items[node].measured, measured);
     size_t i = 0;
     for (; i < count && (!view->depth || i < view->depth); i++) {
         node = child_of(calls, node, path[i]);
         if (!node) break;
-        add(&calls->nodes.items[node], measured);
+        measured_add(&calls->nodes.items[node].measured, measured);
     }
     free(path);
     return node != CALLS_ROOT;

@@ -62,9 +62,7 @@ bool site_list_build(struct site_list *list, const struct profile *profile,
         struct site *site = find_or_add(list, &wanted);
         is_ok = site != NULL;
         if (!is_ok) break;
-        struct measured measured = measure_stack(measure, stack);
-        site->measured.value += measured.value;
-        site->measured.blocks += measured.blocks;
+        measured_add(&site->measured, measure_stack(measure, stack));
         site->stack_count++;
         list->hidden_count += frames.first_hidden;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/summary.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "tool/base/text.h"
@@ -65,13 +66,23 @@ static void print_totals(const struct terminal *terminal, const struct summary *
             plural(profile->exit_blocks, "block", "blocks"));
 }
 
+// An address without a name, of the same module as the frame before it.
+static bool is_same_module(const struct site *site, unsigned i) {
+    const struct frame *frame = site->frames[i], *before = site->frames[i - 1];
+    return !frame->function && frame->module && before->module && *frame->module &&
+           !strcmp(frame->module, before->module);
+}
+
 // "← caller ← caller" of a site; empty if it has none.
 static void callers_text(const struct site *site, char *out, size_t size) {
     *out = 0;
     for (unsigned i = 1; i < site->frame_count; i++) {
         char label[FRAME_TEXT_BYTES];
         size_t used = strlen(out);
-        frame_label(site->frames[i], label, sizeof label, LABEL_COLUMNS);
+        if (is_same_module(site, i))
+            snprintf(label, sizeof label, "+0x%" PRIx64, site->frames[i]->offset);
+        else
+            frame_label(site->frames[i], label, sizeof label, LABEL_COLUMNS);
         snprintf(out + used, size - used, "%s%s%s", i > 1 ? " " : "", arrow, label);
     }
 }
@@ -133,8 +144,7 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
     for (size_t i = 0; i < list->sites.count; i++) {
         const struct site *site = &list->sites.items[i];
         if (i >= top) {
-            rest.value += site->measured.value;
-            rest.blocks += site->measured.blocks;
+            measured_add(&rest, site->measured);
             continue;
         }
         print_figures(terminal, summary, site->measured);
@@ -173,7 +183,7 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
     terminal_print(terminal, STYLE_WARNING, "nothing was allocated: %s\n", text);
 }
 
-static void print_file(const struct terminal *terminal, const struct summary *summary) {
+void summary_print_file(const struct terminal *terminal, const struct summary *summary) {
     char path[FRAME_TEXT_BYTES];
     text_escape(path, sizeof path, summary->path);
     struct unit_text size = units_size((int64_t)summary->profile->recording->file_bytes);
@@ -192,8 +202,8 @@ static void print_file(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
-bool summary_print(const struct terminal *terminal, const struct summary *summary,
-                   struct error *error) {
+bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
+                         struct error *error) {
     const struct profile *profile = summary->profile;
     if (summary->has_prefix) fputs("cairn: ", terminal->out);
     ending_print(terminal, profile, summary->is_alive);
@@ -205,7 +215,5 @@ bool summary_print(const struct terminal *terminal, const struct summary *summar
         print_empty(terminal, summary);
     }
     trust_print(terminal, profile);
-    if (summary->has_list && !print_list(terminal, summary, error)) return false;
-    if (summary->path) print_file(terminal, summary);
-    return true;
+    return !summary->has_list || print_list(terminal, summary, error);
 }

@@ -12,7 +12,7 @@ struct summary {
     const struct profile *profile;
     const struct frame_names *names;
     const struct view_options *view;
-    const char *path;          // of the recording, named in the last line; NULL: no such line
+    const char *path;          // of the recording, named in the last line
     const char *next;          // commands to go on with, named there too; NULL: none
     const char *empty_reason;  // why nothing was recorded, if that is known; else NULL
     bool has_prefix;           // starts with "cairn: ", for the end of somebody else's output
@@ -20,8 +20,10 @@ struct summary {
     bool is_alive;             // the process is known to run
 };
 
-// False without memory.
-bool summary_print(const struct terminal *terminal, const struct summary *summary,
-                   struct error *error);
+// Everything but the last line. False without memory.
+bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
+                         struct error *error);
+// The last line: the file and its size, commands to go on with.
+void summary_print_file(const struct terminal *terminal, const struct summary *summary);
 
 #endif

@@ -12,8 +12,11 @@
 
 enum {
     THRESHOLD_DIVISOR = 100,  // branches below one percent are added up
-    FIGURES_COLUMNS = 34,     // percent, size and blocks, with what separates them
+    WIDE_COLUMNS = 100,       // from here on there is room for the number of blocks too
+    SIZE_COLUMNS = 18,        // percent and size, with what separates them ...
+    COUNT_COLUMNS = 16,       // ... and the blocks
     LABEL_COLUMNS_MIN = 12,
+    FIGURES_BYTES = 96,
     PREFIX_BYTES = 4096,
 };
 
@@ -22,6 +25,7 @@ struct printer {
     const struct view_options *view;
     const struct calls *calls;
     int64_t whole, threshold;
+    size_t figures_columns;
     char prefix[PREFIX_BYTES];  // lines of the branches that are still open
     size_t prefix_size, prefix_columns;
 };
@@ -32,17 +36,26 @@ static const char *noun_of(enum measure measure, int64_t count) {
     return count == 1 ? "call" : "calls";
 }
 
-static void print_figures(const struct printer *printer, struct measured measured) {
+// The figures of a line as text; equal text is not repeated.
+static void figures_text(const struct printer *printer, struct measured measured, char *out) {
     const struct view_options *view = printer->view;
-    FILE *out = printer->terminal->out;
-    terminal_print(printer->terminal, STYLE_STRONG, "%6s",
-                   units_percent(measured.value, printer->whole).text);
-    if (view->by == MEASURE_CALLS)
-        fprintf(out, " %18s %-6s  ", units_count(measured.value).text,
-                noun_of(view->by, measured.value));
+    struct unit_text percent = units_percent(measured.value, printer->whole);
+    bool is_calls = view->by == MEASURE_CALLS;
+    struct unit_text size = is_calls ? units_count(measured.value)
+                                     : units_size_as(measured.value, view->is_plain_number);
+    int used = snprintf(out, FIGURES_BYTES, "%6s %9s  ", percent.text, size.text);
+    if (printer->figures_columns == SIZE_COLUMNS) return;
+    if (is_calls)
+        snprintf(out + used, FIGURES_BYTES - (size_t)used, "%*s", COUNT_COLUMNS, "");
     else
-        fprintf(out, " %9s %8s %-6s  ", units_size_as(measured.value, view->is_plain_number).text,
-                units_count(measured.blocks).text, noun_of(view->by, measured.blocks));
+        snprintf(out + used, FIGURES_BYTES - (size_t)used, "%7s %-6s  ",
+                 units_count(measured.blocks).text, noun_of(view->by, measured.blocks));
+}
+
+static void print_figures(const struct printer *printer, struct measured measured) {
+    char text[FIGURES_BYTES];
+    figures_text(printer, measured, text);
+    terminal_print(printer->terminal, STYLE_PLAIN, "%s", text);
 }
 
 static void print_prefix(const struct printer *printer, const char *branch) {
@@ -67,15 +80,19 @@ static void print_name(const struct printer *printer, const struct call *call, s
     fputc('\n', printer->terminal->out);
 }
 
-// Figures that are those of the line above are left out.
+// Figures that read like those of the line above (`above`, may be NULL) are left out.
 static void print_line(const struct printer *printer, const struct call *call, const char *branch,
-                       bool has_figures) {
-    if (has_figures)
-        print_figures(printer, call->measured);
+                       const struct call *above) {
+    char text[FIGURES_BYTES], text_above[FIGURES_BYTES] = "";
+    figures_text(printer, call->measured, text);
+    if (above) figures_text(printer, above->measured, text_above);
+    if (strcmp(text, text_above) != 0)
+        terminal_print(printer->terminal, STYLE_PLAIN, "%s", text);
     else
-        terminal_indent(printer->terminal, FIGURES_COLUMNS);
+        terminal_indent(printer->terminal, printer->figures_columns);
     print_prefix(printer, branch);
-    print_name(printer, call, FIGURES_COLUMNS + printer->prefix_columns + text_columns(branch));
+    print_name(printer, call,
+               printer->figures_columns + printer->prefix_columns + text_columns(branch));
 }
 
 // Opens a level of branches; the text is cut silently where even the prefix has no room.
@@ -105,40 +122,40 @@ static size_t count_shown(const struct printer *printer, const struct call *call
             shown++;
             continue;
         }
-        rest->value += child->measured.value;
-        rest->blocks += child->measured.blocks;
+        measured_add(rest, child->measured);
     }
     return shown;
 }
 
 static void print_rest(const struct printer *printer, size_t count, struct measured rest) {
     print_figures(printer, rest);
-    print_prefix(printer, "\xe2\x94\x94\xe2\x94\x80 ");
+    print_prefix(printer, "\xe2\x94\x94 ");
     terminal_print(printer->terminal, STYLE_DIM, "%s others\n", units_count((int64_t)count).text);
 }
 
-// Callers that hold all of what is above them go on in the same column; then the tree branches.
+// A level with only one branch worth a line goes on in the same column; then the tree branches.
 static void print_below(struct printer *printer, const struct call *call) {
-    static const char last[] = "\xe2\x94\x94\xe2\x94\x80 ", inner[] = "\xe2\x94\x9c\xe2\x94\x80 ";
-    static const char closed[] = "   ", open[] = "\xe2\x94\x82  ";
+    static const char last[] = "\xe2\x94\x94 ", inner[] = "\xe2\x94\x9c ";
+    static const char closed[] = "  ", open[] = "\xe2\x94\x82 ";
     const struct call *nodes = printer->calls->nodes.items;
     struct measured rest;
     size_t shown = count_shown(printer, call, &rest);
-    while (shown == 1 && nodes[call->first_child].measured.value == call->measured.value) {
+    while (shown == 1 && rest.value < printer->threshold) {
+        const struct call *above = call;
         call = &nodes[call->first_child];
-        print_line(printer, call, "", false);
+        print_line(printer, call, "", above);
         shown = count_shown(printer, call, &rest);
     }
-    bool has_rest = call->child_count > shown && rest.value >= printer->threshold;
+    bool has_rest = shown && call->child_count > shown && rest.value >= printer->threshold;
     uint32_t at = call->first_child;
     for (size_t i = 0; i < shown; i++, at = nodes[at].next_sibling) {
         bool is_last = i + 1 == shown && !has_rest;
-        print_line(printer, &nodes[at], is_last ? last : inner, true);
+        print_line(printer, &nodes[at], is_last ? last : inner, NULL);
         if (!prefix_push(printer, is_last ? closed : open)) continue;
         print_below(printer, &nodes[at]);
         prefix_pop(printer, is_last ? closed : open);
     }
-    if (has_rest && shown) print_rest(printer, call->child_count - shown, rest);
+    if (has_rest) print_rest(printer, call->child_count - shown, rest);
 }
 
 static void print_root(const struct printer *printer, const struct profile *profile) {
@@ -161,11 +178,15 @@ bool tree_print(const struct terminal *terminal, const struct profile *profile,
     bool is_ok = calls_build(&calls, profile, names, view, error);
     if (is_ok) {
         int64_t whole = calls.nodes.items[CALLS_ROOT].measured.value;
+        bool is_wide = terminal->columns >= WIDE_COLUMNS;
+        size_t figures_columns = is_wide ? SIZE_COLUMNS + COUNT_COLUMNS : SIZE_COLUMNS;
         struct printer printer = {.terminal = terminal,
                                   .view = view,
                                   .calls = &calls,
                                   .whole = whole,
-                                  .threshold = (whole + THRESHOLD_DIVISOR - 1) / THRESHOLD_DIVISOR};
+                                  .figures_columns = figures_columns,
+                                  .threshold =
+                                      whole / THRESHOLD_DIVISOR + !!(whole % THRESHOLD_DIVISOR)};
         print_root(&printer, profile);
         print_below(&printer, &calls.nodes.items[CALLS_ROOT]);
         if (calls.hidden_count)

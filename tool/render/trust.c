@@ -92,16 +92,14 @@ static void add_losses(struct line *line, const struct profile *profile) {
 static void add_stacks(struct line *line, const struct profile *profile) {
     if (!profile->stack_count) return;
     uint64_t incomplete = profile_incomplete_count(profile);
-    const char *all = units_count((int64_t)profile->stack_count).text;
-    char all_text[PART_BYTES / 4];
-    snprintf(all_text, sizeof all_text, "%s", all);
+    struct unit_text all = units_count((int64_t)profile->stack_count);
     if (incomplete)
         line_add(line, STYLE_PLAIN, "%s of %s stacks incomplete",
-                 units_count((int64_t)incomplete).text, all_text);
+                 units_count((int64_t)incomplete).text, all.text);
     else if (profile->stack_count == 1)
         line_add(line, STYLE_PLAIN, "its one stack complete");
     else
-        line_add(line, STYLE_PLAIN, "all %s stacks complete", all_text);
+        line_add(line, STYLE_PLAIN, "all %s stacks complete", all.text);
     uint64_t guessed = profile->incomplete[CAIRN_CUT_GUESSED];
     if (guessed)
         line_add(line, STYLE_PLAIN, "%s by frame pointers", units_count((int64_t)guessed).text);

@@ -32,6 +32,16 @@ void line_table_open(struct line_table *table, const struct image *image) {
     table->text = section_bytes(image, ".debug_str", ".zdebug_str");
 }
 
+void line_table_open_split(struct line_table *table, Elf *elf) {
+    struct image image = IMAGE_CLOSED;
+    image.elf = elf;
+    if (elf_getshdrstrndx(elf, &image.string_section) < 0) image.elf = NULL;
+    table->is_split = true;
+    table->line = section_bytes(&image, ".debug_line.dwo", ".zdebug_line.dwo");
+    table->line_text = section_bytes(&image, ".debug_line_str.dwo", ".zdebug_line_str.dwo");
+    table->text = section_bytes(&image, ".debug_str.dwo", ".zdebug_str.dwo");
+}
+
 static bool add_directory(struct line_table *table, const char *name) {
     if (table->directory_count == table->directory_capacity) {
         size_t capacity = table->directory_capacity ? table->directory_capacity * 2 : 64;
@@ -178,9 +188,10 @@ bool line_table_read(struct line_table *table, Dwarf_Die *unit) {
     table->directory_count = 0;
     table->file_count = 0;
     Dwarf_Attribute attribute;
-    Dwarf_Word offset;
+    Dwarf_Word offset = 0;
     table->compile_directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-    if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attribute), &offset)) return true;
+    if (!table->is_split && dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attribute), &offset))
+        return true;
     struct bytes whole = table_bytes(table, offset);
     return !bytes_left(&whole) || read_header(table, &whole);
 }

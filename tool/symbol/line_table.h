@@ -21,6 +21,8 @@ struct line_file {
 
 // Kept from unit to unit for its buffers; all zero at first.
 struct line_table {
+    bool is_split;
+
     // Sections of the image.
     struct bytes line;
     struct bytes line_text;
@@ -48,8 +50,11 @@ struct line_table {
 // Finds the sections of an image whose DWARF libdw has opened (it unpacks them).
 void line_table_open(struct line_table *table, const struct image *image);
 
+// Finds those of a split debug file (.dwo). Its only table has files and no program.
+void line_table_open_split(struct line_table *table, Elf *elf);
+
 // Reads the unit's header. A missing or broken table leaves an empty program. False only without
-// memory.
+// memory. For a split debug file, `unit` is the skeleton.
 bool line_table_read(struct line_table *table, Dwarf_Die *unit);
 
 // The path of a file number as the unit's DWARF uses it; *path NULL if there is no such file.

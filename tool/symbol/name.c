@@ -55,7 +55,10 @@ static char *demangle(const char *name) {
         char *rust = rust_demangle(name, DMGL_NO_OPTS);
         if (rust) return rust;
     }
-    if (strncmp(name, "_Z", 2) != 0) return NULL;
+    // Names in debug information may be C++ without being mangled.
+    bool is_mangled = !strncmp(name, "_Z", 2);
+    if (!is_mangled && (strchr(name, '<') || strstr(name, "::"))) return name_clean_cxx(name);
+    if (!is_mangled) return NULL;
     char *cxx = cplus_demangle_v3(name, DMGL_NO_OPTS);
     if (!cxx) return NULL;
     char *clean = name_clean_cxx(cxx);

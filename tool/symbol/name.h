@@ -6,9 +6,9 @@
 // Demangles C++ (Itanium) and Rust (legacy and v0) without parameters, return types and hashes,
 // then leaves out what the writer of the code did not write: inline namespaces of the standard
 // library (std::__cxx11, std::__1) and template arguments that are the documented defaults
-// (std::vector<int, std::allocator<int> > is std::vector<int>). Other names are copied as they
-// are. Compiler suffixes (.part.0, .isra.0, .constprop.0, .cold, .llvm.123) are dropped.
-// Returns memory for free(), NULL only without memory.
+// (std::vector<int, std::allocator<int> > is std::vector<int>). C++ names that are not mangled are
+// shortened likewise; other names are copied as they are. Compiler suffixes (.part.0, .isra.0,
+// .constprop.0, .cold, .llvm.123) are dropped. Returns memory for free(), NULL only without memory.
 char *name_readable(const char *mangled);
 
 #endif

@@ -283,7 +283,7 @@ static size_t clean_step(struct cleaner *cleaner, const char *text) {
 
 char *name_clean_cxx(const char *demangled) {
     struct cleaner *cleaner = calloc(1, sizeof *cleaner);
-    char *out = malloc(strlen(demangled) + 1);
+    char *out = calloc(1, strlen(demangled) + 1);
     if (!cleaner || !out) goto fail;
     cleaner->out = out;
     for (const char *text = demangled; *text;) {

@@ -5,16 +5,17 @@
 #include "tool/symbol/scope.h"
 
 #include <dwarf.h>
+#include <stdio.h>
 #include <string.h>
 
-#define DEPTH_MAX 512  // of the tree; what is deeper is not looked at
+#define DEPTH_MAX 512       // of the tree; what is deeper is not looked at
+#define ORIGIN_HOPS_MAX 16  // instance, definition, declaration, and hostile circles
+#define NAME_LENGTH_MAX 8192
 
 struct walk {
     struct request *requests;
     size_t count;
-    struct line_table *lines;
-    struct store *scratch;
-    struct store *names;
+    const struct scope_use *use;
     bool is_c;         // names without qualification are whole names
     bool is_thorough;  // second walk: also into functions without requested addresses
     bool is_failed;
@@ -25,13 +26,45 @@ static const char *string_attribute(Dwarf_Die *die, unsigned name) {
     return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
+// The DIE that declares what `die` is an instance of; itself if it declares it.
+static Dwarf_Die declaration_of(Dwarf_Die *die) {
+    Dwarf_Die found = *die;
+    for (int hops = 0; hops < ORIGIN_HOPS_MAX; hops++) {
+        Dwarf_Attribute attribute;
+        Dwarf_Attribute *link = dwarf_attr(&found, DW_AT_abstract_origin, &attribute);
+        if (!link) link = dwarf_attr(&found, DW_AT_specification, &attribute);
+        Dwarf_Die next;
+        if (!link || !dwarf_formref_die(link, &next)) break;
+        found = next;
+    }
+    return found;
+}
+
+// "PREFIX::NAME" from what surrounds the declaration; `name` itself if nothing does. A function
+// that other files can see has no linkage name only if it is extern "C"; one that the compiler made
+// up belongs nowhere.
+static const char *qualified_name(struct walk *walk, Dwarf_Die *die, const char *name) {
+    Dwarf_Die declaration = declaration_of(die);
+    if (dwarf_hasattr(&declaration, DW_AT_external) ||
+        dwarf_hasattr(&declaration, DW_AT_artificial))
+        return name;
+    const char *prefix = qualifier_find(walk->use->qualifier, &declaration);
+    char joined[NAME_LENGTH_MAX];
+    if (!prefix) return NULL;
+    int length = prefix[0] ? snprintf(joined, sizeof joined, "%s::%s", prefix, name) : 0;
+    if (length <= 0 || (size_t)length >= sizeof joined) return name;
+    return store_intern(walk->use->scratch, joined, (size_t)length);
+}
+
 static bool name_scope(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
     const char *name = string_attribute(die, DW_AT_linkage_name);
     if (!name) name = string_attribute(die, DW_AT_MIPS_linkage_name);
     scope->is_full_name = name || walk->is_c;
     if (!name) name = string_attribute(die, DW_AT_name);
     if (!name) return true;
-    scope->function = store_readable(walk->names, name);
+    bool needs_prefix = !scope->is_full_name && (scope->caller || !walk->use->has_symtab);
+    if (needs_prefix && !(name = qualified_name(walk, die, name))) return false;
+    scope->function = store_readable(walk->use->names, name);
     return scope->function;
 }
 
@@ -42,7 +75,7 @@ static bool locate_call(struct walk *walk, Dwarf_Die *die, struct scope *scope) 
         value <= UINT32_MAX)
         scope->call_line = (uint32_t)value;
     if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &value)) return true;
-    return line_table_file(walk->lines, value, walk->names, &scope->call_file);
+    return line_table_file(walk->use->files, value, walk->use->names, &scope->call_file);
 }
 
 // The scope of a function or inlined call if it contains requested addresses, else NULL.
@@ -53,7 +86,7 @@ static struct scope *enter(struct walk *walk, Dwarf_Die *die, struct scope *call
         size_t i = request_lower_bound(walk->requests, walk->count, start);
         for (; i < walk->count && walk->requests[i].address < end; i++) {
             if (walk->requests[i].scope != caller) continue;
-            if (!scope && !(scope = store_alloc(walk->scratch, sizeof *scope))) goto fail;
+            if (!scope && !(scope = store_alloc(walk->use->scratch, sizeof *scope))) goto fail;
             walk->requests[i].scope = scope;
         }
     }
@@ -122,16 +155,9 @@ static bool is_complete(const struct walk *walk) {
     return true;
 }
 
-bool scope_find(Dwarf_Die *unit, struct line_table *lines, struct request *requests, size_t count,
-                struct store *scratch, struct store *names) {
-    struct walk walk = {
-        .requests = requests,
-        .count = count,
-        .lines = lines,
-        .scratch = scratch,
-        .names = names,
-        .is_c = is_c(unit),
-    };
+bool scope_find(const struct scope_use *use, Dwarf_Die *unit, struct request *requests,
+                size_t count) {
+    struct walk walk = {.requests = requests, .count = count, .use = use, .is_c = is_c(unit)};
     walk_children(&walk, unit, NULL, 0);
     if (!walk.is_failed && !is_complete(&walk)) {
         walk.is_thorough = true;

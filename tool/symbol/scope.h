@@ -5,6 +5,7 @@
 #define TOOL_SYMBOL_SCOPE_H
 
 #include "tool/symbol/line_table.h"
+#include "tool/symbol/qualify.h"
 #include "tool/symbol/store.h"
 #include "tool/symbol/unit.h"
 
@@ -16,10 +17,18 @@ struct scope {
     uint32_t call_line;
 };
 
-// Walks the unit's tree once and sets the scope of each request it finds a function for.
-// `lines` is the unit's table, `requests` are those of this unit, sorted by address. Scopes are
-// made in `scratch`, names in `names`. False only without memory.
-bool scope_find(Dwarf_Die *unit, struct line_table *lines, struct request *requests, size_t count,
-                struct store *scratch, struct store *names);
+// What a walk uses besides the unit.
+struct scope_use {
+    struct line_table *files;     // names the files of calls
+    struct qualifier *qualifier;  // made in `scratch`
+    struct store *scratch;        // gets the scopes
+    struct store *names;          // gets names and paths
+    bool has_symtab;              // gives the full names of functions that are not inlined
+};
+
+// Walks the unit's tree and sets the scope of each request it finds a function for. `requests`
+// are those of this unit, sorted by address. False only without memory.
+bool scope_find(const struct scope_use *use, Dwarf_Die *unit, struct request *requests,
+                size_t count);
 
 #endif

@@ -4,6 +4,7 @@
 // symbol tables for what is left without a name.
 #include "tool/symbol/symbol.h"
 
+#include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ struct resolution {
     Dwarf *alternate_dwarf;
     struct unit_list units;
     struct line_table lines;
+    struct qualifier *qualifier;
+    const char *note;  // what of the debug information is missing
     struct symtab symtab;
     bool has_symtab;
     bool has_dynsym;
@@ -83,7 +86,10 @@ static void open_alternate(struct resolution *work) {
     ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(work->dwarf, &name, &build_id);
     if (bytes <= 0) return;
     locate_alternate(&work->alternate, work->dwarf_path, name, build_id, (size_t)bytes);
-    if (!work->alternate.elf) return;
+    if (!work->alternate.elf) {
+        work->note = "the file of shared debug information (dwz) is missing";
+        return;
+    }
     work->alternate_dwarf = dwarf_begin_elf(work->alternate.elf, DWARF_C_READ, NULL);
     if (work->alternate_dwarf) dwarf_setalt(work->dwarf, work->alternate_dwarf);
 }
@@ -115,16 +121,44 @@ static bool read_symtabs(struct resolution *work) {
     return symtab_add(&work->symtab, &files->module, SHT_DYNSYM, &work->has_dynsym);
 }
 
+// The tree of a unit whose information was split off into a .dwo file, which libdw finds; without
+// the file the unit has lines only.
+static bool read_split(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *split,
+                       struct request *requests, size_t count) {
+    if (!split->addr) {
+        work->note = "debug information is missing that was split off into .dwo files";
+        return true;
+    }
+    struct line_table files = {0};
+    line_table_open_split(&files, dwarf_getelf(dwarf_cu_getdwarf(split->cu)));
+    bool has_files = bytes_left(&files.line);
+    bool is_done = !has_files || line_table_read(&files, skeleton);
+    struct scope_use use = {has_files ? &files : &work->lines, work->qualifier, work->scratch,
+                            work->names, work->has_symtab};
+    is_done = is_done && scope_find(&use, split, requests, count);
+    line_table_close(&files);
+    return is_done;
+}
+
 static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *requests,
                       size_t count) {
-    return line_table_read(&work->lines, unit) &&
-           scope_find(unit, &work->lines, requests, count, work->scratch, work->names) &&
-           line_find(&work->lines, work->dwarf_image, requests, count, work->names);
+    if (!line_table_read(&work->lines, unit) ||
+        !line_find(&work->lines, work->dwarf_image, requests, count, work->names))
+        return false;
+    uint8_t type;
+    Dwarf_Die split = {0};
+    if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
+        type == DW_UT_skeleton)
+        return read_split(work, unit, &split, requests, count);
+    struct scope_use use = {&work->lines, work->qualifier, work->scratch, work->names,
+                            work->has_symtab};
+    return scope_find(&use, unit, requests, count);
 }
 
 // Reads each touched unit once.
 static bool read_units(struct resolution *work) {
     if (!work->dwarf) return true;
+    if (!(work->qualifier = qualifier_open(work->scratch))) return false;
     line_table_open(&work->lines, work->dwarf_image);
     if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count))
         return false;
@@ -185,7 +219,7 @@ static bool make_frames(struct resolution *work, const struct request *request,
 
 static void make_report(const struct resolution *work, struct symbol_report *report) {
     const struct located *files = &work->files;
-    report->note = files->note;
+    report->note = files->note ? files->note : work->note;
     report->path = files->module_path;
     if (work->has_dwarf_answer) {
         report->source = SYMBOL_SOURCE_DWARF;

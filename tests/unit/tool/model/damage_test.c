@@ -43,7 +43,8 @@ static bool read_all(const uint8_t *bytes, size_t size) {
     struct view_options view = {.top = 5, .depth = 5};
     struct summary summary = {
         .profile = &profile, .names = &names, .view = &view, .path = "x", .has_list = true};
-    assert_true(summary_print(&terminal, &summary, &error));
+    assert_true(summary_print_facts(&terminal, &summary, &error));
+    summary_print_file(&terminal, &summary);
     assert_true(stacks_print(&terminal, &profile, &names, &view, &error));
     assert_true(tree_print(&terminal, &profile, &names, &view, &error));
     assert_true(report_json_print(nowhere, &profile, &names, &view, &error));

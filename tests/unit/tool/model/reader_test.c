@@ -134,11 +134,13 @@ static void test_claims_of_sections(void **state) {
     (void)state;
     size_t size;
     uint8_t *bytes = sample(false, &size);
-    struct cairn_header *header = (struct cairn_header *)bytes;
+    struct cairn_header *header = aligned_alloc(4096, CAIRN_HEADER_BYTES);
+    memcpy(header, bytes, CAIRN_HEADER_BYTES);
     struct recording recording;
     // handed out beyond the capacity, as a full section says
     struct cairn_section *cells = &header->sections[4];
     cells->used_bytes = UINT64_MAX;
+    memcpy(bytes, header, CAIRN_HEADER_BYTES);
     assert_true(recording_open_memory(bytes, size, &recording, NULL));
     assert_false(damage_is_any(&recording.damage));
     assert_int_equal(recording_count(&recording, CAIRN_SECTION_CELLS),
@@ -146,6 +148,7 @@ static void test_claims_of_sections(void **state) {
     recording_close(&recording);
     // an offset that cannot be
     cells->offset = UINT64_MAX - 8;
+    memcpy(bytes, header, CAIRN_HEADER_BYTES);
     assert_true(recording_open_memory(bytes, size, &recording, NULL));
     assert_true(recording.damage.missing_bytes > 0);
     assert_int_equal(recording_count(&recording, CAIRN_SECTION_CELLS), 0);
@@ -153,9 +156,11 @@ static void test_claims_of_sections(void **state) {
     // entries smaller than this version knows, and a table that is too long
     cells->entry_bytes = 8;
     header->section_count = 1000;
+    memcpy(bytes, header, CAIRN_HEADER_BYTES);
     assert_true(recording_open_memory(bytes, size, &recording, NULL));
     assert_int_equal(recording.damage.bad_sections, 2);
     recording_close(&recording);
+    free(header);
     free(bytes);
 }
 
@@ -164,8 +169,9 @@ static void test_longer_entries(void **state) {
     (void)state;
     size_t size;
     uint8_t *bytes = sample(true, &size);
-    struct cairn_header *header = (struct cairn_header *)bytes;
-    header->sections[2].entry_bytes = 2 * sizeof(struct cairn_thread);
+    uint32_t entry_bytes = 2 * sizeof(struct cairn_thread);
+    memcpy(bytes + offsetof(struct cairn_header, sections[2].entry_bytes), &entry_bytes,
+           sizeof entry_bytes);
     struct recording recording;
     assert_true(recording_open_memory(bytes, size, &recording, NULL));
     assert_int_equal(recording_count(&recording, CAIRN_SECTION_THREADS), 1);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check.h"
+
+#ifdef CAIRN_CHECK
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "format/format.h"
+
+static _Unwind_Reason_Code (*backtrace_all)(_Unwind_Trace_Fn, void *);
+static uintptr_t (*get_ip)(struct _Unwind_Context *, int *);
+
+void check_start(void) {
+    void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library) return;
+    *(void **)&backtrace_all = dlsym(library, "_Unwind_Backtrace");
+    *(void **)&get_ip = dlsym(library, "_Unwind_GetIPInfo");
+}
+
+struct comparison {
+    uintptr_t first;  // the frame at which the walk began
+    const uintptr_t *frames;
+    uint32_t count;
+    uint32_t at;
+    bool has_begun;
+    bool differs;
+    uintptr_t other;
+};
+
+static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *data) {
+    struct comparison *comparison = data;
+    int is_exact = 0;
+    uintptr_t pc = get_ip(context, &is_exact) + (is_exact ? 1u : 0u);
+    if (!comparison->has_begun && pc != comparison->first) return _URC_NO_REASON;
+    comparison->has_begun = true;
+    if (pc <= CAIRN_CUT_LIMIT) return _URC_NO_REASON;
+    if (comparison->at < comparison->count && comparison->frames[comparison->at] == pc) {
+        comparison->at++;
+        return _URC_NO_REASON;
+    }
+    comparison->other = pc;
+    comparison->differs = true;
+    return _URC_END_OF_STACK;
+}
+
+static void check_fail(const struct comparison *comparison) {
+    char text[256];
+    uintptr_t own = comparison->at < comparison->count ? comparison->frames[comparison->at] : 0;
+    int length = snprintf(text, sizeof text, "cairn check: frame %u of %u: %#lx, libgcc has %#lx\n",
+                          comparison->at, comparison->count, (unsigned long)own,
+                          (unsigned long)comparison->other);
+    ssize_t unused = write(STDERR_FILENO, text, (size_t)length);
+    (void)unused;
+    abort();
+}
+
+void check_walk(const struct walk_start *start, const uintptr_t *frames, uint32_t count) {
+    struct comparison comparison = {.first = start->pc, .frames = frames, .count = count};
+    if (!backtrace_all || !get_ip) return;
+    // Cut or guessed stacks have no counterpart: libgcc stops where unwind information ends.
+    if (count && frames[count - 1] < CAIRN_CUT_LIMIT) return;
+    backtrace_all(compare_frame, &comparison);
+    if (comparison.differs || comparison.at < count) check_fail(&comparison);
+}
+#endif

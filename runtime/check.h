@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The check build (make check-runtime, CAIRN_CHECK=1) compares every walk with libgcc's unwinder
+// and ends the process at the first difference. Other builds contain none of it.
+#ifndef RUNTIME_CHECK_H
+#define RUNTIME_CHECK_H
+
+#include <stdint.h>
+
+#include "runtime/unwind/walk.h"
+
+#ifdef CAIRN_CHECK
+void check_start(void);
+void check_walk(const struct walk_start *start, const uintptr_t *frames, uint32_t count);
+#else
+static inline void check_start(void) {}
+static inline void check_walk(const struct walk_start *start, const uintptr_t *frames,
+                              uint32_t count) {
+    (void)start;
+    (void)frames;
+    (void)count;
+}
+#endif
+
+#endif
