@@ -99,15 +99,18 @@ $(BUILD)/cairn: $(TOOL_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 
+# Renamed into place, never written in place: programs that run have the old one mapped.
 $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@ $(RUNTIME_OBJECTS)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
+	$(Q)mv -f $@.new $@
 
 # The same with C++'s operator new and delete wrapped too (runtime/operators.c).
 $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports-cxx.map
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) \
-		-Wl,--version-script=runtime/exports-cxx.map -o $@ $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
+		-Wl,--version-script=runtime/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
+	$(Q)mv -f $@.new $@
 
 # The check build compares fast paths with slow ones as it runs (CAIRN_CHECK).
 $(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
@@ -200,7 +203,7 @@ $(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(TOOL_LIBS)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)
 
 fuzzers: $(FUZZERS) $(filter %_seeds,$(TEST_TOOL_PROGRAMS))
 fuzz: fuzzers

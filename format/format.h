@@ -59,6 +59,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_CELLS = 5,       // struct cairn_cell, index = cell id
     CAIRN_SECTION_CELLS_COLD = 6,  // struct cairn_cell_cold, same index
     CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
+    CAIRN_SECTION_POINTS = 8,      // struct cairn_point, CAIRN_POINT_LIMIT of them
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -132,6 +133,19 @@ struct cairn_thread {
     uint64_t reserved[5];
 };
 
+// The timeline: point i describes the i-th interval of totals.point_ns nanoseconds since the start.
+// When the last point is reached neighbours are merged and the interval doubles. A point that
+// nobody touched (is_used 0) means that nothing changed: the values of the one before it go on.
+#define CAIRN_POINT_LIMIT 4096u
+struct cairn_point {
+    int64_t min_bytes, max_bytes;  // (atomic) lowest and highest live total noted in the interval
+    int64_t last_bytes, last_blocks;  // live at its last note
+    uint64_t allocated_bytes;         // since the start, at its last note
+    uint64_t allocations;
+    uint32_t is_used;  // (atomic)
+    uint32_t reserved[3];
+};
+
 // Counters of one (thread, stack), hot half. calls and frees continue in cairn_cell_cold.
 struct cairn_cell {
     uint64_t allocated_bytes;  // requested
@@ -193,10 +207,14 @@ struct cairn_totals {
     uint64_t peak_ns;      // since the process' start
     uint64_t batch_bytes;  // largest amount a thread may hold back from `live`; 0: exact
     uint64_t reserved_peak[3];
-    int64_t live_bytes;    // (atomic) what threads have published; their own nets add to it
-    int64_t live_blocks;   // (atomic)
-    uint32_t is_threaded;  // (atomic) a second thread exists: totals are published in batches
-    uint32_t reserved_live[11];
+    int64_t live_bytes;        // (atomic) what threads have published; their own nets add to it
+    int64_t live_blocks;       // (atomic)
+    uint64_t allocated_bytes;  // (atomic) published, like live_bytes
+    uint64_t allocations;      // (atomic)
+    uint64_t point_ns;         // length of a point's interval
+    uint32_t point_lock;       // (atomic) a thread is merging points
+    uint32_t is_threaded;      // (atomic) a second thread exists: totals are published in batches
+    uint64_t reserved_live[2];
 };
 
 #define CAIRN_TEXT_COMMAND 4096u
@@ -255,6 +273,7 @@ struct cairn_hello {
 _Static_assert(sizeof(struct cairn_section) == 32, "layout");
 _Static_assert(sizeof(struct cairn_module) == 256, "layout");
 _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
+_Static_assert(sizeof(struct cairn_point) == 64, "layout");
 _Static_assert(sizeof(struct cairn_cell) == 32, "layout");
 _Static_assert(sizeof(struct cairn_cell_cold) == 24, "layout");
 _Static_assert(sizeof(struct cairn_control) == 64, "layout");

@@ -40,6 +40,7 @@ struct thread {
     int64_t high_bytes, low_bytes;  // publish
     int64_t peak_bytes;             // a free from above this leaves a new peak
     int64_t published_bytes, published_blocks;
+    uint64_t published_allocated, published_allocations;
     struct walk_range range;
     struct stack_thread stack;
     int32_t tid;

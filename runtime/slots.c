@@ -43,10 +43,6 @@ static bool has_exit_key;
 // glibc keeps values of the first 32 keys in the thread itself; later ones would be allocated.
 enum { KEYS_WITHOUT_ALLOCATION = 32 };
 
-static uint64_t elapsed_ns(void) {
-    return sys_clock_coarse_ns() - sink.header->start_clock_ns;
-}
-
 static void read_name(struct cairn_thread *record) {
     sys_call(SYS_prctl, PR_GET_NAME, (long)record->name, 0, 0, 0, 0);
     record->name[sizeof record->name - 1] = 0;
@@ -58,9 +54,9 @@ static void thread_exits(void *value) {
     if (slots_is_wiped() || thread != gate_self || thread->gate != GATE_OPEN) return;
     thread->gate = GATE_BUSY;
     read_name(thread->record);
-    thread->record->end_ns = elapsed_ns();
+    thread->record->end_ns = sink_now_coarse_ns();
     thread->record->is_ended = 1;
-    if (sink.header->totals.is_threaded) totals_publish(thread, 0, 0);
+    totals_publish(thread, 0, 0);
     __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
     gate_leave(thread);
 }
@@ -160,7 +156,7 @@ static bool record_begin(struct thread *thread) {
     if (record_continues(thread, fresh.name)) return true;
     struct cairn_thread *record = region_take(&thread_records, sizeof *record);
     if (!record) return thread->record != NULL;
-    fresh.start_ns = elapsed_ns();
+    fresh.start_ns = sink_now_coarse_ns();
     *record = fresh;
     thread->record = record;
     return true;
@@ -170,7 +166,7 @@ struct thread *slots_register(void) {
     int32_t tid = sys_tid();
     bool is_first = slots_count() == 1 && slots->used_count == 0;
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
-    if (thread && sink.header->totals.is_threaded) totals_publish(thread, 0, 0);
+    if (thread) totals_publish(thread, 0, 0);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
     thread->gate = GATE_BUSY;

@@ -5,6 +5,7 @@
 #include "runtime/gate.h"
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
+#include "runtime/points.h"
 #include "runtime/real.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
@@ -40,6 +41,7 @@ static void connect_rooms(void) {
     cells.owners = (uint16_t *)cells.owner_region.base;
     cells.totals = &header->totals;
     cells.id_limit = LIVE_ID_LIMIT;
+    points_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
 }
 
 static void describe_allocator(void) {

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+// The total that a thread sees is live_bytes + (its net - what it has published). While it is alone
+// that is exact at every moment, published or not: live_bytes minus published_bytes is then a
+// constant, the thread's base.
 #include "runtime/totals.h"
 
+#include "runtime/points.h"
 #include "runtime/sink/sink.h"
 #include "runtime/sys/sys.h"
 
-// Bounds of what one thread holds back, and the share of the peak it may be.
-enum { BATCH_MIN_BYTES = 256, BATCH_MAX_BYTES = 64 << 10, BATCH_PEAK_SHARE = 256 };
+// Bounds of what one thread holds back, and the share of the peak it may be. A single thread is
+// exact anyway and publishes for the timeline only.
+enum { BATCH_MIN_BYTES = 256, BATCH_ALONE_MIN_BYTES = 4096, BATCH_MAX_BYTES = 64 << 10 };
+enum { BATCH_PEAK_SHARE = 256 };
 
 static struct cairn_totals *totals(void) {
     return &sink.header->totals;
 }
 
-static uint64_t now_ns(void) {
-    return sys_clock_coarse_ns() - sink.header->start_clock_ns;
+static bool is_threaded(void) {
+    return __atomic_load_n(&totals()->is_threaded, __ATOMIC_ACQUIRE);
 }
 
 // The total was `bytes` and is about to sink: unless another thread noted more, this is the peak.
@@ -26,7 +32,7 @@ static void peak_note(uint64_t bytes, int64_t blocks) {
     uint32_t epoch = __atomic_add_fetch(&shared->epoch, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->peak_epoch, epoch, __ATOMIC_RELAXED);
     shared->peak_blocks = (uint64_t)blocks;
-    shared->peak_ns = now_ns();
+    shared->peak_ns = sink_now_coarse_ns();
 }
 
 static int64_t net_blocks(const struct thread *thread) {
@@ -34,15 +40,32 @@ static int64_t net_blocks(const struct thread *thread) {
 }
 
 COLD void totals_peak_left(struct thread *thread) {
+    struct cairn_totals *shared = totals();
+    int64_t bytes = shared->live_bytes + thread->record->net_bytes - thread->published_bytes;
+    int64_t blocks = shared->live_blocks + net_blocks(thread) - thread->published_blocks;
     thread->peak_bytes = thread->record->net_bytes;
-    peak_note((uint64_t)thread->record->net_bytes, net_blocks(thread));
+    if (bytes > 0) peak_note((uint64_t)bytes, blocks);
 }
 
-static int64_t batch_bytes(void) {
-    uint64_t share = __atomic_load_n(&totals()->peak_bytes, __ATOMIC_RELAXED) / BATCH_PEAK_SHARE;
+static int64_t batch_bytes(int64_t live_bytes) {
+    int64_t highest = (int64_t)__atomic_load_n(&totals()->peak_bytes, __ATOMIC_RELAXED);
+    int64_t least = is_threaded() ? BATCH_MIN_BYTES : BATCH_ALONE_MIN_BYTES;
+    int64_t share = (highest > live_bytes ? highest : live_bytes) / BATCH_PEAK_SHARE;
+    if (!is_threaded()) return share > least ? share : least;
     share /= gate_thread_count();
-    if (share < BATCH_MIN_BYTES) return BATCH_MIN_BYTES;
-    return share < BATCH_MAX_BYTES ? (int64_t)share : BATCH_MAX_BYTES;
+    if (share < least) return least;
+    return share < BATCH_MAX_BYTES ? share : BATCH_MAX_BYTES;
+}
+
+static void publish_allocations(struct thread *thread) {
+    struct cairn_totals *shared = totals();
+    const struct cairn_thread *record = thread->record;
+    __atomic_fetch_add(&shared->allocated_bytes,
+                       record->allocated_bytes - thread->published_allocated, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared->allocations, record->allocations - thread->published_allocations,
+                       __ATOMIC_RELAXED);
+    thread->published_allocated = record->allocated_bytes;
+    thread->published_allocations = record->allocations;
 }
 
 COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t coming_blocks) {
@@ -50,27 +73,32 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
     int64_t bytes = thread->record->net_bytes + coming_bytes;
     int64_t blocks = net_blocks(thread) + coming_blocks;
     int64_t change = bytes - thread->published_bytes;
-    int64_t batch = batch_bytes();
+    int64_t blocks_change = blocks - thread->published_blocks;
     int64_t before = __atomic_fetch_add(&shared->live_bytes, change, __ATOMIC_RELAXED);
-    int64_t blocks_before = __atomic_fetch_add(&shared->live_blocks,
-                                               blocks - thread->published_blocks, __ATOMIC_RELAXED);
-    if (change < 0 && before > 0) peak_note((uint64_t)before, blocks_before);
+    int64_t blocks_before =
+        __atomic_fetch_add(&shared->live_blocks, blocks_change, __ATOMIC_RELAXED);
+    if (is_threaded() && change < 0 && before > 0) peak_note((uint64_t)before, blocks_before);
+    publish_allocations(thread);
+    points_note(before + change, blocks_before + blocks_change, sink_now_ns());
+    int64_t batch = batch_bytes(before + change);
     thread->published_bytes = bytes;
     thread->published_blocks = blocks;
     thread->high_bytes = bytes + batch;
     thread->low_bytes = bytes - batch;
-    if ((uint64_t)batch > shared->batch_bytes) shared->batch_bytes = (uint64_t)batch;
+    if (is_threaded() && (uint64_t)batch > shared->batch_bytes)
+        shared->batch_bytes = (uint64_t)batch;
 }
 
-// The first thread's own total becomes the published one; its next event notices by its bounds.
+// What the first thread has not published yet is published for it; its next event notices by its
+// bounds, all of which it has passed then.
 COLD void totals_share(struct thread *first) {
     struct cairn_totals *shared = totals();
     int64_t bytes = __atomic_load_n(&first->record->net_bytes, __ATOMIC_RELAXED);
     int64_t blocks = net_blocks(first);
+    shared->live_bytes += bytes - first->published_bytes;
+    shared->live_blocks += blocks - first->published_blocks;
     first->published_bytes = bytes;
     first->published_blocks = blocks;
-    shared->live_bytes = bytes;
-    shared->live_blocks = blocks;
     shared->batch_bytes = BATCH_MIN_BYTES;
     __atomic_store_n(&shared->is_threaded, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&first->peak_bytes, INT64_MAX, __ATOMIC_RELAXED);
@@ -79,15 +107,14 @@ COLD void totals_share(struct thread *first) {
 }
 
 void totals_enter(struct thread *thread) {
-    thread->published_bytes = thread->record->net_bytes;
+    const struct cairn_totals *shared = totals();
+    int64_t net = thread->record->net_bytes;
+    thread->published_bytes = net;
     thread->published_blocks = net_blocks(thread);
-    if (!totals()->is_threaded) {
-        thread->high_bytes = INT64_MAX;
-        thread->low_bytes = INT64_MIN;
-        thread->peak_bytes = (int64_t)totals()->peak_bytes;
-        return;
-    }
-    thread->peak_bytes = INT64_MAX;
-    thread->high_bytes = thread->published_bytes + BATCH_MIN_BYTES;
-    thread->low_bytes = thread->published_bytes - BATCH_MIN_BYTES;
+    thread->published_allocated = thread->record->allocated_bytes;
+    thread->published_allocations = thread->record->allocations;
+    thread->high_bytes = net + BATCH_MIN_BYTES;
+    thread->low_bytes = net - BATCH_MIN_BYTES;
+    thread->peak_bytes =
+        is_threaded() ? INT64_MAX : (int64_t)shared->peak_bytes - shared->live_bytes + net;
 }

@@ -31,6 +31,8 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
     at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
     at = layout_put(header, at, CAIRN_SECTION_THREADS, sizeof(struct cairn_thread),
                     THREAD_LIMIT * sizeof(struct cairn_thread));
+    at = layout_put(header, at, CAIRN_SECTION_POINTS, sizeof(struct cairn_point),
+                    CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
     at = layout_put(header, at, CAIRN_SECTION_OWNERS, sizeof(uint16_t),
                     cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
     at = layout_put(header, at, CAIRN_SECTION_CELLS, sizeof(struct cairn_cell),

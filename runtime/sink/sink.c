@@ -145,6 +145,15 @@ struct region sink_region(enum cairn_section_kind kind) {
     return region;
 }
 
+uint64_t sink_now_ns(void) {
+    return sys_clock_ns() - sink.header->start_clock_ns;
+}
+
+uint64_t sink_now_coarse_ns(void) {
+    uint64_t now = sys_clock_coarse_ns(), start = sink.header->start_clock_ns;
+    return now > start ? now - start : 0;
+}
+
 // Peak resident memory from the kernel's own account; 0 if /proc is not there.
 static uint64_t resident_peak(void) {
     char text[SYS_PAGE_BYTES];
@@ -164,7 +173,7 @@ void sink_end(void) {
     struct cairn_header *header = sink.header;
     const char *name = environment_get("CAIRN_SOCKET");
     if (!header) return;
-    header->end_ns = sys_clock_ns() - header->start_clock_ns;
+    header->end_ns = sink_now_ns();
     header->rss_peak_bytes = resident_peak();
     header->own_bytes = sys_own_bytes();
     __atomic_store_n(&header->state, CAIRN_STATE_ENDED, __ATOMIC_RELEASE);

@@ -32,6 +32,10 @@ bool sink_open(uint32_t forked_from);
 // A region over one section.
 struct region sink_region(enum cairn_section_kind kind);
 
+// Nanoseconds since the recording's start. The coarse one costs a few loads and lags up to 10 ms.
+uint64_t sink_now_ns(void);
+uint64_t sink_now_coarse_ns(void);
+
 // Marks the recording as ended and, if nobody else does, writes the compact file. May be called
 // again: an image that goes on after its exit handlers is recorded further.
 void sink_end(void);

@@ -17,6 +17,8 @@ SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolv
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", SOURCE / "build"))
 CAIRN = str(BUILD / "cairn")
 RUNTIME = str(BUILD / "libcairn.so")
+CHECK_RUNTIME = str(BUILD / "check/libcairn.so")
+STEADY = str(BUILD / "tests/steady_preload.so")
 COUNTER = str(BUILD / "tests/count_preload.so")
 PROGRAMS = BUILD / "tests/programs"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
@@ -144,10 +146,12 @@ def count(argv, env=None, **options):
 
 
 def dhat(argv, env=None, **options):
-    """Runs argv under DHAT with whole stacks; returns its list of stacks."""
+    """Runs argv under DHAT with whole stacks; returns its list of stacks. Only libc's allocation
+    functions are replaced by DHAT's, not those of a preload in `env`."""
     path = fresh_path("dhat")
     command = ["valgrind", "--tool=dhat", "--run-libc-freeres=no", "--run-cxx-freeres=no",
-               "--num-callers=500", f"--dhat-out-file={path}", "--", *argv]
+               "--num-callers=500", "--soname-synonyms=somalloc=nouserintercepts",
+               f"--dhat-out-file={path}", "--", *argv]
     result = run(command, env=env, **options)
     if not os.path.exists(path):
         raise RuntimeError("no output of DHAT: " + result.err.decode(errors="replace"))

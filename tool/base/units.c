@@ -80,7 +80,8 @@ static struct unit_text long_duration(uint64_t seconds) {
 
 struct unit_text units_duration(uint64_t duration_ns) {
     const uint64_t long_from_ns = 100ull * NS_PER_S;
-    if (duration_ns >= long_from_ns) return long_duration((duration_ns + NS_PER_S / 2) / NS_PER_S);
+    if (duration_ns >= long_from_ns)
+        return long_duration(duration_ns / NS_PER_S + (duration_ns % NS_PER_S >= NS_PER_S / 2));
     struct unit_text out;
     double ns = (double)duration_ns;
     if (duration_ns < NS_PER_MS)

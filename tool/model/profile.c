@@ -65,6 +65,8 @@ static void find_peak(struct builder *builder) {
     profile->peak.is_at_end =
         builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
     profile->peak.at_ns = profile->peak.is_at_end ? header->end_ns : header->totals.peak_ns;
+    // a coarse clock may lag behind the one that the start was read from
+    if ((int64_t)profile->peak.at_ns < 0) profile->peak.at_ns = 0;
 }
 
 static struct stack *stack_of(struct builder *builder, uint32_t node) {

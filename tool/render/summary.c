@@ -176,11 +176,11 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
     if (!reason && summary->profile->totals.failed)
         reason = "every allocation failed";
     else if (!reason)
-        reason = "the program called no function of the malloc family in a shared library";
+        reason = "the program made none, or has an allocator of its own linked in";
     char text[FRAME_TEXT_BYTES];
     text_escape(text, sizeof text, reason);
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_WARNING, "nothing was allocated: %s\n", text);
+    terminal_print(terminal, STYLE_WARNING, "no allocation was seen: %s\n", text);
 }
 
 void summary_print_file(const struct terminal *terminal, const struct summary *summary) {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsing by the table of commands.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tool/cmds/commands.h"
+
+static struct command_args args;
+static int status;
+
+// Splits `line` at blanks and parses it.
+static bool parse(const char *line) {
+    enum { WORDS_MAX = 16 };
+    static char copy[256];
+    static char *words[WORDS_MAX + 1];
+    int count = 0;
+    strcpy(copy, line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[count++] = word;
+    words[count] = NULL;
+    const struct command *command = command_find(words[0]);
+    assert_non_null(command);
+    status = -1;
+    return command_parse(command, count, words, &args, &status);
+}
+
+static void test_options_and_words(void **state) {
+    (void)state;
+    assert_true(parse("report --top 7 --by=exit x.cairn --json"));
+    assert_string_equal(args_text(&args, OPTION_TOP, NULL), "7");
+    assert_string_equal(args_text(&args, OPTION_BY, NULL), "exit");
+    assert_true(args_has(&args, OPTION_JSON));
+    assert_false(args_has(&args, OPTION_INVERTED));
+    assert_int_equal(args.word_count, 1);
+    assert_string_equal(args.words[0], "x.cairn");
+    assert_true(parse("report -n3"));
+    assert_string_equal(args_text(&args, OPTION_TOP, NULL), "3");
+    assert_int_equal(args.word_count, 0);
+    assert_null(args.words[0]);
+}
+
+static void test_program_keeps_its_options(void **state) {
+    (void)state;
+    assert_true(parse("run -q ls -l --top 3"));
+    assert_true(args_has(&args, OPTION_QUIET));
+    assert_false(args_has(&args, OPTION_TOP));
+    assert_int_equal(args.word_count, 4);
+    assert_string_equal(args.words[1], "-l");
+    assert_true(parse("run -o out -- -strange -q"));
+    assert_string_equal(args_text(&args, OPTION_OUTPUT, NULL), "out");
+    assert_int_equal(args.word_count, 2);
+    assert_string_equal(args.words[0], "-strange");
+    assert_false(args_has(&args, OPTION_QUIET));
+}
+
+static void test_wrong_use(void **state) {
+    (void)state;
+    const char *lines[] = {"run",        "run -q",  "report --foo", "report -Z", "report --top",
+                           "report a b", "info -o", "env x",        "run -o",    "report --json=1"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_false(parse(lines[i]));
+        assert_int_equal(status, STATUS_USAGE);
+    }
+}
+
+static void test_help_ends_well(void **state) {
+    (void)state;
+    assert_false(parse("run --help"));
+    assert_int_equal(status, STATUS_OK);
+    assert_false(parse("report x -h"));
+    assert_int_equal(status, STATUS_OK);
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    struct error error;
+    uint64_t number;
+    assert_true(parse("report"));
+    assert_true(args_number(&args, OPTION_TOP, 10, 100, &number, &error));
+    assert_int_equal(number, 10);
+    const char *wrong[] = {"report --top x", "report --top -1", "report --top 101",
+                           "report --top 1x", "report --top 99999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_true(parse(wrong[i]));
+        assert_false(args_number(&args, OPTION_TOP, 10, 100, &number, &error));
+        assert_non_null(strstr(error.text, "report: --top needs a number, not \""));
+    }
+    assert_true(parse("report --top 100"));
+    assert_true(args_number(&args, OPTION_TOP, 10, 100, &number, NULL));
+    assert_int_equal(number, 100);
+}
+
+// What the table must keep for parsing, help and completion to work.
+static void test_table(void **state) {
+    (void)state;
+    for (const struct command *command = commands; command->name; command++) {
+        assert_non_null(command->run);
+        assert_non_null(command->help);
+        bool has[256] = {['h'] = true};
+        size_t count = 0;
+        for (const struct option_row *row = command->options; row->name; row++, count++) {
+            assert_non_null(row->help);
+            assert_true(strlen(row->help) <= 56);  // a line of help stays within 80 columns
+            if (!row->letter) continue;
+            assert_false(has[(unsigned char)row->letter]);
+            has[(unsigned char)row->letter] = true;
+        }
+        assert_true(count < COMMAND_OPTIONS_MAX);
+        assert_ptr_equal(command_find(command->name), command);
+    }
+    assert_null(command_find("nothing"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options_and_words), cmocka_unit_test(test_program_keeps_its_options),
+        cmocka_unit_test(test_wrong_use),         cmocka_unit_test(test_help_ends_well),
+        cmocka_unit_test(test_numbers),           cmocka_unit_test(test_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

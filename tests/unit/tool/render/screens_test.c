@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// The user's screens, letter by letter, from a made-up recording with made-up names.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+#include "tool/model/profile.h"
+#include "tool/render/stacks.h"
+#include "tool/render/summary.h"
+#include "tool/render/tree.h"
+
+enum { PROGRAM = 0x400000, NARROW = 80, WIDE = 120 };
+
+// Return addresses that have names; what is not listed has none.
+enum {
+    MAIN = PROGRAM + 0x100,
+    LOAD = PROGRAM + 0x200,
+    INSERT = PROGRAM + 0x300,
+    NEW = PROGRAM + 0x400,
+    MALLOC = PROGRAM + 0x500,
+    UNKNOWN = PROGRAM + 0x600
+};
+
+static const char module_path[] = "/usr/bin/sample";
+static const struct frame main_frames[] = {
+    {"main", "/src/shell.c", module_path, 0xff, 31, false, false, false}};
+static const struct frame load_frames[] = {
+    {"parse_line", "/src/load.c", module_path, 0x1ff, 5, true, false, false},
+    {"load_file", "/src/load.c", module_path, 0x1ff, 40, false, false, false}};
+static const struct frame insert_frames[] = {
+    {"engine::Table<std::pair<std::string, long>, engine::Hash>::insert", "/src/table.cc",
+     module_path, 0x2ff, 812, false, false, false}};
+static const struct frame new_frames[] = {
+    {"operator new", NULL, "/lib/libstdc++.so.6", 0x3ff, 0, false, true, true}};
+static const struct frame malloc_frames[] = {
+    {"xmalloc", "/src/x.c", module_path, 0x4ff, 3, false, true, true}};
+static const struct frame unknown_frames[] = {
+    {NULL, NULL, module_path, 0x5ff, 0, false, false, false}};
+
+static const struct {
+    uint64_t address;
+    const struct frame *frames;
+    size_t count;
+} known[] = {
+    {MAIN, main_frames, 1}, {LOAD, load_frames, 2},     {INSERT, insert_frames, 1},
+    {NEW, new_frames, 1},   {MALLOC, malloc_frames, 1}, {UNKNOWN, unknown_frames, 1},
+};
+
+static struct making making;
+static struct recording recording;
+static struct profile profile;
+static uint8_t *bytes;
+static char *text;
+
+static const struct frame *frames_of(void *context, uint32_t place, size_t *count) {
+    (void)context;
+    uint64_t address = profile.places.list.items[place].address + 1;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].address != address) continue;
+        *count = known[i].count;
+        return known[i].frames;
+    }
+    fail();
+    return NULL;
+}
+static const struct frame_names names = {.of_place = frames_of};
+
+static uint32_t stack_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    const uint64_t addresses[] = {a, b, c, d};
+    uint32_t count = 0;
+    while (count < 4 && addresses[count]) count++;
+    return making_stack(&making, 0, addresses, count);
+}
+
+// 20 MiB in inserts, 5 MiB while loading, a little without a name, and a stack that was cut.
+static int setup(void **state) {
+    (void)state;
+    making_start(&making);
+    making_module(&making, module_path, PROGRAM, 0x10000, PROGRAM, 0x11);
+    making_thread(&making, 4242, "sample");
+    uint32_t insert = stack_of(MAIN, LOAD, INSERT, NEW);
+    uint32_t load = stack_of(MAIN, LOAD, MALLOC, 0);
+    uint32_t unknown = stack_of(MAIN, UNKNOWN, MALLOC, 0);
+    uint32_t cut = stack_of(CAIRN_CUT_NO_CFI, UNKNOWN, 0, 0);
+    making_book(&making, insert, 20480, 20u << 20, 0, 0);
+    making_book(&making, load, 5, 5u << 20, 0, 0);
+    making_book(&making, unknown, 1, 64 << 10, 0, 0);
+    making_book(&making, cut, 1, 1024, 0, 0);
+    making_peak(&making, 410000000);
+    making_book(&making, insert, 1000000, 1u << 30, 1020480, (1u << 30) + (20u << 20));
+    making_book(&making, load, 0, 0, 5, 5u << 20);
+    making.header.end_ns = 520000000;
+    making.header.rss_peak_bytes = 27u << 20;
+    return 0;
+}
+
+static void build(void) {
+    size_t size;
+    bytes = making_finish(&making, true, &size);
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    recording.file_bytes = 120832;
+    assert_true(profile_build(&recording, &profile, NULL));
+}
+
+static int teardown(void **state) {
+    (void)state;
+    profile_free(&profile);
+    recording_close(&recording);
+    free(bytes);
+    free(text);
+    bytes = NULL;
+    text = NULL;
+    return 0;
+}
+
+enum screen { SCREEN_SUMMARY, SCREEN_STACKS, SCREEN_TREE };
+
+static const char *print(enum screen screen, const struct view_options *view, size_t columns) {
+    size_t size;
+    free(text);
+    FILE *out = open_memstream(&text, &size);
+    struct terminal terminal = {.out = out, .columns = columns};
+    if (screen == SCREEN_STACKS) {
+        assert_true(stacks_print(&terminal, &profile, &names, view, NULL));
+    } else if (screen == SCREEN_TREE) {
+        assert_true(tree_print(&terminal, &profile, &names, view, NULL));
+    } else {
+        struct summary summary = {.profile = &profile,
+                                  .names = &names,
+                                  .view = view,
+                                  .path = "sample.4242.cairn",
+                                  .next = "cairn report",
+                                  .has_prefix = true,
+                                  .has_list = true};
+        assert_true(summary_print_facts(&terminal, &summary, NULL));
+        summary_print_file(&terminal, &summary);
+    }
+    fclose(out);
+    return text;
+}
+
+static void test_summary(void **state) {
+    (void)state;
+    build();
+    struct view_options view = {.by = MEASURE_PEAK, .top = 2};
+    assert_string_equal(
+        print(SCREEN_SUMMARY, &view, NARROW),
+        "cairn: sample ended with status 0 after 0.52 s\n"
+        "  peak heap    25.1 MiB in 20,487 blocks at 0.41 s     RSS peak 27.0 MiB\n"
+        "  allocated    1.0 GiB in 1,020,487 calls (2.0 M/s)\n"
+        "  at exit      65.0 KiB in 2 blocks\n"
+        "  exact · nothing lost · 1 of 4 stacks incomplete\n"
+        "  at the peak (3 plumbing frames hidden: --all-frames)\n"
+        "    80 %   20.0 MiB   20,480 blocks   engine::Table<…>::insert  table.cc:812\n"
+        "                                      ← parse_line ← load_file\n"
+        "    20 %    5.0 MiB        5 blocks   parse_line  load.c:5  ← load_file ← main\n"
+        "   0.3 %   65.0 KiB        2 blocks   2 other places\n"
+        "  sample.4242.cairn (118 KiB)   next: cairn report\n");
+    assert_string_equal(
+        strstr(print(SCREEN_SUMMARY, &view, WIDE), "    80 %"),
+        "    80 %   20.0 MiB   20,480 blocks   engine::Table<…>::insert  table.cc:812"
+        "  ← parse_line ← load_file\n"
+        "    20 %    5.0 MiB        5 blocks   parse_line  load.c:5  ← load_file ← main\n"
+        "   0.3 %   65.0 KiB        2 blocks   2 other places\n"
+        "  sample.4242.cairn (118 KiB)   next: cairn report\n");
+}
+
+static void test_endings(void **state) {
+    (void)state;
+    making.header.exit_signal = 9;
+    making.header.state = CAIRN_STATE_DIED;
+    making.header.lost[CAIRN_LOST_NESTED] = 12;
+    making.header.totals.is_threaded = 1;
+    making.header.totals.batch_bytes = 65536;
+    build();
+    struct view_options view = {.by = MEASURE_PEAK, .top = 1};
+    const char *screen = print(SCREEN_SUMMARY, &view, NARROW);
+    assert_memory_equal(screen, "cairn: sample ended by SIGKILL after 0.52 s\n", 44);
+    assert_non_null(strstr(screen, "  not exact · lost: 12 in signal handlers · 1 of 4 stacks "
+                                   "incomplete\n"));
+}
+
+static void test_threaded_peak(void **state) {
+    (void)state;
+    making.header.totals.is_threaded = 1;
+    making.header.totals.batch_bytes = 65536;
+    build();
+    struct view_options view = {.by = MEASURE_PEAK, .top = 1};
+    assert_non_null(strstr(print(SCREEN_SUMMARY, &view, NARROW),
+                           "  exact, peak within 128 KiB · nothing lost · 1 of 4 stacks"));
+}
+
+static void test_nothing_allocated(void **state) {
+    (void)state;
+    making_start(&making);
+    build();
+    struct view_options view = {.by = MEASURE_PEAK};
+    assert_string_equal(
+        print(SCREEN_SUMMARY, &view, NARROW),
+        "cairn: sample ended with status 0 after 2.00 s\n"
+        "  no allocation was seen: the program made none, or has an allocator of its own "
+        "linked in\n"
+        "  exact · nothing lost\n"
+        "  sample.4242.cairn (118 KiB)   next: cairn report\n");
+}
+
+static void test_stacks(void **state) {
+    (void)state;
+    build();
+    struct view_options view = {.by = MEASURE_EXIT, .top = 0, .depth = 8};
+    assert_string_equal(print(SCREEN_STACKS, &view, NARROW),
+                        "2 stacks by what they hold at the end\n"
+                        "\n"
+                        "  1  98 % 64.0 KiB in 1 block\n"
+                        "          allocated 64.0 KiB in 1 call, 64.0 KiB at the peak\n"
+                        "          sample+0x5ff\n"
+                        "          main                      shell.c:31\n"
+                        "\n"
+                        "  2 1.5 % 1.0 KiB in 1 block\n"
+                        "          allocated 1.0 KiB in 1 call, 1.0 KiB at the peak\n"
+                        "          sample+0x5ff\n"
+                        "          [incomplete: code without unwind information]\n"
+                        "\n"
+                        "1 plumbing frame is hidden: --all-frames\n");
+    view = (struct view_options){.by = MEASURE_PEAK, .top = 1, .depth = 2, .has_all_frames = true};
+    assert_string_equal(print(SCREEN_STACKS, &view, NARROW),
+                        "4 stacks by what they held at the peak, the first 1 (--top 0: all)\n"
+                        "\n"
+                        "  1  80 % 20.0 MiB in 20,480 blocks\n"
+                        "          allocated 1.0 GiB in 1,020,480 calls, 0 B at the end\n"
+                        "          operator new              libstdc++.so.6\n"
+                        "          engine::Table<…>::insert  table.cc:812\n"
+                        "          … 3 more frames: --depth 0\n");
+}
+
+static void test_tree(void **state) {
+    (void)state;
+    build();
+    struct view_options view = {.by = MEASURE_PEAK, .top = 10};
+    assert_string_equal(print(SCREEN_TREE, &view, NARROW),
+                        " 100 %  25.1 MiB  sample, at the peak\n"
+                        "                  main shell.c:31\n"
+                        "                  load_file load.c:40\n"
+                        "                  parse_line load.c:5\n"
+                        "  80 %  20.0 MiB  engine::Table<…>::insert table.cc:812\n"
+                        "3 plumbing frames are hidden: --all-frames\n");
+    view.is_inverted = true;
+    assert_string_equal(print(SCREEN_TREE, &view, WIDE),
+                        " 100 %  25.1 MiB   20,487 blocks  sample, at the peak, by allocating "
+                        "function\n"
+                        "  80 %  20.0 MiB   20,480 blocks  ├ engine::Table<std::pair<std::string, "
+                        "long>, engine::Hash>::insert table.cc:812\n"
+                        "                                  │ parse_line load.c:5\n"
+                        "                                  │ load_file load.c:40\n"
+                        "                                  │ main shell.c:31\n"
+                        "  20 %   5.0 MiB        5 blocks  └ parse_line load.c:5\n"
+                        "                                    load_file load.c:40\n"
+                        "                                    main shell.c:31\n"
+                        "3 plumbing frames are hidden: --all-frames\n");
+}
+
+// Names from a file that means no good.
+static void test_names_are_escaped(void **state) {
+    (void)state;
+    const struct frame evil = {.function = "a\033[2Jb\n", .file = "/x/\xff.c", .line = 1};
+    char label[FRAME_TEXT_BYTES];
+    frame_label(&evil, label, sizeof label, 40);
+    assert_string_equal(label, "a\\x1b[2Jb\\x0a");
+    frame_location(&evil, label, sizeof label);
+    assert_string_equal(label, "\\xff.c:1");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_summary),           TEST(test_endings), TEST(test_threaded_peak),
+        TEST(test_nothing_allocated), TEST(test_stacks),  TEST(test_tree),
+        TEST(test_names_are_escaped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
