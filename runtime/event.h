@@ -33,7 +33,7 @@ ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return;
     event_alloc(thread, block, size, frame);
-    gate_leave(thread);
+    gate_leave();
 }
 
 // Records that `block` is about to be freed; false: it is not known.
@@ -41,7 +41,7 @@ ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return false;
     bool is_known = event_free(thread, block);
-    gate_leave(thread);
+    gate_leave();
     return is_known;
 }
 

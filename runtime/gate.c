@@ -9,10 +9,12 @@
 #include "runtime/slots.h"
 #include "runtime/stack/module.h"
 #include "runtime/start.h"
+#include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 
-struct thread gate_nobody;
-__thread struct thread *gate_self = &gate_nobody;
+static uint32_t closed_word;  // of threads without a slot: never opened
+__thread struct thread *gate_self;
+__thread uint32_t *gate_word = &closed_word;
 
 void gate_count_loss(enum cairn_loss loss) {
     if (sink.header) __atomic_fetch_add(&sink.header->lost[loss], 1, __ATOMIC_RELAXED);
@@ -63,18 +65,17 @@ static struct thread *gate_enter_new(uintptr_t here) {
 }
 
 COLD struct thread *gate_enter_slow(uintptr_t here) {
-    struct thread *thread = gate_self;
+    struct thread *thread = NULL;
     if (process_state() == PROCESS_INERT) return NULL;
     int saved_errno = errno;
-    switch (thread->gate) {
-    case GATE_WIPED:
-        thread = gate_enter_new(here);
+    switch (*gate_word) {
+    case GATE_INSIDE:
         break;
     case GATE_BUSY:
-        thread = gate_enter_busy(thread, here);
+        thread = gate_enter_busy(gate_self, here);
         break;
     default:
-        thread = NULL;
+        thread = gate_enter_new(here);
     }
     errno = saved_errno;
     return thread;
@@ -89,12 +90,18 @@ void gate_start(void) {
 }
 
 void gate_end(void) {
-    if (process_state() == PROCESS_RECORDING && !slots_is_wiped()) sink_end();
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
+    if (thread) {
+        totals_publish(thread, 0, 0);  // the timeline's last point
+        gate_leave();
+    }
+    sink_end();
 }
 
 void gate_code_unloaded(void) {
     struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
     if (!thread) return;
     if (module_check_unloaded()) rule_forget_all();
-    gate_leave(thread);
+    gate_leave();
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-thread state, and the gate that decides whether an event may be recorded now.
 //
-// Every rare state of a thread is carried by one word: `gate`. Hot entries compare it with
-// GATE_OPEN and nothing else; all other values go the slow way (gate_enter_slow). The state of a
-// thread lies in memory that the kernel wipes in forked children (MADV_WIPEONFORK), so that a child
-// made by any means, raw clone included, finds its gate closed and cannot touch its parent's
-// recording.
+// Every rare state of a thread is carried by one word: its gate. Hot entries compare it with
+// GATE_OPEN and nothing else; all other values go the slow way (gate_enter_slow). The words lie in
+// memory that the kernel wipes in forked children (MADV_WIPEONFORK), so that a child made by any
+// means, raw clone included, finds its gate closed and cannot touch its parent's recording. Leaving
+// subtracts instead of storing: if a signal handler forked in the middle of an event, the child
+// finishes that event without opening a gate that the fork has closed.
 //
 // While an event is worked on the gate is BUSY: an event of a signal handler that interrupts it is
 // not recorded, but counted. `holder` is the address of the frame that made it BUSY; if a handler
 // jumped out of it (longjmp), a later event on the same stack sees that and takes over.
 //
 // Slots: a thread takes a numbered slot with its tables and cells. The slot of a thread that no
-// longer exists is taken over by a later one. Thread-local storage is one pointer.
+// longer exists is taken over by a later one. Thread-local storage is two pointers.
 #ifndef RUNTIME_GATE_H
 #define RUNTIME_GATE_H
 
@@ -32,7 +33,6 @@ enum gate_state {
 };
 
 struct thread {
-    uint32_t gate;  // enum gate_state
     uint32_t slot;
     uintptr_t holder;  // frame address of the event that is BUSY
     struct cairn_thread *record;
@@ -47,10 +47,8 @@ struct thread {
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
 };
 
-extern HIDDEN __thread struct thread *gate_self;
-
-// A thread that is not recorded: its gate is never open.
-extern HIDDEN struct thread gate_nobody;
+extern HIDDEN __thread struct thread *gate_self;  // NULL: none yet
+extern HIDDEN __thread uint32_t *gate_word;       // enum gate_state; never NULL
 
 // The way in for every state but GATE_OPEN. Returns the thread, BUSY, or NULL: do not record (the
 // event is then already counted as lost, if it is a loss). `here` is the hook's frame address.
@@ -59,30 +57,30 @@ struct thread *gate_enter_slow(uintptr_t here);
 // The thread, BUSY, or NULL. Must be followed by gate_leave.
 ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
     struct thread *thread = gate_self;
-    if (unlikely(thread->gate != GATE_OPEN)) return gate_enter_slow(here);
-    thread->gate = GATE_BUSY;
+    uint32_t *word = gate_word;
+    if (unlikely(*word != GATE_OPEN)) return gate_enter_slow(here);
+    *word = GATE_BUSY;
     thread->holder = here;
     compiler_barrier();
     return thread;
 }
 
-ALWAYS_INLINE void gate_leave(struct thread *thread) {
+ALWAYS_INLINE void gate_leave(void) {
     compiler_barrier();
-    thread->gate = GATE_OPEN;
+    *gate_word -= GATE_BUSY - GATE_OPEN;
 }
 
 // Around a real function that may itself call a hooked one: those calls are not events. Returns
 // what gate_inside_end needs.
-ALWAYS_INLINE struct thread *gate_inside_begin(void) {
-    struct thread *thread = gate_self;
-    if (thread->gate != GATE_OPEN) return NULL;
-    thread->gate = GATE_INSIDE;
+ALWAYS_INLINE bool gate_inside_begin(void) {
+    if (*gate_word != GATE_OPEN) return false;
+    *gate_word = GATE_INSIDE;
     compiler_barrier();
-    return thread;
+    return true;
 }
-ALWAYS_INLINE void gate_inside_end(struct thread *thread) {
+ALWAYS_INLINE void gate_inside_end(bool is_inside) {
     compiler_barrier();
-    if (thread) thread->gate = GATE_OPEN;
+    if (is_inside) *gate_word -= GATE_INSIDE - GATE_OPEN;
 }
 
 // Opens the recording if that has not been tried; from the constructor and the first event.

@@ -23,7 +23,7 @@ EXPORT void *malloc(size_t size) {
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *block = real.calloc(count, size);
     gate_inside_end(inside);
     size_t bytes = 0;
@@ -75,7 +75,7 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
     if (!thread) return none;
     struct live_block old = live_take((uintptr_t)block);
     if (!old.id) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
-    gate_leave(thread);
+    gate_leave();
     return old;
 }
 
@@ -91,13 +91,13 @@ static void realloc_book(void *block, struct live_block old, void *result, size_
         event_put_back(block, old);
         event_alloc(thread, NULL, size, frame);
     }
-    gate_leave(thread);
+    gate_leave();
 }
 
 EXPORT void *realloc(void *block, size_t size) {
     uintptr_t *frame = EVENT_HERE();
     struct live_block old = realloc_take(block, frame);
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
                                                    : real.realloc(block, size);
     gate_inside_end(inside);
@@ -110,7 +110,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     size_t bytes = 0;
     bool is_overflow = __builtin_mul_overflow(count, size, &bytes);
     struct live_block old = realloc_take(block, frame);
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *result = unlikely(bootstrap_owns(block) && !is_overflow)
                        ? realloc_bootstrap(block, bytes)
                        : real.reallocarray(block, count, size);
@@ -120,7 +120,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
 }
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     int status = real.posix_memalign(result, alignment, size);
     gate_inside_end(inside);
     event_record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
@@ -128,7 +128,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *block = real.aligned_alloc(alignment, size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
@@ -136,7 +136,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) {
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *block = real.memalign(alignment, size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
@@ -144,7 +144,7 @@ EXPORT void *memalign(size_t alignment, size_t size) {
 }
 
 EXPORT void *valloc(size_t size) {
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *block = real.valloc(size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
@@ -153,7 +153,7 @@ EXPORT void *valloc(size_t size) {
 
 // pvalloc rounds the size up to whole pages: that is what the program gets.
 EXPORT void *pvalloc(size_t size) {
-    struct thread *inside = gate_inside_begin();
+    bool inside = gate_inside_begin();
     void *block = real.pvalloc(size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());

@@ -23,16 +23,23 @@ enum { RECORD_FOLD_COUNT = 1024 };
 // Ended threads' slots looked at per registration, so that its cost does not grow with them.
 enum { TAKEOVER_TRIES = 4 };
 
+// A gate word on a cache line of its own.
+struct gate_line {
+    _Alignas(64) uint32_t word;
+};
+
+// Wiped in a forked child.
 struct slots {
     uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
     uint32_t used_count;  // (atomic)
     uint32_t is_locked;   // (atomic)
     uint32_t clock_hand;  // next slot to look at for takeover
     int32_t tids[SLOT_LIMIT];
-    _Alignas(64) struct thread threads[SLOT_LIMIT];
+    struct gate_line gates[SLOT_LIMIT];
 };
 
 static struct slots *slots;
+static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
 static struct region thread_records;
 
 static int (*key_create)(unsigned *, void (*)(void *));
@@ -51,14 +58,14 @@ static void read_name(struct cairn_thread *record) {
 // Called by pthread while the thread ends, possibly with more of its destructors to come.
 static void thread_exits(void *value) {
     struct thread *thread = value;
-    if (slots_is_wiped() || thread != gate_self || thread->gate != GATE_OPEN) return;
-    thread->gate = GATE_BUSY;
+    if (slots_is_wiped() || thread != gate_self || *gate_word != GATE_OPEN) return;
+    *gate_word = GATE_BUSY;
     read_name(thread->record);
     thread->record->end_ns = sink_now_coarse_ns();
     thread->record->is_ended = 1;
     totals_publish(thread, 0, 0);
     __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
-    gate_leave(thread);
+    gate_leave();
 }
 
 static void find_exit_key(void) {
@@ -72,7 +79,8 @@ static void find_exit_key(void) {
 
 bool slots_init(void) {
     if (slots) return true;
-    slots = sys_reserve(sizeof *slots);
+    threads = sys_reserve(SLOT_LIMIT * sizeof *threads);
+    slots = threads ? sys_reserve(sizeof *slots) : NULL;
     if (!slots) return false;
     sys_call(SYS_madvise, (long)slots, sizeof *slots, MADV_WIPEONFORK, 0, 0, 0);
     find_exit_key();
@@ -95,7 +103,7 @@ uint32_t slots_count(void) {
 }
 
 static bool slot_is_free(uint32_t slot) {
-    const struct thread *thread = &slots->threads[slot];
+    const struct thread *thread = &threads[slot];
     return __atomic_load_n(&thread->is_exiting, __ATOMIC_ACQUIRE) &&
            !sys_is_thread_alive(thread->tid);
 }
@@ -105,11 +113,11 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
     if (count > SLOT_LIMIT) count = SLOT_LIMIT;
     for (uint32_t i = 0; i < count; i++)
-        if (slots->tids[i] == tid) return &slots->threads[i];  // the number came back
+        if (slots->tids[i] == tid) return &threads[i];  // the number came back
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
         uint32_t slot = slots->clock_hand++ % count;
         bool is_gone = i == 0 && slots->tids[slot] && !sys_is_thread_alive(slots->tids[slot]);
-        if (is_gone || slot_is_free(slot)) return &slots->threads[slot];
+        if (is_gone || slot_is_free(slot)) return &threads[slot];
     }
     return NULL;
 }
@@ -129,10 +137,9 @@ static struct thread *slot_take_over(int32_t tid) {
 static struct thread *slot_take_new(int32_t tid) {
     uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
     if (slot >= SLOT_LIMIT) return NULL;
-    struct thread *thread = &slots->threads[slot];
+    struct thread *thread = &threads[slot];
+    *thread = (struct thread){.slot = slot, .tid = tid};
     if (!stack_thread_init(&thread->stack, (uint16_t)slot)) return NULL;
-    thread->slot = slot;
-    thread->tid = tid;
     slots->tids[slot] = tid;
     return thread;
 }
@@ -169,14 +176,15 @@ struct thread *slots_register(void) {
     if (thread) totals_publish(thread, 0, 0);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
-    thread->gate = GATE_BUSY;
+    slots->gates[thread->slot].word = GATE_BUSY;
     thread->range = (struct walk_range){0, 0};
     stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;
-    if (!is_first && !sink.header->totals.is_threaded && thread != &slots->threads[0])
-        totals_share(&slots->threads[0]);
+    if (!is_first && !sink.header->totals.is_threaded && thread != &threads[0])
+        totals_share(&threads[0]);
     totals_enter(thread);
     gate_self = thread;
+    gate_word = &slots->gates[thread->slot].word;
     if (has_exit_key) key_set(exit_key, thread);
     return thread;
 }

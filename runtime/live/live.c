@@ -38,10 +38,30 @@ static void *leaf_for(uintptr_t address) {
     return leaf ? leaf : live_leaf_make_slow(address);
 }
 
-// The slot after the block's own, in the next leaf if need be; the granule there lies inside the
-// block, so it is nobody else's.
+static uintptr_t granule_bytes(void) {
+    return (uintptr_t)1 << (live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT);
+}
+
+// The slot after the block's own, in the next leaf if need be, is its extension; the granule there
+// lies inside the block, so it is nobody else's.
 static uintptr_t next_granule(uintptr_t address) {
-    return address + ((uintptr_t)1 << (live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT));
+    return address + granule_bytes();
+}
+
+// What the extension holds, which is emptied. There may be no leaf where the block is none: a slot
+// that extended a block whose free was never seen can be taken for one.
+static uint64_t extension_take(uintptr_t address) {
+    uintptr_t next = next_granule(address);
+    void *leaf = live_leaf(next);
+    uint64_t value = 0;
+    if (leaf && live.is_wide) {
+        value = *live_wide_slot(leaf, next);
+        *live_wide_slot(leaf, next) = 0;
+    } else if (leaf) {
+        value = *live_narrow_slot(leaf, next);
+        *live_narrow_slot(leaf, next) = 0;
+    }
+    return value;
 }
 
 static struct live_block narrow_take(uintptr_t address) {
@@ -52,11 +72,7 @@ static struct live_block narrow_take(uintptr_t address) {
     uint64_t slack = word & LIVE_SLACK_ESCAPE;
     if (!word) return (struct live_block){0, 0};
     *slot = 0;
-    if (slack == LIVE_SLACK_ESCAPE) {
-        uint32_t *next = live_narrow_slot(live_leaf(next_granule(address)), next_granule(address));
-        slack = *next;
-        *next = 0;
-    }
+    if (slack == LIVE_SLACK_ESCAPE) slack += extension_take(address);
     uint64_t usable = live_usable(address);
     // Only where another block took the place of one whose free was never seen.
     if (slack > usable) slack = usable;
@@ -71,7 +87,7 @@ static bool narrow_insert(uintptr_t address, uint32_t id, uint64_t size) {
     if (slack >= LIVE_SLACK_ESCAPE) {
         void *next = leaf_for(next_granule(address));
         if (!next) return false;
-        *live_narrow_slot(next, next_granule(address)) = low;
+        *live_narrow_slot(next, next_granule(address)) = low - LIVE_SLACK_ESCAPE;
         low = LIVE_SLACK_ESCAPE;
     }
     *live_narrow_slot(leaf, address) = live_narrow_word(address, id, low);
@@ -84,11 +100,7 @@ static struct live_block wide_take(uintptr_t address) {
     uint64_t *slot = live_wide_slot(leaf, address);
     struct live_block block = {(uint32_t)*slot, *slot >> 32};
     *slot = 0;
-    if (block.size == LIVE_SIZE_ESCAPE) {
-        uint64_t *next = live_wide_slot(live_leaf(next_granule(address)), next_granule(address));
-        block.size = *next;
-        *next = 0;
-    }
+    if (block.size == LIVE_SIZE_ESCAPE) block.size = extension_take(address);
     return block;
 }
 
@@ -110,8 +122,30 @@ struct live_block live_take_rare(uintptr_t address) {
     return live.is_wide ? wide_take(address) : narrow_take(address);
 }
 
+// The slot before that of the address says that this one extends it.
+static bool is_extension(uintptr_t address) {
+    uintptr_t before = address - granule_bytes();
+    void *leaf = live_leaf(before);
+    if (!leaf) return false;
+    if (live.is_wide) return *live_wide_slot(leaf, before) >> 32 == LIVE_SIZE_ESCAPE;
+    return (*live_narrow_slot(leaf, before) & LIVE_SLACK_ESCAPE) == LIVE_SLACK_ESCAPE;
+}
+
+// Takes out the block that the address' slot extends, which is gone. Its size is not known in the
+// narrow mode, since its header may be gone as well; none of its bytes are given back then.
+static struct live_block extended_take(uintptr_t address) {
+    uintptr_t before = address - granule_bytes();
+    void *leaf = live_leaf(before);
+    if (live.is_wide) return wide_take(before);
+    uint32_t *slot = live_narrow_slot(leaf, before);
+    struct live_block block = {*slot >> LIVE_ID_SHIFT, 0};
+    *slot = 0;
+    extension_take(before);
+    return block;
+}
+
 bool live_insert_rare(uintptr_t address, uint32_t id, uint64_t size, struct live_block *stale) {
-    *stale = live_take_rare(address);
+    *stale = is_extension(address) ? extended_take(address) : live_take_rare(address);
     return live.is_wide ? wide_insert(address, id, size) : narrow_insert(address, id, size);
 }
 
@@ -120,16 +154,6 @@ struct each {
     void (*visit)(void *context, uint32_t id, uint64_t size);
     void *context;
 };
-
-// True if the first slot of the leaf at `start` only extends the last block of the leaf before.
-static bool is_first_slot_taken(uintptr_t start) {
-    uintptr_t before =
-        start - ((uintptr_t)1 << (live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT));
-    void *leaf = live_leaf(before);
-    if (!leaf) return false;
-    if (live.is_wide) return *live_wide_slot(leaf, before) >> 32 == LIVE_SIZE_ESCAPE;
-    return (*live_narrow_slot(leaf, before) & LIVE_SLACK_ESCAPE) == LIVE_SLACK_ESCAPE;
-}
 
 // A forked child lacks memory that its parent excluded (MADV_DONTFORK); asked once a page.
 static bool is_header_readable(uintptr_t address) {
@@ -143,7 +167,7 @@ static bool is_header_readable(uintptr_t address) {
 
 static void each_narrow(const struct each *each, uintptr_t start, const uint32_t *slots) {
     const uint32_t count = 1u << (LIVE_LEAF_SHIFT - LIVE_NARROW_SHIFT);
-    for (uint32_t i = is_first_slot_taken(start); i < count; i++) {
+    for (uint32_t i = is_extension(start); i < count; i++) {
         uint64_t slack = slots[i] & LIVE_SLACK_ESCAPE;
         if (!slots[i]) continue;
         uintptr_t half = slots[i] >> LIVE_HALF_SHIFT & 1;
@@ -151,7 +175,7 @@ static void each_narrow(const struct each *each, uintptr_t start, const uint32_t
         uint32_t id = slots[i] >> LIVE_ID_SHIFT;
         if (slack == LIVE_SLACK_ESCAPE) {
             uintptr_t next = next_granule(address);
-            slack = *live_narrow_slot(live_leaf(next), next);
+            slack += *live_narrow_slot(live_leaf(next), next);
             i++;
         }
         if (is_header_readable(address))
@@ -161,7 +185,7 @@ static void each_narrow(const struct each *each, uintptr_t start, const uint32_t
 
 static void each_wide(const struct each *each, uintptr_t start, const uint64_t *slots) {
     const uint32_t count = 1u << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT);
-    for (uint32_t i = is_first_slot_taken(start); i < count; i++) {
+    for (uint32_t i = is_extension(start); i < count; i++) {
         uint64_t size = slots[i] >> 32;
         uint32_t id = (uint32_t)slots[i];
         if (!slots[i]) continue;

@@ -8,8 +8,8 @@
 //   narrow  4 bytes per 32 bytes of heap, for glibc, whose chunks are at least 32 bytes apart and
 //           tell their usable size in the word before the block:
 //             id (25 bits) << 7 | address bit 4 << 6 | slack (6 bits)
-//           requested = usable - slack; slack 63: the next slot holds the slack (a block with so
-//           much is long enough to own that slot alone)
+//           requested = usable - slack; slack 63: the next slot holds the slack above 63 (a block
+//           with so much is long enough to own that slot alone)
 //   wide    8 bytes per 16 bytes of heap, for every other allocator:
 //             size (32 bits) << 32 | id (32 bits);
 //           size 2^32-1: the next slot holds the size. Blocks at odd multiples of 8 (8-byte size

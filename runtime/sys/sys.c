@@ -98,6 +98,7 @@ bool sys_is_readable(const void *address) {
     const long no_such_how = ~0L;
     const long mask_bytes = 8;
     long at = (long)((uintptr_t)address & ~(uintptr_t)7);
+    if (!at) return false;  // to the kernel that is no mask at all
     return sys_call(SYS_rt_sigprocmask, no_such_how, at, 0, mask_bytes, 0, 0) != -EFAULT;
 }
 

@@ -40,7 +40,7 @@ void sys_release(void *memory, size_t bytes);
 // a SIGBUS later, and lets core dumps show them. True when they may be used.
 bool sys_claim(void *memory, size_t bytes);
 
-// True if `bytes` bytes at `address` can be read, without touching them.
+// True if the aligned word that holds `address` can be read; it is not touched.
 bool sys_is_readable(const void *address);
 
 // Nanoseconds of CLOCK_MONOTONIC; the coarse one is a load or two, a tick (1-10 ms) behind.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names come from files that nobody checked: cleaning any text must end, and cleaning what is
-// clean must change nothing.
+// Names come from files that nobody checked: any text must be survived, and cleaning never makes
+// it longer.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

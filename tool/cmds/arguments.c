@@ -18,10 +18,16 @@ int command_fail(int status, const struct error *error) {
     return status;
 }
 
+static void print_usage(FILE *out, const struct command *command) {
+    fprintf(out, "usage: cairn %s%s%s%s", command->name,
+            command->options[0].name ? " [OPTIONS]" : "", *command->arguments ? " " : "",
+            command->arguments);
+}
+
 static bool usage_error(const struct command *command, const struct error *error, int *status) {
     *status = command_fail(STATUS_USAGE, error);
-    fprintf(stderr, "usage: cairn %s %s%s   (cairn help %s)\n", command->name,
-            command->options[0].name ? "[OPTIONS] " : "", command->arguments, command->name);
+    print_usage(stderr, command);
+    fprintf(stderr, "   (cairn help %s)\n", command->name);
     return false;
 }
 
@@ -140,9 +146,8 @@ static void print_option(FILE *out, char letter, const char *name, const char *a
 }
 
 void command_print_help(FILE *out, const struct command *command) {
-    fprintf(out, "usage: cairn %s %s%s\n\n", command->name,
-            command->options[0].name ? "[OPTIONS] " : "", command->arguments);
-    fprintf(out, "%c%s.\n", toupper((unsigned char)command->help[0]), command->help + 1);
+    print_usage(out, command);
+    fprintf(out, "\n\n%c%s.\n", toupper((unsigned char)command->help[0]), command->help + 1);
     if (command->description) fprintf(out, "\n%s", command->description);
     fputs("\noptions:\n", out);
     for (const struct option_row *row = command->options; row->name; row++)

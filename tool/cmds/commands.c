@@ -25,12 +25,12 @@ const struct command commands[] = {
         .arguments = "[--] PROGRAM [ARGUMENT...]",
         .help = "run a program, record its heap, say what held its memory",
         .description =
-            "The program keeps its streams, signals, terminal and exit status. What cairn has to\n"
-            "say goes to stderr, after the end. The recording is NAME.PID.cairn in the current\n"
-            "directory.\n"
+            "The program keeps its streams, signals, terminal and exit status. What cairn\n"
+            "has to say goes to stderr, after the end. The recording is NAME.PID.cairn in the\n"
+            "current directory.\n"
             "\n"
-            "Status: the program's own, 128+N if signal N ended it; 125 if cairn failed, 126 if\n"
-            "PROGRAM cannot be executed, 127 if it was not found.\n",
+            "Status: the program's own, 128+N if signal N ended it; 125 if cairn failed, 126\n"
+            "if PROGRAM cannot be executed, 127 if it was not found.\n",
         .run = cmd_run,
         .has_program = true,
         .words_max = SIZE_MAX,
@@ -49,8 +49,8 @@ const struct command commands[] = {
         .arguments = "[SUBJECT]",
         .help = "what held the memory: summary, ranked stacks, call tree, JSON",
         .description =
-            "SUBJECT is a recording, or a directory of them; without it, the newest recording in\n"
-            "the current directory.\n",
+            "SUBJECT is a recording, or a directory of them; without it, the newest recording\n"
+            "in the current directory.\n",
         .run = cmd_report,
         .words_max = 1,
         .options = {REPORT_OPTIONS},

@@ -103,7 +103,10 @@ static void print_code(const struct terminal *terminal, const struct site *site)
     frame_location(site->frames[0], location, sizeof location);
     text_cut(location, room / 2);
     size_t location_columns = *location ? text_columns(location) + 2 : 0;
-    frame_label(site->frames[0], label, sizeof label, room - location_columns);
+    // on a wide screen a short name leaves room for its callers
+    size_t label_room = room - location_columns;
+    if (label_room > LABEL_COLUMNS) label_room = LABEL_COLUMNS;
+    frame_label(site->frames[0], label, sizeof label, label_room);
     callers_text(site, callers, sizeof callers);
     size_t used = text_columns(label) + location_columns;
     print_name(terminal, label, location);

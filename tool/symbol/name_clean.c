@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 128    // deeper names come back unchanged
-#define ARGUMENTS_MAX 8  // no template of the table has more
+#define DEPTH_MAX 128                   // deeper names come back unchanged
+#define LENGTH_MAX ((size_t)64 * 1024)  // likewise longer ones: the time is not linear
+#define ARGUMENTS_MAX 8                 // no template of the table has more
 
 // Default arguments that a template of the table may have at its end.
 enum {
@@ -282,6 +283,7 @@ static size_t clean_step(struct cleaner *cleaner, const char *text) {
 }
 
 char *name_clean_cxx(const char *demangled) {
+    if (strlen(demangled) > LENGTH_MAX) return strdup(demangled);
     struct cleaner *cleaner = calloc(1, sizeof *cleaner);
     char *out = calloc(1, strlen(demangled) + 1);
     if (!cleaner || !out) goto fail;

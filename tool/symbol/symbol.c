@@ -267,6 +267,7 @@ bool symbol_resolve(struct symbol_table *table, const struct symbol_module *modu
         queries[i].frames = NULL;
         queries[i].frame_count = 0;
     }
+    if (count > UINT32_MAX) return error_set(error, "too many addresses at once");
     struct resolution work = {.names = table->names, .alternate = IMAGE_CLOSED};
     if (!locate_open(&work.files, module, table->names, error)) return false;
     bool is_done = (work.scratch = store_open()) && (!count || resolve(&work, queries, count));

@@ -64,7 +64,8 @@ bool symbol_table_open(struct symbol_table **table, struct error *error);
 void symbol_table_close(struct symbol_table *table);
 
 // Resolves `count` queries of one module, in any order, duplicates welcome. Missing, foreign or
-// broken files are told in `report` (may be NULL) with true returned; false means no memory.
+// broken files are told in `report` (may be NULL) with true returned; false means no memory
+// (or 2^32 addresses at once).
 bool symbol_resolve(struct symbol_table *table, const struct symbol_module *module,
                     struct symbol_query *queries, size_t count, struct symbol_report *report,
                     struct error *error);

@@ -59,7 +59,7 @@ static char *text;
 
 static const struct frame *frames_of(void *context, uint32_t place, size_t *count) {
     (void)context;
-    uint64_t address = profile.places.list.items[place].address + 1;
+    uint64_t address = profile.places.list.items[place].address + PROGRAM + 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].address != address) continue;
         *count = known[i].count;
@@ -245,7 +245,7 @@ static void test_tree(void **state) {
     assert_string_equal(print(SCREEN_TREE, &view, NARROW),
                         " 100 %  25.1 MiB  sample, at the peak\n"
                         "                  main shell.c:31\n"
-                        "                  load_file load.c:40\n"
+                        " 100 %  25.0 MiB  load_file load.c:40\n"
                         "                  parse_line load.c:5\n"
                         "  80 %  20.0 MiB  engine::Table<…>::insert table.cc:812\n"
                         "3 plumbing frames are hidden: --all-frames\n");

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/format.md says what format.h says: its tables of fields are compared with the structures,
+// and the bytes of its worked example with what make_recording writes. Run from the root of the
+// checkout.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+#include "tool/model/profile.h"
+
+static char *document;
+
+static int read_document(void **state) {
+    (void)state;
+    FILE *file = fopen("docs/format.md", "r");
+    if (!file) return -1;
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    document = calloc(1, size + 1);
+    bool is_read = fread(document, 1, size, file) == size;
+    fclose(file);
+    return is_read ? 0 : -1;
+}
+
+static int free_document(void **state) {
+    (void)state;
+    free(document);
+    return 0;
+}
+
+// The text behind the heading "### `NAME`", up to the next heading.
+static char *part_of(const char *name) {
+    char heading[64];
+    snprintf(heading, sizeof heading, "### `%s`", name);
+    const char *start = strstr(document, heading);
+    if (!start) fail_msg("docs/format.md has no part \"%s\"", heading);
+    const char *end = strstr(start + strlen(heading), "\n#");
+    return end ? strndup(start, (size_t)(end - start)) : strdup(start);
+}
+
+// A row "| 0x10 | 4 | `field` | ..." of a part's table.
+static void check_field(const char *structure, const char *field, size_t offset, size_t size) {
+    char row[128];
+    snprintf(row, sizeof row, "| 0x%zx | %zu | `%s` |", offset, size, field);
+    char *part = part_of(structure);
+    if (!strstr(part, row)) fail_msg("docs/format.md, %s: no row %s", structure, row);
+    free(part);
+}
+
+#define FIELD(structure, field)                                                                    \
+    check_field(#structure, #field, offsetof(struct structure, field),                             \
+                sizeof(((struct structure *)0)->field))
+
+static void test_header(void **state) {
+    (void)state;
+    FIELD(cairn_header, magic);
+    FIELD(cairn_header, version);
+    FIELD(cairn_header, header_bytes);
+    FIELD(cairn_header, self_address);
+    FIELD(cairn_header, mapped_bytes);
+    FIELD(cairn_header, state);
+    FIELD(cairn_header, stop_reason);
+    FIELD(cairn_header, machine);
+    FIELD(cairn_header, is_compact);
+    FIELD(cairn_header, section_count);
+    FIELD(cairn_header, allocator);
+    FIELD(cairn_header, allocator_module);
+    FIELD(cairn_header, slot_bytes);
+    FIELD(cairn_header, slot_granule);
+    FIELD(cairn_header, pid);
+    FIELD(cairn_header, ppid);
+    FIELD(cairn_header, uid);
+    FIELD(cairn_header, forked_from);
+    FIELD(cairn_header, has_exit);
+    FIELD(cairn_header, exit_status);
+    FIELD(cairn_header, exit_signal);
+    FIELD(cairn_header, start_unix_ns);
+    FIELD(cairn_header, start_clock_ns);
+    FIELD(cairn_header, end_ns);
+    FIELD(cairn_header, rss_peak_bytes);
+    FIELD(cairn_header, own_bytes);
+    FIELD(cairn_header, live_map);
+    FIELD(cairn_header, windows);
+    FIELD(cairn_header, sections);
+    FIELD(cairn_header, control);
+    FIELD(cairn_header, totals);
+    FIELD(cairn_header, lost);
+    FIELD(cairn_header, command);
+    FIELD(cairn_header, executable);
+    FIELD(cairn_header, directory);
+    FIELD(cairn_header, destination);
+}
+
+static void test_parts_of_the_header(void **state) {
+    (void)state;
+    FIELD(cairn_section, kind);
+    FIELD(cairn_section, entry_bytes);
+    FIELD(cairn_section, offset);
+    FIELD(cairn_section, capacity_bytes);
+    FIELD(cairn_section, used_bytes);
+    FIELD(cairn_totals, epoch);
+    FIELD(cairn_totals, peak_epoch);
+    FIELD(cairn_totals, peak_bytes);
+    FIELD(cairn_totals, peak_blocks);
+    FIELD(cairn_totals, peak_ns);
+    FIELD(cairn_totals, batch_bytes);
+    FIELD(cairn_totals, live_bytes);
+    FIELD(cairn_totals, live_blocks);
+    FIELD(cairn_totals, is_threaded);
+    FIELD(cairn_control, is_off);
+    FIELD(cairn_control, is_tool_gone);
+    FIELD(cairn_control, tool_pid);
+}
+
+static void test_entries(void **state) {
+    (void)state;
+    FIELD(cairn_module, start);
+    FIELD(cairn_module, end);
+    FIELD(cairn_module, bias);
+    FIELD(cairn_module, loaded_ns);
+    FIELD(cairn_module, unloaded_ns);
+    FIELD(cairn_module, path);
+    FIELD(cairn_module, build_id_bytes);
+    FIELD(cairn_module, build_id);
+    FIELD(cairn_module, segment_count);
+    FIELD(cairn_module, is_ready);
+    FIELD(cairn_module, segments);
+    FIELD(cairn_thread, tid);
+    FIELD(cairn_thread, slot);
+    FIELD(cairn_thread, folded_count);
+    FIELD(cairn_thread, is_ended);
+    FIELD(cairn_thread, start_ns);
+    FIELD(cairn_thread, end_ns);
+    FIELD(cairn_thread, name);
+    FIELD(cairn_thread, allocations);
+    FIELD(cairn_thread, allocated_bytes);
+    FIELD(cairn_thread, frees);
+    FIELD(cairn_thread, net_bytes);
+    FIELD(cairn_thread, failed);
+    FIELD(cairn_cell, allocated_bytes);
+    FIELD(cairn_cell, freed_bytes);
+    FIELD(cairn_cell, calls);
+    FIELD(cairn_cell, frees);
+    FIELD(cairn_cell, epoch);
+    FIELD(cairn_cell, check);
+    FIELD(cairn_cell_cold, record);
+    FIELD(cairn_cell_cold, extension);
+    FIELD(cairn_cell_cold, peak_bytes);
+    FIELD(cairn_cell_cold, peak_blocks);
+    FIELD(cairn_cell_cold, calls_high);
+    FIELD(cairn_cell_cold, frees_high);
+}
+
+static struct making making;
+enum { PROGRAM = 0x400000, SIX = 6 };
+static const uint64_t library = 0x7f1200000000u;
+
+// The recording of the worked example.
+static void make_example(void) {
+    const uint64_t first[] = {PROGRAM + 0x1100, PROGRAM + 0x1234, library + 0x5678};
+    making_start(&making);
+    making_module(&making, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
+    making_module(&making, "/usr/lib/liba.so", library, 0x20000, library, 0x22);
+    making_module(&making, "/usr/lib/libb.so", library, 0x20000, library, 0x33);
+    making_thread(&making, 4242, "example");
+    making_thread(&making, 4243, "worker");
+    uint32_t a = making_stack(&making, 0, first, 3);
+    const uint32_t code = making_code(&making, library + 0x9abc);
+    uint32_t b = making_cell(&making, 0, a, 2, &code, 1, 1);
+    const uint32_t codes[SIX] = {CAIRN_CODE_CUT | CAIRN_CUT_NO_CFI,
+                                 CAIRN_CODE_MODULE | 2,
+                                 0x1f40,
+                                 CAIRN_CODE_FULL,
+                                 0x12345678,
+                                 0x7ffe};
+    uint32_t c = making_cell(&making, 1, 0, 0, codes, SIX, 3);
+    uint32_t d = making_foreign(&making, 1, a);
+    making_book(&making, a, 10, 1000, 0, 0);
+    making_book(&making, b, 1, 200, 0, 0);
+    making_peak(&making, 250000000);
+    making_book(&making, d, 0, 0, 4, 400);
+    making_book(&making, a, 0, 0, 1, 100);
+    making_book(&making, c, 1, 50, 0, 0);
+}
+
+// Numbers of a block "```text NAME" in the document: after a "label:" hexadecimal words up to the
+// end of the line or a ';'.
+static size_t read_words(const char *name, uint32_t *words, size_t room) {
+    char fence[64];
+    snprintf(fence, sizeof fence, "```text %s\n", name);
+    const char *at = strstr(document, fence);
+    if (!at) fail_msg("docs/format.md has no block \"%s\"", name);
+    at += strlen(fence);
+    size_t count = 0;
+    while (strncmp(at, "```", 3) != 0) {
+        const char *end = strchr(at, '\n'), *word = strchr(at, ':');
+        if (word && word < end) {
+            for (word++; word < end && *word != ';';) {
+                char *behind;
+                uint32_t value = (uint32_t)strtoul(word, &behind, 16);
+                if (behind == word || behind > end) break;
+                assert_true(count < room);
+                words[count++] = value;
+                word = behind + strspn(behind, " ");
+            }
+        }
+        at = end + 1;
+    }
+    return count;
+}
+
+static void check_words(const char *name, const void *bytes, size_t count) {
+    enum { WORDS_MAX = 256 };
+    uint32_t expected[WORDS_MAX], words[WORDS_MAX];
+    memcpy(words, bytes, count * sizeof *words);
+    size_t found = read_words(name, expected, WORDS_MAX);
+    for (size_t i = 0; i < count && i < found; i++)
+        if (expected[i] != words[i])
+            fail_msg("docs/format.md, %s: word %zu is %08x, not %08x", name, i, words[i],
+                     expected[i]);
+    assert_int_equal(found, count);
+}
+
+static void test_worked_example(void **state) {
+    (void)state;
+    make_example();
+    check_words("records", making.words, making.word_count);
+    check_words("cell 64", &making.cells[64], sizeof making.cells[64] / sizeof(uint32_t));
+    check_words("cell 64 cold", &making.cold[64], sizeof making.cold[64] / sizeof(uint32_t));
+    check_words("cell 129", &making.cells[129], sizeof making.cells[129] / sizeof(uint32_t));
+    uint32_t owners[] = {making.owners[0], making.owners[1], making.owners[2]};
+    check_words("owners", owners, sizeof owners / sizeof *owners);
+}
+
+// The numbers that the document's last part works out.
+static void test_what_a_reader_makes_of_it(void **state) {
+    (void)state;
+    make_example();
+    size_t size;
+    uint8_t *bytes = making_finish(&making, true, &size);
+    struct recording recording;
+    struct profile profile;
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    assert_true(profile_build(&recording, &profile, NULL));
+    assert_int_equal(profile.stack_count, 3);
+    const struct stack *first = &profile.stacks[0];
+    assert_int_equal(first->allocations, 10);
+    assert_int_equal(first->frees, 5);
+    assert_int_equal(first->exit_bytes, 500);
+    assert_int_equal(first->peak_bytes, 1000);
+    assert_int_equal(first->peak_blocks, 10);
+    assert_int_equal(profile.stacks[1].peak_bytes, 200);
+    assert_int_equal(profile.stacks[2].peak_bytes, 0);
+    assert_int_equal(profile.peak.bytes, 1200);
+    assert_int_equal(profile.peak.blocks, 11);
+    assert_int_equal(profile.exit_bytes, 750);
+    assert_int_equal(profile.threads[0].exit_bytes, 700);
+    assert_int_equal(profile.threads[1].exit_bytes, 50);
+    assert_int_equal(profile.incomplete[CAIRN_CUT_NO_CFI], 1);
+    profile_free(&profile);
+    recording_close(&recording);
+    free(bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_parts_of_the_header),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_worked_example),
+        cmocka_unit_test(test_what_a_reader_makes_of_it),
+    };
+    return cmocka_run_group_tests(tests, read_document, free_document);
+}

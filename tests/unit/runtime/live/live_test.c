@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live map against an array of blocks. Blocks of the narrow mode are laid out as glibc does: a
+// word before each with its chunk's size and flags; those of the wide mode are addresses alone.
+#include "runtime/live/live.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/runtime/random.h"
+
+enum { LEAF_BYTES = 1 << LIVE_LEAF_SHIFT, LEAVES = 6, AREA_BYTES = LEAVES * LEAF_BYTES };
+enum { UNIT_BYTES = 8, UNITS = AREA_BYTES / UNIT_BYTES, BLOCKS_MAX = 60000, STEPS = 400000 };
+enum { CHUNK_MIN = 32, FLAG_MMAPPED = 2, FLAG_IN_USE = 1, SLACK_MAX = 5000, RARE_PERCENT = 5 };
+
+struct block {
+    uintptr_t address;
+    uint64_t extent;  // bytes up to which no other block begins
+    uint64_t size;
+    uint32_t id;
+};
+
+struct model {
+    uintptr_t base;
+    uint64_t seed;
+    uint32_t count;
+    struct block blocks[BLOCKS_MAX];
+    uint32_t owner[UNITS];       // block index + 1 for each unit that one covers
+    uint32_t left_behind[UNITS];  // at a block's first unit: id that was never taken out
+};
+
+static struct model *model;
+
+static void model_start(uintptr_t base, uint64_t seed, bool is_wide) {
+    memset(model, 0, sizeof *model);
+    model->base = base;
+    model->seed = seed;
+    live.table = NULL;  // leaves of the other mode have another size
+    assert_true(live_init(is_wide));
+}
+
+static uint32_t unit_of(uintptr_t address) {
+    return (uint32_t)((address - model->base) / UNIT_BYTES);
+}
+
+static bool is_room(uintptr_t address, uint64_t extent) {
+    if (address + extent > model->base + AREA_BYTES) return false;
+    for (uint32_t unit = unit_of(address); unit < unit_of(address + extent); unit++)
+        if (model->owner[unit]) return false;
+    return true;
+}
+
+static void model_cover(const struct block *block, uint32_t value) {
+    uint32_t end = unit_of(block->address + block->extent);
+    for (uint32_t unit = unit_of(block->address); unit < end; unit++) model->owner[unit] = value;
+}
+
+static void model_add(struct block block) {
+    model->blocks[model->count++] = block;
+    model_cover(&block, model->count);
+}
+
+static void model_remove(uint32_t index) {
+    model_cover(&model->blocks[index], 0);
+    model->blocks[index] = model->blocks[--model->count];
+    if (index < model->count) model_cover(&model->blocks[index], index + 1);
+}
+
+// Half of the places lie around the borders of leaves.
+static uintptr_t place_pick(uint64_t step_bytes) {
+    const uint64_t around = 4096;
+    uint64_t offset = random_below(&model->seed, AREA_BYTES);
+    if (random_chance(&model->seed, 50))
+        offset = (1 + random_below(&model->seed, LEAVES - 1)) * LEAF_BYTES - around / 2 +
+                 random_below(&model->seed, around);
+    return model->base + offset / step_bytes * step_bytes;
+}
+
+static uint64_t slack_pick(uint64_t usable) {
+    static const uint64_t borders[] = {0, 61, 62, 63, 64, 126, 127, 128, 191};
+    uint64_t slack = random_below(&model->seed, 25);
+    if (random_chance(&model->seed, 20)) slack = random_below(&model->seed, SLACK_MAX + 1);
+    if (random_chance(&model->seed, 20)) slack = borders[random_below(&model->seed, 9)];
+    return slack < usable ? slack : usable;
+}
+
+static struct block narrow_pick(void) {
+    const uint64_t step = 16;
+    uint64_t flags = random_chance(&model->seed, RARE_PERCENT) ? FLAG_MMAPPED : FLAG_IN_USE;
+    struct block block = {.address = place_pick(step)};
+    block.extent = CHUNK_MIN + step * random_below(&model->seed, 12);
+    if (random_chance(&model->seed, 20)) block.extent += step * random_below(&model->seed, 400);
+    if (!is_room(block.address, block.extent) || block.address == model->base) return block;
+    *(uint64_t *)(block.address - 8) = block.extent | flags;
+    uint64_t usable = block.extent - (flags == FLAG_MMAPPED ? 16 : 8);
+    block.size = usable - slack_pick(usable);
+    block.id = 1 + (uint32_t)random_below(&model->seed, LIVE_ID_LIMIT - 1);
+    return block;
+}
+
+static struct block wide_pick(void) {
+    const uint64_t step = 8, four_gib = 1ull << 32;
+    static const uint64_t around[] = {0xfffffffe, 0xffffffff, 0x100000000, 0x100000001, 1ull << 40};
+    struct block block = {.address = place_pick(step)};
+    block.size = random_below(&model->seed, 256);
+    if (random_chance(&model->seed, 20)) block.size = random_below(&model->seed, four_gib);
+    if (random_chance(&model->seed, 10)) block.size = around[random_below(&model->seed, 5)];
+    block.extent = block.size < 32 ? (block.size + 7) / step * step + (block.size ? 0 : step) : 32;
+    if (!is_room(block.address, block.extent)) return block;
+    block.id = 1 + (uint32_t)random_below(&model->seed, UINT32_MAX - 1);
+    return block;
+}
+
+// What an unseen free left in the granule of the address; none when it was overwritten since.
+static uint32_t left_behind_take(uintptr_t address, bool is_wide) {
+    uintptr_t granule = is_wide ? address : address & ~(uintptr_t)31;
+    uint32_t id = 0;
+    for (uintptr_t at = granule; at < granule + (is_wide ? 8 : 32); at += UNIT_BYTES) {
+        if (model->left_behind[unit_of(at)]) id = model->left_behind[unit_of(at)];
+        model->left_behind[unit_of(at)] = 0;
+    }
+    return id;
+}
+
+static bool is_extended(const struct block *block, bool is_wide) {
+    if (is_wide) return block->size >= LIVE_SIZE_ESCAPE;
+    return live_usable(block->address) - block->size >= LIVE_SLACK_ESCAPE;
+}
+
+static void step_insert(bool is_wide) {
+    struct block block = is_wide ? wide_pick() : narrow_pick();
+    struct live_block stale = {0, 0};
+    if (!block.id || model->count == BLOCKS_MAX) return;
+    uint32_t expected = left_behind_take(block.address, is_wide);
+    if (is_extended(&block, is_wide)) left_behind_take(block.address + (is_wide ? 16 : 32), is_wide);
+    assert_true(live_insert(block.address, block.id, block.size, &stale));
+    assert_int_equal(stale.id, expected);
+    model_add(block);
+}
+
+static void step_take(void) {
+    if (!model->count) return;
+    uint32_t index = (uint32_t)random_below(&model->seed, model->count);
+    struct block block = model->blocks[index];
+    struct live_block taken = live_take(block.address);
+    assert_int_equal(taken.id, block.id);
+    assert_int_equal(taken.size, block.size);
+    taken = live_take(block.address);
+    assert_int_equal(taken.id, 0);
+    model_remove(index);
+}
+
+// The allocator gets the block back behind the map's back.
+static void step_leave_behind(bool is_wide) {
+    if (!model->count) return;
+    uint32_t index = (uint32_t)random_below(&model->seed, model->count);
+    struct block block = model->blocks[index];
+    if (is_extended(&block, is_wide)) return;
+    model->left_behind[unit_of(block.address)] = block.id;
+    model_remove(index);
+}
+
+// Tells whether any word of a leaf could be taken for the address of a live block.
+static void check_no_word_is_an_address(void) {
+    size_t leaf_words = live.is_wide ? (LEAF_BYTES >> LIVE_WIDE_SHIFT)
+                                     : (LEAF_BYTES >> LIVE_NARROW_SHIFT) / 2;
+    for (int i = 0; i < LEAVES; i++) {
+        const uint64_t *words = live_leaf(model->base + (uintptr_t)i * LEAF_BYTES);
+        for (size_t k = 0; words && k < leaf_words; k++) {
+            bool is_inside = words[k] >= model->base && words[k] < model->base + AREA_BYTES;
+            assert_false(is_inside && model->owner[unit_of(words[k])]);
+        }
+    }
+}
+
+static uint64_t mix(uint32_t id, uint64_t size) {
+    uint64_t state = size * 31 + id;
+    return random_next(&state);
+}
+
+struct seen {
+    uint64_t count, sum;
+};
+
+static void see(void *context, uint32_t id, uint64_t size) {
+    struct seen *seen = context;
+    seen->count++;
+    seen->sum += mix(id, size);
+}
+
+static void check_each(void) {
+    struct seen seen = {0, 0}, expected = {0, 0};
+    live_each(see, &seen);
+    for (uint32_t i = 0; i < model->count; i++)
+        see(&expected, model->blocks[i].id, model->blocks[i].size);
+    assert_int_equal(seen.count, expected.count);
+    assert_int_equal(seen.sum, expected.sum);
+}
+
+static void run_steps(bool is_wide, unsigned unseen_percent) {
+    const int checks = 8;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t dice = random_below(&model->seed, 100);
+        if (dice < unseen_percent)
+            step_leave_behind(is_wide);
+        else if (dice < 45)
+            step_take();
+        else
+            step_insert(is_wide);
+        if (step % (STEPS / checks) == 0) check_no_word_is_an_address();
+        if (step % (STEPS / checks) == 0 && !unseen_percent) check_each();
+    }
+    while (model->count) step_take();
+    if (!unseen_percent) check_each();
+}
+
+static uintptr_t area_map(void) {
+    uintptr_t at = (uintptr_t)mmap(NULL, AREA_BYTES + LEAF_BYTES, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_int_not_equal(at, (uintptr_t)MAP_FAILED);
+    return (at + LEAF_BYTES - 1) & ~(uintptr_t)(LEAF_BYTES - 1);
+}
+
+static void test_narrow(void **state) {
+    (void)state;
+    model_start(area_map(), 1, false);
+    run_steps(false, 0);
+}
+
+static void test_narrow_with_unseen_frees(void **state) {
+    (void)state;
+    model_start(area_map(), 2, false);
+    run_steps(false, 10);
+}
+
+static void test_wide(void **state) {
+    (void)state;
+    model_start((uintptr_t)0x555540000000, 3, true);
+    run_steps(true, 0);
+}
+
+static void test_wide_with_unseen_frees(void **state) {
+    (void)state;
+    model_start((uintptr_t)0x7f5540000000, 4, true);
+    run_steps(true, 10);
+}
+
+static void test_what_does_not_fit_is_refused(void **state) {
+    (void)state;
+    struct live_block stale;
+    model_start(area_map(), 5, false);
+    uintptr_t address = model->base + 64;
+    *(uint64_t *)(address - 8) = (1ull << 34) | FLAG_MMAPPED;
+    assert_false(live_insert(address, LIVE_ID_LIMIT, 1ull << 33, &stale));
+    assert_false(live_insert(address, 1, 8, &stale));
+    assert_int_equal(live_take(address).id, 0);
+    assert_int_equal(live_take((uintptr_t)1 << 46).id, 0);
+}
+
+// A block of glibc: chunk of `extent` bytes at the address.
+static void chunk_write(uintptr_t address, uint64_t extent) {
+    *(uint64_t *)(address - 8) = extent | FLAG_IN_USE;
+}
+
+// The last slot of a leaf extends a block; the first slot of the next leaf is another's own.
+static void test_extension_before_a_border(void **state) {
+    (void)state;
+    struct live_block stale;
+    struct seen seen = {0, 0}, expected = {0, 0};
+    model_start(area_map(), 6, false);
+    uintptr_t border = model->base + LEAF_BYTES, first = border - 64, second = border + 16;
+    chunk_write(first, second - first);
+    chunk_write(second, CHUNK_MIN);
+    assert_true(live_insert(first, 11, live_usable(first) - LIVE_SLACK_ESCAPE, &stale));
+    assert_true(live_insert(second, 12, live_usable(second), &stale));
+    live_each(see, &seen);
+    see(&expected, 11, live_usable(first) - LIVE_SLACK_ESCAPE);
+    see(&expected, 12, live_usable(second));
+    assert_int_equal(seen.count, expected.count);
+    assert_int_equal(seen.sum, expected.sum);
+}
+
+// The free of a block with much slack is not seen; a small block lands on its second slot. What
+// that slot holds is no block.
+static void test_block_on_a_forgotten_extension(void **state) {
+    (void)state;
+    struct live_block stale;
+    static const uint64_t slacks[] = {63, 64, 126, 127, 190, 191, 5000};
+    for (size_t i = 0; i < sizeof slacks / sizeof slacks[0]; i++) {
+        model_start(area_map(), 7, false);
+        uintptr_t old = model->base + LEAF_BYTES - 64, new = old + 32;
+        chunk_write(old, 8192);
+        assert_true(live_insert(old, 21, live_usable(old) - slacks[i], &stale));
+        chunk_write(new, CHUNK_MIN);
+        assert_true(live_insert(new, 22, 20, &stale));
+        assert_true(stale.id == 21);
+        assert_int_equal(live_take(new).id, 22);
+        assert_int_equal(live_take(new).id, 0);
+        assert_int_equal(live_take(old).id, 0);
+    }
+}
+
+static void test_wide_block_on_a_forgotten_extension(void **state) {
+    (void)state;
+    struct live_block stale;
+    model_start((uintptr_t)0x555540000000, 8, true);
+    uintptr_t old = model->base + LEAF_BYTES - 32, new = old + 16;
+    assert_true(live_insert(old, 21, (7ull << 32) + 9, &stale));
+    assert_true(live_insert(new, 22, 20, &stale));
+    assert_int_equal(stale.id, 21);
+    assert_int_equal(live_take(new).id, 22);
+    assert_int_equal(live_take(old).id, 0);
+}
+
+static int setup(void **state) {
+    (void)state;
+    model = mmap(NULL, sizeof *model, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return model == MAP_FAILED;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_narrow_with_unseen_frees),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_wide_with_unseen_frees),
+        cmocka_unit_test(test_what_does_not_fit_is_refused),
+        cmocka_unit_test(test_extension_before_a_border),
+        cmocka_unit_test(test_block_on_a_forgotten_extension),
+        cmocka_unit_test(test_wide_block_on_a_forgotten_extension),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
