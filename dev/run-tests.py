@@ -45,6 +45,7 @@ def lint_tests(build):
         Test("lint/style", ["dev/check-style.sh"], "lint"),
         Test("lint/directions", ["dev/check-directions.py"], "lint"),
         Test("lint/runtime", ["dev/check-runtime.sh", f"{build}/libcairn.so"], "lint"),
+        Test("lint/runtime-cxx", ["dev/check-runtime.sh", f"{build}/libcairn-cxx.so"], "lint"),
         Test("lint/tidy", ["make", "-k", "-s", f"BUILD={build}", "tidy"], "tidy"),
     ]
 

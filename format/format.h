@@ -71,7 +71,8 @@ enum cairn_loss {
     CAIRN_LOST_IMPLIED_FREE = 4,  // a block's free was never seen; its address came back
     CAIRN_LOST_UNKNOWN_FREE = 5,  // a free of a block whose allocation was not seen
     CAIRN_LOST_MODULES = 6,       // module table full: code without a name
-    CAIRN_LOST_KINDS = 7,
+    CAIRN_LOST_BUDGET = 7,        // --max-overhead reached: event kept without its stack
+    CAIRN_LOST_KINDS = 8,
 };
 #define CAIRN_LOSS_MAX 16u
 

@@ -45,11 +45,12 @@ static uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     bool is_lost = false;
     struct walk_result walk =
-        walk_stack(&start, &thread->range, thread->stack.frames, CAIRN_DEPTH_MAX);
+        walk_stack(&start, &thread->range, thread->stack.frames, thread->stack.depth_limit);
     check_walk(&start, thread->stack.frames, walk.count);
     if (unlikely(walk.has_new_code)) note_modules(thread, walk.count);
     uint32_t cell = stack_intern(&thread->stack, walk.count, &is_lost);
-    if (unlikely(is_lost)) gate_count_loss(CAIRN_LOST_NO_MEMORY);
+    if (unlikely(is_lost))
+        gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
     return cell;
 }
 

@@ -106,7 +106,7 @@ static int absent_dlclose(void *handle) {
     return -1;
 }
 
-static void *absent_resolve_then(void *block, size_t count, size_t size) {
+static void *boot_reallocarray(void *block, size_t count, size_t size) {
     real_resolve();
     return real.reallocarray(block, count, size);
 }
@@ -123,12 +123,17 @@ static int boot_dlclose(void *handle) {
     return real.dlclose(handle);
 }
 
+static long boot_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    real_resolve();
+    return real.syscall(number, a, b, c, d, e, f);
+}
+
 struct real real = {
     .malloc = boot_malloc,
     .free = boot_free,
     .calloc = boot_calloc,
     .realloc = boot_realloc,
-    .reallocarray = absent_resolve_then,
+    .reallocarray = boot_reallocarray,
     .posix_memalign = boot_posix_memalign,
     .aligned_alloc = boot_aligned_alloc,
     .memalign = boot_memalign,
@@ -138,6 +143,7 @@ struct real real = {
     .free_sized = absent_free_sized,
     .free_aligned_sized = absent_free_aligned_sized,
     .dlclose = boot_dlclose,
+    .syscall = boot_syscall,
 };
 
 static const struct real absent = {

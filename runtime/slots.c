@@ -40,6 +40,7 @@ struct slots {
 
 static struct slots *slots;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
+static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
 static struct region thread_records;
 
 static int (*key_create)(unsigned *, void (*)(void *));
@@ -113,7 +114,7 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
     if (count > SLOT_LIMIT) count = SLOT_LIMIT;
     for (uint32_t i = 0; i < count; i++)
-        if (slots->tids[i] == tid) return &threads[i];  // the number came back
+        if (tid > 0 && slots->tids[i] == tid) return &threads[i];  // the number came back
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
         uint32_t slot = slots->clock_hand++ % count;
         bool is_gone = i == 0 && slots->tids[slot] && !sys_is_thread_alive(slots->tids[slot]);
@@ -136,7 +137,7 @@ static struct thread *slot_take_over(int32_t tid) {
 
 static struct thread *slot_take_new(int32_t tid) {
     uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
-    if (slot >= SLOT_LIMIT) return NULL;
+    if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
     *thread = (struct thread){.slot = slot, .tid = tid};
     if (!stack_thread_init(&thread->stack, (uint16_t)slot)) return NULL;
@@ -187,4 +188,15 @@ struct thread *slots_register(void) {
     gate_word = &slots->gates[thread->slot].word;
     if (has_exit_key) key_set(exit_key, thread);
     return thread;
+}
+
+void slots_shrink(void) {
+    const uint32_t more_slots = 512;
+    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+    uint32_t keep = slots_count() + more_slots;
+    if (keep >= slot_limit) return;
+    uintptr_t end = (uintptr_t)(threads + slot_limit);
+    uintptr_t from = ((uintptr_t)(threads + keep) + page_mask) & ~page_mask;
+    __atomic_store_n(&slot_limit, keep, __ATOMIC_RELEASE);
+    if (from < end) sys_release((void *)from, end - from);
 }

@@ -30,4 +30,7 @@ struct thread *slots_register(void);
 
 uint32_t slots_count(void);
 
+// Gives back the address space of slots that are far from being used.
+void slots_shrink(void);
+
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/start.h"
 
+#include <sys/resource.h>
+
 #include "runtime/check.h"
 #include "runtime/gate.h"
 #include "runtime/inherit.h"
@@ -62,9 +64,45 @@ static bool begin_sections(void) {
            region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
 }
 
+// Frames of the longest stack, where there is space and where it is short.
+enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
+
+void process_release_space(void) {
+    const uint64_t headroom_bytes = 4u << 20;
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
+    stacks.depth_limit = DEPTH_NARROW;
+    region_shrink(&cells.hot_region, headroom_bytes);
+    region_shrink(&cells.cold_region, headroom_bytes);
+    region_shrink(&stacks.records, headroom_bytes);
+    slots_shrink();
+}
+
+void process_leave(void) {
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;
+    if (sys_pid() == (int)sink.header->pid) sink_leave();
+}
+
+// Bytes as the tool or a user wrote them: plain, or with K, M or G.
+static uint64_t read_bytes(const char *text) {
+    uint64_t value = 0;
+    for (; *text >= '0' && *text <= '9'; text++) value = value * 10 + (uint64_t)(*text - '0');
+    if (*text == 'K') value <<= 10;
+    if (*text == 'M') value <<= 20;
+    if (*text == 'G') value <<= 30;
+    return value;
+}
+
+static void configure(void) {
+    const char *most = environment_get("CAIRN_MAX_OVERHEAD");
+    if (most && most[0]) sys_set_budget(read_bytes(most));
+    stacks.depth_limit = DEPTH_SPACIOUS;
+}
+
 static bool process_open(void) {
     sys_clock_init();
     check_start();
+    configure();
     object_init();
     if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0))
         return false;
@@ -82,6 +120,7 @@ bool process_start(void) {
     if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
     bool is_open = process_open();
     __atomic_store_n(&state, is_open ? PROCESS_RECORDING : PROCESS_INERT, __ATOMIC_RELEASE);
+    if (sys_limit(RLIMIT_AS) != UINT64_MAX) process_release_space();
     return is_open;
 }
 

@@ -21,4 +21,10 @@ bool process_start(void);
 // The recording of a forked child: a new one, which knows the blocks that the child inherited.
 bool process_start_forked(void);
 
+// The program is about to limit its address space: gives back what is only reserved.
+void process_release_space(void);
+
+// The program may be about to replace its image: finishes a file that this process writes itself.
+void process_leave(void);
+
 #endif

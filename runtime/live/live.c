@@ -72,7 +72,7 @@ static struct live_block narrow_take(uintptr_t address) {
     uint64_t slack = word & LIVE_SLACK_ESCAPE;
     if (!word) return (struct live_block){0, 0};
     *slot = 0;
-    if (slack == LIVE_SLACK_ESCAPE) slack += extension_take(address);
+    if (slack == LIVE_SLACK_ESCAPE) slack = LIVE_SLACK_BASE + extension_take(address);
     uint64_t usable = live_usable(address);
     // Only where another block took the place of one whose free was never seen.
     if (slack > usable) slack = usable;
@@ -87,7 +87,7 @@ static bool narrow_insert(uintptr_t address, uint32_t id, uint64_t size) {
     if (slack >= LIVE_SLACK_ESCAPE) {
         void *next = leaf_for(next_granule(address));
         if (!next) return false;
-        *live_narrow_slot(next, next_granule(address)) = low - LIVE_SLACK_ESCAPE;
+        *live_narrow_slot(next, next_granule(address)) = low - LIVE_SLACK_BASE;
         low = LIVE_SLACK_ESCAPE;
     }
     *live_narrow_slot(leaf, address) = live_narrow_word(address, id, low);
@@ -175,7 +175,7 @@ static void each_narrow(const struct each *each, uintptr_t start, const uint32_t
         uint32_t id = slots[i] >> LIVE_ID_SHIFT;
         if (slack == LIVE_SLACK_ESCAPE) {
             uintptr_t next = next_granule(address);
-            slack += *live_narrow_slot(live_leaf(next), next);
+            slack = LIVE_SLACK_BASE + *live_narrow_slot(live_leaf(next), next);
             i++;
         }
         if (is_header_readable(address))

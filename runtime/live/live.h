@@ -8,8 +8,8 @@
 //   narrow  4 bytes per 32 bytes of heap, for glibc, whose chunks are at least 32 bytes apart and
 //           tell their usable size in the word before the block:
 //             id (25 bits) << 7 | address bit 4 << 6 | slack (6 bits)
-//           requested = usable - slack; slack 63: the next slot holds the slack above 63 (a block
-//           with so much is long enough to own that slot alone)
+//           requested = usable - slack; slack 63: the next slot holds the slack - 62, never 0 (a
+//           block with so much is long enough to own that slot alone)
 //   wide    8 bytes per 16 bytes of heap, for every other allocator:
 //             size (32 bits) << 32 | id (32 bits);
 //           size 2^32-1: the next slot holds the size. Blocks at odd multiples of 8 (8-byte size
@@ -29,7 +29,7 @@
 
 enum { LIVE_LEAF_SHIFT = 22, LIVE_TABLE_BITS = 16 };
 enum { LIVE_NARROW_SHIFT = 5, LIVE_WIDE_SHIFT = 4 };  // log2 of the granule
-enum { LIVE_ID_SHIFT = 7, LIVE_HALF_SHIFT = 6, LIVE_SLACK_ESCAPE = 63 };
+enum { LIVE_ID_SHIFT = 7, LIVE_HALF_SHIFT = 6, LIVE_SLACK_ESCAPE = 63, LIVE_SLACK_BASE = 62 };
 #define LIVE_SIZE_ESCAPE 0xffffffffu
 #define LIVE_ID_LIMIT (1u << (32 - LIVE_ID_SHIFT))
 

@@ -70,6 +70,7 @@ static bool sink_open_file(uint64_t bytes) {
     }
     memcpy(sink.header->destination, path, sizeof path);
     sink.is_file = true;
+    sys_set_claims_safe(false);
     return true;
 }
 
@@ -80,6 +81,7 @@ static bool sink_open_memory(int memory_fd, uint64_t bytes) {
     if (result == 0 && (uint64_t)status.st_size >= bytes) sink.header = sink_map(memory_fd, bytes);
     file_close(memory_fd);
     sink.is_file = false;
+    sys_set_claims_safe(true);
     return sink.header != NULL;
 }
 
@@ -180,4 +182,28 @@ void sink_end(void) {
     bool is_tool_there =
         !sink.is_file && !header->control.is_tool_gone && name && tool_link_is_alive(name);
     if (!is_tool_there) compact_save(header, header->destination);
+}
+
+// Allocations and bytes below which the recording of a replaced image is not kept: shells and
+// compiler drivers would leave one each.
+enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20 };
+
+void sink_leave(void) {
+    struct cairn_header *header = sink.header;
+    struct region region = sink_region(CAIRN_SECTION_THREADS);
+    const struct cairn_thread *threads = (const struct cairn_thread *)region.base;
+    uint64_t calls = 0, bytes = 0;
+    for (uint64_t i = 0; i < *region.used_bytes / sizeof *threads; i++) {
+        calls += threads[i].allocations;
+        bytes += threads[i].allocated_bytes;
+    }
+    if (calls < SHORT_LIVED_CALLS && bytes < SHORT_LIVED_BYTES) {
+        sys_call(SYS_unlinkat, AT_FDCWD, (long)header->destination, 0, 0, 0, 0);
+        return;
+    }
+    header->stop_reason = CAIRN_STOP_EXEC;
+    header->end_ns = sink_now_ns();
+    compact_save(header, header->destination);
+    header->stop_reason = CAIRN_STOP_NONE;
+    header->end_ns = 0;
 }

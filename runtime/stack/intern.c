@@ -14,11 +14,12 @@ struct stacks stacks;
 enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
 
 bool stack_thread_init(struct stack_thread *thread, uint16_t slot) {
-    size_t buffer_bytes = sizeof(uintptr_t) * (CAIRN_DEPTH_MAX + 1);
+    size_t buffer_bytes = sizeof(uintptr_t) * (stacks.depth_limit + 1);
     uintptr_t *buffers = sys_reserve(2 * buffer_bytes);
     if (!buffers) return false;
     thread->frames = buffers;
-    thread->last_frames = buffers + CAIRN_DEPTH_MAX + 1;
+    thread->last_frames = buffers + stacks.depth_limit + 1;
+    thread->depth_limit = stacks.depth_limit;
     thread->slot = slot;
     return table_init(&thread->table, &thread->arena);
 }
@@ -87,7 +88,7 @@ static uint32_t cell_take(struct stack_thread *thread) {
 
 // A new cell with the given record, entered under the hash; 0 without memory.
 static uint32_t cell_make(struct stack_thread *thread, uint32_t record, struct stack_hash hash) {
-    uint32_t id = record ? cell_take(thread) : 0;
+    uint32_t id = record && !sys_is_over_budget() ? cell_take(thread) : 0;
     if (!id) return 0;
     cells.cold[id].record = record;
     cells.hot[id].check = hash_check(hash);

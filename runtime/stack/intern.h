@@ -21,17 +21,19 @@
 struct stack_thread {
     struct arena arena;
     struct table table;
-    uintptr_t *frames;       // buffer for the next walk, CAIRN_DEPTH_MAX entries
+    uintptr_t *frames;       // buffer for the next walk, stacks.depth_limit entries
     uintptr_t *last_frames;  // the stack interned before, innermost first
     uint32_t last_count;     // 0: none
     uint32_t last_cell;
     uint32_t last_generation;        // of the modules, when last_frames were walked
     uint32_t next_cell, end_cell;    // what is left of the block of cells
     uint32_t *next_word, *end_word;  // what is left of the chunk of records
+    uint32_t depth_limit;
     uint16_t slot;
 };
 
 struct stacks {
+    uint32_t depth_limit;  // frames of a walk; fewer where address space is short
     struct region records;
     uint64_t seed_table, seed_check;  // random, so that nobody can construct two equal hashes
 };

@@ -14,6 +14,7 @@ static COLD bool region_claim_slow(struct region *region, uint64_t end_bytes) {
     uint64_t to = (end_bytes + chunk - 1) / chunk * chunk;
     if (to > region->capacity_bytes) to = region->capacity_bytes;
     if (to < end_bytes || !sys_claim(region->base + from, to - from)) return region_fill(region);
+    sys_count_own((int64_t)(to - from));
     while (from < to && !__atomic_compare_exchange_n(&region->claimed_bytes, &from, to, false,
                                                      __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
     }
@@ -33,4 +34,13 @@ void *region_take(struct region *region, uint64_t bytes) {
         return 0;
     }
     return region_claim(region, at + bytes) ? region->base + at : 0;
+}
+
+void region_shrink(struct region *region, uint64_t headroom_bytes) {
+    uint64_t keep = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE) + headroom_bytes;
+    uint64_t capacity = region->capacity_bytes;
+    keep = (keep + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+    if (keep >= capacity) return;
+    __atomic_store_n(&region->capacity_bytes, keep, __ATOMIC_RELEASE);
+    sys_release(region->base + keep, capacity - keep);
 }

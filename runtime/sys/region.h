@@ -12,11 +12,11 @@
 
 struct region {
     uint8_t *base;
-    uint64_t capacity_bytes;
-    uint64_t chunk_bytes;    // claimed at a time, a multiple of the page size
-    uint64_t *used_bytes;    // (atomic) in the recording's section table
-    uint64_t claimed_bytes;  // (atomic)
-    uint32_t is_full;        // (atomic)
+    uint64_t capacity_bytes;  // (atomic)
+    uint64_t chunk_bytes;     // claimed at a time, a multiple of the page size
+    uint64_t *used_bytes;     // (atomic) in the recording's section table
+    uint64_t claimed_bytes;   // (atomic)
+    uint32_t is_full;         // (atomic)
 };
 
 // `bytes` bytes, zeroed; NULL when there are none. Any thread, signal handlers included.
@@ -24,5 +24,8 @@ void *region_take(struct region *region, uint64_t bytes);
 
 // Makes the first `end_bytes` bytes usable.
 bool region_claim(struct region *region, uint64_t end_bytes);
+
+// Gives back the address space beyond what is in use and `headroom_bytes` more.
+void region_shrink(struct region *region, uint64_t headroom_bytes);
 
 #endif

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -19,7 +21,7 @@ static uint64_t own_bytes;
 static int (*vdso_clock)(clockid_t, struct timespec *);
 
 #if defined(__x86_64__)
-long sys_call(long number, long a, long b, long c, long d, long e, long f) {
+static long raw_call(long number, long a, long b, long c, long d, long e, long f) {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
@@ -31,7 +33,7 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f) {
     return result;
 }
 #elif defined(__aarch64__)
-long sys_call(long number, long a, long b, long c, long d, long e, long f) {
+static long raw_call(long number, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
     register long x1 __asm__("x1") = b;
@@ -48,6 +50,49 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f) {
 #else
 #error "cairn knows x86-64 and aarch64"
 #endif
+
+static enum sys_confinement confinement;  // (atomic)
+static bool are_claims_safe;
+
+void sys_confine(enum sys_confinement wanted) {
+    if (wanted > confinement) __atomic_store_n(&confinement, wanted, __ATOMIC_RELAXED);
+}
+
+void sys_set_claims_safe(bool is_safe) {
+    are_claims_safe = is_safe;
+}
+
+static bool is_forbidden(long number) {
+    if (confinement == SYS_STRICT) return true;
+    return number != SYS_mmap && number != SYS_munmap;
+}
+
+#ifdef CAIRN_CHECK
+// CAIRN_FAULT=N makes the N-th system call of the runtime fail, CAIRN_FAULT=N+ that and all later
+// ones (tests/promises/faults.py).
+static bool is_fault(void) {
+    static unsigned long call_count;
+    unsigned long wanted = 0;
+    const char *text = NULL;
+    for (char **entry = environ; entry && *entry; entry++)
+        if (!strncmp(*entry, "CAIRN_FAULT=", 12)) text = *entry + 12;
+    if (!text) return false;
+    for (; *text >= '0' && *text <= '9'; text++)
+        wanted = wanted * 10 + (unsigned long)(*text - '0');
+    unsigned long number = __atomic_add_fetch(&call_count, 1, __ATOMIC_RELAXED);
+    return number == wanted || (*text == '+' && number > wanted);
+}
+#else
+static inline bool is_fault(void) {
+    return false;
+}
+#endif
+
+long sys_call(long number, long a, long b, long c, long d, long e, long f) {
+    if (unlikely(confinement) && is_forbidden(number)) return -EPERM;
+    if (is_fault()) return -ENOMEM;
+    return raw_call(number, a, b, c, d, e, f);
+}
 
 static bool is_error(long result) {
     return (unsigned long)result > -4096UL;
@@ -80,11 +125,26 @@ void *sys_reserve(size_t bytes) {
     return memory;
 }
 
+void sys_count_own(int64_t change_bytes) {
+    __atomic_fetch_add(&own_bytes, (uint64_t)change_bytes, __ATOMIC_RELAXED);
+}
+
+static uint64_t budget_bytes = UINT64_MAX;
+
+void sys_set_budget(uint64_t bytes) {
+    budget_bytes = bytes;
+}
+
+bool sys_is_over_budget(void) {
+    return sys_own_bytes() > budget_bytes;
+}
+
 uint64_t sys_own_bytes(void) {
     return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
 }
 
 bool sys_claim(void *memory, size_t bytes) {
+    if (unlikely(confinement)) return are_claims_safe;
     long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
     // Kernels before 5.14 do not know the advice: there the pages come when they are touched.
     if (is_error(result) && result != -EINVAL) return false;
@@ -99,7 +159,7 @@ bool sys_is_readable(const void *address) {
     const long mask_bytes = 8;
     long at = (long)((uintptr_t)address & ~(uintptr_t)7);
     if (!at) return false;  // to the kernel that is no mask at all
-    return sys_call(SYS_rt_sigprocmask, no_such_how, at, 0, mask_bytes, 0, 0) != -EFAULT;
+    return sys_call(SYS_rt_sigprocmask, no_such_how, at, 0, mask_bytes, 0, 0) == -EINVAL;
 }
 
 static uint64_t clock_read(clockid_t clock) {

@@ -26,6 +26,18 @@
 // The system call `number`; the result, or -errno.
 long sys_call(long number, long a, long b, long c, long d, long e, long f);
 
+// What a program under seccomp leaves us: a forbidden call could kill it.
+enum sys_confinement {
+    SYS_FREE = 0,
+    SYS_FILTERED = 1,  // only mapping memory, which its own allocator needs as well
+    SYS_STRICT = 2,    // nothing
+};
+void sys_confine(enum sys_confinement confinement);
+
+// Memory that is claimed without asking the kernel first, for want of a permitted call, is safe if
+// it is not a file's.
+void sys_set_claims_safe(bool is_safe);
+
 // Private anonymous memory, zeroed, not charged before it is touched. NULL when refused.
 void *sys_map(size_t bytes);
 void sys_unmap(void *memory, size_t bytes);
@@ -63,7 +75,12 @@ bool sys_is_thread_alive(int tid);
 // 64 random bits for hash seeds; a poorer source where getrandom is forbidden.
 uint64_t sys_random(void);
 
-// Private memory that cairn holds in this process, in bytes.
+// Memory that cairn has taken in this process, private and in the recording, in bytes; and the
+// limit that --max-overhead sets (UINT64_MAX: none). Address space that is only reserved is not
+// counted.
 uint64_t sys_own_bytes(void);
+void sys_count_own(int64_t change_bytes);
+void sys_set_budget(uint64_t bytes);
+bool sys_is_over_budget(void);
 
 #endif

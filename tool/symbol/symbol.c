@@ -172,49 +172,59 @@ static bool read_units(struct resolution *work) {
     return true;
 }
 
-static const char *symtab_name(struct resolution *work, uint64_t address, bool *is_failed) {
+static const struct symtab_entry *find_symbol(struct resolution *work, uint64_t address) {
     const struct located *files = &work->files;
     const struct image *image = files->module.elf ? &files->module : &files->debug;
     if (!image->elf || !image_is_code(image, address)) return NULL;
-    const struct symtab_entry *entry = symtab_find(&work->symtab, address);
-    if (!entry) return NULL;
-    const char *name = store_readable(work->names, entry->name);
-    if (!name) *is_failed = true;
-    return name;
+    return symtab_find(&work->symtab, address);
+}
+
+// Name of the function at an address that is not inlined; `scope` is what the debug information
+// knows of it, or NULL. The symbol table has the whole name where the debug information has its
+// last part, and the name that people use where a C library has several (strdup, __GI___strdup).
+static bool name_function(struct resolution *work, uint64_t address, const struct scope *scope,
+                          const char **name) {
+    *name = scope ? scope->function : NULL;
+    bool is_whole = *name && scope->is_full_name;
+    if (is_whole && (*name)[0] != '_') return true;
+    const struct symtab_entry *symbol = find_symbol(work, address);
+    if (!symbol || (*name && symbol->is_label)) return true;
+    const char *other = store_readable(work->names, symbol->name);
+    if (!other) return false;
+    if (!is_whole || strspn(other, "_") < strspn(*name, "_")) *name = other;
+    return true;
+}
+
+static const struct scope *outermost(const struct scope *scope, size_t *depth) {
+    for (*depth = 1; scope && scope->caller; scope = scope->caller) ++*depth;
+    return scope;
 }
 
 // The frames of one request: the chain of its scopes, innermost first. Each frame's line is where
 // it is: from the line table for the first, from the call of the one before for the others.
 static bool make_frames(struct resolution *work, const struct request *request,
                         struct symbol_query *query) {
-    size_t count = 1;
-    for (const struct scope *scope = request->scope; scope && scope->caller; scope = scope->caller)
-        count++;
-    bool is_failed = false;
-    const struct scope *scope = request->scope;
-    const char *name = NULL;
-    if (!scope) name = symtab_name(work, request->address, &is_failed);
-    if (is_failed) return false;
-    if (!scope && !name && !request->file) return true;
+    size_t count, i = 0;
+    const char *name;
+    const struct scope *function = outermost(request->scope, &count);
+    if (!name_function(work, request->address, function, &name)) return false;
+    if (!function && !name && !request->file) return true;
     struct symbol_frame *frames = store_alloc(work->names, count * sizeof *frames);
     if (!frames) return false;
-    frames[0] = (struct symbol_frame){name, request->file, request->line, false};
-    for (struct symbol_frame *frame = frames; scope; scope = scope->caller, frame++) {
-        frame->function = scope->function;
-        frame->is_inlined = scope->caller;
-        if (!scope->caller && !scope->is_full_name) {
-            name = symtab_name(work, request->address, &is_failed);
-            if (name) frame->function = name;
-        }
-        if (scope->caller) {
-            frame[1].file = scope->call_file;
-            frame[1].line = scope->call_line;
-        }
+    frames[0].file = request->file;
+    frames[0].line = request->line;
+    for (const struct scope *scope = request->scope; scope != function; scope = scope->caller) {
+        frames[i].function = scope->function;
+        frames[i].is_inlined = true;
+        i++;
+        frames[i].file = scope->call_file;
+        frames[i].line = scope->call_line;
     }
+    frames[i].function = name;
     work->has_dwarf_answer |= request->scope || request->file;
     query->frames = frames;
     query->frame_count = count;
-    return !is_failed;
+    return true;
 }
 
 static void make_report(const struct resolution *work, struct symbol_report *report) {

@@ -30,7 +30,7 @@ struct model {
     uint64_t seed;
     uint32_t count;
     struct block blocks[BLOCKS_MAX];
-    uint32_t owner[UNITS];       // block index + 1 for each unit that one covers
+    uint32_t owner[UNITS];        // block index + 1 for each unit that one covers
     uint32_t left_behind[UNITS];  // at a block's first unit: id that was never taken out
 };
 
@@ -137,7 +137,8 @@ static void step_insert(bool is_wide) {
     struct live_block stale = {0, 0};
     if (!block.id || model->count == BLOCKS_MAX) return;
     uint32_t expected = left_behind_take(block.address, is_wide);
-    if (is_extended(&block, is_wide)) left_behind_take(block.address + (is_wide ? 16 : 32), is_wide);
+    if (is_extended(&block, is_wide))
+        left_behind_take(block.address + (is_wide ? 16 : 32), is_wide);
     assert_true(live_insert(block.address, block.id, block.size, &stale));
     assert_int_equal(stale.id, expected);
     model_add(block);
@@ -167,8 +168,8 @@ static void step_leave_behind(bool is_wide) {
 
 // Tells whether any word of a leaf could be taken for the address of a live block.
 static void check_no_word_is_an_address(void) {
-    size_t leaf_words = live.is_wide ? (LEAF_BYTES >> LIVE_WIDE_SHIFT)
-                                     : (LEAF_BYTES >> LIVE_NARROW_SHIFT) / 2;
+    size_t leaf_words =
+        live.is_wide ? (LEAF_BYTES >> LIVE_WIDE_SHIFT) : (LEAF_BYTES >> LIVE_NARROW_SHIFT) / 2;
     for (int i = 0; i < LEAVES; i++) {
         const uint64_t *words = live_leaf(model->base + (uintptr_t)i * LEAF_BYTES);
         for (size_t k = 0; words && k < leaf_words; k++) {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrapped functions by which a program changes the rules it runs under. Each only takes note and
+// passes on; none changes what the program asked for.
+//   seccomp     from then on the runtime makes no system call that a filter might punish
+//   RLIMIT_AS   the recording's reserved address space is given back, since it counts
+//   exec        a recording that this process writes itself is finished before its image goes
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "runtime/real.h"
+#include "runtime/start.h"
+#include "runtime/sys/sys.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// Calls before the constructor ran.
+static void be_ready(void) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+}
+
+enum { SECCOMP_MODE_STRICT_WANTED = 1 };
+
+// Declared here with plain parameters: libc's are variadic, which these ABIs pass alike.
+int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
+               unsigned long d) __asm__("prctl");
+
+EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
+                      unsigned long d) {
+    be_ready();
+    if (option == PR_SET_SECCOMP)
+        sys_confine(a == SECCOMP_MODE_STRICT_WANTED ? SYS_STRICT : SYS_FILTERED);
+    return real.prctl(option, a, b, c, d);
+}
+
+#if defined(__x86_64__)
+// syscall() must not get a frame of ours: through it programs clone onto new stacks. All registers
+// and the stack are as the program left them when the real one is entered.
+// Calls with other flags or no filter are questions of what the kernel knows.
+HIDDEN __attribute__((used)) void syscall_is_seccomp(long operation, long flags,
+                                                     const void *filter) {
+    const long set_strict = 0, set_filter = 1;
+    if (operation == set_strict && !flags && !filter) sys_confine(SYS_STRICT);
+    if (operation == set_filter && filter) sys_confine(SYS_FILTERED);
+}
+
+HIDDEN __attribute__((used)) void *const *const syscall_real = (void *const *)&real.syscall;
+
+__asm__(".text\n"
+        ".globl syscall\n"
+        ".type syscall, @function\n"
+        "syscall:\n"
+        "    .cfi_startproc\n"
+        "    cmpq $317, %rdi\n"  // SYS_seccomp
+        "    je 1f\n"
+        "    movq syscall_real(%rip), %rax\n"
+        "    jmpq *(%rax)\n"
+        "1:  pushq %rdi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rdx\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rcx\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %r8\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    movq %rsi, %rdi\n"
+        "    movq %rdx, %rsi\n"
+        "    movq %rcx, %rdx\n"
+        "    call syscall_is_seccomp\n"
+        "    popq %r8\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rcx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    movq syscall_real(%rip), %rax\n"
+        "    jmpq *(%rax)\n"
+        "    .cfi_endproc\n"
+        ".size syscall, .-syscall\n");
+#endif
+
+static void note_limit(int resource, const void *limit) {
+    be_ready();
+    if (resource == RLIMIT_AS && limit) process_release_space();
+}
+
+int setrlimit_hook(int resource, const void *limit) __asm__("setrlimit");
+int setrlimit64_hook(int resource, const void *limit) __asm__("setrlimit64");
+int prlimit_hook(int pid, int resource, const void *limit, void *old) __asm__("prlimit");
+int prlimit64_hook(int pid, int resource, const void *limit, void *old) __asm__("prlimit64");
+
+EXPORT int setrlimit_hook(int resource, const void *limit) {
+    note_limit(resource, limit);
+    return real.setrlimit(resource, limit);
+}
+
+EXPORT int setrlimit64_hook(int resource, const void *limit) {
+    note_limit(resource, limit);
+    return real.setrlimit64(resource, limit);
+}
+
+EXPORT int prlimit_hook(int pid, int resource, const void *limit, void *old) {
+    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
+    return real.prlimit(pid, resource, limit, old);
+}
+
+EXPORT int prlimit64_hook(int pid, int resource, const void *limit, void *old) {
+    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
+    return real.prlimit64(pid, resource, limit, old);
+}
+
+// Before a call that may replace the image; afterwards recording goes on if it did not.
+static void before_exec(void) {
+    int saved_errno = errno;
+    be_ready();
+    process_leave();
+    errno = saved_errno;
+}
+
+int execve(const char *path, char *const words[], char *const variables[]);
+int execv(const char *path, char *const words[]);
+int execvp(const char *name, char *const words[]);
+int execvpe(const char *name, char *const words[], char *const variables[]);
+int fexecve(int file, char *const words[], char *const variables[]);
+int execveat(int directory, const char *path, char *const words[], char *const variables[],
+             int flags);
+int execl(const char *path, const char *word, ...);
+int execlp(const char *name, const char *word, ...);
+int execle(const char *path, const char *word, ...);
+
+EXPORT int execve(const char *path, char *const words[], char *const variables[]) {
+    before_exec();
+    return real.execve(path, words, variables);
+}
+
+EXPORT int execv(const char *path, char *const words[]) {
+    before_exec();
+    return real.execv(path, words);
+}
+
+EXPORT int execvp(const char *name, char *const words[]) {
+    before_exec();
+    return real.execvp(name, words);
+}
+
+EXPORT int execvpe(const char *name, char *const words[], char *const variables[]) {
+    before_exec();
+    return real.execvpe(name, words, variables);
+}
+
+EXPORT int fexecve(int file, char *const words[], char *const variables[]) {
+    before_exec();
+    return real.fexecve(file, words, variables);
+}
+
+EXPORT int execveat(int directory, const char *path, char *const words[], char *const variables[],
+                    int flags) {
+    before_exec();
+    return real.execveat(directory, path, words, variables, flags);
+}
+
+// The list forms: their words, up to and with the NULL, become a vector on the stack.
+static size_t count_words(const char *word, va_list list) {
+    size_t count = 0;
+    for (const char *next = word; next; next = va_arg(list, const char *)) count++;
+    return count;
+}
+
+#define COLLECT_WORDS(words, word)                                                                 \
+    va_list list;                                                                                  \
+    va_start(list, word);                                                                          \
+    size_t count = count_words(word, list);                                                        \
+    va_end(list);                                                                                  \
+    char *words[count + 1];                                                                        \
+    va_start(list, word);                                                                          \
+    words[0] = (char *)(uintptr_t)word;                                                            \
+    for (size_t i = 1; i <= count; i++) words[i] = va_arg(list, char *)
+
+EXPORT int execl(const char *path, const char *word, ...) {
+    COLLECT_WORDS(words, word);
+    va_end(list);
+    before_exec();
+    return real.execv(path, words);
+}
+
+EXPORT int execlp(const char *name, const char *word, ...) {
+    COLLECT_WORDS(words, word);
+    va_end(list);
+    before_exec();
+    return real.execvp(name, words);
+}
+
+EXPORT int execle(const char *path, const char *word, ...) {
+    COLLECT_WORDS(words, word);
+    char *const *variables = va_arg(list, char *const *);
+    va_end(list);
+    before_exec();
+    return real.execve(path, words, variables);
+}
