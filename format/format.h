@@ -131,7 +131,8 @@ struct cairn_thread {
     uint64_t frees;            // blocks this thread freed, whoever allocated them
     int64_t net_bytes;         // allocated_bytes - bytes this thread freed
     uint64_t failed;           // calls that returned no block
-    uint64_t reserved[5];
+    uint64_t own_ns;           // time spent in cairn, estimated from every 1024th event
+    uint64_t reserved[4];
 };
 
 // The timeline: point i describes the i-th interval of totals.point_ns nanoseconds since the start.
@@ -244,11 +245,12 @@ struct cairn_header {
     uint64_t start_clock_ns;  // CLOCK_MONOTONIC then; all other times count from here
     uint64_t end_ns;          // 0 while it runs
     uint64_t rss_peak_bytes;  // 0 if unknown
-    uint64_t own_bytes;       // (atomic) private memory that cairn mapped in the process
+    uint64_t own_bytes;       // memory that cairn took in the process: private, and this recording
+    uint64_t cpu_ns;          // processor time of the process, 0 if unknown
     uint64_t live_map;        // address of the live map's table in the process (core readers)
     uint64_t
         windows[CAIRN_WINDOW_COUNT];  // (atomic) start of each; window 0 is at 0, others 0: unused
-    uint64_t reserved[16];
+    uint64_t reserved[15];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

@@ -67,7 +67,7 @@ static COLD void count_untracked(struct thread *thread, uint32_t cell, uint64_t 
     count_free(thread, (struct live_block){cell, size}, true);
 }
 
-void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+ALWAYS_INLINE void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     struct live_block stale = {0, 0};
     if (unlikely(!block)) {
         thread->record->failed++;
@@ -81,11 +81,40 @@ void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *fra
     count_alloc(thread, cell, size);
 }
 
-bool event_free(struct thread *thread, void *block) {
+ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
     struct live_block known = live_take((uintptr_t)block);
     if (unlikely(!known.id)) return false;
     count_free(thread, known, true);
     return true;
+}
+
+// One event in TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
+enum { TIMED_EVERY = 1024 };
+
+static COLD void alloc_timed(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    uint64_t start = sys_clock_ns();
+    alloc_now(thread, block, size, frame);
+    thread->record->own_ns += (sys_clock_ns() - start) * TIMED_EVERY;
+}
+
+static COLD bool free_timed(struct thread *thread, void *block) {
+    uint64_t start = sys_clock_ns();
+    bool is_known = free_now(thread, block);
+    thread->record->own_ns += (sys_clock_ns() - start) * TIMED_EVERY;
+    return is_known;
+}
+
+void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(thread->record->allocations % TIMED_EVERY == TIMED_EVERY - 1))
+        alloc_timed(thread, block, size, frame);
+    else
+        alloc_now(thread, block, size, frame);
+}
+
+bool event_free(struct thread *thread, void *block) {
+    if (unlikely(thread->record->frees % TIMED_EVERY == TIMED_EVERY - 1))
+        return free_timed(thread, block);
+    return free_now(thread, block);
 }
 
 // A block that grows does not leave a peak behind: the higher total comes right after.

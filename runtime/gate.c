@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "runtime/live/live.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
 #include "runtime/stack/module.h"
@@ -96,6 +97,7 @@ void gate_end(void) {
         totals_publish(thread, 0, 0);  // the timeline's last point
         gate_leave();
     }
+    sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes();
     sink_end();
 }
 

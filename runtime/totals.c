@@ -80,6 +80,7 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
     if (is_threaded() && change < 0 && before > 0) peak_note((uint64_t)before, blocks_before);
     publish_allocations(thread);
     points_note(before + change, blocks_before + blocks_change, sink_now_ns());
+    sink.header->own_bytes = sys_own_bytes();
     int64_t batch = batch_bytes(before + change);
     thread->published_bytes = bytes;
     thread->published_blocks = blocks;

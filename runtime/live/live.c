@@ -214,3 +214,14 @@ void live_each(void (*visit)(void *context, uint32_t id, uint64_t size), void *c
             each_narrow(&each, start, leaf);
     }
 }
+
+uint64_t live_untouched_bytes(void) {
+    const uint64_t page_bits = (1ull << LIVE_KEY_SHIFT) - 1;
+    uint64_t untouched = sys_untouched_bytes(live.table, sizeof(uint64_t) << LIVE_TABLE_BITS);
+    for (uint32_t i = 0; i < 1u << LIVE_TABLE_BITS; i++) {
+        uint64_t word = live.table[i];
+        void *leaf = (void *)((word & page_bits) << LIVE_PAGE_SHIFT);
+        if (word) untouched += sys_untouched_bytes(leaf, leaf_bytes());
+    }
+    return untouched;
+}

@@ -136,4 +136,7 @@ ALWAYS_INLINE struct live_block live_take(uintptr_t address) {
 // slots are read from the blocks' headers.
 void live_each(void (*visit)(void *context, uint32_t id, uint64_t size), void *context);
 
+// Bytes of leaves that exist but were never touched.
+uint64_t live_untouched_bytes(void);
+
 #endif

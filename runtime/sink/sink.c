@@ -177,7 +177,7 @@ void sink_end(void) {
     if (!header) return;
     header->end_ns = sink_now_ns();
     header->rss_peak_bytes = resident_peak();
-    header->own_bytes = sys_own_bytes();
+    header->cpu_ns = sys_clock_cpu_ns();
     __atomic_store_n(&header->state, CAIRN_STATE_ENDED, __ATOMIC_RELEASE);
     bool is_tool_there =
         !sink.is_file && !header->control.is_tool_gone && name && tool_link_is_alive(name);

@@ -183,6 +183,24 @@ uint64_t sys_clock_wall_ns(void) {
     return clock_read(CLOCK_REALTIME);
 }
 
+uint64_t sys_clock_cpu_ns(void) {
+    return clock_read(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t sys_untouched_bytes(void *memory, size_t bytes) {
+    unsigned char pages[512];
+    const size_t most_bytes = sizeof pages * SYS_PAGE_BYTES;
+    uint64_t untouched = 0;
+    for (size_t at = 0; at < bytes; at += most_bytes) {
+        size_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
+        if (sys_call(SYS_mincore, (long)memory + (long)at, (long)part, (long)pages, 0, 0, 0) != 0)
+            return untouched;
+        for (size_t i = 0; i < part / SYS_PAGE_BYTES; i++)
+            if (!(pages[i] & 1)) untouched += SYS_PAGE_BYTES;
+    }
+    return untouched;
+}
+
 static bool is_text_equal(const char *a, const char *b) {
     while (*a && *a == *b) a++, b++;
     return *a == *b;

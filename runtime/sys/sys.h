@@ -59,6 +59,7 @@ bool sys_is_readable(const void *address);
 uint64_t sys_clock_ns(void);
 uint64_t sys_clock_coarse_ns(void);
 uint64_t sys_clock_wall_ns(void);
+uint64_t sys_clock_cpu_ns(void);  // processor time of the whole process
 
 // Finds the kernel's clock function; before this, clocks are system calls.
 void sys_clock_init(void);
@@ -71,6 +72,9 @@ int sys_tid(void);
 
 // True while thread `tid` of this process exists.
 bool sys_is_thread_alive(int tid);
+
+// Bytes of [memory, memory + bytes) that have no page yet.
+uint64_t sys_untouched_bytes(void *memory, size_t bytes);
 
 // 64 random bits for hash seeds; a poorer source where getrandom is forbidden.
 uint64_t sys_random(void);

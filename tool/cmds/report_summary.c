@@ -52,30 +52,33 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
     return text;
 }
 
+// Prints what `wanted` asks for; the parts that come from the recording are filled in here.
 static bool print(FILE *out, struct opened *opened, const struct subject *subject,
-                  struct summary *summary, struct error *error) {
+                  const struct summary *wanted, struct error *error) {
     enum { REASON_BYTES = 256 };
     struct terminal terminal = terminal_of(out);
     struct program program;
     char reason[REASON_BYTES];
-    if (summary->has_list && !resolve_peak(opened, error)) return false;
+    if (wanted->has_list && !resolve_peak(opened, error)) return false;
     struct frame_names names = names_frames(opened->names);
-    summary->profile = &opened->profile;
-    summary->names = &names;
-    summary->is_alive = opened_is_alive(opened);
-    if (!summary->empty_reason)
-        summary->empty_reason = empty_reason(opened, &program, reason, sizeof reason);
-    if (!summary_print_facts(&terminal, summary, error)) return false;
-    if (*subject->directory &&
-        !processes_print(&terminal, subject->directory, subject->path, error))
+    struct summary summary = *wanted;
+    summary.path = subject->path;
+    summary.profile = &opened->profile;
+    summary.names = &names;
+    summary.is_alive = opened_is_alive(opened);
+    if (!summary.empty_reason)
+        summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);
+    if (!summary_print_facts(&terminal, &summary, error)) return false;
+    bool is_one_of_many = *subject->directory != 0;
+    if (is_one_of_many && !processes_print(&terminal, subject->directory, subject->path, error))
         return false;
-    summary_print_file(&terminal, summary);
+    summary_print_file(&terminal, &summary);
     return true;
 }
 
 bool report_summary_of(FILE *out, struct opened *opened, const struct subject *subject,
                        bool has_list, const struct view_options *view, struct error *error) {
-    struct summary summary = {.view = view, .path = subject->path, .has_list = has_list};
+    struct summary summary = {.view = view, .has_list = has_list};
     return print(out, opened, subject, &summary, error);
 }
 
@@ -95,7 +98,6 @@ bool report_summary_print(FILE *out, const char *path, const struct summary_opti
                                 .is_plain_number = options->is_plain_number};
     bool is_empty = !opened.profile.totals.allocations;
     struct summary summary = {.view = &view,
-                              .path = subject.path,
                               .next = is_empty ? NULL : next,
                               .empty_reason = options->empty_reason,
                               .has_prefix = true,

@@ -210,11 +210,15 @@ void profile_free(struct profile *profile) {
     memset(profile, 0, sizeof *profile);
 }
 
+// Without its stack, or a name, an event is still counted.
+static bool changes_numbers(size_t loss) {
+    return loss != CAIRN_LOST_NO_MEMORY && loss != CAIRN_LOST_MODULES && loss != CAIRN_LOST_BUDGET;
+}
+
 bool profile_is_exact(const struct profile *profile) {
-    // without a name or a stack an event is still counted
     const uint64_t *lost = profile->recording->header.lost;
-    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
-        if (lost[kind] && kind != CAIRN_LOST_NO_MEMORY && kind != CAIRN_LOST_MODULES) return false;
+    for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
+        if (lost[loss] && changes_numbers(loss)) return false;
     return !damage_is_any(&profile->recording->damage);
 }
 

@@ -94,8 +94,8 @@ void stacks_print_frames(const struct terminal *terminal, const struct frame_lis
 }
 
 // What else there is to know about a stack than what it is ranked by.
-static void print_others(const struct terminal *terminal, const struct stack *stack,
-                         const struct view_options *view) {
+static void print_others(const struct terminal *terminal, const struct profile *profile,
+                         const struct stack *stack, const struct view_options *view) {
     bool is_plain = view->is_plain_number;
     terminal_indent(terminal, FRAME_INDENT);
     terminal_print(terminal, STYLE_DIM, "allocated %s in %s %s",
@@ -106,8 +106,9 @@ static void print_others(const struct terminal *terminal, const struct stack *st
         terminal_print(terminal, STYLE_DIM, ", %s at the peak",
                        units_size_as(stack->peak_bytes, is_plain).text);
     if (view->by != MEASURE_EXIT)
-        terminal_print(terminal, STYLE_DIM, ", %s at the end",
-                       units_size_as(stack->exit_bytes, is_plain).text);
+        terminal_print(terminal, STYLE_DIM, ", %s %s",
+                       units_size_as(stack->exit_bytes, is_plain).text,
+                       profile_has_ended(profile) ? "at the end" : "now");
     fputc('\n', terminal->out);
 }
 
@@ -130,16 +131,18 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
                     : plural(measured.blocks, "call", "calls"));
 }
 
-static void print_heading(const struct terminal *terminal, const struct view_options *view,
-                          size_t shown, size_t count) {
+static void print_heading(const struct terminal *terminal, const struct profile *profile,
+                          const struct view_options *view, size_t shown, size_t count) {
     static const char *const orders[] = {
         [MEASURE_PEAK] = "what they held at the peak",
         [MEASURE_EXIT] = "what they hold at the end",
         [MEASURE_ALLOCATED] = "the bytes they allocated",
         [MEASURE_CALLS] = "their calls",
     };
+    bool is_now = view->by == MEASURE_EXIT && !profile_has_ended(profile);
     terminal_print(terminal, STYLE_STRONG, "%s %s by %s", units_count((int64_t)count).text,
-                   plural((int64_t)count, "stack", "stacks"), orders[view->by]);
+                   plural((int64_t)count, "stack", "stacks"),
+                   is_now ? "what they hold now" : orders[view->by]);
     if (shown < count)
         terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
                        units_count((int64_t)shown).text);
@@ -154,14 +157,14 @@ bool stacks_print(const struct terminal *terminal, const struct profile *profile
     uint32_t *ranking = measure_rank(view->by, profile, &count);
     bool is_ok = ranking != NULL;
     size_t shown = view->top && view->top < count ? view->top : count;
-    if (is_ok) print_heading(terminal, view, shown, count);
+    if (is_ok) print_heading(terminal, profile, view, shown, count);
     for (size_t i = 0; i < shown && is_ok; i++) {
         const struct stack *stack = &profile->stacks[ranking[i]];
         is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
         if (!is_ok) break;
         hidden_count += frames.frames.count - frames.shown_count;
         print_stack(terminal, profile, view, stack, i + 1);
-        print_others(terminal, stack, view);
+        print_others(terminal, profile, stack, view);
         stacks_print_frames(terminal, &frames, stack->cut, view->depth);
     }
     if (is_ok && hidden_count)

@@ -176,7 +176,9 @@ static bool print_list(const struct terminal *terminal, const struct summary *su
 // The sentence behind an empty profile.
 static void print_empty(const struct terminal *terminal, const struct summary *summary) {
     const char *reason = summary->empty_reason;
-    if (!reason && summary->profile->totals.failed)
+    if (damage_is_any(&summary->profile->recording->damage))
+        reason = "the part of the recording that counts them is damaged";
+    else if (!reason && summary->profile->totals.failed)
         reason = "every allocation failed";
     else if (!reason)
         reason = "the program made none, or has an allocator of its own linked in";

@@ -23,6 +23,7 @@ static const struct {
     [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "whose free was not seen"},
     [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "frees of unknown blocks"},
     [CAIRN_LOST_MODULES] = {"modules", "modules beyond cairn's table"},
+    [CAIRN_LOST_BUDGET] = {"budget", "without their stack, for the limit on overhead"},
 };
 
 static bool is_known_loss(size_t kind) {

