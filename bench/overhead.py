@@ -32,6 +32,7 @@ HEAPTRACK_PRELOADS = ["/usr/lib/heaptrack/libheaptrack_preload.so",
                       "/usr/lib/x86_64-linux-gnu/heaptrack/libheaptrack_preload.so"]
 MEMORY_DIRECTORY = "/dev/shm"  # where no disk is measured
 REDIS_REQUESTS = 150000
+NOISE = 0.03  # of the plain time
 
 
 def compiler():
@@ -179,14 +180,17 @@ def table(all_results, rounds):
              f" {version_of('ldd', '--version')}, {version_of('heaptrack', '--version')}."
              f" Medians of {rounds} interleaved rounds; made by `make bench-foundation`"
              " (bench/README.md).", "",
-             "| program | plain | " + " | ".join(names[1:]) + " | preload: heaptrack's / cairn's extra time |",
+             "| program | plain | " + " | ".join(names[1:])
+             + " | heaptrack preload's extra time / cairn preload's |",
              "|---|--:|" + "--:|" * len(names)]
     for program, results in all_results.items():
         cells = [f"{ratio(results, name):.2f}x" for name in names[1:]]
         extra = "-"
         if "heaptrack preload" in results:
-            mine = max(ratio(results, "cairn preload") - 1, 0.005)
-            extra = f"{(ratio(results, 'heaptrack preload') - 1) / mine:.1f}"
+            mine = ratio(results, "cairn preload") - 1
+            theirs = ratio(results, "heaptrack preload") - 1
+            # Below some percent both are noise, and so is their quotient.
+            extra = f"{theirs / mine:.1f}" if min(mine, theirs) > NOISE else "-"
         lines.append(f"| {program} | {median_wall(results, 'plain'):.2f} s | "
                      + " | ".join(cells) + f" | {extra} |")
     lines += ["", "Processor time of the program and all helper processes, same runs:", "",

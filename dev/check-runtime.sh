@@ -4,7 +4,8 @@
 #   - it needs nothing but libc, and of libc only the symbols that dev/runtime-symbols.allow names
 #   - no symbol version newer than GLIBC_2.17, none of the fortify helpers (__*_chk)
 #   - at most 64 bytes of initial-exec thread-locals, so that it can be loaded after the start
-#   - it exports the hooks of runtime/hooks.def and the symbols that the allow-list marks, no more
+#   - it exports the hooks of runtime/hooks.def (libcairn-cxx.so: and operators.def) and the symbols
+#     that the allow-list marks, no more
 set -eu
 library=${1:-build/libcairn.so}
 cd "$(dirname "$0")/.."
@@ -22,6 +23,10 @@ allowed_exports() {
     awk '$1 == "export" { print $2 }' "$allow"
     # The wrapped functions: HOOK(result, name, parameters), one row each.
     sed -n 's/^HOOK([^,]*, *\([a-z_0-9]*\),.*/\1/p' runtime/hooks.def
+    # The second library has C++'s operators too.
+    case "$library" in
+    *-cxx.so) sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/operators.def ;;
+    esac
 }
 
 [ -f "$allow" ] || { echo "$allow is missing"; exit 1; }

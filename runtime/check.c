@@ -23,7 +23,7 @@ void check_start(void) {
 
 struct comparison {
     uintptr_t first;  // the frame at which the walk began
-    const uintptr_t *frames;
+    const struct frame *frames;
     uint32_t count;
     uint32_t at;
     bool has_begun;
@@ -38,7 +38,8 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
     if (!comparison->has_begun && pc != comparison->first) return _URC_NO_REASON;
     comparison->has_begun = true;
     if (pc <= CAIRN_CUT_LIMIT) return _URC_NO_REASON;
-    if (comparison->at < comparison->count && comparison->frames[comparison->at] == pc) {
+    if (comparison->at < comparison->count &&
+        comparison->frames[comparison->count - 1 - comparison->at].pc == pc) {
         comparison->at++;
         return _URC_NO_REASON;
     }
@@ -49,7 +50,9 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
 
 static void check_fail(const struct comparison *comparison) {
     char text[256];
-    uintptr_t own = comparison->at < comparison->count ? comparison->frames[comparison->at] : 0;
+    uintptr_t own = comparison->at < comparison->count
+                        ? comparison->frames[comparison->count - 1 - comparison->at].pc
+                        : 0;
     int length = snprintf(text, sizeof text, "cairn check: frame %u of %u: %#lx, libgcc has %#lx\n",
                           comparison->at, comparison->count, (unsigned long)own,
                           (unsigned long)comparison->other);
@@ -58,11 +61,11 @@ static void check_fail(const struct comparison *comparison) {
     abort();
 }
 
-void check_walk(const struct walk_start *start, const uintptr_t *frames, uint32_t count) {
+void check_walk(const struct walk_start *start, const struct frame *frames, uint32_t count) {
     struct comparison comparison = {.first = start->pc, .frames = frames, .count = count};
     if (!backtrace_all || !get_ip) return;
     // Cut or guessed stacks have no counterpart: libgcc stops where unwind information ends.
-    if (count && frames[count - 1] < CAIRN_CUT_LIMIT) return;
+    if (count && frames[0].pc < CAIRN_CUT_LIMIT) return;
     backtrace_all(compare_frame, &comparison);
     if (comparison.differs || comparison.at < count) check_fail(&comparison);
 }

@@ -10,10 +10,10 @@
 
 #ifdef CAIRN_CHECK
 void check_start(void);
-void check_walk(const struct walk_start *start, const uintptr_t *frames, uint32_t count);
+void check_walk(const struct walk_start *start, const struct frame *frames, uint32_t count);
 #else
 static inline void check_start(void) {}
-static inline void check_walk(const struct walk_start *start, const uintptr_t *frames,
+static inline void check_walk(const struct walk_start *start, const struct frame *frames,
                               uint32_t count) {
     (void)start;
     (void)frames;

@@ -34,21 +34,21 @@ ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, bo
 }
 
 // New code was met: its modules are entered before its frames are encoded.
-static COLD void note_modules(struct thread *thread, uint32_t count) {
+static COLD void note_modules(const struct walk_trace *trace) {
     bool has_replaced = false;
-    for (uint32_t i = 0; i < count; i++)
-        if (module_note(thread->stack.frames[i]) == MODULE_REPLACED) has_replaced = true;
+    for (uint32_t i = 0; i < trace->count; i++)
+        if (module_note(trace->frames[i].pc) == MODULE_REPLACED) has_replaced = true;
     if (has_replaced) rule_forget_all();
 }
 
 static uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_trace *trace = &thread->trace;
     bool is_lost = false;
-    struct walk_result walk =
-        walk_stack(&start, &thread->range, thread->stack.frames, thread->stack.depth_limit);
-    check_walk(&start, thread->stack.frames, walk.count);
-    if (unlikely(walk.has_new_code)) note_modules(thread, walk.count);
-    uint32_t cell = stack_intern(&thread->stack, walk.count, &is_lost);
+    struct walk_result walk = walk_stack(trace, &start);
+    check_walk(&start, trace->frames, trace->count);
+    if (unlikely(walk.has_new_code)) note_modules(trace);
+    uint32_t cell = stack_intern(&thread->stack, trace->frames, trace->count, walk.keep, &is_lost);
     if (unlikely(is_lost))
         gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
     return cell;

@@ -34,7 +34,8 @@ static bool is_on_signal_stack(void) {
 // A handler that jumped out of an event (longjmp) left the gate BUSY. The event's frame is gone if
 // the present one lies above it on the same stack.
 static bool is_abandoned(const struct thread *thread, uintptr_t here) {
-    bool is_same_stack = thread->holder >= thread->range.low && here < thread->range.high;
+    bool is_same_stack =
+        thread->holder >= thread->trace.range.low && here < thread->trace.range.high;
     return is_same_stack && here > thread->holder && !is_on_signal_stack();
 }
 
@@ -44,6 +45,7 @@ static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
         return NULL;
     }
     stack_thread_recover(&thread->stack);
+    walk_trace_reset(&thread->trace);
     thread->holder = here;
     return thread;
 }

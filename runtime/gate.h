@@ -41,7 +41,7 @@ struct thread {
     int64_t peak_bytes;             // a free from above this leaves a new peak
     int64_t published_bytes, published_blocks;
     uint64_t published_allocated, published_allocations;
-    struct walk_range range;
+    struct walk_trace trace;
     struct stack_thread stack;
     int32_t tid;
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone

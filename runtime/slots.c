@@ -40,6 +40,10 @@ struct slots {
 
 static struct slots *slots;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
+// Frames of the deepest stack: all that the format allows, fewer where address space is short.
+enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
+
+static uint32_t depth_limit = DEPTH_SPACIOUS;
 static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
 static struct region thread_records;
 
@@ -140,7 +144,9 @@ static struct thread *slot_take_new(int32_t tid) {
     if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
     *thread = (struct thread){.slot = slot, .tid = tid};
-    if (!stack_thread_init(&thread->stack, (uint16_t)slot)) return NULL;
+    if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
+        !walk_trace_init(&thread->trace, depth_limit))
+        return NULL;
     slots->tids[slot] = tid;
     return thread;
 }
@@ -178,7 +184,7 @@ struct thread *slots_register(void) {
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
     slots->gates[thread->slot].word = GATE_BUSY;
-    thread->range = (struct walk_range){0, 0};
+    walk_trace_reset(&thread->trace);
     stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;
     if (!is_first && !sink.header->totals.is_threaded && thread != &threads[0])
@@ -194,6 +200,7 @@ void slots_shrink(void) {
     const uint32_t more_slots = 512;
     const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
     uint32_t keep = slots_count() + more_slots;
+    depth_limit = DEPTH_NARROW;
     if (keep >= slot_limit) return;
     uintptr_t end = (uintptr_t)(threads + slot_limit);
     uintptr_t from = ((uintptr_t)(threads + keep) + page_mask) & ~page_mask;

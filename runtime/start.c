@@ -64,14 +64,10 @@ static bool begin_sections(void) {
            region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
 }
 
-// Frames of the longest stack, where there is space and where it is short.
-enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
-
 void process_release_space(void) {
     const uint64_t headroom_bytes = 4u << 20;
     if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
     if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
-    stacks.depth_limit = DEPTH_NARROW;
     region_shrink(&cells.hot_region, headroom_bytes);
     region_shrink(&cells.cold_region, headroom_bytes);
     region_shrink(&stacks.records, headroom_bytes);
@@ -96,7 +92,6 @@ static uint64_t read_bytes(const char *text) {
 static void configure(void) {
     const char *most = environment_get("CAIRN_MAX_OVERHEAD");
     if (most && most[0]) sys_set_budget(read_bytes(most));
-    stacks.depth_limit = DEPTH_SPACIOUS;
 }
 
 static bool process_open(void) {

@@ -13,15 +13,10 @@ struct stacks stacks;
 // Words of records a thread takes at a time: one page; longer records take their own chunk.
 enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
 
-bool stack_thread_init(struct stack_thread *thread, uint16_t slot) {
-    size_t buffer_bytes = sizeof(uintptr_t) * (stacks.depth_limit + 1);
-    uintptr_t *buffers = sys_reserve(2 * buffer_bytes);
-    if (!buffers) return false;
-    thread->frames = buffers;
-    thread->last_frames = buffers + stacks.depth_limit + 1;
-    thread->depth_limit = stacks.depth_limit;
+bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit) {
+    thread->hashes = sys_reserve(limit * sizeof *thread->hashes);
     thread->slot = slot;
-    return table_init(&thread->table, &thread->arena);
+    return thread->hashes && table_init(&thread->table, &thread->arena);
 }
 
 void stack_thread_recover(struct stack_thread *thread) {
@@ -33,9 +28,15 @@ static bool is_cell(uint32_t id, uint32_t check) {
     return cells.hot[id].check == check;
 }
 
-static struct stack_hash stack_hash_of(const uintptr_t *frames, uint32_t count) {
+// Hashes the frames from `keep` on; the hash of the whole stack.
+static struct stack_hash hash_stack(struct stack_thread *thread, const struct frame *frames,
+                                    uint32_t count, uint32_t keep) {
     struct stack_hash hash = {stacks.seed_table, stacks.seed_check};
-    for (uint32_t i = count; i-- > 0;) hash = hash_frame(hash, module_identity(frames[i]));
+    if (keep) hash = thread->hashes[keep - 1];
+    for (uint32_t i = keep; i < count; i++) {
+        hash = hash_frame(hash, module_identity(frames[i].pc));
+        thread->hashes[i] = hash;
+    }
     return hash;
 }
 
@@ -50,27 +51,16 @@ static uint32_t *record_reserve(struct stack_thread *thread, uint64_t words) {
     return start;
 }
 
-// Outer frames that the last stack and the new one have in common.
-static uint32_t common_outer_count(const struct stack_thread *thread, uint32_t count) {
-    uint32_t limit = count < thread->last_count ? count : thread->last_count;
-    const uintptr_t *a = thread->frames + count, *b = thread->last_frames + thread->last_count;
-    uint32_t same = 0;
-    while (same < limit && a[-1 - (int64_t)same] == b[-1 - (int64_t)same]) same++;
-    return same;
-}
-
 // Writes the record of the new stack; its word index, or 0.
-static uint32_t record_write(struct stack_thread *thread, uint32_t count) {
-    bool is_parent =
-        thread->last_cell > CAIRN_CELL_OTHER && thread->last_generation == module_generation();
-    uint32_t keep = is_parent ? common_outer_count(thread, count) : 0;
-    uint32_t parent = keep ? thread->last_cell : CAIRN_CELL_NONE;
+static uint32_t record_write(struct stack_thread *thread, const struct frame *frames,
+                             uint32_t count, uint32_t keep) {
+    if (thread->last_cell <= CAIRN_CELL_OTHER) keep = 0;
     uint64_t most_words = RECORD_HEAD_WORDS + (uint64_t)(count - keep) * MODULE_CODE_WORDS;
     uint32_t *record = record_reserve(thread, most_words);
     if (!record) return 0;
     uint32_t *word = record + RECORD_HEAD_WORDS;
-    for (uint32_t i = count - keep; i-- > 0;) word += module_encode(thread->frames[i], word);
-    record[0] = parent;
+    for (uint32_t i = keep; i < count; i++) word += module_encode(frames[i].pc, word);
+    record[0] = keep ? thread->last_cell : CAIRN_CELL_NONE;
     record[1] = keep << 16 | (count - keep);
     thread->next_word = word;
     return (uint32_t)(record - (uint32_t *)stacks.records.base);
@@ -97,35 +87,28 @@ static uint32_t cell_make(struct stack_thread *thread, uint32_t record, struct s
     return id;
 }
 
-static bool is_last(const struct stack_thread *thread, uint32_t count) {
-    if (count != thread->last_count) return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (thread->frames[i] != thread->last_frames[i]) return false;
-    return true;
-}
-
-static void remember(struct stack_thread *thread, uint32_t count, uint32_t id) {
-    uintptr_t *frames = thread->last_frames;
-    thread->last_frames = thread->frames;
-    thread->frames = frames;
-    thread->last_count = count;
-    thread->last_cell = id;
+// Code was replaced by other code: addresses do not mean what they meant.
+static COLD void forget_addresses(struct stack_thread *thread) {
+    thread->last_cell = 0;
+    thread->last_count = 0;
     thread->last_generation = module_generation();
 }
 
-uint32_t stack_intern(struct stack_thread *thread, uint32_t count, bool *is_lost) {
+uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
+                      uint32_t keep, bool *is_lost) {
     *is_lost = false;
-    if (is_last(thread, count) && thread->last_generation == module_generation())
-        return thread->last_cell;
-    struct stack_hash hash = stack_hash_of(thread->frames, count);
+    if (unlikely(thread->last_generation != module_generation())) forget_addresses(thread);
+    if (keep > thread->last_count) keep = thread->last_count;
+    if (keep == count && count == thread->last_count && thread->last_cell) return thread->last_cell;
+    struct stack_hash hash = hash_stack(thread, frames, count, keep);
     uint32_t id = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!id)) {
-        id = cell_make(thread, record_write(thread, count), hash);
+        id = cell_make(thread, record_write(thread, frames, count, keep), hash);
         *is_lost = id == 0;
-        if (!id) return CAIRN_CELL_OTHER;
     }
-    remember(thread, count, id);
-    return id;
+    thread->last_count = count;
+    thread->last_cell = id;
+    return id ? id : CAIRN_CELL_OTHER;
 }
 
 static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, struct stack_hash hash) {

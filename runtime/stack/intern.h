@@ -13,44 +13,45 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/stack/hash.h"
 #include "runtime/stack/table.h"
 #include "runtime/sys/arena.h"
+#include "runtime/sys/frame.h"
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
 struct stack_thread {
     struct arena arena;
     struct table table;
-    uintptr_t *frames;       // buffer for the next walk, stacks.depth_limit entries
-    uintptr_t *last_frames;  // the stack interned before, innermost first
-    uint32_t last_count;     // 0: none
-    uint32_t last_cell;
-    uint32_t last_generation;        // of the modules, when last_frames were walked
+    struct stack_hash *hashes;       // of the last stack: [i] covers frames 0..i, outermost first
+    uint32_t last_count;             // frames of the last stack
+    uint32_t last_cell;              // its cell; 0: none, or it was lost
+    uint32_t last_generation;        // of the modules, when it was hashed
     uint32_t next_cell, end_cell;    // what is left of the block of cells
     uint32_t *next_word, *end_word;  // what is left of the chunk of records
-    uint32_t depth_limit;
     uint16_t slot;
 };
 
 struct stacks {
-    uint32_t depth_limit;  // frames of a walk; fewer where address space is short
     struct region records;
     uint64_t seed_table, seed_check;  // random, so that nobody can construct two equal hashes
 };
 
 extern HIDDEN struct stacks stacks;
 
-// False without memory.
-bool stack_thread_init(struct stack_thread *thread, uint16_t slot);
+// False without memory. `limit`: frames of the deepest stack.
+bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit);
 
-// The cell for thread->frames[0..count), which become the last stack. CAIRN_CELL_OTHER when there
-// is no room for a new one; `is_lost` then says so.
-uint32_t stack_intern(struct stack_thread *thread, uint32_t count, bool *is_lost);
+// The cell for a stack of `count` frames, outermost first, of which the outer `keep` have the same
+// addresses as the stack interned before. CAIRN_CELL_OTHER when there is no room for a new one;
+// `is_lost` then says so.
+uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
+                      uint32_t keep, bool *is_lost);
 
 // This thread's cell for frees of blocks that belong to another thread's cell.
 uint32_t stack_foreign(struct stack_thread *thread, uint32_t id);
 
-// Forgets the last stack: its buffer may be half written.
+// Forgets the last stack: it may be half written.
 void stack_thread_recover(struct stack_thread *thread);
 
 #endif

@@ -24,6 +24,7 @@ void rule_forget_all(void) {
     for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)
         if (__atomic_load_n(&words[i], __ATOMIC_RELAXED))
             __atomic_store_n(&words[i], 0, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&rule_cache.generation, 1, __ATOMIC_RELEASE);
 }
 
 static bool fits(int64_t value, unsigned bits) {

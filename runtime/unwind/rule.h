@@ -34,9 +34,15 @@ enum { RULE_CFA_SHIFT = 3, RULE_CFA_BITS = 15, RULE_SAVED_SHIFT = 18, RULE_SAVED
 
 struct rule_cache {
     uint64_t (*words)[RULE_WAYS];  // (atomic) 2^RULE_SET_BITS sets
+    uint32_t generation;           // (atomic)
 };
 
 extern HIDDEN struct rule_cache rule_cache;
+
+// Moved whenever rules are forgotten: what was worked out with them holds no longer.
+ALWAYS_INLINE uint32_t rule_generation(void) {
+    return __atomic_load_n(&rule_cache.generation, __ATOMIC_ACQUIRE);
+}
 
 ALWAYS_INLINE uint64_t rule_kind(uint64_t rule) {
     return rule & 7;

@@ -17,6 +17,8 @@ struct walk {
     uintptr_t stack;
     const uintptr_t *frame_slot;
     struct walk_range *range;
+    uintptr_t used_frame;  // the frame pointer that the last step used, or 0
+    bool is_slow;          // the last step cannot be verified by comparing
     bool is_guessed;
     bool has_new_code;
 };
@@ -148,6 +150,7 @@ static COLD enum step step_by_row(struct walk *walk) {
 }
 
 static COLD enum step step_rare(struct walk *walk, uint64_t rule) {
+    walk->is_slow = rule_kind(rule) != RULE_END;
     switch (rule_kind(rule)) {
     case RULE_SLOW:
         return step_by_row(walk);
@@ -160,10 +163,12 @@ static COLD enum step step_rare(struct walk *walk, uint64_t rule) {
 ALWAYS_INLINE enum step step_by_frame(struct walk *walk, uint64_t rule) {
     uintptr_t frame = 0;
     if (unlikely(!frame_read(walk, &frame))) return (enum step)CAIRN_CUT_BAD_STACK;
+    walk->used_frame = frame;
     return step_to(walk, frame + rule_cfa_offset(rule));
 }
 
 ALWAYS_INLINE enum step step_once(struct walk *walk) {
+    walk->used_frame = 0;
     uint64_t rule = rule_look_up(walk->pc);
     if (unlikely(rule_kind(rule) == RULE_NONE)) {
         rule = rule_find_slow(walk->pc);
@@ -181,19 +186,148 @@ ALWAYS_INLINE enum step step_once(struct walk *walk) {
     return step;
 }
 
-struct walk_result walk_stack(const struct walk_start *start, struct walk_range *range,
-                              uintptr_t *frames, uint32_t capacity) {
-    struct walk walk = {start->pc, start->stack, start->frame_slot, range, false, false};
-    uint32_t count = 0;
-    enum step step = STEP_ON;
-    range_enter(range, start->stack);
-    while (step == STEP_ON && count < capacity - 1) {
-        frames[count++] = walk.pc;
-        step = step_once(&walk);
+// The step outwards from frame `at` of the trace would lead where it led before.
+ALWAYS_INLINE bool is_step_same(const struct frame *at) {
+    const struct frame *outer = at - 1;
+    if (at->frame_value && *at->frame_slot != at->frame_value) return false;
+    return *(const uintptr_t *)(outer->stack - WORD_BYTES) == outer->pc;
+}
+
+// Compares the trace from frame `from` outwards, frame by frame: words further out are only looked
+// at once those before them agree, so nothing is read that the stack does not have. The frame from
+// which the step differs, or 0.
+ALWAYS_INLINE uint32_t trace_verify(const struct frame *frames, uint32_t from) {
+    uint32_t at = from;
+    while (at > 0 && likely(is_step_same(&frames[at]))) at--;
+    return at;
+}
+
+// A walk in progress over its thread's trace.
+struct progress {
+    struct walk walk;
+    struct frame *fresh;  // frames met so far, innermost first
+    uint32_t fresh_count;
+    uint32_t slow_count;    // fresh_count when the outermost unverifiable frame was met
+    uint32_t usable_count;  // of the old trace
+    int64_t candidate;      // frame of the old trace to compare with next; negative: none left
+    int64_t hit;            // frame of the old trace from which on it holds; negative: none
+};
+
+ALWAYS_INLINE void progress_add(struct progress *progress, const struct walk *walk) {
+    progress->fresh[progress->fresh_count++] =
+        (struct frame){walk->stack, walk->pc, walk->frame_slot, 0};
+}
+
+// Goes on from frame `at` of the old trace, whose inner neighbours up to `from` are as they were.
+static void progress_reuse(struct progress *progress, const struct walk_trace *trace, uint32_t from,
+                           uint32_t at) {
+    const struct frame *frames = trace->frames;
+    progress->candidate = -1;
+    if (progress->fresh_count + (from - at) >= trace->limit) return;
+    for (uint32_t i = from; i-- > at;) progress->fresh[progress->fresh_count++] = frames[i];
+    progress->walk.pc = frames[at].pc;
+    progress->walk.stack = frames[at].stack;
+    progress->walk.frame_slot = frames[at].frame_slot;
+    progress->candidate = (int64_t)at - 1;
+}
+
+// True if the rest of the stack is that of the old trace.
+ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_trace *trace) {
+    const struct frame *frames = trace->frames;
+    const struct walk *walk = &progress->walk;
+    int64_t at = progress->candidate;
+    while (at >= 0 && frames[at].stack < walk->stack) at--;
+    progress->candidate = at;
+    if (at < 0 || frames[at].stack != walk->stack || frames[at].pc != walk->pc ||
+        frames[at].frame_slot != walk->frame_slot)
+        return false;
+    uint32_t differs = trace_verify(frames, (uint32_t)at);
+    if (likely(differs == 0)) {
+        progress->hit = at;
+        return true;
     }
-    if (frames[count - 1] < SYS_PAGE_BYTES) count--;  // the zero that ends some stacks
+    progress_reuse(progress, trace, (uint32_t)at, differs);
+    return false;
+}
+
+ALWAYS_INLINE enum step progress_step(struct progress *progress) {
+    struct walk *walk = &progress->walk;
+    enum step step = step_once(walk);
+    progress->fresh[progress->fresh_count - 1].frame_value = walk->used_frame;
+    if (unlikely(walk->is_slow)) {
+        walk->is_slow = false;
+        progress->slow_count = progress->fresh_count;
+        progress->candidate = (int64_t)progress->usable_count - 1;
+    }
+    return step;
+}
+
+// The end of a walk that met nothing known: takes away the zero that ends some stacks, and puts a
+// pseudo frame outermost if the stack was cut.
+static void progress_finish(struct progress *progress, enum step step) {
+    if (progress->fresh[progress->fresh_count - 1].pc < SYS_PAGE_BYTES) progress->fresh_count--;
     if (step == STEP_ON) step = (enum step)CAIRN_CUT_DEPTH;
-    if (step == STEP_END && walk.is_guessed) step = (enum step)CAIRN_CUT_GUESSED;
-    if (step != STEP_END) frames[count++] = (uintptr_t)step;
-    return (struct walk_result){count, walk.has_new_code};
+    if (step == STEP_END && progress->walk.is_guessed) step = (enum step)CAIRN_CUT_GUESSED;
+    if (step == STEP_END) return;
+    progress->fresh[progress->fresh_count++] = (struct frame){.pc = (uintptr_t)step};
+    progress->slow_count = progress->fresh_count;
+}
+
+// The old trace up to the hit, then the fresh frames: the new trace. Returns how many outer frames
+// have the same addresses as before.
+static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *progress) {
+    uint32_t kept = (uint32_t)(progress->hit + 1);
+    uint32_t fresh_count = progress->fresh_count - (kept ? 1 : 0);  // the last one is the hit
+    uint32_t count = kept + fresh_count, same = kept;
+    for (uint32_t i = kept; i < count; i++) {
+        const struct frame *frame = &progress->fresh[count - 1 - i];
+        if (same == i && i < trace->count && trace->frames[i].pc == frame->pc) same++;
+        trace->frames[i] = *frame;
+    }
+    trace->count = count;
+    trace->usable_count = progress->slow_count ? count - progress->slow_count : count;
+    return same;
+}
+
+// The old trace and the fresh frames together are too many: a full walk cuts them.
+static COLD struct walk_result walk_again(struct walk_trace *trace,
+                                          const struct walk_start *start) {
+    trace->count = trace->usable_count = 0;
+    return walk_stack(trace, start);
+}
+
+struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
+    struct progress progress = {
+        .walk = {start->pc, start->stack, start->frame_slot, &trace->range},
+        .fresh = trace->frames + trace->limit,
+        .hit = -1,
+    };
+    uint32_t generation = rule_generation();
+    enum step step = STEP_ON;
+    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
+    trace->generation = generation;
+    progress.usable_count = trace->usable_count;
+    progress.candidate = (int64_t)trace->usable_count - 1;
+    range_enter(&trace->range, start->stack);
+    do {
+        progress_add(&progress, &progress.walk);
+        if (progress_meets(&progress, trace)) break;
+        step = progress_step(&progress);
+    } while (step == STEP_ON && progress.fresh_count < trace->limit - 1);
+    if (progress.hit < 0) progress_finish(&progress, step);
+    if (unlikely(progress.hit + progress.fresh_count >= trace->limit))
+        return walk_again(trace, start);
+    uint32_t keep = trace_rebuild(trace, &progress);
+    return (struct walk_result){keep, progress.walk.has_new_code};
+}
+
+bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
+    *trace = (struct walk_trace){.limit = limit};
+    trace->frames = sys_reserve(2 * (size_t)limit * sizeof *trace->frames);
+    return trace->frames != NULL;
+}
+
+void walk_trace_reset(struct walk_trace *trace) {
+    trace->count = trace->usable_count = 0;
+    trace->range = (struct walk_range){0, 0};
 }

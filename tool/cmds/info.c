@@ -97,7 +97,7 @@ static void print_contents(const struct command_args *args, const struct opened 
     print_key("own memory");
     puts(size_of(args, header->own_bytes).text);
     print_key("contents");
-    printf("%s stacks from %s cells, %s addresses, %s threads, %s modules\n",
+    printf("stacks %s, cells %s, addresses %s, threads %s, modules %s\n",
            units_count((int64_t)profile->stack_count).text,
            units_count((int64_t)recording_count(&opened->recording, CAIRN_SECTION_CELLS)).text,
            units_count((int64_t)profile->places.list.count).text,

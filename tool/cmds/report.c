@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/report_summary.h"
@@ -89,6 +90,19 @@ static bool print_tree(struct opened *opened, const struct request *request, str
     return tree_print(&terminal, &opened->profile, &names, &request->options, error);
 }
 
+// Why frames have no names, for the modules of which some were wanted.
+static void print_notes(const struct opened *opened) {
+    struct terminal terminal = terminal_of(stdout);
+    for (uint32_t i = 0; i < opened->profile.modules.count; i++) {
+        const char *note = names_note(opened->names, i);
+        if (!note) continue;
+        char path[PATH_MAX], text[PATH_MAX];
+        text_escape(path, sizeof path, opened->profile.modules.modules[i].path);
+        text_escape(text, sizeof text, note);
+        terminal_print(&terminal, STYLE_DIM, "names of %s: %s\n", text_base_name(path), text);
+    }
+}
+
 static bool print_text(struct opened *opened, const struct subject *subject,
                        const struct request *request, struct error *error) {
     // the list of places goes by its own length, --top is that of the stacks
@@ -97,8 +111,11 @@ static bool print_text(struct opened *opened, const struct subject *subject,
     bool has_list = request->view == VIEW_DEFAULT;
     if (!report_summary_of(stdout, opened, subject, has_list, &summary, error)) return false;
     if (!opened->profile.totals.allocations) return true;
-    return request->view == VIEW_TREE ? print_tree(opened, request, error)
-                                      : print_stacks(opened, request, error);
+    bool is_tree = request->view == VIEW_TREE;
+    bool is_ok =
+        is_tree ? print_tree(opened, request, error) : print_stacks(opened, request, error);
+    if (is_ok) print_notes(opened);
+    return is_ok;
 }
 
 static bool print(struct opened *opened, const struct subject *subject,

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// One frame of a walked stack, as the unwinder leaves it and the interner reads it.
+#ifndef RUNTIME_SYS_FRAME_H
+#define RUNTIME_SYS_FRAME_H
+
+#include <stdint.h>
+
+struct frame {
+    uintptr_t stack;              // stack pointer in this frame; the word below it holds pc
+    uintptr_t pc;                 // return address, or a pseudo address (enum cairn_cut)
+    const uintptr_t *frame_slot;  // where the frame pointer that this frame sees is stored
+    uintptr_t frame_value;        // that frame pointer, if the step to the caller used it; else 0
+};
+
+#endif
