@@ -164,7 +164,7 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile
 $(BUILD)/tests/unit/runtime/%_test: $(BUILD)/tests/unit/runtime/%_test.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libruntime.a
 	$(call say,LINK)
-	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka -pthread -ldl
+	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
 
 $(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libtool.a

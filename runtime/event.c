@@ -41,7 +41,7 @@ static COLD void note_modules(const struct walk_trace *trace) {
     if (has_replaced) rule_forget_all();
 }
 
-static uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
+ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     struct walk_trace *trace = &thread->trace;
     bool is_lost = false;

@@ -289,25 +289,26 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
     return same;
 }
 
+static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start);
+
 // The old trace and the fresh frames together are too many: a full walk cuts them.
 static COLD struct walk_result walk_again(struct walk_trace *trace,
                                           const struct walk_start *start) {
     trace->count = trace->usable_count = 0;
-    return walk_stack(trace, start);
+    return walk_fresh(trace, start);
 }
 
-struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
+// Frames are new at least on the inside.
+static __attribute__((noinline)) struct walk_result walk_fresh(struct walk_trace *trace,
+                                                               const struct walk_start *start) {
     struct progress progress = {
         .walk = {start->pc, start->stack, start->frame_slot, &trace->range},
         .fresh = trace->frames + trace->limit,
+        .usable_count = trace->usable_count,
+        .candidate = (int64_t)trace->usable_count - 1,
         .hit = -1,
     };
-    uint32_t generation = rule_generation();
     enum step step = STEP_ON;
-    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
-    trace->generation = generation;
-    progress.usable_count = trace->usable_count;
-    progress.candidate = (int64_t)trace->usable_count - 1;
     range_enter(&trace->range, start->stack);
     do {
         progress_add(&progress, &progress.walk);
@@ -319,6 +320,23 @@ struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start 
         return walk_again(trace, start);
     uint32_t keep = trace_rebuild(trace, &progress);
     return (struct walk_result){keep, progress.walk.has_new_code};
+}
+
+// True if the stack is that of the trace, frame for frame.
+ALWAYS_INLINE bool is_trace_again(const struct walk_trace *trace, const struct walk_start *start) {
+    const struct frame *top = &trace->frames[trace->usable_count - 1];
+    if (trace->usable_count != trace->count || trace->count == 0) return false;
+    if (top->stack != start->stack || top->pc != start->pc || top->frame_slot != start->frame_slot)
+        return false;
+    return trace_verify(trace->frames, trace->count - 1) == 0;
+}
+
+struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
+    uint32_t generation = rule_generation();
+    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
+    trace->generation = generation;
+    if (is_trace_again(trace, start)) return (struct walk_result){trace->count, false};
+    return walk_fresh(trace, start);
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {

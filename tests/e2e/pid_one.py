@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn as PID 1 of a container: it reaps what is left to it, forwards the signals that end containers, and
+passes the status on."""
+
+import os
+import subprocess
+import time
+
+import cairn_test as t
+
+if os.geteuid() != 0:
+    t.cannot_run_here("a PID namespace needs root")
+t.need("unshare")
+NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+if subprocess.run(NAMESPACE + ["true"], check=False, stderr=subprocess.DEVNULL).returncode:
+    t.cannot_run_here("this container may not make PID namespaces")
+
+ORPHANS = """
+for i in 1 2 3 4 5; do (sh -c 'sleep 0.1' &) ; done
+sleep 0.5
+ps=$(grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l)
+echo "$ps zombies"
+exit 6
+"""
+result = t.run([*NAMESPACE, t.CAIRN, "run", "-q", "-o", "orphans.cairn", "--", "sh", "-c", ORPHANS])
+t.check_equal("orphans", (result.status, result.out), (6, b"0 zombies\n"))
+
+script = "trap 'echo told; exit 8' TERM; echo ready; while :; do sleep 0.05; done"
+with subprocess.Popen([*NAMESPACE, t.CAIRN, "run", "-q", "-o", "ended.cairn", "--", "sh", "-c", script],
+                      env=t.environment(), stdout=subprocess.PIPE) as process:
+    t.check_equal("starts", process.stdout.readline(), b"ready\n")
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)],
+                              stdout=subprocess.PIPE, check=False).stdout.split()
+    time.sleep(0.1)
+    for child in children:
+        os.kill(int(child), 15)  # what a container manager does to the container's PID 1
+    try:
+        out, _ = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+        t.check(False, "SIGTERM to PID 1 ended nothing")
+t.check_equal("SIGTERM is forwarded", (process.returncode, out), (8, b"told\n"))
+t.finish()
