@@ -17,11 +17,15 @@
 
 enum { SLOT_LIMIT = 65535 };
 
-// Threads beyond this many entries that continue a slot under the same name share its entry.
-enum { RECORD_FOLD_COUNT = 1024 };
+// Threads beyond this many entries that continue a slot under the same name share its entry. Beyond
+// half of the table any name does, so that slots without an entry always find one.
+enum { RECORD_FOLD_COUNT = 1024, RECORD_FOLD_ALL_SHARE = 2 };
 
 // Ended threads' slots looked at per registration, so that its cost does not grow with them.
 enum { TAKEOVER_TRIES = 4 };
+
+// A registering thread that finds others at it gives way this often before it takes a new slot.
+enum { LOCK_TRIES = 50 };
 
 // A gate word on a cache line of its own.
 struct gate_line {
@@ -127,8 +131,17 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     return NULL;
 }
 
+// Waits for a while only: the holder may be a thread that this one's handler interrupted.
+static bool slots_lock(void) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (!__atomic_exchange_n(&slots->is_locked, 1, __ATOMIC_ACQUIRE)) return true;
+        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    return false;
+}
+
 static struct thread *slot_take_over(int32_t tid) {
-    if (__atomic_exchange_n(&slots->is_locked, 1, __ATOMIC_ACQUIRE)) return NULL;
+    if (!slots_lock()) return NULL;
     struct thread *thread = slot_take_over_locked(tid);
     if (thread) {
         slots->tids[thread->slot] = tid;
@@ -156,8 +169,8 @@ static bool record_continues(struct thread *thread, const char *name) {
     uint64_t used = __atomic_load_n(thread_records.used_bytes, __ATOMIC_RELAXED);
     struct cairn_thread *record = thread->record;
     if (!record || used < RECORD_FOLD_COUNT * sizeof *record) return false;
-    bool is_full = used + sizeof *record > thread_records.capacity_bytes;
-    if (!is_full && strncmp(record->name, name, sizeof record->name) != 0) return false;
+    bool is_scarce = used + sizeof *record > thread_records.capacity_bytes / RECORD_FOLD_ALL_SHARE;
+    if (!is_scarce && strncmp(record->name, name, sizeof record->name) != 0) return false;
     record->folded_count++;
     record->is_ended = 0;
     record->end_ns = 0;
@@ -180,7 +193,7 @@ struct thread *slots_register(void) {
     int32_t tid = sys_tid();
     bool is_first = slots_count() == 1 && slots->used_count == 0;
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
-    if (thread) totals_publish(thread, 0, 0);
+    if (thread && thread->record) totals_publish(thread, 0, 0);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
     slots->gates[thread->slot].word = GATE_BUSY;

@@ -66,12 +66,14 @@ COLD void cell_other_alloc(uint64_t size) {
     struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
     cell_turn(cell, CAIRN_CELL_OTHER);
     __atomic_fetch_add(&cell->allocated_bytes, size, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&cell->calls, 1, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&cell->calls, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_fetch_add(&cells.cold[CAIRN_CELL_OTHER].calls_high, 1, __ATOMIC_RELAXED);
 }
 
 COLD void cell_other_free(uint64_t size) {
     struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
     cell_turn(cell, CAIRN_CELL_OTHER);
     __atomic_fetch_add(&cell->freed_bytes, size, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&cell->frees, 1, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&cell->frees, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_fetch_add(&cells.cold[CAIRN_CELL_OTHER].frees_high, 1, __ATOMIC_RELAXED);
 }

@@ -9,7 +9,7 @@ struct frame {
     uintptr_t stack;              // stack pointer in this frame; the word below it holds pc
     uintptr_t pc;                 // return address, or a pseudo address (enum cairn_cut)
     const uintptr_t *frame_slot;  // where the frame pointer that this frame sees is stored
-    uintptr_t frame_value;        // that frame pointer, if the step to the caller used it; else 0
+    uint32_t check_count;         // the unwinder's: words that decide the way on from here
 };
 
 #endif

@@ -186,26 +186,35 @@ ALWAYS_INLINE enum step step_once(struct walk *walk) {
     return step;
 }
 
-// The step outwards from frame `at` of the trace would lead where it led before.
-ALWAYS_INLINE bool is_step_same(const struct frame *at) {
-    const struct frame *outer = at - 1;
-    if (at->frame_value && *at->frame_slot != at->frame_value) return false;
-    return *(const uintptr_t *)(outer->stack - WORD_BYTES) == outer->pc;
+// Compares the words that decide the way on from a frame with `count` of them, from the inside out:
+// words further out are only looked at once those before them agree, so nothing is read that the
+// stack does not have. The number of words that were not reached, counting one that differs; 0: all
+// agree.
+ALWAYS_INLINE uint32_t checks_verify(const struct walk_check *checks, uint32_t count) {
+    const struct walk_check *check = checks + count;
+    for (; count >= 4; count -= 4, check -= 4) {
+        if (unlikely(*check[-1].slot != check[-1].value)) return count;
+        if (unlikely(*check[-2].slot != check[-2].value)) return count - 1;
+        if (unlikely(*check[-3].slot != check[-3].value)) return count - 2;
+        if (unlikely(*check[-4].slot != check[-4].value)) return count - 3;
+    }
+    for (; count > 0; count--, check--)
+        if (unlikely(*check[-1].slot != check[-1].value)) return count;
+    return 0;
 }
 
-// Compares the trace from frame `from` outwards, frame by frame: words further out are only looked
-// at once those before them agree, so nothing is read that the stack does not have. The frame from
-// which the step differs, or 0.
-ALWAYS_INLINE uint32_t trace_verify(const struct frame *frames, uint32_t from) {
-    uint32_t at = from;
-    while (at > 0 && likely(is_step_same(&frames[at]))) at--;
-    return at;
-}
+// A frame met by a walk, with the words that its step outwards read.
+struct fresh_frame {
+    struct frame frame;
+    uintptr_t used_frame;          // the frame pointer, or 0
+    const uintptr_t *return_slot;  // NULL: none was read, or not in the usual way
+    uintptr_t return_value;
+};
 
 // A walk in progress over its thread's trace.
 struct progress {
     struct walk walk;
-    struct frame *fresh;  // frames met so far, innermost first
+    struct fresh_frame *fresh;  // frames met so far, innermost first
     uint32_t fresh_count;
     uint32_t slow_count;    // fresh_count when the outermost unverifiable frame was met
     uint32_t usable_count;  // of the old trace
@@ -215,7 +224,23 @@ struct progress {
 
 ALWAYS_INLINE void progress_add(struct progress *progress, const struct walk *walk) {
     progress->fresh[progress->fresh_count++] =
-        (struct frame){walk->stack, walk->pc, walk->frame_slot, 0};
+        (struct fresh_frame){.frame = {walk->stack, walk->pc, walk->frame_slot, 0}};
+}
+
+// The frame `at` of the old trace as if it had been met afresh.
+static struct fresh_frame fresh_again(const struct walk_trace *trace, uint32_t at) {
+    struct fresh_frame fresh = {.frame = trace->frames[at]};
+    uint32_t first = at ? trace->frames[at - 1].check_count : 0;
+    for (uint32_t i = first; i < fresh.frame.check_count; i++) {
+        const struct walk_check *check = &trace->checks[i];
+        if (check->slot == fresh.frame.frame_slot) {
+            fresh.used_frame = check->value;
+        } else {
+            fresh.return_slot = check->slot;
+            fresh.return_value = check->value;
+        }
+    }
+    return fresh;
 }
 
 // Goes on from frame `at` of the old trace, whose inner neighbours up to `from` are as they were.
@@ -224,7 +249,9 @@ static void progress_reuse(struct progress *progress, const struct walk_trace *t
     const struct frame *frames = trace->frames;
     progress->candidate = -1;
     if (progress->fresh_count + (from - at) >= trace->limit) return;
-    for (uint32_t i = from; i-- > at;) progress->fresh[progress->fresh_count++] = frames[i];
+    progress->fresh_count--;  // the frame just met is frame `from`
+    for (uint32_t i = from + 1; i-- > at;)
+        progress->fresh[progress->fresh_count++] = fresh_again(trace, i);
     progress->walk.pc = frames[at].pc;
     progress->walk.stack = frames[at].stack;
     progress->walk.frame_slot = frames[at].frame_slot;
@@ -241,36 +268,61 @@ ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_t
     if (at < 0 || frames[at].stack != walk->stack || frames[at].pc != walk->pc ||
         frames[at].frame_slot != walk->frame_slot)
         return false;
-    uint32_t differs = trace_verify(frames, (uint32_t)at);
+    uint32_t differs = checks_verify(trace->checks, frames[at].check_count);
     if (likely(differs == 0)) {
         progress->hit = at;
         return true;
     }
-    progress_reuse(progress, trace, (uint32_t)at, differs);
+    uint32_t from = (uint32_t)at;
+    while (at > 0 && frames[at - 1].check_count >= differs) at--;
+    progress_reuse(progress, trace, from, (uint32_t)at);
     return false;
 }
 
 ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     struct walk *walk = &progress->walk;
+    struct fresh_frame *fresh = &progress->fresh[progress->fresh_count - 1];
     enum step step = step_once(walk);
-    progress->fresh[progress->fresh_count - 1].frame_value = walk->used_frame;
+    fresh->used_frame = walk->used_frame;
+    fresh->return_slot = NULL;
+    if (likely(step == STEP_ON)) {
+        fresh->return_slot = (const uintptr_t *)(walk->stack - WORD_BYTES);
+        fresh->return_value = walk->pc;
+    }
     if (unlikely(walk->is_slow)) {
         walk->is_slow = false;
+        fresh->return_slot = NULL;
         progress->slow_count = progress->fresh_count;
         progress->candidate = (int64_t)progress->usable_count - 1;
     }
     return step;
 }
 
-// The end of a walk that met nothing known: takes away the zero that ends some stacks, and puts a
-// pseudo frame outermost if the stack was cut.
+// The end of a walk that met nothing known: takes away the zero that ends some stacks (the word
+// that held it stays one to check), and puts a pseudo frame outermost if the stack was cut.
 static void progress_finish(struct progress *progress, enum step step) {
-    if (progress->fresh[progress->fresh_count - 1].pc < SYS_PAGE_BYTES) progress->fresh_count--;
+    if (progress->fresh[progress->fresh_count - 1].frame.pc < SYS_PAGE_BYTES)
+        progress->fresh_count--;
+    if (progress->slow_count > progress->fresh_count) progress->slow_count = progress->fresh_count;
     if (step == STEP_ON) step = (enum step)CAIRN_CUT_DEPTH;
     if (step == STEP_END && progress->walk.is_guessed) step = (enum step)CAIRN_CUT_GUESSED;
     if (step == STEP_END) return;
-    progress->fresh[progress->fresh_count++] = (struct frame){.pc = (uintptr_t)step};
+    progress->fresh[progress->fresh_count++] =
+        (struct fresh_frame){.frame = {.pc = (uintptr_t)step}};
     progress->slow_count = progress->fresh_count;
+}
+
+// Enters a fresh frame, and what its step read, as frame `at` of the trace.
+ALWAYS_INLINE void trace_put(struct walk_trace *trace, uint32_t at,
+                             const struct fresh_frame *fresh) {
+    uint32_t check_count = at ? trace->frames[at - 1].check_count : 0;
+    if (fresh->return_slot)
+        trace->checks[check_count++] = (struct walk_check){fresh->return_slot, fresh->return_value};
+    if (fresh->used_frame)
+        trace->checks[check_count++] =
+            (struct walk_check){fresh->frame.frame_slot, fresh->used_frame};
+    trace->frames[at] = fresh->frame;
+    trace->frames[at].check_count = check_count;
 }
 
 // The old trace up to the hit, then the fresh frames: the new trace. Returns how many outer frames
@@ -280,9 +332,9 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
     uint32_t fresh_count = progress->fresh_count - (kept ? 1 : 0);  // the last one is the hit
     uint32_t count = kept + fresh_count, same = kept;
     for (uint32_t i = kept; i < count; i++) {
-        const struct frame *frame = &progress->fresh[count - 1 - i];
-        if (same == i && i < trace->count && trace->frames[i].pc == frame->pc) same++;
-        trace->frames[i] = *frame;
+        const struct fresh_frame *fresh = &progress->fresh[count - 1 - i];
+        if (same == i && i < trace->count && trace->frames[i].pc == fresh->frame.pc) same++;
+        trace_put(trace, i, fresh);
     }
     trace->count = count;
     trace->usable_count = progress->slow_count ? count - progress->slow_count : count;
@@ -303,7 +355,7 @@ static __attribute__((noinline)) struct walk_result walk_fresh(struct walk_trace
                                                                const struct walk_start *start) {
     struct progress progress = {
         .walk = {start->pc, start->stack, start->frame_slot, &trace->range},
-        .fresh = trace->frames + trace->limit,
+        .fresh = trace->fresh,
         .usable_count = trace->usable_count,
         .candidate = (int64_t)trace->usable_count - 1,
         .hit = -1,
@@ -328,7 +380,7 @@ ALWAYS_INLINE bool is_trace_again(const struct walk_trace *trace, const struct w
     if (trace->usable_count != trace->count || trace->count == 0) return false;
     if (top->stack != start->stack || top->pc != start->pc || top->frame_slot != start->frame_slot)
         return false;
-    return trace_verify(trace->frames, trace->count - 1) == 0;
+    return checks_verify(trace->checks, top->check_count) == 0;
 }
 
 struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
@@ -340,9 +392,12 @@ struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start 
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
+    const size_t checks_per_frame = 2;
     *trace = (struct walk_trace){.limit = limit};
-    trace->frames = sys_reserve(2 * (size_t)limit * sizeof *trace->frames);
-    return trace->frames != NULL;
+    trace->frames = sys_reserve(limit * sizeof *trace->frames);
+    trace->checks = sys_reserve(limit * checks_per_frame * sizeof *trace->checks);
+    trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
+    return trace->frames && trace->checks && trace->fresh;
 }
 
 void walk_trace_reset(struct walk_trace *trace) {

@@ -32,13 +32,23 @@ struct walk_range {
     uintptr_t low, high;
 };
 
+// A word that the last walk read, and what it was.
+struct walk_check {
+    const uintptr_t *slot;
+    uintptr_t value;
+};
+
 // A thread's last trace. One owner.
 struct walk_trace {
-    struct frame *frames;   // outermost first; behind `limit` of them, room for a walk's new ones
-    uint32_t limit;         // most frames of a stack, at most CAIRN_DEPTH_MAX
-    uint32_t count;         // 0: no trace
-    uint32_t usable_count;  // outer frames that can be verified
-    uint32_t generation;    // of the rules
+    struct frame *frames;  // outermost first
+    // Words read by the walk, outermost first: frame i goes on as before if the first
+    // frames[i].check_count are unchanged.
+    struct walk_check *checks;
+    struct fresh_frame *fresh;  // room for a walk in progress
+    uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
+    uint32_t count;             // 0: no trace
+    uint32_t usable_count;      // outer frames that can be verified
+    uint32_t generation;        // of the rules
     struct walk_range range;
 };
 

@@ -57,18 +57,18 @@ def check_alone():
 
 def check_daemon():
     """The first process is over at once, and with it `cairn run`; the daemon still leaves its own."""
-    path, accounts = run(t.record, "daemon")
+    os.mkdir("daemon")
+    os.environ["LEDGER"] = os.path.abspath("daemon/account")
+    result = t.run([t.CAIRN, "run", "-q", "-o", "daemon/run.cairn", *t.program("births", "daemon")])
+    t.check_equal("daemon: status", result.status, 0)
     end = time.monotonic() + PATIENCE_S
-    daemon = max(accounts, key=lambda pid: accounts[pid].inherited_blocks)
-    while os.path.exists(f"/proc/{daemon}") and time.monotonic() < end:
-        time.sleep(0.05)
-    time.sleep(0.2)
-    accounts = ledger.read(max((f for f in os.listdir(".") if f.startswith("ledger.")),
-                               key=os.path.getmtime))
-    made = [f for f in os.listdir(".") if f.startswith(os.path.basename(path)[:-6])]
-    found = {}
-    for file in made:
-        found.update(ledger.reports(file))
+    found, accounts = {}, ledger.read("daemon/account")
+    while len(found) < 2 and time.monotonic() < end:
+        time.sleep(0.5)
+        accounts = ledger.read("daemon/account")
+        found = {pid: one for pid, one in ledger.reports("daemon").items()
+                 if not os.path.exists(f"/proc/{pid}")}
+    t.check_equal("daemon: processes", len(accounts), 2)
     for pid, account in accounts.items():
         ledger.check(f"daemon {pid}", found.get(pid), account)
 

@@ -15,7 +15,7 @@
 
 enum { STACKS = 12000, DEPTH_MAX = 3000, POOL = 400, WINDOWS = 20, SLOTS = 2, BUCKETS = 1 << 15 };
 
-// A stack that was interned: frames innermost first, and its cell in either thread.
+// A stack that was interned, outermost frame first, and its cell in either thread.
 struct known {
     uint32_t count;
     uintptr_t *frames;
@@ -23,9 +23,16 @@ struct known {
     struct known *next;
 };
 
+// What a thread's walks leave behind: the last stack and how much of it is as before.
+struct walked {
+    struct frame frames[CAIRN_DEPTH_MAX];
+    uint32_t count, keep;
+};
+
 static struct known *known[BUCKETS];
 static uintptr_t pool[POOL];
 static struct stack_thread threads[SLOTS];
+static struct walked walked[SLOTS];
 static struct read_frame decoded[CAIRN_DEPTH_MAX + 1];
 
 static void pool_fill(uint64_t *seed) {
@@ -39,43 +46,43 @@ static void pool_fill(uint64_t *seed) {
 
 static void threads_start(void) {
     memset(threads, 0, sizeof threads);
-    stacks.depth_limit = CAIRN_DEPTH_MAX;
+    memset(walked, 0, sizeof walked);
     stacks.seed_table = 0x1234567812345678;
     stacks.seed_check = 0x9876543298765432;
     for (uint16_t slot = 0; slot < SLOTS; slot++)
-        assert_true(stack_thread_init(&threads[slot], slot));
+        assert_true(stack_thread_init(&threads[slot], slot, CAIRN_DEPTH_MAX));
 }
 
 // The next stack of a program: keeps some outer frames of the last one, or begins anew; recursion
-// repeats a frame many times; now and then it was cut.
-static uint32_t stack_pick(uint64_t *seed, uintptr_t *frames, const uintptr_t *last,
-                           uint32_t last_count) {
-    uint32_t keep = random_chance(seed, 90) ? (uint32_t)random_below(seed, last_count + 1) : 0;
+// repeats a frame many times; now and then it was cut. Not all that is kept may be told.
+static void stack_pick(uint64_t *seed, struct walked *stack) {
+    uint32_t keep = random_chance(seed, 90) ? (uint32_t)random_below(seed, stack->count + 1) : 0;
     uint32_t fresh = 1 + (uint32_t)random_below(seed, 12);
     if (random_chance(seed, 1)) fresh = 1 + (uint32_t)random_below(seed, DEPTH_MAX);
     if (keep + fresh > DEPTH_MAX) keep = 0;
-    uint32_t count = keep + fresh;
-    memcpy(frames + fresh, last + last_count - keep, keep * sizeof *frames);
     bool is_recursion = random_chance(seed, 10);
     uintptr_t same = pool[random_below(seed, POOL)];
-    for (uint32_t i = 0; i < fresh; i++)
-        frames[i] = is_recursion ? same : pool[random_below(seed, POOL)];
+    stack->count = keep + fresh;
+    stack->keep = random_chance(seed, 10) ? (uint32_t)random_below(seed, keep + 1) : keep;
+    for (uint32_t i = keep; i < stack->count; i++)
+        stack->frames[i].pc = is_recursion ? same : pool[random_below(seed, POOL)];
     if (keep == 0 && random_chance(seed, 20))
-        frames[count - 1] = CAIRN_CUT_NO_CFI + random_below(seed, 5);
-    return count;
+        stack->frames[0].pc = CAIRN_CUT_NO_CFI + random_below(seed, 5);
 }
 
-static struct known *known_find(const uintptr_t *frames, uint32_t count) {
+static struct known *known_find(const struct frame *frames, uint32_t count) {
     uint64_t sum = count;
-    for (uint32_t i = 0; i < count; i++) sum = (sum ^ frames[i]) * 0x100000001b3u;
+    for (uint32_t i = 0; i < count; i++) sum = (sum ^ frames[i].pc) * 0x100000001b3u;
     struct known **at = &known[(sum ^ sum >> 32) % BUCKETS];
-    for (struct known *one = *at; one; one = one->next)
-        if (one->count == count && memcmp(one->frames, frames, count * sizeof *frames) == 0)
-            return one;
+    for (struct known *one = *at; one; one = one->next) {
+        uint32_t same = 0;
+        while (same < count && one->count == count && one->frames[same] == frames[same].pc) same++;
+        if (one->count == count && same == count) return one;
+    }
     struct known *fresh = calloc(1, sizeof *fresh);
-    fresh->frames = malloc(count * sizeof *frames);
+    fresh->frames = malloc(count * sizeof *fresh->frames);
     fresh->count = count;
-    memcpy(fresh->frames, frames, count * sizeof *frames);
+    for (uint32_t i = 0; i < count; i++) fresh->frames[i] = frames[i].pc;
     fresh->next = *at;
     *at = fresh;
     return fresh;
@@ -95,20 +102,21 @@ static void known_free(void) {
 static void check_decodes(const struct known *one, uint32_t id) {
     assert_int_equal(read_stack(id, decoded, CAIRN_DEPTH_MAX + 1), one->count);
     for (uint32_t i = 0; i < one->count; i++) {
-        uintptr_t frame = one->frames[one->count - 1 - i];
+        uintptr_t frame = one->frames[i];
         assert_int_equal(decoded[i].value, frame);
         assert_int_equal(decoded[i].is_cut, frame < CAIRN_CUT_LIMIT);
         assert_int_equal(decoded[i].module, 0);
     }
 }
 
-// Interns what is in the thread's buffer; the same stack must get the same cell, another one never.
-static uint32_t intern(uint32_t slot, uint32_t count) {
+// Interns what was walked; the same stack must get the same cell, another one never.
+static uint32_t intern(uint32_t slot) {
     struct stack_thread *thread = &threads[slot];
-    struct known *one = known_find(thread->frames, count);
+    const struct walked *stack = &walked[slot];
+    struct known *one = known_find(stack->frames, stack->count);
     uint32_t new_cells = thread->next_cell;
     bool is_lost = true;
-    uint32_t id = stack_intern(thread, count, &is_lost);
+    uint32_t id = stack_intern(thread, stack->frames, stack->count, stack->keep, &is_lost);
     assert_false(is_lost);
     assert_true(id > CAIRN_CELL_OTHER);
     assert_int_equal(cell_owner(id), slot);
@@ -120,6 +128,11 @@ static uint32_t intern(uint32_t slot, uint32_t count) {
     }
     one->cell[slot] = id;
     return id;
+}
+
+static uint32_t intern_next(uint32_t slot, uint64_t *seed) {
+    stack_pick(seed, &walked[slot]);
+    return intern(slot);
 }
 
 static void check_all(void) {
@@ -141,23 +154,23 @@ static void check_all(void) {
     free(seen);
 }
 
-static uint32_t pick_into(struct stack_thread *thread, uint64_t *seed) {
-    return stack_pick(seed, thread->frames, thread->last_frames, thread->last_count);
+static void start(uint64_t *seed, uint64_t cell_limit, uint64_t word_limit) {
+    sys_set_budget(UINT64_MAX);
+    recording_start(cell_limit, word_limit);
+    threads_start();
+    pool_fill(seed);
 }
 
 static void test_random_stacks_are_read_back(void **state) {
     (void)state;
     uint64_t seed = 1;
-    recording_start(1 << 20, 1 << 24);
-    threads_start();
-    pool_fill(&seed);
+    start(&seed, 1 << 20, 1 << 24);
     for (int i = 0; i < STACKS; i++) {
         uint32_t slot = (uint32_t)random_below(&seed, SLOTS);
-        intern(slot, pick_into(&threads[slot], &seed));
+        intern_next(slot, &seed);
         if (!random_chance(&seed, 30)) continue;
-        struct stack_thread *thread = &threads[slot];  // the same once more
-        memcpy(thread->frames, thread->last_frames, thread->last_count * sizeof(uintptr_t));
-        intern(slot, thread->last_count);
+        walked[slot].keep = walked[slot].count;  // the same once more
+        intern(slot);
     }
     check_all();
     known_free();
@@ -167,16 +180,31 @@ static void test_random_stacks_are_read_back(void **state) {
 static void test_old_stacks_and_recovery(void **state) {
     (void)state;
     uint64_t seed = 2;
-    recording_start(1 << 20, 1 << 24);
-    threads_start();
-    pool_fill(&seed);
-    for (int i = 0; i < 300; i++) intern(0, pick_into(&threads[0], &seed));
+    start(&seed, 1 << 20, 1 << 24);
+    for (int i = 0; i < 300; i++) intern_next(0, &seed);
     for (int i = 0; i < BUCKETS; i++) {
         for (struct known *one = known[i]; one; one = one->next) {
-            memcpy(threads[0].frames, one->frames, one->count * sizeof(uintptr_t));
+            struct walked *stack = &walked[0];
+            stack->keep = 0;
+            stack->count = one->count;
+            for (uint32_t k = 0; k < one->count; k++) stack->frames[k].pc = one->frames[k];
             if (random_chance(&seed, 20)) stack_thread_recover(&threads[0]);
-            intern(0, one->count);
+            intern(0);
         }
+    }
+    check_all();
+    known_free();
+}
+
+// After a recovery, what the walk kept is not known to the interner any more.
+static void test_recovery_outweighs_keep(void **state) {
+    (void)state;
+    uint64_t seed = 7;
+    start(&seed, 1 << 20, 1 << 24);
+    for (int i = 0; i < 2000; i++) {
+        stack_pick(&seed, &walked[0]);
+        if (random_chance(&seed, 30)) stack_thread_recover(&threads[0]);
+        intern(0);
     }
     check_all();
     known_free();
@@ -184,14 +212,15 @@ static void test_old_stacks_and_recovery(void **state) {
 
 static void test_deepest_stack(void **state) {
     (void)state;
-    recording_start(1 << 12, 1 << 20);
-    threads_start();
+    uint64_t seed = 8;
+    start(&seed, 1 << 12, 1 << 20);
     for (uint32_t i = 0; i < CAIRN_DEPTH_MAX; i++)
-        threads[0].frames[i] = 0x7f1234560000 + i % 3 * ((uintptr_t)1 << 40);
-    intern(0, CAIRN_DEPTH_MAX);
-    for (uint32_t i = 0; i < CAIRN_DEPTH_MAX; i++) threads[0].frames[i] = threads[0].last_frames[i];
-    threads[0].frames[0] = 0x400100;
-    intern(0, CAIRN_DEPTH_MAX);
+        walked[0].frames[i].pc = 0x7f1234560000 + i % 3 * ((uintptr_t)1 << 40);
+    walked[0].count = CAIRN_DEPTH_MAX;
+    intern(0);
+    walked[0].frames[CAIRN_DEPTH_MAX - 1].pc = 0x400100;
+    walked[0].keep = CAIRN_DEPTH_MAX - 1;
+    intern(0);
     check_all();
     known_free();
 }
@@ -201,13 +230,11 @@ static void test_foreign_cells(void **state) {
     uint64_t seed = 3;
     enum { COUNT = 2000 };
     static uint32_t own[COUNT], foreign[COUNT];
-    recording_start(1 << 16, 1 << 22);
-    threads_start();
-    pool_fill(&seed);
+    start(&seed, 1 << 16, 1 << 22);
     for (int i = 0; i < COUNT; i++) {
-        own[i] = intern(0, pick_into(&threads[0], &seed));
+        own[i] = intern_next(0, &seed);
         foreign[i] = stack_foreign(&threads[1], own[i]);
-        intern(1, pick_into(&threads[1], &seed));
+        intern_next(1, &seed);
         assert_int_equal(stack_foreign(&threads[1], own[i]), foreign[i]);
     }
     for (int i = 0; i < COUNT; i++) {
@@ -221,23 +248,29 @@ static void test_foreign_cells(void **state) {
     known_free();
 }
 
-// Either section full: the stack is lost, said so, and nothing else changes.
+static uint32_t intern_or_lose(uint64_t *seed, bool *is_lost) {
+    stack_pick(seed, &walked[0]);
+    return stack_intern(&threads[0], walked[0].frames, walked[0].count, walked[0].keep, is_lost);
+}
+
+// Either section full: the stack is lost and said so; what was interned before stays.
 static void test_full_sections(void **state) {
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         uint64_t seed = 4;
         int lost = 0, kept = 0;
-        recording_start(kind ? 1 << 16 : 1 << 10, kind ? 1 << 14 : 1 << 22);
-        threads_start();
-        pool_fill(&seed);
+        start(&seed, kind ? 1 << 16 : 1 << 10, kind ? 1 << 14 : 1 << 24);
         for (int i = 0; i < 4000; i++) {
             bool is_lost = false;
-            uint32_t count = pick_into(&threads[0], &seed);
-            uint32_t id = stack_intern(&threads[0], count, &is_lost);
+            uint32_t id = intern_or_lose(&seed, &is_lost);
             assert_int_equal(is_lost, id == CAIRN_CELL_OTHER);
             lost += is_lost;
             kept += !is_lost;
             assert_true(stack_foreign(&threads[0], 5) != CAIRN_CELL_NONE);
+            if (is_lost) continue;
+            assert_int_equal(read_stack(id, decoded, CAIRN_DEPTH_MAX + 1), walked[0].count);
+            for (uint32_t k = 0; k < walked[0].count; k++)
+                assert_int_equal(decoded[k].value, walked[0].frames[k].pc);
         }
         assert_true(lost > 300 && kept > 300);
     }
@@ -245,18 +278,27 @@ static void test_full_sections(void **state) {
 
 // A program goes on losing stacks for hours: that must not fill the recording with records that
 // belong to no cell.
-static void test_lost_stacks_cost_nothing(void **state) {
+static void check_losing_costs_nothing(uint64_t *seed) {
+    bool is_lost = false;
+    while (!is_lost) intern_or_lose(seed, &is_lost);
+    uint64_t used = recording_used[2], slack = 2 * SYS_PAGE_BYTES;
+    for (int i = 0; i < 20000; i++) intern_or_lose(seed, &is_lost);
+    assert_true(recording_used[2] <= used + slack);
+}
+
+static void test_no_more_cells_costs_nothing(void **state) {
     (void)state;
     uint64_t seed = 6;
-    bool is_lost = false;
-    recording_start(1 << 10, 1 << 22);
-    threads_start();
-    pool_fill(&seed);
-    while (!is_lost) stack_intern(&threads[0], pick_into(&threads[0], &seed), &is_lost);
-    uint64_t used = recording_used[2], slack = 2 * SYS_PAGE_BYTES;
-    for (int i = 0; i < 20000; i++)
-        stack_intern(&threads[0], pick_into(&threads[0], &seed), &is_lost);
-    assert_true(recording_used[2] <= used + slack);
+    start(&seed, 1 << 10, 1 << 24);
+    check_losing_costs_nothing(&seed);
+}
+
+static void test_over_budget_costs_nothing(void **state) {
+    (void)state;
+    uint64_t seed = 6;
+    start(&seed, 1 << 16, 1 << 24);
+    sys_set_budget(0);
+    check_losing_costs_nothing(&seed);
 }
 
 // After code was replaced, equal addresses are other frames: nothing of the last stack is kept.
@@ -264,29 +306,27 @@ static void test_a_new_module_generation(void **state) {
     (void)state;
     uint64_t seed = 5;
     bool is_lost;
-    recording_start(1 << 12, 1 << 16);
-    threads_start();
-    pool_fill(&seed);
-    uint32_t count = pick_into(&threads[0], &seed);
-    uint32_t before = stack_intern(&threads[0], count, &is_lost);
+    start(&seed, 1 << 12, 1 << 16);
+    uint32_t before = intern_or_lose(&seed, &is_lost), count = walked[0].count;
     modules.generation++;
-    memcpy(threads[0].frames, threads[0].last_frames, count * sizeof(uintptr_t));
-    threads[0].frames[0] = 0x400100;
-    uint32_t after = stack_intern(&threads[0], count, &is_lost);
+    walked[0].frames[count].pc = 0x400100;
+    uint32_t after = stack_intern(&threads[0], walked[0].frames, count + 1, count, &is_lost);
     const uint32_t *record = (const uint32_t *)stacks.records.base + cells.cold[after].record;
     assert_true(before != after);
     assert_int_equal(record[0], CAIRN_CELL_NONE);
-    assert_int_equal(CAIRN_RECORD_NEW(record[1]), count);
+    assert_int_equal(CAIRN_RECORD_NEW(record[1]), count + 1);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_stacks_are_read_back),
         cmocka_unit_test(test_old_stacks_and_recovery),
+        cmocka_unit_test(test_recovery_outweighs_keep),
         cmocka_unit_test(test_deepest_stack),
         cmocka_unit_test(test_foreign_cells),
         cmocka_unit_test(test_full_sections),
-        cmocka_unit_test(test_lost_stacks_cost_nothing),
+        cmocka_unit_test(test_no_more_cells_costs_nothing),
+        cmocka_unit_test(test_over_budget_costs_nothing),
         cmocka_unit_test(test_a_new_module_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

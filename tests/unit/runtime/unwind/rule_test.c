@@ -10,6 +10,7 @@
 
 #include "runtime/sys/object.h"
 #include "tests/unit/runtime/random.h"
+#include "tests/unit/runtime/unwind/code.h"
 
 enum { ADDRESS_BITS = 47, ROUNDS = 1000000, STORED = 20000 };
 
@@ -65,12 +66,7 @@ static void test_the_cache_gives_nothing_wrong(void **state) {
 }
 
 #if defined(__x86_64__)
-// Code that is never run, with unwind information of chosen forms. The rule is that of the nop.
-#define CODE(name, information)                                                                    \
-    __asm__(".text\n" #name ": .cfi_startproc\n" information                                       \
-            "\n nop\n nop\n .cfi_endproc\n.size " #name ", . - " #name);                           \
-    extern const uint8_t name[]
-
+// The rule is that of the first nop.
 CODE(code_plain, "");
 CODE(code_largest, ".cfi_def_cfa_offset 262136");
 CODE(code_too_large, ".cfi_def_cfa_offset 262144");

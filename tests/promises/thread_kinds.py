@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of every kind are counted exactly: many short ones (20,000; 100,000 with CAIRN_LONG=1) in
+bounded memory with their names kept, cancelled ones, those on small or foreign stacks, those whose
+first event comes in a handler on a small alternate stack, destructors of thread data."""
+
+import os
+
+import cairn_test as t
+import ledger
+
+THREADS = 100000 if os.environ.get("CAIRN_LONG") else 20000
+MIB = 1 << 20
+# What 100 threads at once need; it must not grow with the number of threads that ever ran.
+OWN_MOST_BYTES = 64 * MIB
+# 16,384 entries of the thread table, and the cells of those at once.
+FILE_MOST_BYTES = 4 * MIB
+
+
+def recorded(how, *arguments):
+    argv = t.program("short_threads", *arguments)
+    name = " ".join(map(str, arguments))
+    result, path, accounts = ledger.recorded(argv, how=how)
+    t.check_equal(f"{name}: end", (result.status, result.out, result.err),
+                  (0, f"{arguments[0]} done\n".encode(), b""))
+    found = ledger.reports(path)
+    for pid, account in accounts.items():
+        ledger.check(name, found.get(pid), account)
+        if pid in found:
+            t.check_nothing_lost(name, found[pid])
+            t.check_sums(name, found[pid])
+    return path, found[next(iter(accounts))]
+
+
+def check_many(how):
+    path, found = recorded(how, "many", THREADS)
+    inside = t.stacks_through(found, "short_body")
+    t.check_equal("many: calls", sum(s["allocations"] for s in inside), 3 * THREADS)
+    names = {thread["name"] for thread in found["threads"]}
+    t.check({f"short-{i}" for i in range(4)} <= names, f"many: names of threads {sorted(names)}")
+    t.check(os.path.getsize(path) < FILE_MOST_BYTES, f"many: file of {os.path.getsize(path)} bytes")
+    own = found["trust"]["own_bytes"]
+    t.check(own < OWN_MOST_BYTES, f"many: cairn's own memory {own}")
+
+
+def check_resident():
+    """Ten times the threads do not need more memory."""
+    peaks = []
+    for count in (THREADS // 10, THREADS):
+        _, found = recorded(t.record, "many", count)
+        peaks.append(found["rss"]["peak_bytes"])
+    t.check(peaks[1] < peaks[0] + 8 * MIB, f"resident peaks {peaks}")
+
+
+check_many(t.record)
+check_many(t.record_alone)
+check_resident()
+for kind in ("cancel", "stacks", "handlers"):
+    recorded(t.record, kind)
+    recorded(t.record_alone, kind)
+
+cxx_plain = t.run(t.program("thread_data"))
+cxx, cxx_path = t.record(t.program("thread_data"))
+cxx.check_like("thread_data", cxx_plain)
+found = t.report(cxx_path)
+if found:
+    inside = t.stacks_through(found, "Late::~Late")
+    t.check_equal("thread_data: allocated in destructors", sum(s["allocations"] for s in inside), 100)
+    t.check_equal("thread_data: left by them", sum(s["at_exit_bytes"] for s in inside), 50 * 71)
+    body = t.stacks_through(found, "Late::Late")
+    t.check_equal("thread_data: left of the data", sum(s["at_exit_bytes"] for s in body), 0)
+    t.check_equal("thread_data: the data", sum(s["allocated_bytes"] for s in body), 50 * 5000)
+    t.check_nothing_lost("thread_data", found)
+t.finish()
