@@ -22,12 +22,13 @@
 #define CAIRN_VERSION 1u
 #define CAIRN_HEADER_BYTES 16384u  // header, then the first section
 #define CAIRN_SECTION_MAX 24u
-#define CAIRN_WINDOW_COUNT 15u  // code windows; the 16th value of the nibble is the escape
-#define CAIRN_WINDOW_BITS 28u   // a window covers 2^28 bytes of code, aligned to its size
-#define CAIRN_CELL_BLOCK 64u    // cells are handed to threads in blocks of this many
-#define CAIRN_CELL_NONE 0u      // no cell: an empty slot of the live map
-#define CAIRN_CELL_OTHER 1u     // the cell for events whose stack could not be kept
-#define CAIRN_DEPTH_MAX 32767u  // frames of one stack; deeper ones end in CAIRN_CUT_DEPTH
+#define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
+#define CAIRN_WINDOW_BITS 28u      // a window covers 2^28 bytes of code, aligned to its size
+#define CAIRN_CELL_BLOCK 64u       // cells are handed to threads in blocks of this many
+#define CAIRN_CELL_NONE 0u         // no cell: an empty slot of the live map
+#define CAIRN_CELL_OTHER 1u        // the cell for events whose stack could not be kept
+#define CAIRN_SLOT_SHARED 0xffffu  // owner of cells that no single thread writes
+#define CAIRN_DEPTH_MAX 32767u     // frames of one stack; deeper ones end in CAIRN_CUT_DEPTH
 
 enum cairn_state {
     CAIRN_STATE_NEW = 0,      // made by the tool, no process has taken it yet
@@ -250,7 +251,9 @@ struct cairn_header {
     uint64_t live_map;        // address of the live map's table in the process (core readers)
     uint64_t
         windows[CAIRN_WINDOW_COUNT];  // (atomic) start of each; window 0 is at 0, others 0: unused
-    uint64_t reserved[15];
+    uint32_t is_rss_sampled;  // rss_peak_bytes was seen by looking now and then: at least that
+    uint32_t reserved_flags;
+    uint64_t reserved[14];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

@@ -3,6 +3,8 @@
 // passes on; none changes what the program asked for.
 //   seccomp     from then on the runtime makes no system call that a filter might punish
 //   RLIMIT_AS   the recording's reserved address space is given back, since it counts
+//   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
+//               must not do so in its parent's recording
 //   exec        a recording that this process writes itself is finished before its image goes
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "runtime/gate.h"
 #include "runtime/real.h"
 #include "runtime/start.h"
 #include "runtime/sys/sys.h"
@@ -116,6 +119,25 @@ EXPORT int prlimit_hook(int pid, int resource, const void *limit, void *old) {
 EXPORT int prlimit64_hook(int pid, int resource, const void *limit, void *old) {
     if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
     return real.prlimit64(pid, resource, limit, old);
+}
+
+int fork(void);
+int _Fork(void);
+
+EXPORT int fork(void) {
+    be_ready();
+    bool is_inside = *gate_word == GATE_BUSY;
+    int child = real.fork();
+    if (unlikely(is_inside && child == 0)) process_detach();
+    return child;
+}
+
+EXPORT int _Fork(void) {
+    be_ready();
+    bool is_inside = *gate_word == GATE_BUSY;
+    int child = real._Fork();
+    if (unlikely(is_inside && child == 0)) process_detach();
+    return child;
 }
 
 // Before a call that may replace the image; afterwards recording goes on if it did not.

@@ -51,7 +51,7 @@ static void cells_reset(void) {
         cells.cold[id] = (struct cairn_cell_cold){.record = record};
     }
     for (uint64_t block = 0; block < count / CAIRN_CELL_BLOCK; block++)
-        cells.owners[block] = CELLS_OWNER_SHARED;
+        cells.owners[block] = CAIRN_SLOT_SHARED;
 }
 
 bool inherit_recording(const struct cairn_header *parent) {
@@ -72,7 +72,7 @@ bool inherit_recording(const struct cairn_header *parent) {
     cells_reset();
     struct cairn_thread *record = region_take(&threads, sizeof *record);
     if (!record) return false;
-    *record = (struct cairn_thread){.name = "(inherited)", .slot = CELLS_OWNER_SHARED};
+    *record = (struct cairn_thread){.name = "(inherited)", .slot = CAIRN_SLOT_SHARED};
     record->is_ended = 1;
     live_each(inherit_count, record);
     cells.totals->live_bytes = record->net_bytes;

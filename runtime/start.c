@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/start.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 
 #include "runtime/check.h"
@@ -77,6 +78,12 @@ void process_release_space(void) {
 void process_leave(void) {
     if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;
     if (sys_pid() == (int)sink.header->pid) sink_leave();
+}
+
+void process_detach(void) {
+    int saved_errno = errno;
+    sink_detach();
+    errno = saved_errno;
 }
 
 // Bytes as the tool or a user wrote them: plain, or with K, M or G.

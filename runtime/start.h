@@ -24,6 +24,10 @@ bool process_start_forked(void);
 // The program is about to limit its address space: gives back what is only reserved.
 void process_release_space(void);
 
+// In a child forked in the middle of an event: what is left of that event goes into a private copy
+// of the parent's recording.
+void process_detach(void);
+
 // The program may be about to replace its image: finishes a file that this process writes itself.
 void process_leave(void);
 

@@ -184,6 +184,22 @@ void sink_end(void) {
     if (!is_tool_there) compact_save(header, header->destination);
 }
 
+void sink_detach(void) {
+    struct cairn_header *header = sink.header;
+    uint64_t bytes = header ? header->mapped_bytes : 0;
+    uint8_t *copy = header ? sys_reserve(bytes) : NULL;
+    if (!copy) return;
+    memcpy(copy, header, sizeof *header);
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        const struct cairn_section *section = &header->sections[i];
+        uint64_t used = section->used_bytes;
+        if (used > section->capacity_bytes) used = section->capacity_bytes;
+        memcpy(copy + section->offset, (uint8_t *)header + section->offset, used);
+    }
+    sys_call(SYS_mremap, (long)copy, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+             (long)header, 0);
+}
+
 // Allocations and bytes below which the recording of a replaced image is not kept: shells and
 // compiler drivers would leave one each.
 enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20 };

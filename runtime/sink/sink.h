@@ -40,6 +40,10 @@ uint64_t sink_now_coarse_ns(void);
 // again: an image that goes on after its exit handlers is recorded further.
 void sink_end(void);
 
+// Puts a private copy of the recording in the place of the shared one. Without memory for it the
+// shared one stays.
+void sink_detach(void);
+
 // The image may be replaced (exec): writes the compact file now, or takes it away if it says hardly
 // anything. Recording can go on. Only for a recording that is a file.
 void sink_leave(void);

@@ -34,7 +34,7 @@ bool cells_init(void) {
     struct cairn_cell *block =
         region_take(&cells.hot_region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
     if (!block || !cells_claim(CAIRN_CELL_BLOCK)) return false;
-    cells.owners[0] = CELLS_OWNER_SHARED;
+    cells.owners[0] = CAIRN_SLOT_SHARED;
     return true;
 }
 

@@ -29,8 +29,6 @@ struct cells {
 
 extern HIDDEN struct cells cells;
 
-enum { CELLS_OWNER_SHARED = 0xffff };  // of the first block, which holds CAIRN_CELL_OTHER
-
 // Takes the first block. False without memory.
 bool cells_init(void);
 

@@ -102,7 +102,7 @@ static void book_slot(struct builder *builder, uint32_t id, const struct cell_va
     uint16_t slot;
     if (!recording_owner(builder->profile->recording, is_foreign ? record.older : id, &slot))
         return;
-    if (slot == SLOT_SHARED) return;
+    if (slot == CAIRN_SLOT_SHARED) return;
     builder->slot_exit_bytes[slot] = add_signed(builder->slot_exit_bytes[slot], values->exit_bytes);
 }
 

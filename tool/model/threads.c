@@ -8,10 +8,10 @@ size_t threads_slot_limit(const struct recording *recording) {
     size_t limit = 1;
     uint16_t slot;
     for (size_t cell = 0; recording_owner(recording, cell, &slot); cell += CAIRN_CELL_BLOCK)
-        if (slot != SLOT_SHARED && slot >= limit) limit = (size_t)slot + 1;
+        if (slot != CAIRN_SLOT_SHARED && slot >= limit) limit = (size_t)slot + 1;
     struct cairn_thread thread;
     for (size_t i = 0; recording_thread(recording, i, &thread); i++)
-        if (thread.slot < SLOT_SHARED && thread.slot >= limit) limit = (size_t)thread.slot + 1;
+        if (thread.slot < CAIRN_SLOT_SHARED && thread.slot >= limit) limit = (size_t)thread.slot + 1;
     return limit;
 }
 

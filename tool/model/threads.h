@@ -10,8 +10,6 @@
 
 #include "tool/model/profile.h"
 
-#define SLOT_SHARED 0xffffu  // owner of cells that no single thread writes
-
 // One more than the highest slot number in use.
 size_t threads_slot_limit(const struct recording *recording);
 

@@ -166,7 +166,7 @@ static void test_bytes_beyond_32_bits(void **state) {
 static void test_the_cell_of_lost_stacks(void **state) {
     (void)state;
     start(5);
-    assert_int_equal(cell_owner(CAIRN_CELL_OTHER), CELLS_OWNER_SHARED);
+    assert_int_equal(cell_owner(CAIRN_CELL_OTHER), CAIRN_SLOT_SHARED);
     for (int i = 0; i < 10; i++) cell_alloc(CAIRN_CELL_OTHER, 5);
     recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
     cell_free(CAIRN_CELL_OTHER, 5);
