@@ -41,17 +41,27 @@ static COLD void note_modules(const struct walk_trace *trace) {
     if (has_replaced) rule_forget_all();
 }
 
-ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+static __attribute__((noinline)) uint32_t cell_of_new_trace(struct thread *thread,
+                                                            const struct walk_start *start) {
     struct walk_trace *trace = &thread->trace;
     bool is_lost = false;
-    struct walk_result walk = walk_stack(trace, &start);
-    check_walk(&start, trace->frames, trace->count);
+    struct walk_result walk = walk_stack(trace, start);
+    check_walk(start, trace->frames, trace->count);
     if (unlikely(walk.has_new_code)) note_modules(trace);
     uint32_t cell = stack_intern(&thread->stack, trace->frames, trace->count, walk.keep, &is_lost);
     if (unlikely(is_lost))
         gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
     return cell;
+}
+
+ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
+    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    uint32_t cell = stack_last_cell(&thread->stack);
+    if (cell && walk_is_again(&thread->trace, &start)) {
+        check_walk(&start, thread->trace.frames, thread->trace.count);
+        return cell;
+    }
+    return cell_of_new_trace(thread, &start);
 }
 
 // The address held a block whose free was never seen: it is gone by now.
@@ -91,16 +101,21 @@ ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
 // One event in TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
 enum { TIMED_EVERY = 1024 };
 
+static void count_own_time(struct thread *thread, uint64_t start_ns) {
+    uint64_t taken_ns = sys_clock_ns() - start_ns, cost_ns = sys_clock_cost_ns();
+    if (taken_ns > cost_ns) thread->record->own_ns += (taken_ns - cost_ns) * TIMED_EVERY;
+}
+
 static COLD void alloc_timed(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     uint64_t start = sys_clock_ns();
     alloc_now(thread, block, size, frame);
-    thread->record->own_ns += (sys_clock_ns() - start) * TIMED_EVERY;
+    count_own_time(thread, start);
 }
 
 static COLD bool free_timed(struct thread *thread, void *block) {
     uint64_t start = sys_clock_ns();
     bool is_known = free_now(thread, block);
-    thread->record->own_ns += (sys_clock_ns() - start) * TIMED_EVERY;
+    count_own_time(thread, start);
     return is_known;
 }
 

@@ -14,6 +14,7 @@
 
 #include "format/format.h"
 #include "runtime/stack/hash.h"
+#include "runtime/stack/module.h"
 #include "runtime/stack/table.h"
 #include "runtime/sys/arena.h"
 #include "runtime/sys/frame.h"
@@ -47,6 +48,11 @@ bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limi
 // `is_lost` then says so.
 uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
                       uint32_t keep, bool *is_lost);
+
+// The last stack's cell, if that is known and addresses still mean what they meant; else 0.
+ALWAYS_INLINE uint32_t stack_last_cell(const struct stack_thread *thread) {
+    return thread->last_generation == module_generation() ? thread->last_cell : 0;
+}
 
 // This thread's cell for frees of blocks that belong to another thread's cell.
 uint32_t stack_foreign(struct stack_thread *thread, uint32_t id);

@@ -61,6 +61,9 @@ uint64_t sys_clock_coarse_ns(void);
 uint64_t sys_clock_wall_ns(void);
 uint64_t sys_clock_cpu_ns(void);  // processor time of the whole process
 
+// What reading sys_clock_ns adds to an interval that two reads measure.
+uint64_t sys_clock_cost_ns(void);
+
 // Finds the kernel's clock function; before this, clocks are system calls.
 void sys_clock_init(void);
 

@@ -186,23 +186,6 @@ ALWAYS_INLINE enum step step_once(struct walk *walk) {
     return step;
 }
 
-// Compares the words that decide the way on from a frame with `count` of them, from the inside out:
-// words further out are only looked at once those before them agree, so nothing is read that the
-// stack does not have. The number of words that were not reached, counting one that differs; 0: all
-// agree.
-ALWAYS_INLINE uint32_t checks_verify(const struct walk_check *checks, uint32_t count) {
-    const struct walk_check *check = checks + count;
-    for (; count >= 4; count -= 4, check -= 4) {
-        if (unlikely(*check[-1].slot != check[-1].value)) return count;
-        if (unlikely(*check[-2].slot != check[-2].value)) return count - 1;
-        if (unlikely(*check[-3].slot != check[-3].value)) return count - 2;
-        if (unlikely(*check[-4].slot != check[-4].value)) return count - 3;
-    }
-    for (; count > 0; count--, check--)
-        if (unlikely(*check[-1].slot != check[-1].value)) return count;
-    return 0;
-}
-
 // A frame met by a walk, with the words that its step outwards read.
 struct fresh_frame {
     struct frame frame;
@@ -341,18 +324,17 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
     return same;
 }
 
-static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start);
-
 // The old trace and the fresh frames together are too many: a full walk cuts them.
 static COLD struct walk_result walk_again(struct walk_trace *trace,
                                           const struct walk_start *start) {
     trace->count = trace->usable_count = 0;
-    return walk_fresh(trace, start);
+    return walk_stack(trace, start);
 }
 
-// Frames are new at least on the inside.
-static __attribute__((noinline)) struct walk_result walk_fresh(struct walk_trace *trace,
-                                                               const struct walk_start *start) {
+struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
+    uint32_t generation = rule_generation();
+    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
+    trace->generation = generation;
     struct progress progress = {
         .walk = {start->pc, start->stack, start->frame_slot, &trace->range},
         .fresh = trace->fresh,
@@ -372,23 +354,6 @@ static __attribute__((noinline)) struct walk_result walk_fresh(struct walk_trace
         return walk_again(trace, start);
     uint32_t keep = trace_rebuild(trace, &progress);
     return (struct walk_result){keep, progress.walk.has_new_code};
-}
-
-// True if the stack is that of the trace, frame for frame.
-ALWAYS_INLINE bool is_trace_again(const struct walk_trace *trace, const struct walk_start *start) {
-    const struct frame *top = &trace->frames[trace->usable_count - 1];
-    if (trace->usable_count != trace->count || trace->count == 0) return false;
-    if (top->stack != start->stack || top->pc != start->pc || top->frame_slot != start->frame_slot)
-        return false;
-    return checks_verify(trace->checks, top->check_count) == 0;
-}
-
-struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
-    uint32_t generation = rule_generation();
-    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
-    trace->generation = generation;
-    if (is_trace_again(trace, start)) return (struct walk_result){trace->count, false};
-    return walk_fresh(trace, start);
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {

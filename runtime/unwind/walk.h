@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #include "runtime/sys/frame.h"
+#include "runtime/sys/sys.h"
+#include "runtime/unwind/rule.h"
 
 // Where a walk begins: the state of the caller of a hook right after the call returns.
 struct walk_start {
@@ -67,5 +69,33 @@ void walk_trace_reset(struct walk_trace *trace);
 // cairn_cut) outermost. Reads stack memory only inside `range`, extended by sys_is_readable. No
 // locks but those that object_find may take for new code.
 struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start);
+
+// Compares the words that decide the way on from a frame with `count` of them, from the inside out:
+// words further out are only looked at once those before them agree, so nothing is read that the
+// stack does not have. The number of words that were not reached, counting one that differs; 0: all
+// agree.
+ALWAYS_INLINE uint32_t checks_verify(const struct walk_check *checks, uint32_t count) {
+    const struct walk_check *check = checks + count;
+    for (; count >= 4; count -= 4, check -= 4) {
+        if (unlikely(*check[-1].slot != check[-1].value)) return count;
+        if (unlikely(*check[-2].slot != check[-2].value)) return count - 1;
+        if (unlikely(*check[-3].slot != check[-3].value)) return count - 2;
+        if (unlikely(*check[-4].slot != check[-4].value)) return count - 3;
+    }
+    for (; count > 0; count--, check--)
+        if (unlikely(*check[-1].slot != check[-1].value)) return count;
+    return 0;
+}
+
+// True if the stack is that of the trace, frame for frame: walk_stack would change nothing.
+ALWAYS_INLINE bool walk_is_again(const struct walk_trace *trace, const struct walk_start *start) {
+    uint32_t count = trace->count;
+    const struct frame *top = &trace->frames[count - 1];
+    if (unlikely(count == 0 || trace->usable_count != count)) return false;
+    if (top->stack != start->stack || top->pc != start->pc || top->frame_slot != start->frame_slot)
+        return false;
+    return trace->generation == rule_generation() &&
+           checks_verify(trace->checks, top->check_count) == 0;
+}
 
 #endif

@@ -22,7 +22,7 @@
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/unwind/trace.h"
 
-enum { CHAINS = 400, DEEP = 2000, STACK_BYTES = 256 << 10, STORM_US = 100, STORM_CALLS = 20000 };
+enum { CHAINS = 400, DEEP = 2000, STACK_BYTES = 256 << 10, STORM_US = 100, STORM_CALLS = 100000 };
 
 #if defined(__clang__)
 #define OPTIMIZED(options)
