@@ -32,11 +32,11 @@ static bool is_on_signal_stack(void) {
 }
 
 // A handler that jumped out of an event (longjmp) left the gate BUSY. The event's frame is gone if
-// the present one lies above it on the same stack.
+// the present one lies at its place or above it on the same stack.
 static bool is_abandoned(const struct thread *thread, uintptr_t here) {
     bool is_same_stack =
         thread->holder >= thread->trace.range.low && here < thread->trace.range.high;
-    return is_same_stack && here > thread->holder && !is_on_signal_stack();
+    return is_same_stack && here >= thread->holder && !is_on_signal_stack();
 }
 
 static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {

@@ -33,31 +33,33 @@ EXPORT void *calloc(size_t count, size_t size) {
 }
 
 // Nothing that cairn knows: a block from before, of the bootstrap buffer, or NULL.
-static COLD void free_unknown(void *block, struct thread *thread) {
+static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
-    if (thread) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
+    // allocator's own.
+    if (*gate_word == GATE_OPEN) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }
 
 EXPORT void free(void *block) {
     if (likely(event_record_free(block, EVENT_HERE()))) return real.free(block);
-    free_unknown(block, gate_self);
+    free_unknown(block);
 }
 
 EXPORT void cfree(void *block) {
     if (event_record_free(block, EVENT_HERE())) return real.cfree(block);
-    free_unknown(block, gate_self);
+    free_unknown(block);
 }
 
 EXPORT void free_sized(void *block, size_t size) {
     if (event_record_free(block, EVENT_HERE())) return real.free_sized(block, size);
-    free_unknown(block, gate_self);
+    free_unknown(block);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
     if (event_record_free(block, EVENT_HERE()))
         return real.free_aligned_sized(block, alignment, size);
-    free_unknown(block, gate_self);
+    free_unknown(block);
 }
 
 // A bootstrap block cannot grow in place.
@@ -74,7 +76,7 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
     struct thread *thread = block ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
     struct live_block old = live_take((uintptr_t)block);
-    if (!old.id) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    if (!old.id && !bootstrap_owns(block)) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     gate_leave();
     return old;
 }

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 
 #include "tests/programs/ledger.h"
@@ -35,10 +34,14 @@ static void on_profile(int number) {
     }
 }
 
+// By the clock: timers of processor time are no finer than the kernel's tick.
 static void set_timer(long hertz) {
-    struct itimerval every = {{0, 0}, {0, 0}};
-    if (hertz) every.it_interval.tv_usec = every.it_value.tv_usec = 1000000 / hertz;
-    setitimer(ITIMER_PROF, &every, NULL);
+    static timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+    struct itimerspec every = {{0, 0}, {0, 0}};
+    if (hertz && timer_create(CLOCK_MONOTONIC, &event, &timer)) abort();
+    if (hertz) every.it_interval.tv_nsec = every.it_value.tv_nsec = 1000000000 / hertz;
+    timer_settime(timer, 0, &every, NULL);
 }
 
 __attribute__((noinline)) static void deep(int depth, size_t size) {
