@@ -65,6 +65,8 @@ CHECK_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/check/%.o)
 UNIT_TOOL_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/san/%.o)
 UNIT_RUNTIME_OBJECTS := $(RUNTIME_ROOMS:%.c=$(BUILD)/san/%.o)
 FUZZ_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/fuzz/%.o)
+# What reads unwind information; the fuzzer stands in for the rooms below.
+FUZZ_UNWIND_OBJECTS := $(patsubst %,$(BUILD)/fuzz/runtime/unwind/%.o,row expression)
 
 UNIT_SOURCES := $(sort $(shell find tests/unit -name '*_test.c' 2>/dev/null))
 # Files beside the tests that are no test and no program: helpers that all of them may use.
@@ -200,6 +202,14 @@ $(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -c -o $@ $<
+$(BUILD)/fuzz/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -c -o $@ $<
+$(BUILD)/fuzz/cfi_fuzz: tests/fuzz/cfi_fuzz.c $(FUZZ_UNWIND_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^)
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)

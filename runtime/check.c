@@ -10,6 +10,8 @@
 #include <unwind.h>
 
 #include "format/format.h"
+#include "runtime/sys/arena.h"
+#include "runtime/sys/sys.h"
 
 static _Unwind_Reason_Code (*backtrace_all)(_Unwind_Trace_Fn, void *);
 static uintptr_t (*get_ip)(struct _Unwind_Context *, int *);
@@ -20,6 +22,9 @@ void check_start(void) {
     *(void **)&backtrace_all = dlsym(library, "_Unwind_Backtrace");
     *(void **)&get_ip = dlsym(library, "_Unwind_GetIPInfo");
 }
+
+static struct arena check_arena;
+static uint32_t check_lock;
 
 struct comparison {
     uintptr_t first;  // the frame at which the walk began
@@ -68,5 +73,38 @@ void check_walk(const struct walk_start *start, const struct frame *frames, uint
     if (count && frames[0].pc < CAIRN_CUT_LIMIT) return;
     backtrace_all(compare_frame, &comparison);
     if (comparison.differs || comparison.at < count) check_fail(&comparison);
+}
+
+// What each cell was first seen with.
+struct known_stack {
+    uint32_t count;
+    uintptr_t *pcs;
+};
+
+static void check_remember(struct known_stack *known, const struct frame *frames, uint32_t count) {
+    uintptr_t *pcs = arena_alloc(&check_arena, count * sizeof *pcs);
+    if (!pcs) return;
+    for (uint32_t i = 0; i < count; i++) pcs[i] = frames[i].pc;
+    known->count = count;
+    __atomic_store_n(&known->pcs, pcs, __ATOMIC_RELEASE);
+}
+
+void check_identity(uint32_t cell, const struct frame *frames, uint32_t count) {
+    static struct known_stack *stacks_known;
+    if (!stacks_known) stacks_known = sys_reserve(sizeof *stacks_known << 25);
+    if (!stacks_known || cell <= CAIRN_CELL_OTHER) return;
+    struct known_stack *known = &stacks_known[cell];
+    while (__atomic_exchange_n(&check_lock, 1, __ATOMIC_ACQUIRE)) {
+    }
+    bool is_same = known->pcs == NULL || known->count == count;
+    if (!known->pcs) check_remember(known, frames, count);
+    for (uint32_t i = 0; is_same && known->pcs && i < count; i++)
+        is_same = known->pcs[i] == frames[i].pc;
+    __atomic_store_n(&check_lock, 0, __ATOMIC_RELEASE);
+    if (is_same) return;
+    static const char text[] = "cairn check: one cell for two stacks\n";
+    ssize_t unused = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)unused;
+    abort();
 }
 #endif

@@ -51,6 +51,7 @@ static __attribute__((noinline)) uint32_t cell_of_new_trace(struct thread *threa
     uint32_t cell = stack_intern(&thread->stack, trace->frames, trace->count, walk.keep, &is_lost);
     if (unlikely(is_lost))
         gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
+    check_identity(cell, trace->frames, trace->count);
     return cell;
 }
 
@@ -59,6 +60,7 @@ ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     uint32_t cell = stack_last_cell(&thread->stack);
     if (cell && walk_is_again(&thread->trace, &start)) {
         check_walk(&start, thread->trace.frames, thread->trace.count);
+        check_identity(cell, thread->trace.frames, thread->trace.count);
         return cell;
     }
     return cell_of_new_trace(thread, &start);

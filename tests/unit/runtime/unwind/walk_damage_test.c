@@ -175,7 +175,6 @@ static void test_a_slot_at_the_end_of_memory(void **state) {
         // An address taken from the slot's word: the slot of the next frame is `bad` itself.
         struct walk_start start = {(uintptr_t)code_slot_anywhere + 1, (uintptr_t)stack, &slot};
         check_walk(&trace, &start);
-        assert_int_equal(trace.count, 3);
         assert_int_equal(trace.frames[0].pc, CAIRN_CUT_BAD_STACK);
     }
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/figures.h"
+
+int64_t figures_add(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+bool figures_is_inherited(const struct cairn_thread *thread) {
+    return thread->tid == 0 && thread->slot == CAIRN_SLOT_SHARED;
+}
+
+static void add_thread(struct figures *figures, const struct cairn_thread *thread) {
+    if (figures_is_inherited(thread)) {
+        figures->inherited_blocks += thread->allocations;
+        figures->inherited_bytes += thread->allocated_bytes;
+    } else {
+        figures->allocations += thread->allocations;
+        figures->allocated_bytes += thread->allocated_bytes;
+    }
+    figures->frees += thread->frees;
+    figures->failed += thread->failed;
+    figures->own_ns += thread->own_ns;
+    figures->exit_bytes = figures_add(figures->exit_bytes, thread->net_bytes);
+    figures->exit_blocks =
+        figures_add(figures->exit_blocks, (int64_t)(thread->allocations - thread->frees));
+}
+
+struct figures figures_of(const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    struct figures figures = {.peak_bytes = header->totals.peak_bytes,
+                              .peak_ns = header->totals.peak_ns};
+    struct cairn_thread thread;
+    for (size_t i = 0; recording_thread(recording, i, &thread); i++) add_thread(&figures, &thread);
+    for (size_t reason = 0; reason < CAIRN_LOSS_MAX; reason++) figures.lost += header->lost[reason];
+    // the counter of the peak moves when the heap shrinks; if it holds more now, the peak is now
+    if (figures.exit_bytes > 0 && (uint64_t)figures.exit_bytes > figures.peak_bytes) {
+        figures.peak_bytes = (uint64_t)figures.exit_bytes;
+        figures.peak_ns = header->end_ns;
+    }
+    return figures;
+}
+
+bool figures_is_small(const struct figures *figures) {
+    return figures->peak_bytes < FIGURES_SMALL_BYTES;
+}

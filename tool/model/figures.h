@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few numbers of a process that need no stacks: taken from the header and the threads alone, so
+// that the processes of a large run can be listed without reading all of every recording.
+#ifndef TOOL_MODEL_FIGURES_H
+#define TOOL_MODEL_FIGURES_H
+
+#include "tool/model/reader.h"
+
+// A process with a lower peak is small: screens fold such processes into one line.
+#define FIGURES_SMALL_BYTES (1u << 20)
+
+struct figures {
+    uint64_t allocations, allocated_bytes;  // by the process itself, without what it inherited
+    uint64_t frees, failed;
+    uint64_t inherited_blocks, inherited_bytes;  // what a fork found when it began
+    uint64_t peak_bytes, peak_ns;
+    int64_t exit_blocks, exit_bytes;
+    uint64_t own_ns;  // time spent in cairn, all threads
+    uint64_t lost;    // events and names, all reasons
+};
+
+struct figures figures_of(const struct recording *recording);
+
+bool figures_is_small(const struct figures *figures);
+
+// A thread's entry that stands for the blocks a fork inherited.
+bool figures_is_inherited(const struct cairn_thread *thread);
+
+// Wraps instead of overflowing: a damaged file may hold any number.
+int64_t figures_add(int64_t a, int64_t b);
+
+#endif
