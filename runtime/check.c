@@ -94,8 +94,9 @@ void check_identity(uint32_t cell, const struct frame *frames, uint32_t count) {
     if (!stacks_known) stacks_known = sys_reserve(sizeof *stacks_known << 25);
     if (!stacks_known || cell <= CAIRN_CELL_OTHER) return;
     struct known_stack *known = &stacks_known[cell];
-    while (__atomic_exchange_n(&check_lock, 1, __ATOMIC_ACQUIRE)) {
-    }
+    // A fork can leave it locked for good: then this is not checked.
+    for (unsigned tries = 0; __atomic_exchange_n(&check_lock, 1, __ATOMIC_ACQUIRE);)
+        if (++tries > 10000) return;
     bool is_same = known->pcs == NULL || known->count == count;
     if (!known->pcs) check_remember(known, frames, count);
     for (uint32_t i = 0; is_same && known->pcs && i < count; i++)

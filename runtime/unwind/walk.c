@@ -38,30 +38,37 @@ static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end) {
     return true;
 }
 
-// True if the words in [low, high) of the stack may be read.
-ALWAYS_INLINE bool range_holds(struct walk_range *range, uintptr_t low, uintptr_t high) {
-    if (unlikely(low < range->low || high < low)) return false;
-    return likely(high <= range->high) || range_extend_slow(range, high);
-}
-
 static void range_restart(struct walk_range *range, uintptr_t stack) {
     range->low = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
     range->high = range->low + SYS_PAGE_BYTES;
 }
 
-ALWAYS_INLINE void range_enter(struct walk_range *range, uintptr_t stack) {
-    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+// The stack pointer is outside the known range: a little below it, the stack has grown, if all
+// pages between can be read; elsewhere, it is another stack.
+static COLD void range_enter_slow(struct walk_range *range, uintptr_t stack) {
     const uintptr_t near_bytes = 1u << 20;
-    if (likely(stack >= range->low && stack < range->high)) return;
-    if (stack < range->low && range->low - stack < near_bytes)
-        range->low = stack & ~page_mask;  // grown downwards: the pages between are in use
+    uintptr_t page = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1), at = page;
+    bool is_near = stack < range->low && range->low - stack < near_bytes;
+    while (is_near && at < range->low && sys_is_readable((const void *)at)) at += SYS_PAGE_BYTES;
+    if (is_near && at == range->low)
+        range->low = page;
     else
         range_restart(range, stack);
 }
 
-static enum step step_to(struct walk *walk, uintptr_t cfa) {
-    if (unlikely(cfa <= walk->stack || cfa % WORD_BYTES)) return (enum step)CAIRN_CUT_BAD_STACK;
-    if (unlikely(!range_holds(walk->range, walk->stack, cfa)))
+ALWAYS_INLINE void range_enter(struct walk_range *range, uintptr_t stack) {
+    if (unlikely(stack < range->low || stack >= range->high)) range_enter_slow(range, stack);
+}
+
+static COLD bool is_step_possible_slow(struct walk *walk, uintptr_t cfa) {
+    if (cfa <= walk->stack || cfa % WORD_BYTES) return false;
+    return range_extend_slow(walk->range, cfa);
+}
+
+// To the frame whose stack begins at `cfa`, if that lies above the present one on readable memory.
+ALWAYS_INLINE enum step step_to(struct walk *walk, uintptr_t cfa) {
+    bool is_inside = cfa > walk->stack && cfa <= walk->range->high && cfa % WORD_BYTES == 0;
+    if (unlikely(!is_inside) && !is_step_possible_slow(walk, cfa))
         return (enum step)CAIRN_CUT_BAD_STACK;
     walk->pc = *(const uintptr_t *)(cfa - WORD_BYTES);
     walk->stack = cfa;
@@ -205,9 +212,12 @@ struct progress {
     int64_t hit;            // frame of the old trace from which on it holds; negative: none
 };
 
+// The rest of the fresh frame is set by the step that follows, unless the walk ends here.
 ALWAYS_INLINE void progress_add(struct progress *progress, const struct walk *walk) {
-    progress->fresh[progress->fresh_count++] =
-        (struct fresh_frame){.frame = {walk->stack, walk->pc, walk->frame_slot, 0}};
+    struct frame *frame = &progress->fresh[progress->fresh_count++].frame;
+    frame->stack = walk->stack;
+    frame->pc = walk->pc;
+    frame->frame_slot = walk->frame_slot;
 }
 
 // The frame `at` of the old trace as if it had been met afresh.

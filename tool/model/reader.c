@@ -19,6 +19,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_CELLS] = sizeof(struct cairn_cell),
     [CAIRN_SECTION_CELLS_COLD] = sizeof(struct cairn_cell_cold),
     [CAIRN_SECTION_RECORDS] = sizeof(uint32_t),
+    [CAIRN_SECTION_POINTS] = sizeof(struct cairn_point),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -160,6 +161,10 @@ bool recording_thread(const struct recording *recording, size_t index,
     if (!copy_entry(recording, CAIRN_SECTION_THREADS, index, thread)) return false;
     thread->name[sizeof thread->name - 1] = 0;
     return true;
+}
+
+bool recording_point(const struct recording *recording, size_t index, struct cairn_point *point) {
+    return copy_entry(recording, CAIRN_SECTION_POINTS, index, point);
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {

@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 8  // index = enum cairn_section_kind
+#define RECORDING_SECTION_KINDS 9  // index = enum cairn_section_kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -56,6 +56,7 @@ bool recording_cell(const struct recording *recording, size_t id, struct cairn_c
                     struct cairn_cell_cold *cold);
 bool recording_module(const struct recording *recording, size_t index, struct cairn_module *module);
 bool recording_thread(const struct recording *recording, size_t index, struct cairn_thread *thread);
+bool recording_point(const struct recording *recording, size_t index, struct cairn_point *point);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

@@ -11,7 +11,8 @@ size_t threads_slot_limit(const struct recording *recording) {
         if (slot != CAIRN_SLOT_SHARED && slot >= limit) limit = (size_t)slot + 1;
     struct cairn_thread thread;
     for (size_t i = 0; recording_thread(recording, i, &thread); i++)
-        if (thread.slot < CAIRN_SLOT_SHARED && thread.slot >= limit) limit = (size_t)thread.slot + 1;
+        if (thread.slot < CAIRN_SLOT_SHARED && thread.slot >= limit)
+            limit = (size_t)thread.slot + 1;
     return limit;
 }
 

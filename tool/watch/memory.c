@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/compact.h"
@@ -74,11 +75,22 @@ static bool sections_are_inside(const struct memory *memory, const struct cairn_
     return true;
 }
 
-static void header_finish(struct cairn_header *copy, const struct memory_end *end) {
-    if (end->rss_peak_bytes > copy->rss_peak_bytes) copy->rss_peak_bytes = end->rss_peak_bytes;
+void memory_end_set_status(struct memory_end *end, int status) {
+    end->has_exit = true;
+    if (WIFSIGNALED(status)) end->exit_signal = WTERMSIG(status);
+    if (WIFEXITED(status)) end->exit_status = WEXITSTATUS(status);
+}
+
+void memory_finish(struct cairn_header *copy, const struct memory_end *end) {
+    if (end->rss_peak_bytes > copy->rss_peak_bytes) {
+        copy->rss_peak_bytes = end->rss_peak_bytes;
+        copy->is_rss_sampled = !end->is_rss_exact;
+    }
+    if (!copy->cpu_ns) copy->cpu_ns = end->cpu_ns;
     if (!end->is_over) return;
     if (copy->state != CAIRN_STATE_ENDED) copy->state = CAIRN_STATE_DIED;
-    if (!copy->end_ns) copy->end_ns = end->end_ns - copy->start_clock_ns;
+    if (!copy->end_ns && end->end_ns > copy->start_clock_ns)
+        copy->end_ns = end->end_ns - copy->start_clock_ns;
     copy->has_exit = end->has_exit;
     copy->exit_status = end->exit_status;
     copy->exit_signal = end->exit_signal;
@@ -124,9 +136,9 @@ bool memory_save(const struct memory *memory, const struct memory_end *end, cons
         goto out;
     }
     memcpy(copy, raw, sizeof *copy);
-    header_finish(copy, end);
+    memory_finish(copy, end);
     cairn_compact_layout(copy);
-    snprintf(temporary, sizeof temporary, "%s.part", path);
+    snprintf(temporary, sizeof temporary, "%s.save", path);
     file = open(temporary, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0 || !save_to(file, memory, raw, copy) || rename(temporary, path) != 0) {
         error_set(error, "%s: %s", path, strerror(errno));

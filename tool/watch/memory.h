@@ -25,8 +25,16 @@ struct memory_end {
     bool has_exit;
     int exit_status, exit_signal;
     uint64_t rss_peak_bytes;
+    bool is_rss_exact;  // the kernel's own account, not the highest value seen
+    uint64_t cpu_ns;
     uint64_t end_ns;  // CLOCK_MONOTONIC
 };
+
+// How the process ended, as waitpid says it.
+void memory_end_set_status(struct memory_end *end, int status);
+
+// Puts what the tool knows into a copy of the header.
+void memory_finish(struct cairn_header *copy, const struct memory_end *end);
 
 // Writes the compact recording to `path` by way of a temporary name; an older file there is
 // replaced. The process may go on changing the memory.

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tool is killed while the program runs: the program notices nothing and its recording is there at
+its end; if the program is killed as well, a checkpoint at most 10 seconds old is. Files that a process
+writes itself can be copied at any moment, lose their name or their directory, and fill their disk."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import cairn_test as t
+import death_watch as watch
+import ledger
+
+COPIES = 200
+CHECKPOINT_S = 10
+
+
+def check_survivor():
+    """SIGKILL to the tool; the program ends by itself afterwards and writes its file."""
+    run = watch.start("run", "paced", 3)
+    watch.wait_for_work(run)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    before = run.account()
+    t.check(watch.wait_until(lambda: not os.path.exists(f"/proc/{run.pid}")), "the program hangs")
+    t.check(run.account().allocations > before.allocations, "the program stood still")
+    t.check_equal("survivor: its last word", run.read_output(), b"done\n")
+    found = ledger.reports(run.path) if os.path.exists(run.path) else {}
+    ledger.check("survivor", found.get(run.pid), run.account())
+
+
+def check_checkpoint():
+    """Both are killed: what was counted up to the last checkpoint is there."""
+    run = watch.start("run", "loop", 1)
+    watch.wait_for_work(run)
+    time.sleep(CHECKPOINT_S + 1.5)
+    early = run.account().allocations
+    os.kill(run.process.pid, signal.SIGKILL)
+    os.kill(run.pid, signal.SIGKILL)
+    run.process.wait()
+    if not t.check(os.path.exists(run.path), "checkpoint: there is none"):
+        return
+    found = t.report(run.path)
+    got = found["totals"]["allocations"]
+    t.check(0 < got <= early + 10 ** 7, f"checkpoint: {got} allocations, {early} when it was killed")
+
+
+def check_copies():
+    """A copy of a file taken while its process writes it opens, and its stacks fit its totals."""
+    run = watch.start("alone", "loop", 2)
+    watch.wait_for_work(run)
+    last = 0
+    for number in range(COPIES):
+        subprocess.run(["cp", "--sparse=always", run.path, "copy.cairn"], check=True)
+        result = t.run_cairn("report", "--json", "--top", "3", "copy.cairn")
+        if not t.check_equal(f"copy {number}: status", result.status, 0):
+            break
+        got = watch.totals(result)["allocations"]
+        t.check(got >= last, f"copy {number}: {got} allocations after {last}")
+        last = got
+    os.kill(run.pid, signal.SIGKILL)
+    run.process.wait()
+
+
+def check_deleted():
+    """The file, or its whole directory, goes away while the program runs."""
+    for is_directory in (False, True):
+        os.mkdir("doomed.d")
+        run = watch.start("alone", "paced", 1, path="doomed.d/x.cairn")
+        watch.wait_for_work(run)
+        if is_directory:
+            shutil.rmtree("doomed.d")
+        else:
+            os.unlink(run.path)
+        t.check_equal("deleted: status", run.process.wait(60), 0)
+        t.check_equal("deleted: output", run.read_output(), b"done\n")
+        shutil.rmtree("doomed.d", ignore_errors=True)
+
+
+def check_full():
+    """A file system of 1 MiB that is full from the start, or becomes so."""
+    place = pathlib.Path("small").resolve()
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
+                             stderr=subprocess.DEVNULL, check=False).returncode == 0
+    if not mounted:
+        print("left out: full disk, since this user may not mount a tmpfs")
+        return
+    try:
+        for how in ("alone", "run"):
+            for filled_kib in (0, 900, 1024):
+                (place / "filler").write_bytes(b"x" * (filled_kib * 1024 - 4096 * (filled_kib > 999)))
+                run = watch.start(how, "many-stacks", 3000, path=str(place / "x.cairn"))
+                what = f"full disk ({how}, {filled_kib} KiB taken)"
+                t.check_equal(f"{what}: status", run.process.wait(60), 0)
+                t.check_equal(f"{what}: output", run.read_output(), b"done\n")
+                for file in place.iterdir():
+                    file.unlink()
+    finally:
+        subprocess.run(["umount", str(place)], check=False)
+
+
+check_survivor()
+check_checkpoint()
+check_copies()
+check_deleted()
+check_full()
+t.finish()

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tool/watch/program.h"
+
+enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20, PROC_PATH_BYTES = 64 };
+
+static bool open_memory(const struct watched *process, struct recording *recording) {
+    const struct memory *memory = &process->memory;
+    if (memory->header->state == CAIRN_STATE_NEW) return false;
+    return recording_open_memory(memory->header, memory->bytes, recording, NULL);
+}
+
+bool watched_is_short_lived(const struct watched *process) {
+    struct recording recording;
+    if (!open_memory(process, &recording)) return true;
+    struct figures figures = figures_of(&recording);
+    recording_close(&recording);
+    return figures.allocations < SHORT_LIVED_CALLS && figures.allocated_bytes < SHORT_LIVED_BYTES;
+}
+
+bool watched_row(const struct watched *process, struct run_row *row) {
+    struct recording recording;
+    if (!open_memory(process, &recording)) return false;
+    memory_finish(&recording.header, &process->end);
+    run_row_of(&recording, row);
+    recording_close(&recording);
+    snprintf(row->parent, sizeof row->parent, "%s", process->parent);
+    return true;
+}
+
+bool watched_is_gone(const struct watched *process) {
+    struct pollfd polled = {.fd = process->pid_file, .events = POLLIN};
+    if (process->pid_file >= 0) return poll(&polled, 1, 0) > 0;
+    return kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
+// Text of a file below /proc/PID, terminated; its length, 0 if there is none.
+static size_t read_proc(pid_t pid, const char *name, char *text, size_t size) {
+    char path[PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
+    if (file >= 0) close(file);
+    if (length < 0) length = 0;
+    text[length] = 0;
+    return (size_t)length;
+}
+
+// "VmHWM:   1234 kB", in bytes; 0 once the memory is gone.
+static uint64_t resident_peak(pid_t pid) {
+    char text[4096];
+    unsigned long long kib = 0;
+    read_proc(pid, "status", text, sizeof text);
+    const char *line = strstr(text, "\nVmHWM:");
+    if (line) sscanf(line, "\nVmHWM: %llu kB", &kib);
+    return kib * 1024;
+}
+
+// Fields of /proc/PID/stat, counted behind the name, which may hold anything.
+enum { STAT_STATE = 3, STAT_USER_TIME = 14, STAT_SYSTEM_TIME = 15, STAT_EXIT_CODE = 52 };
+
+static void look_at_stat(struct watched *process) {
+    const uint64_t ns_per_s = 1000000000u;
+    char text[2048];
+    read_proc(process->pid, "stat", text, sizeof text);
+    char *rest = strrchr(text, ')');
+    uint64_t ticks = 0;
+    bool is_over = false;
+    if (!rest) return;
+    rest += 2;
+    for (int field = STAT_STATE; field <= STAT_EXIT_CODE; field++) {
+        const char *word = strsep(&rest, " ");
+        if (!word) break;
+        if (field == STAT_STATE) is_over = *word == 'Z' || *word == 'X';
+        if (field == STAT_USER_TIME || field == STAT_SYSTEM_TIME) ticks += strtoull(word, NULL, 10);
+        if (field == STAT_EXIT_CODE && is_over)
+            memory_end_set_status(&process->end, (int)strtol(word, NULL, 10));
+    }
+    uint64_t cpu_ns = ticks * (ns_per_s / (uint64_t)sysconf(_SC_CLK_TCK));
+    if (cpu_ns > process->end.cpu_ns) process->end.cpu_ns = cpu_ns;
+}
+
+void watched_look(struct watched *process) {
+    uint64_t peak = resident_peak(process->pid);
+    if (peak > process->end.rss_peak_bytes) process->end.rss_peak_bytes = peak;
+    look_at_stat(process);
+}
+
+void watched_name(struct watched *process, const char *name, unsigned attempt) {
+    enum { NUMBER_BYTES = 24 };
+    char image[NUMBER_BYTES] = "", number[NUMBER_BYTES] = "";
+    if (process->image)
+        snprintf(image, sizeof image, "-%llu", (unsigned long long)process->image);
+    if (attempt) snprintf(number, sizeof number, ".%u", attempt);
+    snprintf(process->file_name, sizeof process->file_name, "%.150s.%d%s%s.cairn", name,
+             (int)process->pid, image, number);
+}
+
+bool watched_program(pid_t pid, char name[NAME_MAX]) {
+    char path[PROC_PATH_BYTES], image[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t length = readlink(path, image, sizeof image - 1);
+    if (length <= 0) return false;
+    image[length] = 0;
+    snprintf(name, NAME_MAX, "%s", program_base_name(image));
+    return true;
+}
+
+bool watched_called(pid_t pid, char name[NAME_MAX]) {
+    char text[PATH_MAX];
+    if (!read_proc(pid, "cmdline", text, sizeof text)) return false;
+    snprintf(name, NAME_MAX, "%s", program_base_name(text));
+    return true;
+}
+
+void watched_free(struct watched *process) {
+    if (process->pid_file >= 0) close(process->pid_file);
+    memory_close(&process->memory);
+    free(process);
+}

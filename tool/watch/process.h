@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// One image of a recorded process as the tool sees it from outside: its memory, and what only the
+// tool can tell about it.
+#ifndef TOOL_WATCH_PROCESS_H
+#define TOOL_WATCH_PROCESS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tool/base/error.h"
+#include "tool/model/run_row.h"
+#include "tool/watch/memory.h"
+
+struct watched {
+    struct watched *next;
+    pid_t pid;
+    int pid_file;  // pidfd; -1 if the kernel gave none
+    struct memory memory;
+    struct memory_end end;
+    char file_name[NAME_MAX];  // within the run's directory
+    char parent[NAME_MAX];     // file name of the process it is a fork of, or ""
+    uint64_t image;            // 0, 1, … of its pid's exec chain
+    bool is_first;             // of the program that was started
+    bool has_file;             // belongs to the saver: something was written
+    uint64_t next_look_ns;     // when to look at its memory again
+};
+
+// What a run keeps of a process that says hardly anything: shells that execute something else, forks
+// that only execute. They would leave hundreds of recordings.
+bool watched_is_short_lived(const struct watched *process);
+
+// Its figures, as far as they are known now. False if it has not begun to record.
+bool watched_row(const struct watched *process, struct run_row *row);
+
+bool watched_is_gone(const struct watched *process);
+
+// Looks at the process' resident memory and processor time; keeps the highest values. At its end
+// also how it ended, if the kernel still tells.
+void watched_look(struct watched *process);
+
+// NAME.PID.cairn, with the image's number where there are several; `attempt` makes further names.
+void watched_name(struct watched *process, const char *name, unsigned attempt);
+
+// Base name of the program that the process runs; false if it is gone.
+bool watched_program(pid_t pid, char name[NAME_MAX]);
+// The same of its first argument, which differs for scripts' interpreters and many-in-one binaries.
+bool watched_called(pid_t pid, char name[NAME_MAX]);
+
+void watched_free(struct watched *process);
+
+#endif
