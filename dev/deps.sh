@@ -10,7 +10,7 @@ BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-de
     libjansson-dev uthash-dev"
 TRY="$BUILD sqlite3"
 CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
-    binutils perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
+    binutils gdb procps perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
     libmimalloc2.0"
 BENCH="$CHECK heaptrack"
 

@@ -7,8 +7,9 @@
 Tests: the build itself, the checks of dev/, unit binaries, tests/e2e/*, tests/promises/*, and a short
 run of each fuzzer. A test is a program; status 0 is a pass, 77 says that it cannot run here (its last
 line says why: it is listed before the end and is not counted as passed), anything else is a failure.
-Its output is in build/test-logs/NAME.log, and the end of it is shown when it fails. It runs in a
-scratch directory of its own with BUILD_DIR, SOURCE_DIR and the build directory in PATH."""
+Its output is in build/test-logs/NAME.log, and the end of it is shown when it fails. Scripts run in a
+scratch directory of their own, all others in the root, with BUILD_DIR and SOURCE_DIR set and the build
+directory in PATH."""
 
 import argparse
 import concurrent.futures
@@ -84,7 +85,7 @@ def test_environment(build):
 
 def run_process(test, build, log):
     """Runs the test in a session of its own; returns its status, or None after the time limit."""
-    in_tree = test.kind in ("build", "lint", "tidy", "fuzz")
+    in_tree = test.kind in ("build", "lint", "tidy", "unit", "fuzz")
     scratch = tempfile.mkdtemp(prefix="cairn-test.")
     process = subprocess.Popen(test.command, cwd=TOP if in_tree else scratch, stdout=log,
                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

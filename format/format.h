@@ -73,7 +73,8 @@ enum cairn_loss {
     CAIRN_LOST_UNKNOWN_FREE = 5,  // a free of a block whose allocation was not seen
     CAIRN_LOST_MODULES = 6,       // module table full: code without a name
     CAIRN_LOST_BUDGET = 7,        // --max-overhead reached: event kept without its stack
-    CAIRN_LOST_KINDS = 8,
+    CAIRN_LOST_DEEPBIND = 8,      // library opened so that its calls bypass us
+    CAIRN_LOST_KINDS = 9,
 };
 #define CAIRN_LOSS_MAX 16u
 

@@ -39,15 +39,20 @@ static bool is_abandoned(const struct thread *thread, uintptr_t here) {
     return is_same_stack && here >= thread->holder && !is_on_signal_stack();
 }
 
+static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
+    stack_thread_recover(&thread->stack);
+    walk_trace_reset(&thread->trace);
+    thread->holder = here;
+    *gate_word = GATE_BUSY;
+    return thread;
+}
+
 static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
     if (!is_abandoned(thread, here)) {
         gate_count_loss(CAIRN_LOST_NESTED);
         return NULL;
     }
-    stack_thread_recover(&thread->stack);
-    walk_trace_reset(&thread->trace);
-    thread->holder = here;
-    return thread;
+    return gate_take_over(thread, here);
 }
 
 // A thread's first event, or the first of a forked child.
@@ -73,6 +78,7 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
     int saved_errno = errno;
     switch (*gate_word) {
     case GATE_INSIDE:
+        if (is_abandoned(gate_self, here)) thread = gate_take_over(gate_self, here);
         break;
     case GATE_BUSY:
         thread = gate_enter_busy(gate_self, here);

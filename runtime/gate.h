@@ -71,9 +71,10 @@ ALWAYS_INLINE void gate_leave(void) {
 }
 
 // Around a real function that may itself call a hooked one: those calls are not events. Returns
-// what gate_inside_end needs.
-ALWAYS_INLINE bool gate_inside_begin(void) {
+// what gate_inside_end needs, which an exception (operator new) may leave out: see gate_enter_slow.
+ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
     if (*gate_word != GATE_OPEN) return false;
+    gate_self->holder = here;
     *gate_word = GATE_INSIDE;
     compiler_barrier();
     return true;

@@ -23,7 +23,7 @@ EXPORT void *malloc(size_t size) {
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.calloc(count, size);
     gate_inside_end(inside);
     size_t bytes = 0;
@@ -99,7 +99,7 @@ static void realloc_book(void *block, struct live_block old, void *result, size_
 EXPORT void *realloc(void *block, size_t size) {
     uintptr_t *frame = EVENT_HERE();
     struct live_block old = realloc_take(block, frame);
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
                                                    : real.realloc(block, size);
     gate_inside_end(inside);
@@ -112,7 +112,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     size_t bytes = 0;
     bool is_overflow = __builtin_mul_overflow(count, size, &bytes);
     struct live_block old = realloc_take(block, frame);
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block) && !is_overflow)
                        ? realloc_bootstrap(block, bytes)
                        : real.reallocarray(block, count, size);
@@ -122,7 +122,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
 }
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     int status = real.posix_memalign(result, alignment, size);
     gate_inside_end(inside);
     event_record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
@@ -130,7 +130,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.aligned_alloc(alignment, size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
@@ -138,7 +138,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) {
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.memalign(alignment, size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
@@ -146,16 +146,16 @@ EXPORT void *memalign(size_t alignment, size_t size) {
 }
 
 EXPORT void *valloc(size_t size) {
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.valloc(size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
-// pvalloc rounds the size up to whole pages: that is what the program gets.
+// pvalloc gives whole pages; what was asked for is counted, as everywhere.
 EXPORT void *pvalloc(size_t size) {
-    bool inside = gate_inside_begin();
+    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.pvalloc(size);
     gate_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());

@@ -5,13 +5,17 @@
 //   RLIMIT_AS   the recording's reserved address space is given back, since it counts
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
-//   exec        a recording that this process writes itself is finished before its image goes
+//   exec, _exit a recording that this process writes itself is finished before its image goes
+//   dlopen      with RTLD_DEEPBIND, or into another namespace: calls from there bypass us, and that
+//               is counted
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "runtime/gate.h"
 #include "runtime/real.h"
@@ -138,6 +142,33 @@ EXPORT int _Fork(void) {
     int child = real._Fork();
     if (unlikely(is_inside && child == 0)) process_detach();
     return child;
+}
+
+// Tail calls: dlopen looks at its caller's address to find $ORIGIN and the caller's RUNPATH.
+EXPORT void *dlopen(const char *path, int flags) {
+    be_ready();
+    if (flags & RTLD_DEEPBIND) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    return real.dlopen(path, flags);
+}
+
+EXPORT void *dlmopen(Lmid_t namespace, const char *path, int flags) {
+    be_ready();
+    if (namespace != LM_ID_BASE) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    return real.dlmopen(namespace, path, flags);
+}
+
+EXPORT void _exit(int status) {
+    be_ready();
+    process_exit();
+    real._exit(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status) {
+    be_ready();
+    process_exit();
+    real._Exit(status);
+    __builtin_unreachable();
 }
 
 // Before a call that may replace the image; afterwards recording goes on if it did not.

@@ -92,14 +92,38 @@ static void *absent_reallocarray(void *block, size_t count, size_t size) {
 static void *absent_pages(size_t size) {
     return real.memalign(SYS_PAGE_BYTES, size);
 }
-static void absent_free_sized(void *block, size_t size) {
+// Looked for at their first call. Where the system has none, what its callers would get.
+static void late_cfree(void *block) {
+    real_resolve();
+    *(void **)&real.cfree = dlsym(RTLD_NEXT, "cfree");
+    if (!real.cfree) real.cfree = real.free;
+    real.cfree(block);
+}
+static void plain_free_sized(void *block, size_t size) {
     (void)size;
     real.free(block);
 }
-static void absent_free_aligned_sized(void *block, size_t alignment, size_t size) {
+static void late_free_sized(void *block, size_t size) {
+    real_resolve();
+    *(void **)&real.free_sized = dlsym(RTLD_NEXT, "free_sized");
+    if (!real.free_sized) real.free_sized = plain_free_sized;
+    real.free_sized(block, size);
+}
+static void plain_free_aligned_sized(void *block, size_t alignment, size_t size) {
     (void)alignment;
     (void)size;
     real.free(block);
+}
+static void late_free_aligned_sized(void *block, size_t alignment, size_t size) {
+    real_resolve();
+    *(void **)&real.free_aligned_sized = dlsym(RTLD_NEXT, "free_aligned_sized");
+    if (!real.free_aligned_sized) real.free_aligned_sized = plain_free_aligned_sized;
+    real.free_aligned_sized(block, alignment, size);
+}
+static int late_Fork(void) {
+    real_resolve();
+    *(void **)&real._Fork = dlsym(RTLD_NEXT, "_Fork");
+    return real._Fork ? real._Fork() : real.fork();
 }
 static int absent_dlclose(void *handle) {
     (void)handle;
@@ -139,9 +163,10 @@ struct real real = {
     .memalign = boot_memalign,
     .valloc = boot_valloc,
     .pvalloc = boot_pvalloc,
-    .cfree = boot_free,
-    .free_sized = absent_free_sized,
-    .free_aligned_sized = absent_free_aligned_sized,
+    .cfree = late_cfree,
+    .free_sized = late_free_sized,
+    .free_aligned_sized = late_free_aligned_sized,
+    ._Fork = late_Fork,
     .dlclose = boot_dlclose,
     .syscall = boot_syscall,
 };
@@ -150,9 +175,11 @@ static const struct real absent = {
     .reallocarray = absent_reallocarray,
     .valloc = absent_pages,
     .pvalloc = absent_pages,
-    .free_sized = absent_free_sized,
-    .free_aligned_sized = absent_free_aligned_sized,
+    .cfree = late_cfree,
+    .free_sized = late_free_sized,
+    .free_aligned_sized = late_free_aligned_sized,
     .dlclose = absent_dlclose,
+    ._Fork = late_Fork,
 };
 
 void real_resolve(void) {
@@ -165,9 +192,10 @@ void real_resolve(void) {
         void *next = dlsym(RTLD_NEXT, #name);                                                      \
         if (next) memcpy(&found.name, &next, sizeof next);                                         \
     }
+#define HOOK_LATE(result, name, parameters)
 #include "runtime/hooks.def"
 #undef HOOK
-    if (!found.cfree) found.cfree = found.free;
+#undef HOOK_LATE
     if (!found.memalign) found.memalign = found.aligned_alloc;
     real = found;
     errno = saved_errno;

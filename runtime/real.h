@@ -14,10 +14,12 @@
 #include "runtime/sys/sys.h"
 
 #define HOOK(result, name, parameters) result(*name) parameters;
+#define HOOK_LATE HOOK
 struct real {
 #include "runtime/hooks.def"
 };
 #undef HOOK
+#undef HOOK_LATE
 
 extern HIDDEN struct real real;
 

@@ -50,6 +50,7 @@ enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
 static uint32_t depth_limit = DEPTH_SPACIOUS;
 static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
 static struct region thread_records;
+static struct thread *first_thread;  // (atomic) alone as long as no other registers
 
 static int (*key_create)(unsigned *, void (*)(void *));
 static int (*key_set)(unsigned, const void *);
@@ -98,6 +99,7 @@ bool slots_init(void) {
 
 void slots_open(struct region records) {
     thread_records = records;
+    first_thread = NULL;
     slots->is_in_use = 1;
 }
 
@@ -158,8 +160,12 @@ static struct thread *slot_take_new(int32_t tid) {
     struct thread *thread = &threads[slot];
     *thread = (struct thread){.slot = slot, .tid = tid};
     if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
-        !walk_trace_init(&thread->trace, depth_limit))
+        !walk_trace_init(&thread->trace, depth_limit)) {
+        uint32_t mine = slot + 1;  // without memory: the number can serve again
+        __atomic_compare_exchange_n(&slots->used_count, &mine, slot, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
         return NULL;
+    }
     slots->tids[slot] = tid;
     return thread;
 }
@@ -189,6 +195,14 @@ static bool record_begin(struct thread *thread) {
     return true;
 }
 
+// True for the first thread that registered: slot 0 may have failed for lack of memory.
+static bool is_only_thread(struct thread *thread) {
+    struct thread *first = NULL;
+    return __atomic_compare_exchange_n(&first_thread, &first, thread, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE) ||
+           first == thread;
+}
+
 struct thread *slots_register(void) {
     int32_t tid = sys_tid();
     bool is_first = slots_count() == 1 && slots->used_count == 0;
@@ -200,8 +214,7 @@ struct thread *slots_register(void) {
     walk_trace_reset(&thread->trace);
     stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;
-    if (!is_first && !sink.header->totals.is_threaded && thread != &threads[0])
-        totals_share(&threads[0]);
+    if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);
     gate_self = thread;
     gate_word = &slots->gates[thread->slot].word;

@@ -75,6 +75,11 @@ void process_release_space(void) {
     slots_shrink();
 }
 
+void process_exit(void) {
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;
+    if (sys_pid() == (int)sink.header->pid) sink_end();
+}
+
 void process_leave(void) {
     if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;
     if (sys_pid() == (int)sink.header->pid) sink_leave();

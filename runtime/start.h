@@ -28,6 +28,9 @@ void process_release_space(void);
 // of the parent's recording.
 void process_detach(void);
 
+// The process ends without its exit handlers: finishes a file that it writes itself.
+void process_exit(void);
+
 // The program may be about to replace its image: finishes a file that this process writes itself.
 void process_leave(void);
 

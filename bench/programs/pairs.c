@@ -39,10 +39,20 @@ __attribute__((noinline)) static void level(unsigned depth, uint64_t path, unsig
     }
     uint64_t rest = path >> 2 | path << 62;
     switch (path & 3) {
-    case 0: level(depth - 1, rest, repeat); break;
-    case 1: level(depth - 1, rest, repeat); __asm__ volatile("nop"); break;
-    case 2: level(depth - 1, rest, repeat); __asm__ volatile("nop;nop"); break;
-    default: level(depth - 1, rest, repeat); __asm__ volatile("nop;nop;nop");
+    case 0:
+        level(depth - 1, rest, repeat);
+        break;
+    case 1:
+        level(depth - 1, rest, repeat);
+        __asm__ volatile("nop");
+        break;
+    case 2:
+        level(depth - 1, rest, repeat);
+        __asm__ volatile("nop;nop");
+        break;
+    default:
+        level(depth - 1, rest, repeat);
+        __asm__ volatile("nop;nop;nop");
     }
     __asm__ volatile("");
 }

@@ -76,6 +76,7 @@ void place_path(char *path, size_t size, unsigned attempt) {
     if (!pattern || !pattern[0]) pattern = "%n.%p.cairn";
     environment_directory(directory, sizeof directory);
     if (pattern[0] != '/') {
+        if (directory[0] != '/') return;  // it was removed, or lies outside the root
         text_add(&text, directory, strlen(directory));
         text_add(&text, "/", 1);
     }

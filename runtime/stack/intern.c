@@ -66,20 +66,24 @@ static uint32_t record_write(struct stack_thread *thread, const struct frame *fr
     return (uint32_t)(record - (uint32_t *)stacks.records.base);
 }
 
-static uint32_t cell_take(struct stack_thread *thread) {
+// The cell that a new stack would get; 0 when there is no room or no budget for one.
+static uint32_t cell_next(struct stack_thread *thread) {
+    if (sys_is_over_budget()) return 0;
     if (thread->next_cell == thread->end_cell) {
         uint32_t first = cells_take_block(thread->slot);
         if (!first) return 0;
         thread->next_cell = first;
         thread->end_cell = first + CAIRN_CELL_BLOCK;
     }
-    return thread->next_cell++;
+    return thread->next_cell;
 }
 
-// A new cell with the given record, entered under the hash; 0 without memory.
-static uint32_t cell_make(struct stack_thread *thread, uint32_t record, struct stack_hash hash) {
-    uint32_t id = record && !sys_is_over_budget() ? cell_take(thread) : 0;
-    if (!id) return 0;
+// Gives a cell its record and enters it under the hash. The record is written once there is a cell
+// for it, so that lost events cost nothing. 0 without a record.
+static uint32_t cell_begin(struct stack_thread *thread, uint32_t id, uint32_t record,
+                           struct stack_hash hash) {
+    if (!record) return 0;
+    thread->next_cell = id + 1;
     cells.cold[id].record = record;
     cells.hot[id].check = hash_check(hash);
     cells.hot[id].epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
@@ -103,7 +107,8 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
     struct stack_hash hash = hash_stack(thread, frames, count, keep);
     uint32_t id = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!id)) {
-        id = cell_make(thread, record_write(thread, frames, count, keep), hash);
+        id = cell_next(thread);
+        if (id) id = cell_begin(thread, id, record_write(thread, frames, count, keep), hash);
         *is_lost = id == 0;
     }
     thread->last_count = count;
@@ -112,12 +117,13 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
 }
 
 static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, struct stack_hash hash) {
-    uint32_t *record = record_reserve(thread, RECORD_HEAD_WORDS);
+    uint32_t own = cell_next(thread);
+    uint32_t *record = own ? record_reserve(thread, RECORD_HEAD_WORDS) : NULL;
     if (!record) return 0;
     record[0] = id;
     record[1] = CAIRN_RECORD_FOREIGN;
     thread->next_word = record + RECORD_HEAD_WORDS;
-    return cell_make(thread, (uint32_t)(record - (uint32_t *)stacks.records.base), hash);
+    return cell_begin(thread, own, (uint32_t)(record - (uint32_t *)stacks.records.base), hash);
 }
 
 uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {

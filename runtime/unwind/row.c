@@ -95,11 +95,11 @@ static void cursor_enter(struct cursor *cursor) {
 static void common_parse_augmentation(struct cursor *cursor, const char *text,
                                       struct entry *entry) {
     uint64_t size = read_uleb(cursor);
-    const uint8_t *after = cursor->at + size;
     if (size > (uint64_t)(cursor->end - cursor->at)) {
         cursor->is_broken = true;
         return;
     }
+    const uint8_t *after = cursor->at + size;
     for (text++; *text; text++) {
         if (*text == 'R') entry->pointer_encoding = (uint8_t)read_bytes(cursor, 1);
         if (*text == 'L') read_bytes(cursor, 1);
@@ -289,7 +289,7 @@ static bool machine_step_register(struct machine *machine, struct cursor *cursor
         return true;
     case CFA_GNU_OFFSET_NEGATIVE:
         number = read_uleb(cursor);
-        machine_set_offset(machine, number, -(int64_t)read_uleb(cursor));
+        machine_set_offset(machine, number, (int64_t)(0 - read_uleb(cursor)));
         return true;
     case CFA_RESTORE_EXTENDED:
         machine_restore(machine, read_uleb(cursor));
@@ -341,7 +341,8 @@ static bool machine_step_cfa(struct machine *machine, struct cursor *cursor, uin
                            (int64_t)((uint64_t)read_sleb(cursor) * (uint64_t)factor));
         return true;
     case CFA_DEFINE_REGISTER:
-        machine->row.cfa_register = (uint32_t)read_uleb(cursor);
+        // After an expression the offset before it counts again: assembler code relies on that.
+        machine_define_cfa(machine, read_uleb(cursor), machine->row.cfa_offset);
         return true;
     case CFA_DEFINE_OFFSET:
         machine->row.cfa_offset = (int64_t)read_uleb(cursor);

@@ -48,7 +48,8 @@ static uint64_t rule_from_row(const struct row *row) {
     if (!fits(row->cfa_offset, RULE_CFA_BITS)) return RULE_SLOW;
     if (row->frame.how == ROW_SAME || row->frame.how == ROW_UNDEFINED)
         return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, 0);
-    if (row->frame.how != ROW_AT_CFA || !fits(-row->frame.offset, RULE_SAVED_BITS))
+    if (row->frame.how != ROW_AT_CFA ||
+        !fits((int64_t)(0 - (uint64_t)row->frame.offset), RULE_SAVED_BITS))
         return RULE_SLOW;
     return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset,
                      -row->frame.offset);
@@ -72,6 +73,8 @@ COLD uint64_t rule_find_slow(uintptr_t pc) {
                                     object.eh_frame_hdr};
         if (row_find(&source, pc - 1, &row))
             rule = rule_from_row(&row);
+        else if (row_find(&source, pc, &row) && row.ret.how == ROW_UNDEFINED)
+            rule = RULE_END;  // never called, so the byte before is not its own (makecontext)
         else if (object.start == getauxval(AT_BASE))
             rule = RULE_END;  // the dynamic linker's entry, where every process begins
     }

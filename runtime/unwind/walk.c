@@ -149,6 +149,8 @@ static COLD enum step step_by_row(struct walk *walk) {
     if (row.frame.how == ROW_AT_CFA || row.frame.how == ROW_AT_EXPRESSION) {
         uintptr_t slot = slot_of(&row.frame, &registers, cfa);
         if (!slot) return (enum step)CAIRN_CUT_UNSUPPORTED;
+        if (slot % WORD_BYTES || !sys_is_readable((const void *)slot))
+            return (enum step)CAIRN_CUT_BAD_STACK;
         walk->frame_slot = (const uintptr_t *)slot;
     }
     walk->pc = *(const uintptr_t *)return_slot + (row.is_signal_frame ? 1 : 0);
@@ -335,16 +337,18 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
 }
 
 // The old trace and the fresh frames together are too many: a full walk cuts them.
+static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start,
+                                     bool has_new_code);
+
 static COLD struct walk_result walk_again(struct walk_trace *trace,
                                           const struct walk_start *start) {
     trace->count = trace->usable_count = 0;
-    return walk_stack(trace, start);
+    return walk_fresh(trace, start, true);
 }
 
-struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
-    uint32_t generation = rule_generation();
-    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
-    trace->generation = generation;
+// Frames are new at least on the inside.
+static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start,
+                                     bool has_new_code) {
     struct progress progress = {
         .walk = {start->pc, start->stack, start->frame_slot, &trace->range},
         .fresh = trace->fresh,
@@ -353,7 +357,6 @@ struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start 
         .hit = -1,
     };
     enum step step = STEP_ON;
-    range_enter(&trace->range, start->stack);
     do {
         progress_add(&progress, &progress.walk);
         if (progress_meets(&progress, trace)) break;
@@ -363,7 +366,70 @@ struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start 
     if (unlikely(progress.hit + progress.fresh_count >= trace->limit))
         return walk_again(trace, start);
     uint32_t keep = trace_rebuild(trace, &progress);
-    return (struct walk_result){keep, progress.walk.has_new_code};
+    return (struct walk_result){keep, has_new_code || progress.walk.has_new_code};
+}
+
+// Steps outwards from frame `at` > 0 of the trace and enters what was read, if the caller's frame
+// lies where it lay before. False: the trace does not fit.
+ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_new_code) {
+    const struct frame *frame = &trace->frames[at], *outer = frame - 1;
+    struct walk walk = {.pc = frame->pc,
+                        .stack = frame->stack,
+                        .frame_slot = frame->frame_slot,
+                        .range = &trace->range};
+    if (step_once(&walk) != STEP_ON || walk.is_slow) return false;
+    *has_new_code |= walk.has_new_code;
+    uint32_t check_count = frame->check_count - outer->check_count;
+    if (walk.stack != outer->stack || walk.frame_slot != outer->frame_slot ||
+        check_count != 1u + (walk.used_frame != 0))
+        return false;
+    struct walk_check *checks = &trace->checks[outer->check_count];
+    checks[0].value = walk.pc;
+    if (walk.used_frame) checks[1] = (struct walk_check){frame->frame_slot, walk.used_frame};
+    trace->next_pc = walk.pc;
+    return true;
+}
+
+// The most common change: frames lie where they lay, but some were called from other places. Their
+// addresses are exchanged in place. False: the stack has another shape; what is left of the trace,
+// `count` frames, still holds.
+static bool trace_patch(struct walk_trace *trace, const struct walk_start *start,
+                        struct walk_result *result) {
+    struct frame *frames = trace->frames;
+    uint32_t count = trace->count, at = count - 1, lowest = count;
+    if (count == 0 || trace->usable_count != count || frames[at].stack != start->stack ||
+        frames[at].frame_slot != start->frame_slot)
+        return false;
+    uintptr_t pc = start->pc;
+    result->has_new_code = false;
+    for (;;) {
+        if (frames[at].pc != pc) {
+            frames[at].pc = pc;
+            lowest = at;
+        } else {
+            uint32_t differs = checks_verify(trace->checks, frames[at].check_count);
+            if (differs == 0) break;
+            while (at > 0 && frames[at - 1].check_count >= differs) at--;
+        }
+        if (at == 0 || !patch_step(trace, at, &result->has_new_code)) {
+            trace->count = trace->usable_count = lowest;
+            return false;
+        }
+        pc = trace->next_pc;
+        at--;
+    }
+    result->keep = lowest;
+    return true;
+}
+
+struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
+    struct walk_result patched;
+    uint32_t generation = rule_generation();
+    if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
+    trace->generation = generation;
+    range_enter(&trace->range, start->stack);
+    if (trace_patch(trace, start, &patched)) return patched;
+    return walk_fresh(trace, start, patched.has_new_code);
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {

@@ -52,6 +52,7 @@ struct walk_trace {
     uint32_t usable_count;      // outer frames that can be verified
     uint32_t generation;        // of the rules
     struct walk_range range;
+    uintptr_t next_pc;  // between two steps of a walk
 };
 
 struct walk_result {

@@ -21,8 +21,8 @@ static const uint8_t *module_start, *module_end;
 
 // Instead of the runtime's own: expressions may read the module and nothing else.
 bool sys_is_readable(const void *address) {
-    const uint8_t *word = (const uint8_t *)((uintptr_t)address & ~(uintptr_t)7);
-    return word >= module_start && word + 8 <= module_end;
+    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7, end = (uintptr_t)module_end;
+    return word >= (uintptr_t)module_start && word < end && end - word >= 8;
 }
 
 static void check_inside(const struct row_expression *expression) {

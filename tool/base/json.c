@@ -97,6 +97,12 @@ void json_put_uint(struct json *json, const char *key, uint64_t value) {
     fprintf(json->out, "%" PRIu64, value);
 }
 
+void json_put_thousandths(struct json *json, const char *key, unsigned thousandths) {
+    const unsigned whole = 1000;
+    put_start(json, key);
+    fprintf(json->out, "%u.%03u", thousandths / whole, thousandths % whole);
+}
+
 void json_put_bool(struct json *json, const char *key, bool value) {
     put_start(json, key);
     fputs(value ? "true" : "false", json->out);

@@ -26,6 +26,7 @@ void json_close(struct json *json);
 void json_put_string(struct json *json, const char *key, const char *value);  // NULL: null
 void json_put_int(struct json *json, const char *key, int64_t value);
 void json_put_uint(struct json *json, const char *key, uint64_t value);
+void json_put_thousandths(struct json *json, const char *key, unsigned thousandths);  // 0.071
 void json_put_bool(struct json *json, const char *key, bool value);
 void json_put_null(struct json *json, const char *key);
 

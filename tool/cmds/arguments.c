@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 
 enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };
@@ -132,6 +133,16 @@ bool args_number(const struct command_args *args, enum option_id option, uint64_
     }
     *number = value;
     return true;
+}
+
+bool args_size(const struct command_args *args, enum option_id option, uint64_t *bytes,
+               struct error *error) {
+    const char *text = args->values[option];
+    *bytes = 0;
+    if (!text || (units_size_parse(text, bytes) && *bytes)) return true;
+    const struct option_row *row = row_of(args->command, VALUE_FIRST_OPTION + (int)option);
+    return error_set(error, "%s: --%s needs a size such as 64M, not \"%s\"", args->command->name,
+                     row ? row->name : "option", text);
 }
 
 static void print_option(FILE *out, char letter, const char *name, const char *argument,

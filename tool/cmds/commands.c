@@ -9,8 +9,16 @@
 #define OPTION_ROW_BYTES {OPTION_BYTES, "bytes", 0, NULL, "sizes as plain numbers of bytes"}
 #define OPTION_ROW_TOP {OPTION_TOP, "top", 'n', "N", "length of the list, 0 for all of it"}
 
+#define OPTION_ROW_OUTPUT \
+    {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"}
+#define OPTION_ROW_MAX_OVERHEAD \
+    {OPTION_MAX_OVERHEAD, "max-overhead", 0, "SIZE", "memory that cairn may take in each process"}
+#define OPTION_ROW_PROCESS \
+    {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
+
 #define REPORT_OPTIONS                                                                             \
     {OPTION_BY, "by", 'b', "MEASURE", "rank by peak (default), exit, allocated or calls"},         \
+    OPTION_ROW_PROCESS,                                                                            \
     OPTION_ROW_TOP,                                                                                \
     {OPTION_DEPTH, "depth", 'd', "N", "frames of a stack or levels of the tree, 0 for all"},       \
     {OPTION_VIEW, "view", 'v', "VIEW", "stacks (default), tree or leaks"},                         \
@@ -27,7 +35,8 @@ const struct command commands[] = {
         .description =
             "The program keeps its streams, signals, terminal and exit status. What cairn\n"
             "has to say goes to stderr, after the end. The recording is NAME.PID.cairn in the\n"
-            "current directory.\n"
+            "current directory: a file, or a directory with a file for each if more than one\n"
+            "process recorded.\n"
             "\n"
             "Status: the program's own, 128+N if signal N ended it; 125 if cairn failed, 126\n"
             "if PROGRAM cannot be executed, 127 if it was not found.\n",
@@ -35,7 +44,10 @@ const struct command commands[] = {
         .has_program = true,
         .words_max = SIZE_MAX,
         .options = {
-            {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"},
+            OPTION_ROW_OUTPUT,
+            {OPTION_CHILDREN, "children", 0, "WHICH",
+             "also record: all (default), none, or a pattern of names"},
+            OPTION_ROW_MAX_OVERHEAD,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
             OPTION_ROW_TOP,
@@ -49,8 +61,9 @@ const struct command commands[] = {
         .arguments = "[SUBJECT]",
         .help = "what held the memory: summary, ranked stacks, call tree, JSON",
         .description =
-            "SUBJECT is a recording, or a directory of them; without it, the newest recording\n"
-            "in the current directory.\n",
+            "SUBJECT is a recording, or the directory of a run with several processes; without\n"
+            "it, the newest in the current directory. Of a run, all processes are listed;\n"
+            "--process goes into one of them.\n",
         .run = cmd_report,
         .words_max = 1,
         .options = {REPORT_OPTIONS},
@@ -70,7 +83,7 @@ const struct command commands[] = {
         .help = "what a recording holds: process, modules, losses",
         .run = cmd_info,
         .words_max = 1,
-        .options = {OPTION_ROW_BYTES},
+        .options = {OPTION_ROW_PROCESS, OPTION_ROW_BYTES},
     },
     {
         .name = "env",
@@ -82,7 +95,8 @@ const struct command commands[] = {
         .run = cmd_env,
         .words_max = 0,
         .options = {
-            {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"},
+            OPTION_ROW_OUTPUT,
+            OPTION_ROW_MAX_OVERHEAD,
             {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
         },
     },

@@ -25,12 +25,15 @@ enum option_id {
     OPTION_ANYWAY,
     OPTION_BY,
     OPTION_BYTES,
+    OPTION_CHILDREN,
     OPTION_DEPTH,
     OPTION_EXEC,
     OPTION_FOR,
     OPTION_INVERTED,
     OPTION_JSON,
+    OPTION_MAX_OVERHEAD,
     OPTION_OUTPUT,
+    OPTION_PROCESS,
     OPTION_QUIET,
     OPTION_SUMMARY,
     OPTION_TOP,
@@ -85,6 +88,9 @@ const char *args_text(const struct command_args *args, enum option_id option,
 // A number of at most `most`; false after an error was filled.
 bool args_number(const struct command_args *args, enum option_id option, uint64_t otherwise,
                  uint64_t most, uint64_t *number, struct error *error);
+// A size such as 256M or 1.5GiB; 0 if it is not given; false after an error was filled.
+bool args_size(const struct command_args *args, enum option_id option, uint64_t *bytes,
+               struct error *error);
 
 // Prints "cairn: TEXT" to stderr, escaped; returns the status, so that `return command_fail(...)`.
 int command_fail(int status, const struct error *error);

@@ -7,6 +7,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/opened.h"
+#include "tool/cmds/report_run.h"
 #include "tool/cmds/subject.h"
 #include "tool/render/frames.h"
 #include "tool/render/trust.h"
@@ -178,15 +179,11 @@ static void print_threads(const struct command_args *args, const struct profile 
     }
 }
 
-int cmd_info(const struct command_args *args) {
-    struct subject subject;
+static bool info_recording(const struct command_args *args, const char *path, struct error *error) {
     struct opened opened;
-    struct error error;
-    if (!subject_find(args->words[0], &subject, &error) ||
-        !opened_open(subject.path, &opened, &error))
-        return command_fail(STATUS_FAILURE, &error);
+    if (!opened_open(path, &opened, error)) return false;
     const struct cairn_header *header = &opened.recording.header;
-    print_text("recording", subject.path);
+    print_text("recording", path);
     print_key("format");
     printf("version %" PRIu32 ", %s, %s\n", header->version, header->is_compact ? "compact" : "raw",
            size_of(args, opened.recording.file_bytes).text);
@@ -198,5 +195,32 @@ int cmd_info(const struct command_args *args) {
     print_threads(args, &opened.profile);
     print_modules(&opened.profile);
     opened_close(&opened);
-    return STATUS_OK;
+    return true;
+}
+
+static bool info_run(const struct command_args *args, const char *path, struct error *error) {
+    const struct view_options view = {.is_plain_number = args_has(args, OPTION_BYTES)};
+    struct run run;
+    if (!run_open(path, &run, error)) return false;
+    struct run_sums sums = run_sum(&run);
+    print_text("run", path);
+    print_key("contents");
+    printf("processes %s, recordings %s (%s)%s\n", units_count((int64_t)run.rows.count).text,
+           units_count((int64_t)sums.file_count).text, size_of(args, sums.bytes_of_files).text,
+           run.has_index ? "" : ", no index");
+    bool is_ok = !run.rows.count || report_run_table(stdout, &run, &view, error);
+    run_close(&run);
+    return is_ok;
+}
+
+int cmd_info(const struct command_args *args) {
+    struct subject subject;
+    struct error error;
+    const char *process = args_text(args, OPTION_PROCESS, NULL);
+    if (!subject_find(args->words[0], &subject, &error) ||
+        (process && !subject_enter(&subject, process, &error)))
+        return command_fail(STATUS_FAILURE, &error);
+    bool is_ok = subject.is_run ? info_run(args, subject.path, &error)
+                                : info_recording(args, subject.path, &error);
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "tool/base/text.h"
 #include "tool/symbol/plumbing.h"
 #include "tool/symbol/symbol.h"
 
@@ -12,12 +14,16 @@ struct place_names {
     bool is_wanted;
 };
 
+enum { MODULES_TEXT_BYTES = 160, MODULES_NAMED = 3 };
+
 struct names {
     const struct profile *profile;
     struct symbol_table *table;
     struct place_names *places;  // by place
     struct frame *unresolved;    // by place: the frame of one without a name
     const char **notes;          // by module
+    size_t wanted_count, unresolved_count;
+    char unresolved_modules[MODULES_TEXT_BYTES];  // safe text
 };
 
 bool names_open(const struct profile *profile, struct names **names, struct error *error) {
@@ -116,6 +122,51 @@ static int compare(const void *a, const void *b, void *context) {
     return (first > second) - (first < second);
 }
 
+static bool has_function(const struct place_names *known) {
+    for (size_t i = 0; i < known->count; i++)
+        if (known->frames[i].function) return true;
+    return false;
+}
+
+// Names the modules with the most frames without a name; `counts` is by module.
+static void name_modules(struct names *names, uint32_t *counts) {
+    const struct module_map *modules = &names->profile->modules;
+    char *text = names->unresolved_modules;
+    size_t used = 0;
+    *text = 0;
+    for (int named = 0; named < MODULES_NAMED; named++) {
+        size_t most = 0;
+        for (size_t i = 1; i <= modules->count; i++)
+            if (counts[i] > counts[most]) most = i;
+        if (!counts[most] || used >= MODULES_TEXT_BYTES) return;
+        char name[MODULES_TEXT_BYTES / MODULES_NAMED];
+        bool is_module = most < modules->count;
+        text_escape(name, sizeof name,
+                    is_module ? text_base_name(modules->modules[most].path) : "no module");
+        used += (size_t)snprintf(text + used, MODULES_TEXT_BYTES - used, "%s%s", used ? ", " : "",
+                                 name);
+        counts[most] = 0;
+    }
+}
+
+static bool count_unresolved(struct names *names, struct error *error) {
+    const struct place *places = names->profile->places.list.items;
+    size_t module_count = names->profile->modules.count;
+    uint32_t *counts = calloc(module_count + 1, sizeof *counts);
+    if (!counts) return error_set(error, "no memory for names");
+    names->wanted_count = names->unresolved_count = 0;
+    for (size_t i = 0; i < names->profile->places.list.count; i++) {
+        if (!names->places[i].is_wanted || places[i].cut) continue;
+        names->wanted_count++;
+        if (has_function(&names->places[i])) continue;
+        names->unresolved_count++;
+        counts[places[i].module < module_count ? places[i].module : module_count]++;
+    }
+    name_modules(names, counts);
+    free(counts);
+    return true;
+}
+
 bool names_resolve(struct names *names, struct error *error) {
     struct place *places = names->profile->places.list.items;
     size_t place_count = names->profile->places.list.count, count = 0;
@@ -131,7 +182,7 @@ bool names_resolve(struct names *names, struct error *error) {
         is_ok = resolve_module(names, list + first, end - first, error);
     }
     free(list);
-    return is_ok;
+    return is_ok && count_unresolved(names, error);
 }
 
 static const struct frame *frames_of_place(void *context, uint32_t place, size_t *count) {
@@ -152,7 +203,12 @@ static const struct frame *frames_of_place(void *context, uint32_t place, size_t
 }
 
 struct frame_names names_frames(struct names *names) {
-    return (struct frame_names){.of_place = frames_of_place, .context = names};
+    return (struct frame_names){.of_place = frames_of_place,
+                                .context = names,
+                                .wanted_count = names->wanted_count,
+                                .unresolved_count = names->unresolved_count,
+                                .unresolved_modules =
+                                    *names->unresolved_modules ? names->unresolved_modules : NULL};
 }
 
 const char *names_note(const struct names *names, uint32_t module) {

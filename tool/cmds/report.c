@@ -6,6 +6,7 @@
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/opened.h"
+#include "tool/cmds/report_run.h"
 #include "tool/cmds/report_summary.h"
 #include "tool/cmds/subject.h"
 #include "tool/render/report_json.h"
@@ -62,12 +63,13 @@ static bool read_request(const struct command_args *args, struct request *reques
 }
 
 // Names for the stacks that will be printed: the first of a list, all of a tree.
-static bool resolve(struct opened *opened, const struct request *request, struct error *error) {
+static bool resolve(struct opened *opened, const struct view_options *view, bool is_tree,
+                    struct error *error) {
     const struct profile *profile = &opened->profile;
     size_t count;
-    uint32_t *ranking = measure_rank_all(request->options.by, profile, &count);
+    uint32_t *ranking = measure_rank_all(view->by, profile, &count);
     if (!ranking) return error_set(error, "no memory for the list of stacks");
-    size_t top = request->view == VIEW_TREE && !request->is_json ? 0 : request->options.top;
+    size_t top = is_tree ? 0 : view->top;
     if (top && top < count) count = top;
     for (size_t i = 0; i < count; i++)
         names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
@@ -75,24 +77,9 @@ static bool resolve(struct opened *opened, const struct request *request, struct
     return names_resolve(opened->names, error);
 }
 
-static bool print_stacks(struct opened *opened, const struct request *request,
-                         struct error *error) {
-    struct terminal terminal = terminal_of(stdout);
-    struct frame_names names = names_frames(opened->names);
-    putchar('\n');
-    return stacks_print(&terminal, &opened->profile, &names, &request->options, error);
-}
-
-static bool print_tree(struct opened *opened, const struct request *request, struct error *error) {
-    struct terminal terminal = terminal_of(stdout);
-    struct frame_names names = names_frames(opened->names);
-    putchar('\n');
-    return tree_print(&terminal, &opened->profile, &names, &request->options, error);
-}
-
 // Why frames have no names, for the modules of which some were wanted.
-static void print_notes(const struct opened *opened) {
-    struct terminal terminal = terminal_of(stdout);
+static void print_notes(FILE *out, const struct opened *opened) {
+    struct terminal terminal = terminal_of(out);
     for (uint32_t i = 0; i < opened->profile.modules.count; i++) {
         const char *note = names_note(opened->names, i);
         if (!note) continue;
@@ -103,39 +90,81 @@ static void print_notes(const struct opened *opened) {
     }
 }
 
-static bool print_text(struct opened *opened, const struct subject *subject,
-                       const struct request *request, struct error *error) {
+static bool print_stacks(FILE *out, struct opened *opened, const struct view_options *view,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    if (!resolve(opened, view, false, error)) return false;
+    struct frame_names names = names_frames(opened->names);
+    fputc('\n', out);
+    if (!stacks_print(&terminal, &opened->profile, &names, view, error)) return false;
+    print_notes(out, opened);
+    return true;
+}
+
+static bool print_tree(FILE *out, struct opened *opened, const struct view_options *view,
+                       struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    if (!resolve(opened, view, true, error)) return false;
+    struct frame_names names = names_frames(opened->names);
+    fputc('\n', out);
+    if (!tree_print(&terminal, &opened->profile, &names, view, error)) return false;
+    print_notes(out, opened);
+    return true;
+}
+
+static bool print_text(struct opened *opened, const char *path, const struct request *request,
+                       struct error *error) {
     // the list of places goes by its own length, --top is that of the stacks
     struct view_options summary = request->options;
     summary.top = SUMMARY_TOP_DEFAULT;
-    bool has_list = request->view == VIEW_DEFAULT;
-    if (!report_summary_of(stdout, opened, subject, has_list, &summary, error)) return false;
-    if (!opened->profile.totals.allocations) return true;
-    bool is_tree = request->view == VIEW_TREE;
-    bool is_ok =
-        is_tree ? print_tree(opened, request, error) : print_stacks(opened, request, error);
-    if (is_ok) print_notes(opened);
+    bool has_list = request->view == VIEW_DEFAULT, is_tree = request->view == VIEW_TREE;
+    report_process_fn *print = is_tree ? print_tree : print_stacks;
+    // all names first, so that the trust line knows of each
+    if (!resolve(opened, &request->options, is_tree, error)) return false;
+    if (!report_summary_of(stdout, opened, path, has_list, &summary, error)) return false;
+    return !opened->profile.totals.allocations || print(stdout, opened, &request->options, error);
+}
+
+static bool print_json(struct opened *opened, const struct view_options *view,
+                       struct error *error) {
+    if (!resolve(opened, view, false, error)) return false;
+    struct frame_names names = names_frames(opened->names);
+    return report_json_print(stdout, &opened->profile, &names, view, error);
+}
+
+static bool report_recording(const char *path, const struct request *request, struct error *error) {
+    struct opened opened;
+    if (!opened_open(path, &opened, error)) return false;
+    bool is_ok = request->is_json ? print_json(&opened, &request->options, error)
+                                  : print_text(&opened, path, request, error);
+    opened_close(&opened);
     return is_ok;
 }
 
-static bool print(struct opened *opened, const struct subject *subject,
-                  const struct request *request, struct error *error) {
-    if (!resolve(opened, request, error)) return false;
-    if (!request->is_json) return print_text(opened, subject, request, error);
-    struct frame_names names = names_frames(opened->names);
-    return report_json_print(stdout, &opened->profile, &names, &request->options, error);
+static bool report_run(const char *path, const struct request *request, struct error *error) {
+    static report_process_fn *const prints[] = {[VIEW_DEFAULT] = NULL,
+                                                [VIEW_STACKS] = print_stacks,
+                                                [VIEW_TREE] = print_tree,
+                                                [VIEW_LEAKS] = print_stacks};
+    struct run run;
+    if (!run_open(path, &run, error)) return false;
+    bool is_ok = request->is_json ? report_run_json(stdout, &run, &request->options, error)
+                                  : report_run_print(stdout, &run, &request->options,
+                                                     prints[request->view], error);
+    run_close(&run);
+    return is_ok;
 }
 
 int cmd_report(const struct command_args *args) {
     struct request request;
     struct subject subject;
-    struct opened opened;
     struct error error;
+    const char *process = args_text(args, OPTION_PROCESS, NULL);
     if (!read_request(args, &request, &error)) return command_fail(STATUS_USAGE, &error);
     if (!subject_find(args->words[0], &subject, &error) ||
-        !opened_open(subject.path, &opened, &error))
+        (process && !subject_enter(&subject, process, &error)))
         return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = print(&opened, &subject, &request, &error);
-    opened_close(&opened);
+    bool is_ok = subject.is_run ? report_run(subject.path, &request, &error)
+                                : report_recording(subject.path, &request, &error);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/cmds/processes.h"
+#include "tool/cmds/report_run.h"
+#include "tool/cmds/subject.h"
 #include "tool/render/site.h"
 #include "tool/render/summary.h"
 #include "tool/watch/program.h"
 
-// Marks what the list of places at the peak looks at.
-static bool resolve_peak(struct opened *opened, struct error *error) {
+bool report_resolve_peak(struct opened *opened, struct error *error) {
     const struct profile *profile = &opened->profile;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (profile->stacks[i].peak_bytes > 0)
@@ -53,56 +53,61 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
 }
 
 // Prints what `wanted` asks for; the parts that come from the recording are filled in here.
-static bool print(FILE *out, struct opened *opened, const struct subject *subject,
-                  const struct summary *wanted, struct error *error) {
+static bool print(FILE *out, struct opened *opened, const char *path, const struct summary *wanted,
+                  struct error *error) {
     enum { REASON_BYTES = 256 };
     struct terminal terminal = terminal_of(out);
     struct program program;
     char reason[REASON_BYTES];
-    if (wanted->has_list && !resolve_peak(opened, error)) return false;
+    if (wanted->has_list && !report_resolve_peak(opened, error)) return false;
     struct frame_names names = names_frames(opened->names);
     struct summary summary = *wanted;
-    summary.path = subject->path;
+    summary.path = path;
     summary.profile = &opened->profile;
     summary.names = &names;
     summary.is_alive = opened_is_alive(opened);
     if (!summary.empty_reason)
         summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);
     if (!summary_print_facts(&terminal, &summary, error)) return false;
-    bool is_one_of_many = *subject->directory != 0;
-    if (is_one_of_many && !processes_print(&terminal, subject->directory, subject->path, error))
-        return false;
     summary_print_file(&terminal, &summary);
     return true;
 }
 
-bool report_summary_of(FILE *out, struct opened *opened, const struct subject *subject,
-                       bool has_list, const struct view_options *view, struct error *error) {
+bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
+                       const struct view_options *view, struct error *error) {
     struct summary summary = {.view = view, .has_list = has_list};
-    return print(out, opened, subject, &summary, error);
+    return print(out, opened, path, &summary, error);
+}
+
+static bool print_recording(FILE *out, const char *path, const struct summary_options *options,
+                            const struct view_options *view, struct error *error) {
+    struct opened opened;
+    char next[PATH_MAX + 32];
+    if (!opened_open(path, &opened, error)) return false;
+    next_commands(path, &opened, next, sizeof next);
+    bool is_empty = !opened.profile.totals.allocations;
+    struct summary summary = {.view = view,
+                              .next = is_empty ? NULL : next,
+                              .empty_reason = options->empty_reason,
+                              .has_prefix = true,
+                              .has_list = true};
+    bool is_ok = print(out, &opened, path, &summary, error);
+    opened_close(&opened);
+    return is_ok;
 }
 
 bool report_summary_print(FILE *out, const char *path, const struct summary_options *options,
                           struct error *error) {
     struct subject subject;
-    struct opened opened;
-    if (!subject_find(relative_path(path), &subject, error) ||
-        !opened_open(subject.path, &opened, error))
-        return false;
-    char next[PATH_MAX + 32];
-    next_commands(*subject.directory ? subject.directory : subject.path, &opened, next,
-                  sizeof next);
+    if (!subject_find(relative_path(path), &subject, error)) return false;
     struct view_options view = {.by = MEASURE_PEAK,
                                 .top = options->top,
                                 .has_all_frames = options->has_all_frames,
                                 .is_plain_number = options->is_plain_number};
-    bool is_empty = !opened.profile.totals.allocations;
-    struct summary summary = {.view = &view,
-                              .next = is_empty ? NULL : next,
-                              .empty_reason = options->empty_reason,
-                              .has_prefix = true,
-                              .has_list = true};
-    bool is_ok = print(out, &opened, &subject, &summary, error);
-    opened_close(&opened);
+    if (!subject.is_run) return print_recording(out, subject.path, options, &view, error);
+    struct run run;
+    if (!run_open(subject.path, &run, error)) return false;
+    bool is_ok = report_run_summary(out, &run, &view, error);
+    run_close(&run);
     return is_ok;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summary of a recording as `cairn run` prints it after the end.
+// The summary of a recording or a run as `cairn run` prints it after the end.
 #ifndef TOOL_CMDS_REPORT_SUMMARY_H
 #define TOOL_CMDS_REPORT_SUMMARY_H
 
@@ -9,7 +9,6 @@
 
 #include "tool/base/error.h"
 #include "tool/cmds/opened.h"
-#include "tool/cmds/subject.h"
 #include "tool/render/options.h"
 
 #define SUMMARY_TOP_DEFAULT 5
@@ -21,13 +20,16 @@ struct summary_options {
     const char *empty_reason;  // why a profile may be empty, if the caller knows; else NULL
 };
 
-// Opens the recording (or, of a directory, the one with the highest peak) and prints its summary,
-// starting with "cairn: NAME ended ...".
+// Opens the recording or run and prints its summary, starting with "cairn: NAME ended ...".
 bool report_summary_print(FILE *out, const char *path, const struct summary_options *options,
                           struct error *error);
 
-// The same for one that is open, within `cairn report`: no prefix, no commands to go on with.
-bool report_summary_of(FILE *out, struct opened *opened, const struct subject *subject,
-                       bool has_list, const struct view_options *view, struct error *error);
+// The same for a recording that is open, within `cairn report`: no prefix, no commands to go on
+// with.
+bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
+                       const struct view_options *view, struct error *error);
+
+// Names for what the list of places at the peak looks at.
+bool report_resolve_peak(struct opened *opened, struct error *error);
 
 #endif

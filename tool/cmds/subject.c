@@ -8,78 +8,102 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tool/model/reader.h"
-
-static const char suffix[] = ".cairn";
-
-bool subject_is_recording_name(const char *name) {
-    size_t length = strlen(name), suffix_length = strlen(suffix);
-    return length > suffix_length && !strcmp(name + length - suffix_length, suffix);
-}
-
-// How much a candidate speaks for itself; false if it is none.
-typedef bool score_fn(const char *path, uint64_t *score);
-
-static bool score_by_time(const char *path, uint64_t *score) {
+static bool time_of(const char *path, uint64_t *time_ns) {
     const uint64_t ns_per_s = 1000000000u;
     struct stat status;
     if (stat(path, &status)) return false;
-    *score = (uint64_t)status.st_mtim.tv_sec * ns_per_s + (uint64_t)status.st_mtim.tv_nsec;
+    *time_ns = (uint64_t)status.st_mtim.tv_sec * ns_per_s + (uint64_t)status.st_mtim.tv_nsec;
     return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-static bool score_by_peak(const char *path, uint64_t *score) {
-    struct recording recording;
-    if (!recording_open(path, &recording, NULL)) return false;
-    const struct cairn_totals *totals = &recording.header.totals;
-    uint64_t live = totals->live_bytes > 0 ? (uint64_t)totals->live_bytes : 0;
-    *score = live > totals->peak_bytes ? live : totals->peak_bytes;
-    recording_close(&recording);
-    return true;
-}
-
-// The candidate with the highest score; equal ones by name, so that the choice is always the same.
-static bool find_best(const char *directory, score_fn *score_of, struct subject *subject,
-                      struct error *error) {
+// The newest recording of a directory; of equally old ones the first by name, so that the choice is
+// always the same. `count` becomes their number.
+static bool find_newest(const char *directory, struct subject *subject, size_t *count,
+                        struct error *error) {
     DIR *entries = opendir(directory);
     if (!entries) return error_set(error, "%s: %s", directory, strerror(errno));
-    size_t count = 0;
-    uint64_t best = 0;
+    uint64_t newest = 0;
+    *count = 0;
     for (struct dirent *entry; (entry = readdir(entries));) {
         char path[PATH_MAX];
-        uint64_t score;
+        uint64_t time_ns;
         bool is_here = !strcmp(directory, ".");
         int length = snprintf(path, sizeof path, "%s%s%s", is_here ? "" : directory,
                               is_here ? "" : "/", entry->d_name);
-        bool is_candidate = subject_is_recording_name(entry->d_name) && length < (int)sizeof path;
-        if (!is_candidate || !score_of(path, &score)) continue;
-        bool is_better = score > best || (score == best && strcmp(path, subject->path) < 0);
-        if (!count++ || is_better) {
-            best = score;
+        bool is_candidate = run_row_is_file_name(entry->d_name) && length < (int)sizeof path;
+        if (!is_candidate || !time_of(path, &time_ns)) continue;
+        bool is_newer = time_ns > newest || (time_ns == newest && strcmp(path, subject->path) < 0);
+        if (!(*count)++ || is_newer) {
+            newest = time_ns;
             memcpy(subject->path, path, sizeof path);
         }
     }
     closedir(entries);
-    return count > 0;
+    return true;
 }
 
 static bool find_in_directory(const char *directory, struct subject *subject, struct error *error) {
-    snprintf(subject->directory, sizeof subject->directory, "%s", directory);
-    error_set(error, "%s: no recording in this directory", subject->directory);
-    return find_best(subject->directory, score_by_peak, subject, error);
+    struct subject inside = {0};
+    size_t count = 0;
+    bool has_index = run_has_index(directory);
+    if (!has_index && !find_newest(directory, &inside, &count, error)) return false;
+    if (!has_index && !count)
+        return error_set(error, "%s: no recording in this directory", directory);
+    subject->is_run = has_index || count > 1;
+    const char *path = subject->is_run ? directory : inside.path;
+    if (path != subject->path) snprintf(subject->path, sizeof subject->path, "%s", path);
+    return true;
 }
 
 bool subject_find(const char *word, struct subject *subject, struct error *error) {
     *subject = (struct subject){0};
     struct stat status;
+    size_t count;
     if (!word) {
-        error_set(error, "no recording (*.cairn) in this directory; "
-                         "make one with: cairn run PROGRAM");
-        if (!find_best(".", score_by_time, subject, error)) return false;
+        if (!find_newest(".", subject, &count, error)) return false;
+        if (!count)
+            return error_set(error, "no recording (*.cairn) in this directory; "
+                                    "make one with: cairn run PROGRAM");
         word = subject->path;
     }
     if (stat(word, &status)) return error_set(error, "%s: %s", word, strerror(errno));
     if (S_ISDIR(status.st_mode)) return find_in_directory(word, subject, error);
     if (word != subject->path) snprintf(subject->path, sizeof subject->path, "%s", word);
     return true;
+}
+
+static bool enter_run(struct subject *subject, const struct run *run, const char *word,
+                      struct error *error) {
+    size_t index = 0;
+    if (!run_find(run, word, &index, error)) return false;
+    const struct run_row *row = &run->rows.items[index];
+    if (!*row->file)
+        return error_set(error,
+                         "%s: no recording of \"%s\" (process %u) was kept, since it is small",
+                         run->directory, row->name, row->pid);
+    subject->is_run = false;
+    int length = snprintf(subject->path, sizeof subject->path, "%s/%s", run->directory, row->file);
+    return length < (int)sizeof subject->path || error_set(error, "%s: path too long", row->file);
+}
+
+// A single recording as a run of one.
+static bool check_name(const char *path, const char *word, struct error *error) {
+    struct recording recording;
+    struct run_row row;
+    struct run run = {.rows = {.items = &row, .count = 1}};
+    size_t index;
+    if (!recording_open(path, &recording, error)) return false;
+    run_row_of(&recording, &row);
+    recording_close(&recording);
+    snprintf(run.directory, sizeof run.directory, "%s", path);
+    return run_find(&run, word, &index, error);
+}
+
+bool subject_enter(struct subject *subject, const char *word, struct error *error) {
+    struct run run;
+    if (!subject->is_run) return check_name(subject->path, word, error);
+    if (!run_open(subject->path, &run, error)) return false;
+    bool is_found = enter_run(subject, &run, word, error);
+    run_close(&run);
+    return is_found;
 }

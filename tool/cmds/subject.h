@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which recording a command is about: the file named, the one in a named directory that had the
-// highest peak, or, with nothing named, the newest *.cairn of the current directory.
+// What a command is about: the recording or run that was named, or, with nothing named, the newest
+// *.cairn of the current directory.
 #ifndef TOOL_CMDS_SUBJECT_H
 #define TOOL_CMDS_SUBJECT_H
 
@@ -8,16 +8,18 @@
 #include <stdbool.h>
 
 #include "tool/base/error.h"
+#include "tool/model/run.h"
 
 struct subject {
-    char path[PATH_MAX];       // of the recording
-    char directory[PATH_MAX];  // in which it was chosen among the processes of a run; "": none
+    char path[PATH_MAX];  // of the recording, or of a run's directory
+    bool is_run;          // several processes: see tool/model/run.h
 };
 
-// `word` may be NULL.
+// `word` may be NULL. A directory without an index and with one recording is that recording.
 bool subject_find(const char *word, struct subject *subject, struct error *error);
 
-// "x.cairn" and the like.
-bool subject_is_recording_name(const char *name);
+// Goes from a run into the process that `word` names; the subject is its recording then. Of a
+// single recording, `word` has to name it.
+bool subject_enter(struct subject *subject, const char *word, struct error *error);
 
 #endif

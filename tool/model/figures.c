@@ -43,3 +43,10 @@ struct figures figures_of(const struct recording *recording) {
 bool figures_is_small(const struct figures *figures) {
     return figures->peak_bytes < FIGURES_SMALL_BYTES;
 }
+
+bool figures_own_share(uint64_t own_ns, uint64_t cpu_ns, unsigned *thousandths) {
+    const unsigned whole = 1000;
+    if (!cpu_ns || !own_ns) return false;
+    *thousandths = own_ns < cpu_ns ? (unsigned)((double)own_ns / (double)cpu_ns * whole) : whole;
+    return true;
+}

@@ -26,6 +26,9 @@ bool figures_is_small(const struct figures *figures);
 // A thread's entry that stands for the blocks a fork inherited.
 bool figures_is_inherited(const struct cairn_thread *thread);
 
+// Time spent in cairn as thousandths of the processor time; false: not known.
+bool figures_own_share(uint64_t own_ns, uint64_t cpu_ns, unsigned *thousandths);
+
 // Wraps instead of overflowing: a damaged file may hold any number.
 int64_t figures_add(int64_t a, int64_t b);
 

@@ -185,6 +185,7 @@ static bool build(struct builder *builder) {
 bool profile_build(struct recording *recording, struct profile *profile, struct error *error) {
     memset(profile, 0, sizeof *profile);
     profile->recording = recording;
+    profile->figures = figures_of(recording);
     if (!module_map_build(recording, &profile->modules, error)) {
         profile_free(profile);
         return false;
@@ -210,16 +211,8 @@ void profile_free(struct profile *profile) {
     memset(profile, 0, sizeof *profile);
 }
 
-// Without its stack, or a name, an event is still counted.
-static bool changes_numbers(size_t loss) {
-    return loss != CAIRN_LOST_NO_MEMORY && loss != CAIRN_LOST_MODULES && loss != CAIRN_LOST_BUDGET;
-}
-
 bool profile_is_exact(const struct profile *profile) {
-    const uint64_t *lost = profile->recording->header.lost;
-    for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
-        if (lost[loss] && changes_numbers(loss)) return false;
-    return !damage_is_any(&profile->recording->damage);
+    return recording_is_exact(profile->recording);
 }
 
 uint64_t profile_incomplete_count(const struct profile *profile) {
@@ -227,6 +220,11 @@ uint64_t profile_incomplete_count(const struct profile *profile) {
     for (size_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++)
         if (cut != CAIRN_CUT_GUESSED) count += profile->incomplete[cut];
     return count;
+}
+
+bool profile_own_share(const struct profile *profile, unsigned *thousandths) {
+    uint64_t cpu_ns = profile->recording->header.cpu_ns;
+    return figures_own_share(profile->figures.own_ns, cpu_ns, thousandths);
 }
 
 bool profile_has_ended(const struct profile *profile) {

@@ -8,6 +8,7 @@
 #ifndef TOOL_MODEL_PROFILE_H
 #define TOOL_MODEL_PROFILE_H
 
+#include "tool/model/figures.h"
 #include "tool/model/modules.h"
 #include "tool/model/places.h"
 #include "tool/model/reader.h"
@@ -57,6 +58,7 @@ struct profile {
     struct profile_totals totals;
     struct profile_peak peak;
     int64_t exit_bytes, exit_blocks;
+    struct figures figures;                // the same without stacks, and what a fork inherited
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
 };
 
@@ -69,6 +71,8 @@ void profile_free(struct profile *profile);
 bool profile_is_exact(const struct profile *profile);
 // Stacks that do not reach their outermost frame.
 uint64_t profile_incomplete_count(const struct profile *profile);
+// Time spent in cairn as thousandths of the processor time of the process; false: not known.
+bool profile_own_share(const struct profile *profile, unsigned *thousandths);
 // The recording says how its process ended.
 bool profile_has_ended(const struct profile *profile);
 

@@ -189,3 +189,14 @@ bool damage_is_any(const struct damage *damage) {
     return damage->missing_bytes || damage->bad_sections || damage->bad_strings ||
            damage->bad_modules || damage->bad_stacks;
 }
+
+// Without its stack, or a name, an event is still counted.
+static bool changes_numbers(size_t loss) {
+    return loss != CAIRN_LOST_NO_MEMORY && loss != CAIRN_LOST_MODULES && loss != CAIRN_LOST_BUDGET;
+}
+
+bool recording_is_exact(const struct recording *recording) {
+    for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
+        if (recording->header.lost[loss] && changes_numbers(loss)) return false;
+    return !damage_is_any(&recording->damage);
+}

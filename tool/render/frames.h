@@ -22,6 +22,9 @@ struct frame_names {
     // Frames of a place, innermost first, at least one; valid as long as the context.
     const struct frame *(*of_place)(void *context, uint32_t place, size_t *count);
     void *context;
+    size_t wanted_count;             // places that names were looked for; 0: none were
+    size_t unresolved_count;         // those without a function's name
+    const char *unresolved_modules;  // in which modules most of them are, safe text; NULL: none
 };
 
 // A stack spelled out, innermost first, inlined frames included.

@@ -44,6 +44,17 @@ static void command_line(const struct cairn_header *header, char *out, size_t si
     *out = 0;
 }
 
+static void put_exit(struct json *json, bool has_exit, int32_t status, int32_t exit_signal) {
+    if (!has_exit) {
+        json_put_null(json, "exit");
+        return;
+    }
+    json_open_object(json, "exit");
+    json_put_int(json, "status", status);
+    json_put_int(json, "signal", exit_signal);
+    json_close(json);
+}
+
 static void put_process(struct json *json, const struct cairn_header *header) {
     char command[CAIRN_TEXT_COMMAND * 2];
     command_line(header, command, sizeof command);
@@ -53,14 +64,7 @@ static void put_process(struct json *json, const struct cairn_header *header) {
     json_put_string(json, "command", command);
     json_put_uint(json, "start_unix_ns", header->start_unix_ns);
     json_put_uint(json, "duration_ns", header->end_ns);
-    if (header->has_exit) {
-        json_open_object(json, "exit");
-        json_put_int(json, "status", header->exit_status);
-        json_put_int(json, "signal", header->exit_signal);
-        json_close(json);
-    } else {
-        json_put_null(json, "exit");
-    }
+    put_exit(json, header->has_exit != 0, header->exit_status, header->exit_signal);
     json_close(json);
 }
 
@@ -106,7 +110,16 @@ static void put_losses(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
-static void put_trust(struct json *json, const struct profile *profile) {
+static void put_share(struct json *json, uint64_t own_ns, uint64_t cpu_ns) {
+    unsigned thousandths;
+    if (figures_own_share(own_ns, cpu_ns, &thousandths))
+        json_put_thousandths(json, "own_cpu_share", thousandths);
+    else
+        json_put_null(json, "own_cpu_share");
+}
+
+static void put_trust(struct json *json, const struct profile *profile,
+                      const struct frame_names *names) {
     json_open_object(json, "trust");
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
@@ -122,6 +135,8 @@ static void put_trust(struct json *json, const struct profile *profile) {
     if (unknown) json_put_uint(json, "unknown", unknown);
     json_close(json);
     json_put_uint(json, "own_bytes", profile->recording->header.own_bytes);
+    put_share(json, profile->figures.own_ns, profile->recording->header.cpu_ns);
+    json_put_uint(json, "frames_unresolved", names->unresolved_count);
     json_close(json);
 }
 
@@ -201,17 +216,84 @@ static void put_threads(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
+bool report_json_put(struct json *json, const char *file, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error) {
+    json_open_object(json, NULL);
+    json_put_string(json, "schema", REPORT_SCHEMA);
+    if (file) json_put_string(json, "file", file);
+    put_process(json, &profile->recording->header);
+    put_figures(json, profile);
+    put_trust(json, profile, names);
+    bool is_ok = put_stacks(json, profile, names, view);
+    put_threads(json, profile);
+    json_close(json);
+    return is_ok || error_set(error, "no memory for the list of stacks");
+}
+
 bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,
                        const struct view_options *view, struct error *error) {
     struct json json;
     json_start(&json, out);
-    json_open_object(&json, NULL);
-    json_put_string(&json, "schema", REPORT_SCHEMA);
-    put_process(&json, &profile->recording->header);
-    put_figures(&json, profile);
-    put_trust(&json, profile);
-    bool is_ok = put_stacks(&json, profile, names, view);
-    put_threads(&json, profile);
-    json_close(&json);
-    return is_ok || error_set(error, "no memory for the list of stacks");
+    return report_json_put(&json, NULL, profile, names, view, error);
+}
+
+static void put_row_figures(struct json *json, const struct run_row *row) {
+    const struct figures *figures = &row->figures;
+    uint64_t allocated_bytes = figures->allocated_bytes + figures->inherited_bytes;
+    json_open_object(json, "totals");
+    json_put_uint(json, "allocations", figures->allocations + figures->inherited_blocks);
+    json_put_uint(json, "frees", figures->frees);
+    json_put_uint(json, "allocated_bytes", allocated_bytes);
+    json_put_uint(json, "freed_bytes", allocated_bytes - (uint64_t)figures->exit_bytes);
+    json_put_uint(json, "failed", figures->failed);
+    json_close(json);
+    json_open_object(json, "peak");
+    json_put_uint(json, "bytes", figures->peak_bytes);
+    json_put_null(json, "blocks");
+    json_put_uint(json, "at_ns", figures->peak_ns);
+    json_put_uint(json, "error_bytes", 0);
+    json_close(json);
+    json_open_object(json, "at_exit");
+    json_put_int(json, "bytes", figures->exit_bytes);
+    json_put_int(json, "blocks", figures->exit_blocks);
+    json_close(json);
+    json_open_object(json, "rss");
+    json_put_uint(json, "peak_bytes", row->rss_peak_bytes);
+    json_close(json);
+}
+
+static void put_row_trust(struct json *json, const struct run_row *row) {
+    json_open_object(json, "trust");
+    json_put_bool(json, "exact", !row->figures.lost);
+    json_open_object(json, "lost");
+    if (row->figures.lost) json_put_uint(json, "unknown", row->figures.lost);
+    json_close(json);
+    json_open_object(json, "stacks_incomplete");
+    json_close(json);
+    json_put_null(json, "own_bytes");
+    put_share(json, row->figures.own_ns, row->cpu_ns);
+    json_put_uint(json, "frames_unresolved", 0);
+    json_close(json);
+}
+
+void report_json_put_row(struct json *json, const struct run_row *row) {
+    json_open_object(json, NULL);
+    json_put_string(json, "schema", REPORT_SCHEMA);
+    json_put_null(json, "file");
+    json_open_object(json, "process");
+    json_put_uint(json, "pid", row->pid);
+    json_put_uint(json, "ppid", row->ppid);
+    json_put_string(json, "command", row->name);
+    json_put_uint(json, "start_unix_ns", row->start_unix_ns);
+    json_put_uint(json, "duration_ns", row->duration_ns);
+    put_exit(json, row->has_exit, row->exit_status, row->exit_signal);
+    json_close(json);
+    put_row_figures(json, row);
+    put_row_trust(json, row);
+    json_open_array(json, "stacks");
+    json_close(json);
+    json_open_array(json, "threads");
+    json_close(json);
+    json_close(json);
 }

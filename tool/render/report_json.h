@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "tool/base/json.h"
+#include "tool/model/run_row.h"
 #include "tool/render/frames.h"
 #include "tool/render/options.h"
 
@@ -14,5 +16,13 @@
 // False without memory.
 bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,
                        const struct view_options *view, struct error *error);
+
+// The same as a part of another object or array: `file` names its recording there.
+bool report_json_put(struct json *json, const char *file, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error);
+// A process of a run without a recording of its own: the same fields as far as its row in the index
+// knows them, no stacks, no threads; "file" is null.
+void report_json_put_row(struct json *json, const struct run_row *row);
 
 #endif

@@ -41,10 +41,23 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
             plural(peak->blocks, "block", "blocks"));
     if (peak->at_ns) fprintf(terminal->out, " at %s", units_duration(peak->at_ns).text);
     if (rss_peak) {
-        terminal_print(terminal, STYLE_DIM, "     RSS peak ");
+        bool is_sampled = summary->profile->recording->header.is_rss_sampled;
+        terminal_print(terminal, STYLE_DIM, "     RSS peak %s", is_sampled ? "about " : "");
         fputs(size_of(summary, (int64_t)rss_peak).text, terminal->out);
     }
     fputc('\n', terminal->out);
+}
+
+// What a fork found when it began: counted among its allocations, though others made them.
+static void print_inherited(const struct terminal *terminal, const struct summary *summary) {
+    const struct figures *figures = &summary->profile->figures;
+    if (!figures->inherited_blocks) return;
+    print_key(terminal, "of these");
+    fprintf(terminal->out, "%s in %s %s inherited from process %" PRIu32 "\n",
+            size_of(summary, (int64_t)figures->inherited_bytes).text,
+            units_count((int64_t)figures->inherited_blocks).text,
+            plural((int64_t)figures->inherited_blocks, "block", "blocks"),
+            summary->profile->recording->header.forked_from);
 }
 
 static void print_totals(const struct terminal *terminal, const struct summary *summary) {
@@ -60,6 +73,7 @@ static void print_totals(const struct terminal *terminal, const struct summary *
         terminal_print(terminal, STYLE_WARNING, ", %s failed",
                        units_count((int64_t)totals->failed).text);
     fputc('\n', terminal->out);
+    print_inherited(terminal, summary);
     print_key(terminal, profile_has_ended(profile) ? "at exit" : "live now");
     fprintf(terminal->out, "%s in %s %s\n", size_of(summary, profile->exit_bytes).text,
             units_count(profile->exit_blocks).text,
@@ -160,8 +174,8 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
                    plural((int64_t)others, "place", "places"));
 }
 
-static bool print_list(const struct terminal *terminal, const struct summary *summary,
-                       struct error *error) {
+bool summary_print_list(const struct terminal *terminal, const struct summary *summary,
+                        struct error *error) {
     struct site_list list;
     bool is_ok = site_list_build(&list, summary->profile, summary->names, MEASURE_PEAK,
                                  summary->view->has_all_frames, error);
@@ -188,23 +202,29 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
     terminal_print(terminal, STYLE_WARNING, "no allocation was seen: %s\n", text);
 }
 
-void summary_print_file(const struct terminal *terminal, const struct summary *summary) {
-    char path[FRAME_TEXT_BYTES];
-    text_escape(path, sizeof path, summary->path);
-    struct unit_text size = units_size((int64_t)summary->profile->recording->file_bytes);
+void summary_print_path(const struct terminal *terminal, const char *path, uint64_t bytes,
+                        const char *next) {
+    static const char key[] = "   next: ";
+    char safe[FRAME_TEXT_BYTES];
+    text_escape(safe, sizeof safe, path);
+    struct unit_text size = units_size((int64_t)bytes);
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_STRONG, "%s", path);
+    terminal_print(terminal, STYLE_STRONG, "%s", safe);
     fprintf(terminal->out, " (%s)", size.text);
-    if (summary->next) {
-        char next[FRAME_TEXT_BYTES];
-        text_escape(next, sizeof next, summary->next);
-        size_t used = INDENT + text_columns(path) + strlen(size.text) + 3;
-        bool has_room = used + strlen("   next: ") + text_columns(next) <= terminal->columns;
+    if (next) {
+        size_t used = INDENT + text_columns(safe) + strlen(size.text) + 3;
+        text_escape(safe, sizeof safe, next);
+        bool has_room = used + strlen(key) + text_columns(safe) <= terminal->columns;
         fputs(has_room ? "   " : "\n  ", terminal->out);
         terminal_print(terminal, STYLE_DIM, "next: ");
-        fputs(next, terminal->out);
+        fputs(safe, terminal->out);
     }
     fputc('\n', terminal->out);
+}
+
+void summary_print_file(const struct terminal *terminal, const struct summary *summary) {
+    summary_print_path(terminal, summary->path, summary->profile->recording->file_bytes,
+                       summary->next);
 }
 
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
@@ -219,6 +239,6 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     } else {
         print_empty(terminal, summary);
     }
-    trust_print(terminal, profile);
-    return !summary->has_list || print_list(terminal, summary, error);
+    trust_print(terminal, profile, summary->names);
+    return !summary->has_list || summary_print_list(terminal, summary, error);
 }

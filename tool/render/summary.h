@@ -23,7 +23,14 @@ struct summary {
 // Everything but the last line. False without memory.
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
                          struct error *error);
+// The places at the peak alone.
+bool summary_print_list(const struct terminal *terminal, const struct summary *summary,
+                        struct error *error);
 // The last line: the file and its size, commands to go on with.
 void summary_print_file(const struct terminal *terminal, const struct summary *summary);
+
+// The last line for any path.
+void summary_print_path(const struct terminal *terminal, const char *path, uint64_t bytes,
+                        const char *next);
 
 #endif

@@ -21,8 +21,9 @@ static const struct {
     [CAIRN_LOST_NO_MEMORY] = {"no_memory", "without their stack, for lack of memory"},
     [CAIRN_LOST_NO_LIVE_MAP] = {"no_live_map", "whose free will not be seen"},
     [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "whose free was not seen"},
-    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "frees of unknown blocks"},
+    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "frees of blocks from before"},
     [CAIRN_LOST_MODULES] = {"modules", "modules beyond cairn's table"},
+    [CAIRN_LOST_DEEPBIND] = {"deepbind", "libraries opened so that their calls bypass cairn"},
     [CAIRN_LOST_BUDGET] = {"budget", "without their stack, for the limit on overhead"},
 };
 
@@ -76,9 +77,11 @@ static void add_exactness(struct line *line, const struct profile *profile) {
         line_add(line, STYLE_PLAIN, "exact");
 }
 
-static void add_losses(struct line *line, const struct profile *profile) {
-    const uint64_t *lost = profile->recording->header.lost;
-    bool has_lost = false;
+static void add_losses(struct line *line, const uint64_t *lost, uint64_t elsewhere) {
+    bool has_lost = elsewhere != 0;
+    if (elsewhere)
+        line_add(line, STYLE_WARNING, "lost: %s in processes without a recording",
+                 units_count((int64_t)elsewhere).text);
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
         if (!lost[kind]) continue;
         const char *sentence = loss_sentence(kind);
@@ -119,12 +122,68 @@ static void add_damage(struct line *line, const struct damage *damage) {
                  others);
 }
 
-void trust_print(const struct terminal *terminal, const struct profile *profile) {
+static void add_names(struct line *line, const struct frame_names *names) {
+    if (!names || !names->unresolved_count) return;
+    line_add(line, STYLE_PLAIN, "%s of %s frames without a name%s%s%s",
+             units_count((int64_t)names->unresolved_count).text,
+             units_count((int64_t)names->wanted_count).text, names->unresolved_modules ? " (" : "",
+             names->unresolved_modules ? names->unresolved_modules : "",
+             names->unresolved_modules ? ")" : "");
+}
+
+// "cairn itself 4.1 MiB, about 7 % of the processor time".
+static void add_own(struct line *line, const char *most, uint64_t own_bytes, uint64_t own_ns,
+                    uint64_t cpu_ns) {
+    const unsigned whole = 1000;
+    char share[PART_BYTES] = "";
+    unsigned thousandths;
+    if (figures_own_share(own_ns, cpu_ns, &thousandths))
+        snprintf(share, sizeof share, "%sabout %s of the processor time", own_bytes ? ", " : "",
+                 units_percent(thousandths, whole).text);
+    if (!own_bytes && !*share) return;
+    line_add(line, STYLE_PLAIN, "cairn itself %s%s%s", own_bytes ? most : "",
+             own_bytes ? units_size((int64_t)own_bytes).text : "", share);
+}
+
+void trust_print(const struct terminal *terminal, const struct profile *profile,
+                 const struct frame_names *names) {
+    const struct cairn_header *header = &profile->recording->header;
     struct line line = {.terminal = terminal};
     add_exactness(&line, profile);
-    add_losses(&line, profile);
+    add_losses(&line, header->lost, 0);
     add_stacks(&line, profile);
+    add_names(&line, names);
     add_damage(&line, &profile->recording->damage);
+    add_own(&line, "", header->own_bytes, profile->figures.own_ns, header->cpu_ns);
+    fputc('\n', terminal->out);
+}
+
+void trust_sums_add(struct trust_sums *sums, const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    struct figures figures = figures_of(recording);
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) sums->lost[kind] += header->lost[kind];
+    if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
+    sums->inexact_count += !recording_is_exact(recording);
+    if (!header->cpu_ns) return;
+    sums->own_ns += figures.own_ns;
+    sums->cpu_ns += header->cpu_ns;
+}
+
+void trust_sums_print(const struct terminal *terminal, const struct trust_sums *sums) {
+    struct line line = {.terminal = terminal};
+    if (sums->inexact_count)
+        line_add(&line, STYLE_WARNING, "%s of the processes not exact",
+                 units_count((int64_t)sums->inexact_count).text);
+    else
+        line_add(&line, STYLE_PLAIN, "exact");
+    add_losses(&line, sums->lost, sums->lost_elsewhere);
+    if (sums->bad_files)
+        line_add(&line, STYLE_WARNING, "%s recordings are unreadable",
+                 units_count((int64_t)sums->bad_files).text);
+    if (sums->bad_lines)
+        line_add(&line, STYLE_WARNING, "%s lines of the index are unreadable",
+                 units_count((int64_t)sums->bad_lines).text);
+    add_own(&line, "up to ", sums->own_bytes, sums->own_ns, sums->cpu_ns);
     fputc('\n', terminal->out);
 }
 
@@ -135,45 +194,60 @@ void program_name(const struct profile *profile, char *out, size_t size) {
 }
 
 // "ended by SIGKILL", or with a status.
-static void how_it_ended(const struct cairn_header *header, char *out, size_t size) {
-    const char *name = header->exit_signal ? sigabbrev_np(header->exit_signal) : NULL;
-    if (!header->has_exit)
-        snprintf(out, size, header->state == CAIRN_STATE_DIED ? "died" : "ended");
+static void how_it_ended(const struct ending *ending, char *out, size_t size) {
+    const char *name = ending->exit_signal ? sigabbrev_np(ending->exit_signal) : NULL;
+    if (!ending->has_exit)
+        snprintf(out, size, ending->state == CAIRN_STATE_DIED ? "died" : "ended");
     else if (name)
         snprintf(out, size, "ended by SIG%s", name);
-    else if (header->exit_signal)
-        snprintf(out, size, "ended by signal %" PRId32, header->exit_signal);
+    else if (ending->exit_signal)
+        snprintf(out, size, "ended by signal %" PRId32, ending->exit_signal);
     else
-        snprintf(out, size, "ended with status %" PRId32, header->exit_status);
+        snprintf(out, size, "ended with status %" PRId32, ending->exit_status);
 }
 
-static void what_became_of_it(const struct cairn_header *header, bool is_alive, char *out,
-                              size_t size) {
-    switch (header->state) {
-    case CAIRN_STATE_NEW:
+void ending_text(const struct ending *ending, bool is_alive, char *out, size_t size) {
+    bool is_over = ending->state == CAIRN_STATE_DIED || ending->state == CAIRN_STATE_STOPPED;
+    if (is_over && ending->stop_reason == CAIRN_STOP_EXEC)
+        snprintf(out, size, "became another program");
+    else if (ending->state == CAIRN_STATE_NEW)
         snprintf(out, size, "has not started");
-        return;
-    case CAIRN_STATE_RUNNING:
+    else if (ending->state == CAIRN_STATE_RUNNING)
         snprintf(out, size, is_alive ? "is running" : "has no end in this recording");
-        return;
-    case CAIRN_STATE_STOPPED:
-        if (header->stop_reason == CAIRN_STOP_EXEC)
-            snprintf(out, size, "became another program");
-        else if (header->stop_reason == CAIRN_STOP_NO_MEMORY)
-            snprintf(out, size, "could not be recorded for lack of memory");
-        else
-            snprintf(out, size, "was recorded in part");
-        return;
-    default:
-        how_it_ended(header, out, size);
-    }
+    else if (ending->state != CAIRN_STATE_STOPPED)
+        how_it_ended(ending, out, size);
+    else if (ending->stop_reason == CAIRN_STOP_NO_MEMORY)
+        snprintf(out, size, "could not be recorded for lack of memory");
+    else
+        snprintf(out, size, "was recorded in part");
+}
+
+void ending_word(const struct ending *ending, char *out, size_t size) {
+    const char *name = ending->exit_signal ? sigabbrev_np(ending->exit_signal) : NULL;
+    bool is_over = ending->state == CAIRN_STATE_DIED || ending->state == CAIRN_STATE_ENDED;
+    if (ending->stop_reason == CAIRN_STOP_EXEC)
+        snprintf(out, size, "exec");
+    else if (ending->state == CAIRN_STATE_RUNNING)
+        snprintf(out, size, "no end");
+    else if (is_over && !ending->has_exit)
+        snprintf(out, size, ending->state == CAIRN_STATE_DIED ? "died" : "ended");
+    else if (!is_over)
+        snprintf(out, size, "in part");
+    else if (name)
+        snprintf(out, size, "SIG%s", name);
+    else if (ending->exit_signal)
+        snprintf(out, size, "signal %" PRId32, ending->exit_signal);
+    else
+        snprintf(out, size, "status %" PRId32, ending->exit_status);
 }
 
 void ending_print(const struct terminal *terminal, const struct profile *profile, bool is_alive) {
     const struct cairn_header *header = &profile->recording->header;
     char name[PART_BYTES], ending[PART_BYTES];
     program_name(profile, name, sizeof name);
-    what_became_of_it(header, is_alive, ending, sizeof ending);
+    const struct ending how = {header->state, header->stop_reason, header->has_exit != 0,
+                               header->exit_status, header->exit_signal};
+    ending_text(&how, is_alive, ending, sizeof ending);
     terminal_print(terminal, STYLE_STRONG, "%s", name);
     bool is_bad = header->has_exit && (header->exit_signal || header->exit_status);
     terminal_print(terminal, is_bad ? STYLE_WARNING : STYLE_PLAIN, " %s", ending);

@@ -4,10 +4,36 @@
 #define TOOL_RENDER_TRUST_H
 
 #include "tool/model/profile.h"
+#include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
-// "exact · nothing lost · 3 of 812 stacks incomplete", indented, in as many lines as it takes.
-void trust_print(const struct terminal *terminal, const struct profile *profile);
+// "exact · nothing lost · 3 of 812 stacks incomplete · cairn itself 4.1 MiB, about 7 % of the
+// processor time", indented, in as many lines as it takes.
+void trust_print(const struct terminal *terminal, const struct profile *profile,
+                 const struct frame_names *names);
+
+// What is known of several recordings together.
+struct trust_sums {
+    uint64_t lost[CAIRN_LOSS_MAX];
+    uint64_t lost_elsewhere;  // of processes without a recording, for whatever reason
+    uint64_t own_bytes;       // highest of a process
+    uint64_t own_ns, cpu_ns;
+    uint64_t inexact_count;  // processes with a loss that changes a number, or damage
+    uint64_t bad_files, bad_lines;
+};
+
+void trust_sums_add(struct trust_sums *sums, const struct recording *recording);
+void trust_sums_print(const struct terminal *terminal, const struct trust_sums *sums);
+
+// How a process ended, as words: "ended with status 0".
+struct ending {
+    uint32_t state, stop_reason;
+    bool has_exit;
+    int32_t exit_status, exit_signal;
+};
+void ending_text(const struct ending *ending, bool is_alive, char *out, size_t size);
+// The same in one or two: "status 0", "SIGKILL", "running".
+void ending_word(const struct ending *ending, char *out, size_t size);
 
 // "sqlite3 ended with status 0 after 0.52 s", without end of line. `is_alive`: the process of a
 // recording without an end is known to run.

@@ -43,46 +43,85 @@ bool launch_set_environment(const struct launch *launch, struct error *error) {
     else
         unsetenv("CAIRN_SOCKET");
     if (launch->output) is_set = is_set && setenv("CAIRN_OUTPUT", launch->output, 1) == 0;
+    if (launch->max_overhead)
+        is_set = is_set && setenv("CAIRN_MAX_OVERHEAD", launch->max_overhead, 1) == 0;
     return is_set || error_set(error, "out of memory");
 }
 
-// In the child: never returns.
+// A script without an interpreter line: as shells do.
+static void execute_as_script(const char *path, char **words) {
+    size_t count = 0;
+    while (words[count]) count++;
+    char **shell = calloc(count + 2, sizeof *shell);
+    if (!shell) return;
+    shell[0] = "sh";
+    shell[1] = (char *)(uintptr_t)path;
+    memcpy(shell + 2, words + 1, count * sizeof *words);
+    execv("/bin/sh", shell);
+}
+
+// In the child: waits for the output's name, becomes the program.
 static void launch_execute(const struct launch *launch, const char *path, char **words,
-                           const sigset_t *mask, int report) {
+                           const sigset_t *mask, const struct rlimit *files, int go, int report) {
+    struct launch own = *launch;
     struct error error;
-    if (!launch_set_environment(launch, &error)) errno = ENOMEM;
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    execv(path, words);
-    int problem = errno;
-    if (problem == ENOEXEC) {  // a script without an interpreter line: as shells do
-        size_t count = 0;
-        while (words[count]) count++;
-        char **shell = calloc(count + 2, sizeof *shell);
-        if (shell) {
-            shell[0] = "sh";
-            shell[1] = (char *)(uintptr_t)path;
-            memcpy(shell + 2, words + 1, count * sizeof *words);
-            execv("/bin/sh", shell);
-        }
+    char output[PATH_MAX];
+    ssize_t length = read(go, output, sizeof output - 1);
+    if (length <= 0) _exit(STATUS_NOT_FOUND);
+    output[length] = 0;
+    own.output = output;
+    setrlimit(RLIMIT_NOFILE, files);
+    int problem = ENOMEM;
+    if (launch_set_environment(&own, &error)) {
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        execv(path, words);
+        problem = errno;
+        if (problem == ENOEXEC) execute_as_script(path, words);
     }
     ssize_t unused = write(report, &problem, sizeof problem);
     (void)unused;
     _exit(STATUS_NOT_FOUND);
 }
 
-bool launch_start(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
-                  pid_t *child, int *status, struct error *error) {
-    int report[2], problem = 0;
-    *status = STATUS_CANNOT_EXECUTE;
-    if (pipe2(report, O_CLOEXEC) != 0) return error_set(error, "pipe: %s", strerror(errno));
-    *child = fork();
-    if (*child == 0) launch_execute(launch, path, words, mask, report[1]);
+bool launch_fork(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
+                 const struct rlimit *files, struct launched *launched, struct error *error) {
+    int go[2], report[2];
+    if (pipe2(go, O_CLOEXEC) != 0) return error_set(error, "pipe: %s", strerror(errno));
+    if (pipe2(report, O_CLOEXEC) != 0) {
+        close(go[0]);
+        close(go[1]);
+        return error_set(error, "pipe: %s", strerror(errno));
+    }
+    *launched = (struct launched){.pid = fork(), .go = go[1], .report = report[0]};
+    if (launched->pid == 0) {
+        close(go[1]);  // its end comes when the tool's does
+        launch_execute(launch, path, words, mask, files, go[0], report[1]);
+    }
+    int problem = errno;
+    close(go[0]);
     close(report[1]);
-    ssize_t got = *child < 0 ? -1 : read(report[0], &problem, sizeof problem);
+    if (launched->pid > 0) return true;
+    close(go[1]);
     close(report[0]);
-    if (*child < 0) return error_set(error, "fork: %s", strerror(errno));
-    if (got != sizeof problem) return true;
-    waitpid(*child, NULL, 0);
+    return error_set(error, "fork: %s", strerror(problem));
+}
+
+void launch_cancel(struct launched *launched) {
+    close(launched->go);
+    close(launched->report);
+    waitpid(launched->pid, NULL, 0);
+}
+
+bool launch_go(struct launched *launched, const char *output, const char *path, int *status,
+               struct error *error) {
+    int problem = 0;
+    *status = STATUS_CANNOT_EXECUTE;
+    ssize_t done = write(launched->go, output, strlen(output));
+    ssize_t got = done > 0 ? read(launched->report, &problem, sizeof problem) : 0;
+    close(launched->go);
+    close(launched->report);
+    if (done > 0 && got != sizeof problem) return true;
+    waitpid(launched->pid, NULL, 0);
     if (problem == ENOENT) *status = STATUS_NOT_FOUND;
-    return error_set(error, "%s: %s", path, strerror(problem));
+    return error_set(error, "%s: %s", path, problem ? strerror(problem) : "the child died early");
 }

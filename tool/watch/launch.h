@@ -6,15 +6,24 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "tool/base/error.h"
 
 // What goes into the program's environment. Texts are NULL where they do not apply.
 struct launch {
-    char library[PATH_MAX];   // libcairn.so
-    const char *socket_name;  // CAIRN_SOCKET: a tool holds the recording
-    const char *output;       // CAIRN_OUTPUT: the process writes its own file
+    char library[PATH_MAX];    // libcairn.so
+    const char *socket_name;   // CAIRN_SOCKET: a tool holds the recording
+    const char *output;        // CAIRN_OUTPUT: the process writes its own file; with a socket: if
+                               // nobody answers there
+    const char *max_overhead;  // CAIRN_MAX_OVERHEAD, in bytes
+};
+
+// A child that waits to become the program.
+struct launched {
+    pid_t pid;
+    int go, report;  // pipes to and from it
 };
 
 // Finds libcairn.so (`has_operators`: the form that also wraps C++'s operator new) beside cairn or
@@ -24,9 +33,15 @@ bool launch_find_library(struct launch *launch, bool has_operators, struct error
 // Puts the variables into this process' environment, the library first in LD_PRELOAD.
 bool launch_set_environment(const struct launch *launch, struct error *error);
 
-// Starts the program in a child whose signal mask is `mask`. False, with `status` 126 or 127, when
-// it could not be executed.
-bool launch_start(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
-                  pid_t *child, int *status, struct error *error);
+// Makes the child that will execute `path` with the signal mask `mask` and the limit of
+// descriptors `files`. Its pid is known then, and nothing of the program has run.
+bool launch_fork(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
+                 const struct rlimit *files, struct launched *launched, struct error *error);
+
+// Lets it execute, with `output` for CAIRN_OUTPUT. False, with `status` 126 or 127, when it could
+// not be executed.
+bool launch_go(struct launched *launched, const char *output, const char *path, int *status,
+               struct error *error);
+void launch_cancel(struct launched *launched);
 
 #endif

@@ -44,10 +44,14 @@ bool memory_make(struct memory *memory, struct error *error) {
 }
 
 void memory_close(struct memory *memory) {
-    if (memory->file < 0) return;
-    munmap(memory->header, memory->bytes);
-    close(memory->file);
+    memory_close_file(memory);
+    if (memory->header) munmap(memory->header, memory->bytes);
     *memory = (struct memory){.file = -1};
+}
+
+void memory_close_file(struct memory *memory) {
+    if (memory->file >= 0) close(memory->file);
+    memory->file = -1;
 }
 
 static bool write_all(int file, const void *bytes, uint64_t count, uint64_t at) {

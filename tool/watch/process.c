@@ -100,8 +100,7 @@ void watched_look(struct watched *process) {
 void watched_name(struct watched *process, const char *name, unsigned attempt) {
     enum { NUMBER_BYTES = 24 };
     char image[NUMBER_BYTES] = "", number[NUMBER_BYTES] = "";
-    if (process->image)
-        snprintf(image, sizeof image, "-%llu", (unsigned long long)process->image);
+    if (process->image) snprintf(image, sizeof image, "-%llu", (unsigned long long)process->image);
     if (attempt) snprintf(number, sizeof number, ".%u", attempt);
     snprintf(process->file_name, sizeof process->file_name, "%.150s.%d%s%s.cairn", name,
              (int)process->pid, image, number);

@@ -25,10 +25,11 @@ struct watched {
     bool is_first;             // of the program that was started
     bool has_file;             // belongs to the saver: something was written
     uint64_t next_look_ns;     // when to look at its memory again
+    uint64_t look_pause_ns;    // and after it
 };
 
-// What a run keeps of a process that says hardly anything: shells that execute something else, forks
-// that only execute. They would leave hundreds of recordings.
+// What a run keeps of a process that says hardly anything: shells that execute something else,
+// forks that only execute. They would leave hundreds of recordings.
 bool watched_is_short_lived(const struct watched *process);
 
 // Its figures, as far as they are known now. False if it has not begun to record.

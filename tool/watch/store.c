@@ -2,6 +2,7 @@
 #include "tool/watch/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,7 +57,7 @@ static bool number_until_free(char *path, struct error *error) {
 bool store_choose(struct store *store, const char *output, const char *name, int pid,
                   struct error *error) {
     char here[PATH_MAX] = "", file[PATH_MAX];
-    *store = (struct store){0};
+    *store = (struct store){.index = -1};
     snprintf(file, sizeof file, "%s.%d.cairn", name, pid);
     if (!getcwd(here, sizeof here) && !(output && output[0] == '/'))
         return error_set(error, "the current directory cannot be read: %s", strerror(errno));
@@ -69,44 +70,113 @@ bool store_choose(struct store *store, const char *output, const char *name, int
     while (length > 1 && store->path[length - 1] == '/') store->path[--length] = 0;
     if (output && is_directory(store->path) && !is_run(store->path))
         snprintf(store->path + length, sizeof store->path - length, "/%s", file);
-    if (strlen(store->path) + sizeof ".10000.part" >= CAIRN_TEXT_PATH)
+    if (strlen(store->path) + sizeof ".10000.save" + NAME_MAX >= CAIRN_TEXT_PATH)
         return error_set(error, "%s: path too long", store->path);
     return check_writable(store->path, error) && number_until_free(store->path, error);
 }
 
-void store_path_of(const struct store *store, const char *file_name, char *path, size_t size) {
-    char directory[PATH_MAX];
-    directory_of(store->path, directory);
-    snprintf(path, size, "%s/%s", store->is_directory ? store->path : directory, file_name);
+bool store_make(struct store *store, struct error *error) {
+    while (mkdir(store->path, 0700) != 0) {
+        if (errno != EEXIST) return error_set(error, "%s: %s", store->path, strerror(errno));
+        if (!number_until_free(store->path, error)) return false;
+    }
+    store->is_made = true;
+    return true;
 }
 
-// The file at the path becomes a directory's first entry.
-static bool become_directory(struct store *store, struct error *error) {
-    char aside[PATH_MAX], inside[PATH_MAX];
-    snprintf(aside, sizeof aside, "%s.part", store->path);
-    snprintf(inside, sizeof inside, "%s/%s", store->path, store->first);
-    if (store->is_taken && rename(store->path, aside) != 0)
-        return error_set(error, "%s: %s", store->path, strerror(errno));
-    if (mkdir(store->path, 0700) != 0)
-        return error_set(error, "%s: %s", store->path, strerror(errno));
-    store->is_directory = true;
-    if (store->is_taken && rename(aside, inside) != 0)
-        return error_set(error, "%s: %s", inside, strerror(errno));
-    return true;
+void store_path_of(const struct store *store, const char *file_name, char *path, size_t size) {
+    snprintf(path, size, "%s/%s", store->path, file_name);
+}
+
+bool store_is_taken(const struct store *store, const char *file_name) {
+    char path[PATH_MAX];
+    store_path_of(store, file_name, path, sizeof path);
+    return exists(path);
 }
 
 bool store_save(struct store *store, const struct memory *memory, const struct memory_end *end,
-                const char *file_name, bool is_first, struct error *error) {
+                const char *file_name, struct error *error) {
     char path[PATH_MAX];
-    if (!is_first && !store->is_directory && !become_directory(store, error)) return false;
-    if (store->is_directory)
-        snprintf(path, sizeof path, "%s/%s", store->path, file_name);
-    else
-        snprintf(path, sizeof path, "%s", store->path);
+    store_path_of(store, file_name, path, sizeof path);
     if (!memory_save(memory, end, path, error)) return false;
-    if (is_first && !store->is_directory) {
-        store->is_taken = true;
-        snprintf(store->first, sizeof store->first, "%s", file_name);
-    }
+    if (!store->only[0]) snprintf(store->only, sizeof store->only, "%s", file_name);
     return true;
+}
+
+static bool write_index(const struct store *store, const char *line, size_t size,
+                        struct error *error) {
+    ssize_t done = write(store->index, line, size);
+    if (done == (ssize_t)size) return true;
+    return error_set(error, "%s/%s: %s", store->path, RUN_INDEX_NAME,
+                     done < 0 ? strerror(errno) : "no room");
+}
+
+// Appears with its first lines complete; from then on it grows.
+static bool make_index(struct store *store, struct error *error) {
+    char path[PATH_MAX], temporary[PATH_MAX];
+    store_path_of(store, RUN_INDEX_NAME, path, sizeof path);
+    store_path_of(store, RUN_INDEX_NAME ".save", temporary, sizeof temporary);
+    store->index =
+        open(temporary, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (store->index < 0) return error_set(error, "%s: %s", path, strerror(errno));
+    bool is_written = write_index(store, store->first_line, store->first_line_bytes, error);
+    if (is_written && rename(temporary, path) == 0) return true;
+    if (is_written) error_set(error, "%s: %s", path, strerror(errno));
+    unlink(temporary);
+    return false;
+}
+
+static size_t first_lines(const struct run_row *row, char *out) {
+    size_t used = run_row_heading(out);
+    return used + (row ? run_row_print(row, out + used) : 0);
+}
+
+bool store_add_row(struct store *store, const struct run_row *row, struct error *error) {
+    char line[RUN_LINE_MAX];
+    if (!store->row_count++) {
+        store->first_line_bytes = first_lines(row, store->first_line);
+        return true;
+    }
+    size_t size = run_row_print(row, line);
+    if (store->index < 0 && !make_index(store, error)) return false;
+    return write_index(store, line, size, error);
+}
+
+// The file at `aside` and the directory at the path change places; then the directory goes.
+static bool exchange(const struct store *store, const char *aside) {
+    if (renameat2(AT_FDCWD, aside, AT_FDCWD, store->path, RENAME_EXCHANGE) == 0) {
+        if (rmdir(aside) == 0) return true;
+        renameat2(AT_FDCWD, aside, AT_FDCWD, store->path, RENAME_EXCHANGE);
+        return false;
+    }
+    return rmdir(store->path) == 0 && rename(aside, store->path) == 0;
+}
+
+// False if the directory has to stay: then it is as before.
+static bool collapse(struct store *store) {
+    char inside[PATH_MAX], aside[PATH_MAX];
+    store_path_of(store, store->only, inside, sizeof inside);
+    snprintf(aside, sizeof aside, "%s.save", store->path);
+    if (exists(aside) || rename(inside, aside) != 0) return false;
+    if (exchange(store, aside)) return true;
+    rename(aside, inside);
+    return false;
+}
+
+bool store_finish(struct store *store, bool is_shared, struct error *error) {
+    bool is_ok = true;
+    if (!store->is_made) return true;
+    bool is_single = !is_shared && store->row_count <= 1;
+    if (is_single && !store->only[0] && rmdir(store->path) == 0) {
+        store->is_made = false;
+        return true;
+    }
+    bool has_file = is_single && store->only[0] && collapse(store);
+    if (!has_file && store->index < 0) {
+        if (!store->row_count) store->first_line_bytes = first_lines(NULL, store->first_line);
+        is_ok = make_index(store, error);
+    }
+    if (store->index >= 0) close(store->index);
+    store->index = -1;
+    return is_ok;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the recordings of one run go. One run is one path: a file while one process has recorded,
-// a directory with a file for each as soon as there is a second.
+// Where the recordings of one run go. One run is one path: while it lasts a directory, so that
+// everything finds its place there even if the tool dies or a child outlives it; at the end the
+// only recording takes the directory's place, or an index joins several.
+//
+// The index gets a line as each process ends, in one write. It begins with the second process.
 #ifndef TOOL_WATCH_STORE_H
 #define TOOL_WATCH_STORE_H
 
@@ -10,13 +13,21 @@
 #include <stdint.h>
 
 #include "tool/base/error.h"
+#include "tool/model/run_row.h"
 #include "tool/watch/memory.h"
 
+// Small processes beyond this many are in the index only: `make` runs thousands.
+#define STORE_SMALL_FILES_MAX 64u
+
 struct store {
-    char path[PATH_MAX];   // absolute; of the file or directory
-    char first[NAME_MAX];  // name of the file at `path`, once it has to move into a directory
-    bool is_taken;         // a file is at `path`
-    bool is_directory;
+    char path[PATH_MAX];  // absolute
+    bool is_made;         // the directory is there, or in the end the file
+    uint64_t row_count;
+    uint64_t small_count;               // files of small processes
+    char only[NAME_MAX];                // name of the first file that was written
+    char first_line[2 * RUN_LINE_MAX];  // heading and first row, while there is no index
+    size_t first_line_bytes;
+    int index;  // descriptor, -1: no index yet
 };
 
 // Chooses the path: `output` as the user gave it (NULL: NAME.PID.cairn here; an existing directory:
@@ -25,12 +36,19 @@ struct store {
 bool store_choose(struct store *store, const char *output, const char *name, int pid,
                   struct error *error);
 
-// Writes one process' recording; `file_name` is its name within a directory. `is_first` is that of
-// the program that was started: it alone is written while the store is a plain file.
-bool store_save(struct store *store, const struct memory *memory, const struct memory_end *end,
-                const char *file_name, bool is_first, struct error *error);
+// Makes the directory, under the next free name if the path was taken meanwhile.
+bool store_make(struct store *store, struct error *error);
 
-// The path for a process that will have to write its recording itself.
+// The path of a file of the run; is_taken: something has that name.
 void store_path_of(const struct store *store, const char *file_name, char *path, size_t size);
+bool store_is_taken(const struct store *store, const char *file_name);
+
+bool store_save(struct store *store, const struct memory *memory, const struct memory_end *end,
+                const char *file_name, struct error *error);
+bool store_add_row(struct store *store, const struct run_row *row, struct error *error);
+
+// The run is over: a single recording takes the directory's place unless `is_shared`: others may
+// still write there. A directory without anything goes.
+bool store_finish(struct store *store, bool is_shared, struct error *error);
 
 #endif

@@ -2,106 +2,70 @@
 #include "tool/watch/watch.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stddef.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tool/watch/program.h"
+#include "tool/watch/orphans.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define MS_NS UINT64_C(1000000)
 #define CHECKPOINT_NS (10 * SECOND_NS)
 
-// A program image that was replaced (exec) or a forked child before that leaves a recording only
-// from this many allocations or bytes on: shells and compilers' drivers would leave hundreds.
-enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20 };
+// Pauses between looks at a process' memory, doubled from the first to the last; with many
+// processes longer ones, so that looking takes a few percent of a processor at most.
+#define LOOK_FIRST_NS (2 * MS_NS)
+#define LOOK_LAST_NS (100 * MS_NS)
+#define LOOK_PER_PROCESS_NS MS_NS
 
-uint64_t watch_now_ns(void) {
+enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64 };
+
+static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 bool watch_open(struct watch *watch, struct store *store, struct error *error) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    uint64_t random = 0;
-    *watch = (struct watch){.store = store, .listener = -1, .start_ns = watch_now_ns()};
+    *watch = (struct watch){.store = store, .desk = {.listener = -1}, .start_ns = now_ns()};
     watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_NS;
-    if (getrandom(&random, sizeof random, 0) != sizeof random) random = watch->start_ns;
-    int length = snprintf(watch->socket_name, sizeof watch->socket_name, "cairn-%d-%016llx",
-                          (int)getpid(), (unsigned long long)random);
-    memcpy(address.sun_path + 1, watch->socket_name, (size_t)length);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    watch->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (watch->listener < 0 || bind(watch->listener, (struct sockaddr *)&address, size) != 0 ||
-        listen(watch->listener, SOMAXCONN) != 0)
-        return error_set(error, "cannot listen for the program: %s", strerror(errno));
-    return true;
+    watch->pid_uses = calloc(PID_LIMIT, sizeof *watch->pid_uses);  // touched where used
+    if (!watch->pid_uses) return error_set(error, "out of memory");
+    return hello_open(&watch->desk, error);
 }
 
-static uint64_t section_used(const struct cairn_header *header, uint32_t kind, uint64_t *offset) {
-    for (uint32_t i = 0; i < header->section_count && i < CAIRN_SECTION_MAX; i++)
-        if (header->sections[i].kind == kind) {
-            *offset = header->sections[i].offset;
-            return header->sections[i].used_bytes;
-        }
-    return 0;
+void watch_start(struct watch *watch, pid_t main_pid, const char *name, const char *children) {
+    watch->children = children;
+    watch->main_pid = main_pid;
+    watch->name = name;
+    saver_start(&watch->saver, watch->store);
 }
 
-// True if the recording says hardly anything: see SHORT_LIVED_CALLS.
-static bool is_short_lived(const struct memory *memory) {
-    uint64_t offset = 0, calls = 0, bytes = 0;
-    uint64_t used = section_used(memory->header, CAIRN_SECTION_THREADS, &offset);
-    if (offset > memory->bytes || used > memory->bytes - offset) return false;
-    const struct cairn_thread *threads =
-        (const struct cairn_thread *)((const char *)memory->header + offset);
-    for (uint64_t i = 0; i < used / sizeof *threads; i++) {
-        if (threads[i].tid == 0) continue;  // what a forked child inherited
-        calls += threads[i].allocations;
-        bytes += threads[i].allocated_bytes;
-    }
-    return calls < SHORT_LIVED_CALLS && bytes < SHORT_LIVED_BYTES;
+static void watch_note(struct watch *watch, const struct error *error) {
+    if (!watch->problem.text[0]) watch->problem = *error;
 }
 
-static void watch_save(struct watch *watch, struct watched *process) {
-    struct error error;
-    if (process->memory.header->state == CAIRN_STATE_NEW) return;
-    if (store_save(watch->store, &process->memory, &process->end, process->file_name,
-                   process->is_first, &error))
-        return;
-    if (!watch->problem.text[0]) watch->problem = error;
-}
-
-static void watched_forget(struct watch *watch, struct watched *process) {
+static void unlink_process(struct watch *watch, struct watched *process) {
     struct watched **link = &watch->list;
     while (*link != process) link = &(*link)->next;
     *link = process->next;
-    if (process->pid_file >= 0) close(process->pid_file);
-    memory_close(&process->memory);
-    free(process);
+    watch->process_count--;
 }
 
-// The process, or the image, is over: keep what it recorded.
+// The process, or the image, is over: the saver keeps what it recorded.
 static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
     bool is_forked = process->memory.header->forked_from != 0;
+    if (!is_replaced) watched_look(process);
     process->end.is_over = true;
-    if (!process->end.end_ns) process->end.end_ns = watch_now_ns();
+    if (!process->end.end_ns) process->end.end_ns = now_ns();
     if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
-    bool is_dropped = (is_replaced || is_forked) && is_short_lived(&process->memory);
-    if (!is_dropped) {
-        watch_save(watch, process);
-        watch->saved_count++;
-    }
-    watched_forget(watch, process);
+    bool is_dropped = (is_replaced || is_forked) && watched_is_short_lived(process);
+    unlink_process(watch, process);
+    saver_give(&watch->saver, is_dropped ? SAVER_DROP : SAVER_END, process);
 }
 
 static struct watched *watched_find(const struct watch *watch, pid_t pid) {
@@ -110,200 +74,194 @@ static struct watched *watched_find(const struct watch *watch, pid_t pid) {
     return process;
 }
 
-static void watched_name(const struct watch *watch, struct watched *process) {
-    char path[64], image[PATH_MAX];
+static void name_process(struct watch *watch, struct watched *process) {
+    char program[NAME_MAX] = "";
     const char *name = watch->name;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->pid);
-    ssize_t length = readlink(path, image, sizeof image - 1);
-    if (length > 0 && !process->is_first) {
-        image[length] = 0;
-        name = program_base_name(image);
-    }
-    if (process->image)
-        snprintf(process->file_name, sizeof process->file_name, "%.200s.%d-%llu.cairn", name,
-                 (int)process->pid, (unsigned long long)process->image);
-    else
-        snprintf(process->file_name, sizeof process->file_name, "%.200s.%d.cairn", name,
-                 (int)process->pid);
+    if (!process->is_first && watched_program(process->pid, program)) name = program;
+    uint8_t *uses = &watch->pid_uses[process->pid % PID_LIMIT];
+    if (!process->image && *uses < UINT8_MAX) ++*uses;
+    watched_name(process, name, *uses ? *uses - 1u : 0);
+    struct cairn_header *header = process->memory.header;
+    header->control.tool_pid = (uint32_t)getpid();
+    store_path_of(watch->store, process->file_name, header->destination,
+                  sizeof header->destination);
 }
 
 static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t image, bool is_first) {
     struct watched *process = calloc(1, sizeof *process);
     struct error error;
     if (!process) return NULL;
-    if (!memory_make(&process->memory, &error)) {
-        if (!watch->problem.text[0]) watch->problem = error;
-        free(process);
-        return NULL;
-    }
     process->pid = pid;
     process->image = image;
     process->is_first = is_first;
     process->pid_file = (int)syscall(SYS_pidfd_open, pid, 0);
-    watched_name(watch, process);
-    struct cairn_header *header = process->memory.header;
-    header->control.tool_pid = (uint32_t)getpid();
-    store_path_of(watch->store, process->file_name, header->destination,
-                  sizeof header->destination);
+    bool is_gone = process->pid_file < 0 && errno == ESRCH;
+    if (is_gone || !memory_make(&process->memory, &error)) {
+        if (!is_gone) watch_note(watch, &error);
+        if (process->pid_file >= 0) close(process->pid_file);
+        free(process);
+        return NULL;
+    }
+    name_process(watch, process);
+    process->next_look_ns = now_ns() + LOOK_FIRST_NS;
+    process->look_pause_ns = LOOK_FIRST_NS;
     process->next = watch->list;
     watch->list = process;
+    watch->process_count++;
+    watch->greeted_count++;
     return process;
 }
 
-static void send_answer(int connection, int file) {
-    char byte = 0;
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (file >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control;
-        struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
-        attached->cmsg_level = SOL_SOCKET;
-        attached->cmsg_type = SCM_RIGHTS;
-        attached->cmsg_len = CMSG_LEN(sizeof file);
-        memcpy(CMSG_DATA(attached), &file, sizeof file);
-    }
-    sendmsg(connection, &message, MSG_NOSIGNAL);
+static bool is_wanted(const struct watch *watch, pid_t pid) {
+    char name[NAME_MAX];
+    if (!watch->children || pid == watch->main_pid) return true;
+    if (watched_program(pid, name) && fnmatch(watch->children, name, 0) == 0) return true;
+    return watched_called(pid, name) && fnmatch(watch->children, name, 0) == 0;
+}
+
+static void note_parent(const struct watch *watch, const struct cairn_hello *message,
+                        struct watched *process) {
+    const struct watched *parent = NULL;
+    if (message->forked_from) parent = watched_find(watch, (pid_t)message->forked_from);
+    if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
 // A process says hello: the same pid again means that it replaced its program.
-static void watch_greet(struct watch *watch, int connection, pid_t pid,
-                        const struct cairn_hello *hello) {
-    struct watched *older = watched_find(watch, pid);
+static void watch_greet(struct watch *watch, const struct hello_guest *guest,
+                        const struct cairn_hello *message) {
+    struct watched *older = watched_find(watch, guest->pid);
     uint64_t image = 0;
-    bool is_first = pid == watch->main_pid && !hello->forked_from;
-    if (hello->version != CAIRN_VERSION) {
-        send_answer(connection, -1);
-        return;
-    }
+    bool is_first = guest->pid == watch->main_pid && !message->forked_from;
     if (older) {
+        bool is_gone = watched_is_gone(older) && guest->pid != watch->main_pid;
         image = older->image + 1;
-        is_first = older->is_first && is_short_lived(&older->memory);
-        if (is_first) image = 0;
-        watched_ended(watch, older, true);
+        is_first = older->is_first && watched_is_short_lived(older);
+        if (is_first || is_gone) image = 0;
+        watched_ended(watch, older, !is_gone);
     }
-    struct watched *process = watched_add(watch, pid, image, is_first);
-    send_answer(connection, process ? process->memory.file : -1);
+    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, guest->pid);
+    struct watched *process = is_recorded ? watched_add(watch, guest->pid, image, is_first) : NULL;
+    if (process) note_parent(watch, message, process);
+    hello_answer(guest, process ? process->memory.file : -1);
+    if (process) memory_close_file(&process->memory);
 }
 
-static void watch_accept(struct watch *watch) {
-    const struct timeval patience = {.tv_sec = 1};
-    int connection = accept4(watch->listener, NULL, NULL, SOCK_CLOEXEC);
-    struct ucred peer = {0};
-    socklen_t size = sizeof peer;
-    struct cairn_hello hello = {0};
-    if (connection < 0) return;
-    setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    bool is_known = getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    // Programs may drop privileges between images, so a different user is fine if we are root.
-    bool is_allowed = is_known && (peer.uid == getuid() || getuid() == 0 || peer.uid == 0);
-    if (is_allowed && recv(connection, &hello, sizeof hello, 0) == sizeof hello &&
-        hello.magic == CAIRN_HELLO_MAGIC)
-        watch_greet(watch, connection, peer.pid, &hello);
-    close(connection);
+static void watch_look(struct watch *watch, uint64_t now) {
+    uint64_t last = LOOK_PER_PROCESS_NS * watch->process_count;
+    if (last < LOOK_LAST_NS) last = LOOK_LAST_NS;
+    for (struct watched *process = watch->list, *next; process; process = next) {
+        next = process->next;
+        if (now < process->next_look_ns) continue;
+        watched_look(process);
+        process->look_pause_ns *= 2;
+        if (process->look_pause_ns > last) process->look_pause_ns = last;
+        process->next_look_ns = now + process->look_pause_ns;
+        bool is_unseen = process->pid_file < 0 && process->pid != watch->main_pid;
+        if (is_unseen && watched_is_gone(process)) watched_ended(watch, process, false);
+    }
 }
 
-// "VmHWM:   1234 kB" of /proc/PID/status, in bytes; 0 if the process is gone.
-static uint64_t resident_peak(pid_t pid) {
-    char path[64], line[256];
-    unsigned long long kib = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0;
-    while (fgets(line, sizeof line, file))
-        if (sscanf(line, "VmHWM: %llu kB", &kib) == 1) break;
-    fclose(file);
-    return kib * 1024;
-}
-
-static void watch_sample(struct watch *watch) {
+// The next one comes when this one is written, and 10 s after it at the earliest. Of a crowd only
+// the large processes are worth it: each writes its file itself, should the tool be gone.
+static void watch_checkpoint(struct watch *watch, uint64_t now) {
+    if (now < watch->next_checkpoint_ns || saver_is_busy(&watch->saver)) return;
+    bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     for (struct watched *process = watch->list; process; process = process->next) {
-        uint64_t peak = resident_peak(process->pid);
-        if (peak > process->end.rss_peak_bytes) process->end.rss_peak_bytes = peak;
+        struct run_row row;
+        if (!watched_row(process, &row)) continue;
+        if (is_crowd && !process->is_first && figures_is_small(&row.figures)) continue;
+        saver_give(&watch->saver, SAVER_CHECKPOINT, process);
     }
+    watch->next_checkpoint_ns = now + CHECKPOINT_NS;
 }
 
-static void watch_checkpoint(struct watch *watch) {
-    if (watch_now_ns() < watch->next_checkpoint_ns) return;
-    for (struct watched *process = watch->list; process; process = process->next)
-        if (process->is_first || watch->store->is_directory) watch_save(watch, process);
-    watch->next_checkpoint_ns = watch_now_ns() + CHECKPOINT_NS;
+static bool make_poll_room(struct watch *watch) {
+    unsigned wanted = POLL_FIXED + HELLO_SILENT_MAX + 1 + watch->process_count;
+    if (wanted <= watch->polled_room) return true;
+    void *polled = reallocarray(watch->polled, 2 * wanted, sizeof *watch->polled);
+    if (!polled) return false;
+    watch->polled = polled;
+    void *processes =
+        reallocarray(watch->polled_processes, 2 * wanted, sizeof *watch->polled_processes);
+    if (!processes) return false;
+    watch->polled_processes = processes;
+    watch->polled_room = 2 * wanted;
+    return true;
 }
 
-enum { POLL_MAX = 4096, POLL_FIXED = 2 };
-
-static void watch_reap(struct watch *watch, const struct pollfd *polled, nfds_t count) {
-    for (nfds_t i = POLL_FIXED; i < count; i++) {
-        if (!polled[i].revents) continue;
-        struct watched *process = watch->list;
-        while (process && process->pid_file != polled[i].fd) process = process->next;
-        if (process && process->pid != watch->main_pid) watched_ended(watch, process, false);
+// Waits; returns the number of entries, of which those from `first` on are processes.
+static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first) {
+    uint64_t now = now_ns(), due = watch->next_checkpoint_ns;
+    if (due <= now) due = now + LOOK_LAST_NS;  // the saver is busy
+    watch->polled[0] = (struct pollfd){.fd = signal_file, .events = POLLIN};
+    unsigned count = POLL_FIXED + hello_poll_set(&watch->desk, watch->polled + POLL_FIXED);
+    *first = count;
+    for (struct watched *process = watch->list; process; process = process->next) {
+        if (process->next_look_ns < due) due = process->next_look_ns;
+        if (process->pid_file < 0 || process->pid == watch->main_pid) continue;
+        watch->polled_processes[count] = process;
+        watch->polled[count++] = (struct pollfd){.fd = process->pid_file, .events = POLLIN};
     }
+    if (watch->desk.silent_count && due > now + LOOK_LAST_NS) due = now + LOOK_LAST_NS;
+    int wait_ms = due > now ? (int)((due - now + MS_NS - 1) / MS_NS) : 0;
+    return poll(watch->polled, count, wait_ms) > 0 ? count : 0;
 }
 
-void watch_turn(struct watch *watch, int signal_file, int timeout_ms) {
-    static struct pollfd polled[POLL_MAX];
-    nfds_t count = POLL_FIXED;
-    polled[0] = (struct pollfd){.fd = watch->listener, .events = POLLIN};
-    polled[1] = (struct pollfd){.fd = signal_file, .events = POLLIN};
-    for (struct watched *process = watch->list; process && count < POLL_MAX;
-         process = process->next)
-        if (process->pid_file >= 0 && process->pid != watch->main_pid)
-            polled[count++] = (struct pollfd){.fd = process->pid_file, .events = POLLIN};
-    if (poll(polled, count, timeout_ms) > 0) {
-        if (polled[0].revents) watch_accept(watch);
-        watch_reap(watch, polled, count);
+void watch_turn(struct watch *watch, int signal_file) {
+    unsigned first = 0;
+    if (!make_poll_room(watch)) return;
+    unsigned count = watch_poll(watch, signal_file, &first);
+    for (unsigned i = first; i < count; i++)
+        if (watch->polled[i].revents) watched_ended(watch, watch->polled_processes[i], false);
+    struct hello_guest guest;
+    struct cairn_hello message;
+    uint64_t now = now_ns();
+    for (unsigned i = 0; i < HELLO_SILENT_MAX; i++) {
+        if (!hello_next(&watch->desk, now, &guest, &message)) break;
+        watch_greet(watch, &guest, &message);
     }
-    watch_sample(watch);
-    watch_checkpoint(watch);
-}
-
-static void set_exit(struct watched *process, int status) {
-    process->end.has_exit = true;
-    if (WIFSIGNALED(status)) process->end.exit_signal = WTERMSIG(status);
-    if (WIFEXITED(status)) process->end.exit_status = WEXITSTATUS(status);
-}
-
-static bool is_gone(const struct watched *process) {
-    struct pollfd polled = {.fd = process->pid_file, .events = POLLIN};
-    return process->pid_file >= 0 ? poll(&polled, 1, 0) > 0 : kill(process->pid, 0) != 0;
-}
-
-// The process goes on without us: it saves its recording itself when it ends.
-static void watched_release(struct watch *watch, struct watched *process) {
-    struct cairn_header *header = process->memory.header;
-    if (!is_short_lived(&process->memory)) {
-        watch_save(watch, process);
-        watch->saved_count++;
-    }
-    store_path_of(watch->store, process->file_name, header->destination,
-                  sizeof header->destination);
-    __atomic_store_n(&header->control.is_tool_gone, 1, __ATOMIC_RELEASE);
-    watched_forget(watch, process);
+    watch_look(watch, now);
+    watch_checkpoint(watch, now);
 }
 
 void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
     struct watched *first = watched_find(watch, watch->main_pid);
-    bool is_alone = first && !watch->list->next && !watch->saved_count;
+    bool is_alone = first && watch->greeted_count == 1;
+    bool has_orphans = orphans_exist(watch->desk.name);
+    hello_close(&watch->desk);
     if (first) {
-        set_exit(first, status);
-        if (is_alone && rusage_peak_bytes > first->end.rss_peak_bytes)
+        memory_end_set_status(&first->end, status);
+        // the kernel's number covers children too, but there were none that recorded
+        if (is_alone && rusage_peak_bytes >= first->end.rss_peak_bytes) {
             first->end.rss_peak_bytes = rusage_peak_bytes;
+            first->end.is_rss_exact = rusage_peak_bytes > 0;
+        }
+        watched_ended(watch, first, false);
     }
-    if (first) watched_ended(watch, first, false);
     while (watch->list) {
-        if (is_gone(watch->list))
-            watched_ended(watch, watch->list, false);
-        else
-            watched_release(watch, watch->list);
+        struct watched *process = watch->list;
+        if (watched_is_gone(process)) {
+            watched_ended(watch, process, false);
+        } else {
+            unlink_process(watch, process);
+            saver_give(&watch->saver, SAVER_RELEASE, process);
+        }
     }
+    saver_finish(&watch->saver);
+    struct error error;
+    if (watch->saver.problem.text[0]) watch_note(watch, &watch->saver.problem);
+    if (!store_finish(watch->store, has_orphans || watch->saver.has_released, &error))
+        watch_note(watch, &error);
 }
 
 void watch_close(struct watch *watch) {
-    while (watch->list) watched_forget(watch, watch->list);
-    if (watch->listener >= 0) close(watch->listener);
+    hello_close(&watch->desk);
+    while (watch->list) {
+        struct watched *process = watch->list;
+        unlink_process(watch, process);
+        watched_free(process);
+    }
+    free(watch->pid_uses);
+    free(watch->polled);
+    free(watch->polled_processes);
 }

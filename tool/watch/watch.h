@@ -2,7 +2,8 @@
 // Stands beside a program that is being recorded: gives each of its processes its memory, watches
 // resident memory, writes checkpoints, and saves every recording when its process ends.
 //
-// One loop, one thread. The program never waits for it but for one message at each process' start.
+// One loop in one thread, and one thread that writes files (saver.h). The program never waits for
+// them but for one message at each process' start.
 #ifndef TOOL_WATCH_WATCH_H
 #define TOOL_WATCH_WATCH_H
 
@@ -11,32 +12,26 @@
 #include <sys/types.h>
 
 #include "tool/base/error.h"
-#include "tool/watch/memory.h"
+#include "tool/watch/hello.h"
+#include "tool/watch/process.h"
+#include "tool/watch/saver.h"
 #include "tool/watch/store.h"
 
-#define WATCH_SOCKET_NAME_MAX 64
-
-// A process that records, or the first image of a pid that has since replaced itself.
-struct watched {
-    struct watched *next;
-    pid_t pid;
-    int pid_file;  // pidfd; -1 once the process is gone
-    struct memory memory;
-    struct memory_end end;
-    char file_name[NAME_MAX];
-    bool is_first;   // of the program that was started
-    uint64_t image;  // 0, 1, … of its pid's exec chain
-};
-
 struct watch {
-    int listener;
-    char socket_name[WATCH_SOCKET_NAME_MAX];
+    struct hello_desk desk;
     struct store *store;
+    struct saver saver;
     pid_t main_pid;
-    const char *name;  // of the program, for file names
+    const char *name;      // of the program that was started, for its file
+    const char *children;  // which other processes are recorded: NULL: all, else a pattern of
+                           // their programs' names (fnmatch); "" is none
     struct watched *list;
-    unsigned saved_count;     // recordings kept
-    uint64_t rss_peak_bytes;  // highest resident memory seen of the main process
+    unsigned process_count;  // of the list
+    unsigned greeted_count;  // processes that were given a memory, ever
+    uint8_t *pid_uses;       // by pid: processes that have had it
+    struct pollfd *polled;
+    struct watched **polled_processes;
+    unsigned polled_room;
     uint64_t start_ns, next_checkpoint_ns;
     struct error problem;  // first thing that went wrong while watching; empty text: none
 };
@@ -44,15 +39,16 @@ struct watch {
 // Opens the socket. The program is not started yet.
 bool watch_open(struct watch *watch, struct store *store, struct error *error);
 
-// Handles what happens until `signal_file` becomes readable or `timeout_ms` passes.
-void watch_turn(struct watch *watch, int signal_file, int timeout_ms);
+// The program is about to start: the store's directory is there. `children` is as in the struct.
+void watch_start(struct watch *watch, pid_t main_pid, const char *name, const char *children);
 
-// The main process has ended with `status` of waitpid: saves everything. Processes that go on are
-// told to save their recordings themselves.
+// Handles what happens until `signal_file` becomes readable or something is due.
+void watch_turn(struct watch *watch, int signal_file);
+
+// The main process has ended with `status` of waitpid; `rusage_peak_bytes` is 0 if unknown. Saves
+// everything. Processes that go on are told to save their recordings themselves.
 void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes);
 
 void watch_close(struct watch *watch);
-
-uint64_t watch_now_ns(void);
 
 #endif

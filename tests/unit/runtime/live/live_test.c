@@ -3,6 +3,7 @@
 // word before each with its chunk's size and flags; those of the wide mode are addresses alone.
 #include "runtime/live/live.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -286,6 +287,70 @@ static void test_extension_before_a_border(void **state) {
     assert_int_equal(seen.sum, expected.sum);
 }
 
+// A block in the last slot of a leaf is extended by the first slot of the next one.
+static void check_extension_over_a_border(uintptr_t block, uint64_t size) {
+    struct live_block stale;
+    struct seen seen = {0, 0}, expected = {0, 0};
+    uintptr_t border = model->base + LEAF_BYTES, other = border + 4096;
+    if (!live.is_wide) {
+        chunk_write(block, 2048);
+        chunk_write(other, CHUNK_MIN);
+    }
+    assert_true(live_insert(block, 11, size, &stale));
+    assert_true(live_insert(other, 12, 20, &stale));
+    live_each(see, &seen);
+    see(&expected, 11, size);
+    see(&expected, 12, 20);
+    assert_int_equal(seen.count, expected.count);
+    assert_int_equal(seen.sum, expected.sum);
+    assert_int_equal(live_take(block).size, size);
+}
+
+static void test_extension_over_a_border(void **state) {
+    (void)state;
+    model_start(area_map(), 9, false);
+    check_extension_over_a_border(model->base + LEAF_BYTES - 32, 100);
+    model_start(model->base, 9, false);
+    check_extension_over_a_border(model->base + LEAF_BYTES - 16, 1);
+    model_start((uintptr_t)0x555540000000, 9, true);
+    check_extension_over_a_border(model->base + LEAF_BYTES - 16, 1ull << 33);
+    model_start((uintptr_t)0x555540000000, 9, true);
+    check_extension_over_a_border(model->base + LEAF_BYTES - 8, 1ull << 33);
+}
+
+enum { THREADS = 4, SHARED_LEAVES = 400 };
+
+// Each thread has blocks of its own in leaves that all of them need at the same time.
+static void *fill_leaves(void *argument) {
+    uintptr_t number = (uintptr_t)argument;
+    struct live_block stale;
+    for (uintptr_t leaf = 0; leaf < SHARED_LEAVES; leaf++) {
+        uintptr_t address = model->base + leaf * LEAF_BYTES + 64 * (1 + number);
+        if (!live_insert(address, (uint32_t)(leaf * THREADS + number + 1), 8, &stale) || stale.id)
+            abort();
+    }
+    return NULL;
+}
+
+static void test_threads_share_leaves(void **state) {
+    (void)state;
+    pthread_t threads[THREADS];
+    for (int round = 0; round < 3; round++) {
+        model_start((uintptr_t)0x555540000000 + (uintptr_t)round * SHARED_LEAVES * LEAF_BYTES, 10,
+                    true);
+        for (uintptr_t i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, fill_leaves, (void *)i), 0);
+        for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+        for (uintptr_t i = 0; i < SHARED_LEAVES * THREADS; i++) {
+            uintptr_t address = model->base + i / THREADS * LEAF_BYTES + 64 * (1 + i % THREADS);
+            assert_int_equal(live_take(address).id, i + 1);
+        }
+        uint32_t leaves = 0;
+        for (uint32_t i = 0; i < 1u << LIVE_TABLE_BITS; i++) leaves += live.table[i] != 0;
+        assert_int_equal(leaves, SHARED_LEAVES);
+    }
+}
+
 // The free of a block with much slack is not seen; a small block lands on its second slot. What
 // that slot holds is no block.
 static void test_block_on_a_forgotten_extension(void **state) {
@@ -332,6 +397,8 @@ int main(void) {
         cmocka_unit_test(test_wide_with_unseen_frees),
         cmocka_unit_test(test_what_does_not_fit_is_refused),
         cmocka_unit_test(test_extension_before_a_border),
+        cmocka_unit_test(test_extension_over_a_border),
+        cmocka_unit_test(test_threads_share_leaves),
         cmocka_unit_test(test_block_on_a_forgotten_extension),
         cmocka_unit_test(test_wide_block_on_a_forgotten_extension),
     };

@@ -203,7 +203,10 @@ static void test_recovery_outweighs_keep(void **state) {
     start(&seed, 1 << 20, 1 << 24);
     for (int i = 0; i < 2000; i++) {
         stack_pick(&seed, &walked[0]);
-        if (random_chance(&seed, 30)) stack_thread_recover(&threads[0]);
+        if (random_chance(&seed, 30)) {
+            memset(threads[0].hashes, 0xaa, DEPTH_MAX * sizeof *threads[0].hashes);
+            stack_thread_recover(&threads[0]);
+        }
         intern(0);
     }
     check_all();

@@ -76,6 +76,8 @@ CODE(code_saved, ".cfi_def_cfa_offset 16\n .cfi_offset 6, -16");
 CODE(code_saved_far, ".cfi_def_cfa_offset 131064\n .cfi_offset 6, -131064");
 CODE(code_saved_too_far, ".cfi_def_cfa_offset 131072\n .cfi_offset 6, -131072");
 CODE(code_saved_above, ".cfi_offset 6, 8");
+CODE(code_saved_absurdly,
+     ".cfi_escape 0x11, 6, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10");  // -2^63
 CODE(code_frame, ".cfi_def_cfa 6, 16\n .cfi_offset 6, -16");
 CODE(code_frame_kept, ".cfi_def_cfa 6, 32");
 CODE(code_other_register, ".cfi_def_cfa 3, 16");
@@ -99,6 +101,7 @@ static const struct {
     {code_saved_far, RULE_STACK_SAVED, 131064, 131064},
     {code_saved_too_far, RULE_SLOW, 0, 0},
     {code_saved_above, RULE_SLOW, 0, 0},
+    {code_saved_absurdly, RULE_SLOW, 0, 0},
     {code_frame, RULE_FRAME_SAVED, 16, 16},
     {code_frame_kept, RULE_FRAME, 32, 0},
     {code_other_register, RULE_SLOW, 0, 0},

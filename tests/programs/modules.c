@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that come and go: modules HOW DIRECTORY. In DIRECTORY are libred.so and libblue.so with the
+// functions red_take and blue_take of the same size, so that they land at one address by turns.
+//   turns       loads and unloads them 40 times; each leaves 10 blocks, 30 or 70 bytes large
+//   deepbind    RTLD_DEEPBIND
+//   namespace   dlmopen into a namespace with a libc of its own
+//   lazy now    RTLD_LAZY, RTLD_NOW
+// Prints where they were when that is one place.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURNS 40
+#define BLOCKS 10
+
+static const char *const names[] = {"red", "blue"};
+static const size_t sizes[] = {30, 70};
+
+static void *open_library(const char *directory, int which, const char *how) {
+    char path[4096];
+    int mode = !strcmp(how, "now") ? RTLD_NOW : RTLD_LAZY;
+    snprintf(path, sizeof path, "%s/lib%s.so", directory, names[which]);
+    if (!strcmp(how, "deepbind")) mode |= RTLD_DEEPBIND;
+    if (!strcmp(how, "namespace")) return dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+    return dlopen(path, mode);
+}
+
+static void *take_blocks(void *library, int which) {
+    char name[32];
+    snprintf(name, sizeof name, "%s_take", names[which]);
+    void *(*take)(size_t) = (void *(*)(size_t))dlsym(library, name);
+    if (!take) return NULL;
+    for (int i = 0; i < BLOCKS; i++)
+        if (!take(sizes[which])) return NULL;
+    return (void *)take;
+}
+
+int main(int argc, char **argv) {
+    const char *how = argc > 2 ? argv[1] : "turns";
+    void *places[2] = {NULL, NULL};
+    int is_one_place = 1, turns = strcmp(how, "turns") ? 2 : TURNS;
+    for (int turn = 0; turn < turns; turn++) {
+        void *library = open_library(argv[2], turn % 2, how);
+        void *place = library ? take_blocks(library, turn % 2) : NULL;
+        if (!place) {
+            fprintf(stderr, "%s\n", dlerror());
+            return 1;
+        }
+        places[turn % 2] = place;
+        if (turn && places[0] != places[1]) is_one_place = 0;
+        dlclose(library);
+    }
+    printf("%s done, %s\n", how, is_one_place ? "one place" : "places");
+    return 0;
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Beside other allocators and preloads: jemalloc, tcmalloc and mimalloc preloaded before and after the
+library and linked into C and C++ programs; libfaketime and eatmydata. Output and status stay, blocks
+made through the program's malloc are counted exactly wherever the library is in the chain."""
+
+import glob
+import os
+import subprocess
+
+import cairn_test as t
+import ledger
+
+LIBRARIES = "/usr/lib/*-linux-gnu"
+ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4",
+              "mimalloc": "libmimalloc.so.2"}
+CXX = """
+#include <cstdio>
+#include <cstdlib>
+#include <list>
+#include <string>
+__attribute__((noinline)) static void fill(std::list<std::string> &list) {
+    for (int i = 0; i < 1000; i++) list.push_back(std::string(100, 'x'));
+}
+int main() {
+    std::list<std::string> list;
+    fill(list);
+    void *aligned = std::aligned_alloc(64, 640);
+    std::printf("%zu %d\\n", list.size(), aligned != nullptr);
+    std::free(aligned);
+    return 4;
+}
+"""
+PROGRAMS = [("births", "fork"), ("short_threads", "many", 300), ("short_threads", "stacks"),
+            ("doomed", "quick_exit")]
+IS_CXX_NODE_AND_TEXT = 2  # allocations of an element of the list
+
+
+def find(name):
+    found = glob.glob(f"{LIBRARIES}/{name}")
+    return found[0] if found else None
+
+
+def check_accounts(name, result, plain, path, accounts):
+    result.check_like(name, plain)
+    found = ledger.reports(path)
+    for pid, account in accounts.items():
+        ledger.check(f"{name} {pid}", found.get(pid), account)
+
+
+def check_preloaded(name, library):
+    for program in PROGRAMS:
+        argv = t.program(*program)
+        what = f"{name}, {' '.join(map(str, program))}"
+        plain = t.run(argv, env={"LEDGER": t.fresh_path("plain"), "LD_PRELOAD": library})
+        result, path, accounts = ledger.recorded(argv, env={"LD_PRELOAD": library})
+        check_accounts(f"{what}, run", result, plain, path, accounts)
+        behind, path, accounts = ledger.recorded(
+            argv, how=t.record_alone, env={"LD_PRELOAD": f"{t.RUNTIME}:{library}"})
+        if program[0] != "births":  # children's files are beside
+            check_accounts(f"{what}, after us", behind, plain, path, accounts)
+        # In front of us it answers every call itself: nothing to record, nothing broken.
+        front = t.run(argv, env={"LEDGER": t.fresh_path("plain"),
+                                 "LD_PRELOAD": f"{library}:{t.RUNTIME}",
+                                 "CAIRN_OUTPUT": t.fresh_path("front") + ".cairn"})
+        front.check_like(f"{what}, before us", plain)
+
+
+def check_linked(name, library):
+    argv = [os.path.abspath(f"doomed-{name}"), "quick_exit"]
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-g", "-fno-builtin", f"-I{t.SOURCE}", "-o",
+                    argv[0], str(t.SOURCE / "tests/programs/doomed.c"), "-Wl,--no-as-needed",
+                    library, "-pthread"], check=True)
+    plain = t.run(argv, env={"LEDGER": t.fresh_path("plain")})
+    result, path, accounts = ledger.recorded(argv)
+    check_accounts(f"{name} linked", result, plain, path, accounts)
+
+
+def check_linked_cxx(name, library):
+    program = os.path.abspath(f"list-{name}")
+    with open("list.cc", "w", encoding="ascii") as file:
+        file.write(CXX)
+    subprocess.run(["g++", "-O1", "-g", "-o", program, "list.cc", "-Wl,--no-as-needed", library],
+                   check=True)
+    plain = t.run([program])
+    result, path = t.record([program])
+    result.check_like(f"{name} linked in C++", plain)
+    found = t.report(path)
+    if found:
+        inside = t.stacks_through(found, "fill")
+        t.check_equal(f"{name} in C++: allocations of the list",
+                      sum(s["allocations"] for s in inside), 1000 * IS_CXX_NODE_AND_TEXT)
+        t.check_equal(f"{name} in C++: left of it", sum(s["at_exit_bytes"] for s in inside), 0)
+        t.check_nothing_lost(f"{name} in C++", found)
+
+
+def check_other_preload(name, library, env, argv):
+    plain = t.run(argv, env={**env, "LD_PRELOAD": library})
+    for order in (f"{library}:{t.RUNTIME}", f"{t.RUNTIME}:{library}"):
+        path = t.fresh_path(name) + ".cairn"
+        result = t.run(argv, env={**env, "LD_PRELOAD": order, "CAIRN_OUTPUT": path})
+        result.check_like(f"{name} as {order[-30:]}", plain)
+        t.check(t.report(path)["totals"]["allocations"] > 0, f"{name}: nothing was recorded")
+    result, path = t.record(argv, env={**env, "LD_PRELOAD": library})
+    result.check_like(f"{name} under run", plain)
+    found = t.report(path)
+    if found:
+        # Times are the kernel's, not the faked ones.
+        t.check(found["process"]["start_unix_ns"] > 1_600_000_000 * 10 ** 9, f"{name}: faked time")
+
+
+t.need("gcc", "g++")
+missing = []
+for allocator, file_name in ALLOCATORS.items():
+    path_of_it = find(file_name)
+    if not path_of_it:
+        missing.append(allocator)
+        continue
+    check_preloaded(allocator, path_of_it)
+    check_linked(allocator, path_of_it)
+    check_linked_cxx(allocator, path_of_it)
+faketime, eatmydata = find("faketime/libfaketime.so.1"), find("libeatmydata.so")
+if faketime:
+    check_other_preload("faketime", faketime, {"FAKETIME": "2001-02-03 04:05:06"},
+                        ["date", "+%Y-%m-%d %H"])
+if eatmydata:
+    check_other_preload("eatmydata", eatmydata, {}, ["sh", "-c", "sync .; dd if=/dev/zero of=d "
+                                                     "bs=1k count=4 conv=fsync status=none; wc -c d"])
+missing += [name for name, path in (("faketime", faketime), ("eatmydata", eatmydata)) if not path]
+if missing:
+    print("left out, not installed:", ", ".join(missing))
+t.finish()

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The N-th system call that the runtime makes fails, for every N that a run meets, and in a second round
+all from the N-th on: output and status of the program never change. The check build understands
+CAIRN_FAULT=N and CAIRN_FAULT=N+. With CAIRN_LONG=1 every N, else every one up to 60 and then samples."""
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+
+import cairn_test as t
+
+IS_LONG = bool(os.environ.get("CAIRN_LONG"))
+EVERY_UP_TO = 60
+SAMPLES = 12
+PROGRAMS = {"one thread": t.program("leak"), "threads": t.program("short_threads", "many", 300),
+            "fork": t.program("births", "fork"), "modules": t.program("dlopen_loop")}
+
+
+def run(argv, fault, directory, how):
+    path = f"{directory}/x.cairn"
+    env = {"CAIRN_FAULT": fault, "LEDGER": f"{directory}/account"}
+    if how == "alone":
+        env.update(LD_PRELOAD=t.CHECK_RUNTIME, CAIRN_OUTPUT=path)
+    else:
+        argv = ["tool/cairn", "run", "-q", "-o", path, "--", *argv]
+    return t.run(argv, env=env, timeout=60)
+
+
+def try_one(name, argv, plain, fault, how):
+    """Returns what was wrong, or None."""
+    directory = f"{name.replace(' ', '-')}.{how}.{fault}"
+    os.mkdir(directory)
+    result = run(argv, fault, directory, how)
+    shutil.rmtree(directory)
+    got, wanted = (result.status, result.out, result.err), (plain.status, plain.out, plain.err)
+    return None if got == wanted else f"{name} ({how}), fault {fault}: {got}, should be {wanted}"
+
+
+def count_calls(argv):
+    """How many calls the runtime makes: as many as strace sees more with it than without."""
+    def calls(env):
+        subprocess.run(["strace", "-f", "-o", "trace", *argv], env=t.environment(env),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        with open("trace", "rb") as file:
+            return len(file.readlines())
+    extra = {"LD_PRELOAD": t.CHECK_RUNTIME, "CAIRN_OUTPUT": t.fresh_path("traced")}
+    return max(0, calls(extra) - calls({}))
+
+
+def numbers(argv):
+    last = count_calls(argv) if shutil.which("strace") else 400
+    if IS_LONG or last <= EVERY_UP_TO:
+        return list(range(1, last + 2))
+    step = max(1, (last - EVERY_UP_TO) // SAMPLES)
+    return list(range(1, EVERY_UP_TO + 1)) + list(range(EVERY_UP_TO + 1, last + step, step))
+
+
+def check(name, argv):
+    plain = t.run(argv, env={"LEDGER": t.fresh_path("account")})
+    hows = ["alone", "run"] if IS_LONG or name == "fork" else ["alone"]
+    tried = [(name, argv, plain, f"{number}{more}", how)
+             for number in numbers(argv) for more in ("", "+") for how in hows]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for wrong in pool.map(lambda one: try_one(*one), tried):
+            t.check(not wrong, wrong)
+    print(f"{name}: {len(tried)} faults")
+
+
+# The tool takes the library that lies beside it.
+os.mkdir("tool")
+shutil.copy(t.CAIRN, "tool/cairn")
+shutil.copy(t.CHECK_RUNTIME, "tool/libcairn.so")
+for program, command in PROGRAMS.items():
+    check(program, command)
+t.finish()

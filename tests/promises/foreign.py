@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that cannot be recorded as others are: built with a sanitizer, for another libc, for 32 bits,
+static. `cairn run` says so in words, with status 125 where it does not start them, and a program with
+the preload alone goes on as if nothing was there."""
+
+import os
+import shutil
+import subprocess
+
+import cairn_test as t
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    char *blocks[100];
+    for (int i = 0; i < 100; i++) blocks[i] = malloc(1000 + i);
+    memset(blocks[50], 7, 100);
+    int seen = blocks[50][3];
+    for (int i = 0; i < 100; i++) free(blocks[i]);
+    printf("seen %d\\n", seen);
+    return 6;
+}
+"""
+STATUS_REFUSED = 125
+
+
+def build(name, *command):
+    """The path of the program; None if the compiler for it is not here."""
+    with open("source.c", "w", encoding="ascii") as file:
+        file.write(SOURCE)
+    if not shutil.which(command[0]):
+        return None
+    path = os.path.abspath(name)
+    done = subprocess.run([*command, "-O1", "-g", "-fno-builtin", "-o", path, "source.c"],
+                          stderr=subprocess.PIPE, check=False)
+    return path if done.returncode == 0 and t.run([path]).status == 6 else None
+
+
+def is_explained(name, result, *words):
+    """One line that starts with the tool's name and says why."""
+    lines = [line for line in result.err.decode(errors="replace").splitlines()
+             if line.startswith("cairn: ")]
+    t.check(lines and any(word in line for word in words for line in lines),
+            f"{name}: nothing like {words} in {t.shorten(result.err)}")
+
+
+def check_refused(name, path, *words):
+    """The tool does not start it, --anyway does, unrecorded."""
+    result = t.run_cairn("run", "-o", t.fresh_path("refused"), path)
+    t.check_equal(f"{name}: status", (result.status, result.out), (STATUS_REFUSED, b""))
+    is_explained(name, result, *words)
+    anyway = t.run_cairn("run", "-q", "--anyway", "-o", t.fresh_path("refused"), path)
+    t.check_equal(f"{name} anyway", (anyway.status, anyway.out), (6, b"seen 7\n"))
+
+
+def check_alone(name, path):
+    """The preload alone never breaks a program; ld.so's own remark about it is not ours."""
+    result = t.run([path], env={"LD_PRELOAD": t.RUNTIME,
+                                "CAIRN_OUTPUT": t.fresh_path("foreign") + ".cairn"})
+    t.check_equal(f"{name}, preload alone", (result.status, result.out), (6, b"seen 7\n"))
+
+
+def check_recorded(name, path):
+    result, recording = t.record([path])
+    t.check_equal(f"{name}: end", (result.status, result.out), (6, b"seen 7\n"))
+    found = t.report(recording)
+    if found:
+        main = t.stacks_through(found, "main")
+        t.check_equal(f"{name}: bytes of main", sum(s["allocated_bytes"] for s in main
+                                                    if len(s["frames"]) and s["allocations"] == 100),
+                      sum(1000 + i for i in range(100)))
+
+
+left_out = []
+for sanitizer in ("address", "thread"):
+    program = build(f"with-{sanitizer}", "gcc", f"-fsanitize={sanitizer}")
+    if not program:
+        left_out.append(f"gcc -fsanitize={sanitizer}")
+        continue
+    check_refused(f"{sanitizer} sanitizer", program, "sanitizer", "Sanitizer")
+clang_program = build("with-clang-asan", "clang", "-fsanitize=address")
+if clang_program:
+    check_refused("clang's address sanitizer", clang_program, "sanitizer", "Sanitizer")
+else:
+    left_out.append("clang -fsanitize=address")
+undefined = build("with-undefined", "gcc", "-fsanitize=undefined")
+if undefined:
+    check_recorded("undefined behaviour sanitizer", undefined)
+narrow = build("narrow", "gcc", "-m32")
+if narrow:
+    check_refused("32-bit program", narrow, "32-bit")
+    check_alone("32-bit program", narrow)
+else:
+    left_out.append("gcc -m32")
+static = build("static", "gcc", "-static")
+if static:
+    check_refused("static program", static, "static")
+    check_alone("static program", static)
+musl = build("with-musl", "musl-gcc")
+if musl:
+    check_alone("musl program", musl)
+    result = t.run_cairn("run", "-o", t.fresh_path("musl"), musl)
+    if result.status == STATUS_REFUSED:
+        check_refused("musl program", musl, "musl")
+    else:
+        check_recorded("musl program", musl)
+else:
+    left_out.append("musl-gcc")
+if left_out:
+    print("left out, not installed:", ", ".join(left_out))
+t.finish()

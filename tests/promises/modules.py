@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Code that comes and goes: of two libraries that take turns at one address each stack names the right
+one, unloaded ones stay named; RTLD_DEEPBIND, dlmopen, lazy and immediate binding, $ORIGIN in RUNPATH,
+-fno-plt and executables that are not position-independent."""
+
+import os
+import subprocess
+
+import cairn_test as t
+
+TURNS, BLOCKS = 20, 10
+COLOURS = {"red": 30, "blue": 70}
+FLAGS = ["-O1", "-g", "-fno-builtin", "-Wall"]
+USER = """
+#include <stdio.h>
+void *red_take(unsigned long bytes);
+int main(void) {
+    for (int i = 0; i < 10; i++) if (!red_take(30)) return 1;
+    puts("used");
+    return 0;
+}
+"""
+
+
+def compile_c(name, text, *flags):
+    with open(f"{name}.c", "w", encoding="ascii") as file:
+        file.write(text)
+    subprocess.run(["gcc", *FLAGS, "-o", name, f"{name}.c", *flags], check=True)
+
+
+def build_libraries():
+    os.mkdir("libs")
+    for colour in COLOURS:
+        compile_c(f"libs/lib{colour}.so", "#include <stdlib.h>\n"
+                  f"void *{colour}_take(unsigned long bytes) {{ return malloc(bytes); }}\n",
+                  "-shared", "-fPIC")
+
+
+def check_colours(name, found, wanted_turns):
+    for colour, size in COLOURS.items():
+        inside = t.stacks_through(found, f"{colour}_take")
+        t.check_equal(f"{name}: calls of {colour}_take", sum(s["allocations"] for s in inside),
+                      wanted_turns * BLOCKS)
+        t.check_equal(f"{name}: bytes of {colour}_take", sum(s["at_exit_bytes"] for s in inside),
+                      wanted_turns * BLOCKS * size)
+        modules = {os.path.basename(s["frames"][0]["module"] or "?") for s in inside}
+        t.check_equal(f"{name}: module of {colour}_take", modules, {f"lib{colour}.so"})
+
+
+def check(how, wanted_turns=1):
+    argv = t.program("modules", how, os.path.abspath("libs"))
+    plain = t.run(argv)
+    t.check_equal(f"{how}: plain", plain.status, 0)
+    for record in (t.record, t.record_alone):
+        result, path = record(argv)
+        if how != "turns":  # where a library lands is not promised
+            result.check_like(how, plain)
+        t.check_equal(f"{how}: status", result.status, 0)
+        found = t.report(path)
+        if found:
+            t.check_nothing_lost(how, found)
+            check_colours(how, found, wanted_turns)
+            if how == "turns":
+                t.check(b"one place" in result.out, "turns: the libraries were at different places")
+
+
+def check_unseen(how):
+    """Calls that find libc's functions first are not seen; the program is as it was."""
+    argv = t.program("modules", how, os.path.abspath("libs"))
+    plain = t.run(argv)
+    t.check_equal(f"{how}: plain", plain.status, 0)
+    t.record(argv)[0].check_like(how, plain)
+    t.record_alone(argv)[0].check_like(f"{how}, alone", plain)
+
+
+def check_linked(name, *flags):
+    compile_c("libs/user-" + name, USER, *flags, "-Llibs", "-lred", "-Wl,-rpath,$ORIGIN",
+              "-Wl,--enable-new-dtags")
+    argv = [os.path.abspath("libs/user-" + name)]
+    result, path = t.record(argv)
+    t.check_equal(f"{name}: end", (result.status, result.out), (0, b"used\n"))
+    found = t.report(path)
+    if found:
+        inside = [s for s in t.stacks_through(found, "red_take", "main")
+                  if os.path.basename(s["frames"][0]["module"]) == "libred.so"]
+        t.check_equal(f"{name}: blocks", sum(s["at_exit_bytes"] for s in inside), 10 * 30)
+
+
+t.need("gcc")
+build_libraries()
+check("turns", TURNS)
+for kind in ("lazy", "now"):
+    check(kind)
+check_unseen("deepbind")
+check_unseen("namespace")
+check_linked("lazy", "-Wl,-z,lazy")
+check_linked("now", "-Wl,-z,now")
+check_linked("no-plt", "-fno-plt")
+check_linked("no-pie", "-no-pie", "-fno-pie")
+t.finish()

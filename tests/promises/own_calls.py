@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the library itself does in the process: it never calls the allocator (a counter behind it sees
+no call that one before it did not see), leaves errno alone on every wrapped function, starts no thread, installs no
+handler, keeps no descriptor open, and makes no system call for an event once everything it needs is
+there, but for the timeline's pages."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import cairn_test as t
+import counts
+
+BEFORE, BEHIND = t.COUNTER, os.path.abspath("behind_preload.so")
+SCRIPT = "import json, re; x = [json.dumps({str(i): [i] * 9}) for i in range(3000)]; print(len(x))"
+PROGRAMS = [t.program("mixed"), t.program("threads", "short"), t.program("dlopen_loop"),
+            t.program("realloc_chain"), t.program("exceptions"), t.program("short_threads", "many", 300),
+            [t.PYTHON, "-c", SCRIPT]]
+FEW, MANY = 20000, 200000
+TIMELINE_CALLS = 4
+FIELDS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "failed")
+
+
+def calls_not_passed_on(argv):
+    """Calls seen before the library and not behind it: dlsym's, for functions that libc lacks, come
+    before there is an allocator and are served from a buffer. Negative: the library's own."""
+    name = os.path.basename(argv[0])
+    prefix = t.fresh_path("count")
+    env = {"LD_PRELOAD": f"{BEFORE}:{t.RUNTIME}:{BEHIND}", "COUNT_PRELOAD_OUT": prefix,
+           "CAIRN_OUTPUT": t.fresh_path("counted"), "PYTHONMALLOC": "malloc"}
+    result = t.run(argv, env=env)
+    t.check_equal(f"{name}: status", result.status, 0)
+    both = sorted(counts.read_all(prefix).values(), key=lambda one: -one["allocations"])
+    t.check_equal(f"{name}: counters", len(both), 2)
+    return {field: both[0][field] - both[1][field] for field in FIELDS}
+
+
+def check_no_malloc():
+    at_start = calls_not_passed_on(t.program("steady", 1))
+    t.check(0 <= at_start["allocations"] < 10, f"calls of dlsym at the start: {at_start}")
+    for argv in PROGRAMS:
+        t.check_equal(f"{' '.join(argv)[-60:]}: calls not passed on", calls_not_passed_on(argv),
+                      at_start)
+
+
+def check_errno():
+    argv = t.program("errno_kept")
+    plain = t.run(argv)
+    t.check_equal("errno: plain status", plain.status, 0)
+    t.record(argv)[0].check_like("errno under run", plain)
+    t.record_alone(argv)[0].check_like("errno, preload alone", plain)
+
+
+LOOK = """
+exec 2>&1
+grep -E '^(Sig|Shd|Threads|Seccomp|NoNewPrivs)' /proc/self/status
+ls /proc/self/fd | wc -l
+"""
+
+
+def check_process():
+    """The look of a process from inside, for an exec'd program and for a shell's forked child."""
+    for argv in (["sh", "-c", LOOK], ["bash", "-c", f"({LOOK}); x=$({LOOK}); echo \"$x\""]):
+        plain = t.run(argv)
+        t.record(argv)[0].check_like("process under run", plain)
+        t.record_alone(argv)[0].check_like("process, preload alone", plain)
+
+
+def system_calls(count):
+    env = {"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": t.fresh_path("steady")}
+    setting = [word for name, value in env.items() for word in ("-E", f"{name}={value}")]
+    result = subprocess.run(["strace", "-f", *setting, *t.program("steady", count)],
+                            env=t.environment(), stderr=subprocess.PIPE, check=True)
+    return len(re.findall(rb"^(?:\[pid +\d+\] )?(?!clock_|write|exit)[a-z0-9_]+\(", result.stderr,
+                          re.MULTILINE))
+
+
+def check_steady():
+    if not shutil.which("strace"):
+        print("left out: system calls, since strace is not installed")
+        return
+    few, many = system_calls(FEW), system_calls(MANY)
+    t.check(many - few <= TIMELINE_CALLS,
+            f"system calls: {few} with {FEW} pairs of events, {many} with {MANY}")
+
+
+shutil.copy(t.COUNTER, BEHIND)
+check_no_malloc()
+check_errno()
+check_process()
+check_steady()
+t.finish()

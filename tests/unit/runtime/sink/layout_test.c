@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sink/layout.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint64_t mib = 1 << 20, page = 4096;
+
+static const struct cairn_section *section_of(const struct cairn_header *header, uint32_t kind) {
+    const struct cairn_section *found = NULL;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        if (header->sections[i].kind != kind) continue;
+        assert_null(found);
+        found = &header->sections[i];
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static uint64_t entries_of(const struct cairn_header *header, uint32_t kind, uint32_t bytes) {
+    const struct cairn_section *section = section_of(header, kind);
+    assert_int_equal(section->entry_bytes, bytes);
+    assert_int_equal(section->used_bytes, 0);
+    return section->capacity_bytes / bytes;
+}
+
+static void check_places(const struct cairn_header *header, uint64_t total) {
+    uint64_t end = CAIRN_HEADER_BYTES;
+    assert_true(header->section_count <= CAIRN_SECTION_MAX);
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        const struct cairn_section *section = &header->sections[i];
+        assert_int_equal(section->offset % page, 0);
+        assert_int_equal(section->capacity_bytes % page, 0);
+        assert_true(section->offset >= end && section->capacity_bytes > 0);
+        end = section->offset + section->capacity_bytes;
+    }
+    assert_true(end <= total);
+}
+
+// Every cell has its cold half, an owner and room for its record.
+static uint64_t check_columns(const struct cairn_header *header) {
+    uint64_t cells = entries_of(header, CAIRN_SECTION_CELLS, sizeof(struct cairn_cell));
+    uint64_t cold = entries_of(header, CAIRN_SECTION_CELLS_COLD, sizeof(struct cairn_cell_cold));
+    uint64_t owners = entries_of(header, CAIRN_SECTION_OWNERS, sizeof(uint16_t));
+    uint64_t words = entries_of(header, CAIRN_SECTION_RECORDS, sizeof(uint32_t));
+    assert_true(cold >= cells && owners >= cells / CAIRN_CELL_BLOCK && words >= cells * 4);
+    assert_true(words <= UINT32_MAX);  // a record is a 32-bit word index
+    assert_true(entries_of(header, CAIRN_SECTION_MODULES, sizeof(struct cairn_module)) >= 1000);
+    assert_true(entries_of(header, CAIRN_SECTION_THREADS, sizeof(struct cairn_thread)) >= 1000);
+    entries_of(header, CAIRN_SECTION_STRINGS, 1);
+    return cells;
+}
+
+static void test_every_space(void **state) {
+    (void)state;
+    uint64_t last_cells = 0, fitting = 0;
+    for (uint64_t space = 0; space <= 8192 * mib; space += space < 64 * mib ? mib / 4 : 31 * mib) {
+        struct cairn_header header = {.section_count = 17};
+        uint64_t bytes = layout_make(&header, space);
+        assert_true(bytes <= space);
+        if (!bytes) {
+            assert_int_equal(fitting, 0);
+            continue;
+        }
+        fitting++;
+        check_places(&header, bytes);
+        uint64_t cells = check_columns(&header);
+        assert_true(cells >= last_cells);
+        last_cells = cells;
+    }
+    assert_true(fitting > 200);
+    assert_int_equal(last_cells, 1 << 25);
+}
+
+// One byte less than a layout needs gives a smaller one.
+static void test_exact_space(void **state) {
+    (void)state;
+    struct cairn_header header;
+    int layouts = 0;
+    for (uint64_t bytes = layout_make(&header, 8192 * mib); bytes; layouts++) {
+        assert_int_equal(layout_make(&header, bytes), bytes);
+        uint64_t smaller = layout_make(&header, bytes - 1);
+        assert_true(smaller < bytes);
+        bytes = smaller;
+    }
+    assert_true(layouts > 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_space),
+        cmocka_unit_test(test_exact_space),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/report_run.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/base/text.h"
+#include "tool/cmds/report_summary.h"
+#include "tool/model/combined.h"
+#include "tool/render/report_json.h"
+#include "tool/render/run_screen.h"
+#include "tool/render/summary.h"
+
+#define RUN_SCHEMA "cairn.run/1"
+enum { SUMMARY_ROWS = 8, REPORT_ROWS = 40, TEXT_BYTES = 4 * RUN_TEXT_MAX };
+
+static bool path_of(const struct run *run, const struct run_row *row, char path[PATH_MAX]) {
+    int length = snprintf(path, PATH_MAX, "%s/%s", run->directory, row->file);
+    return *row->file && length < PATH_MAX;
+}
+
+// Adds what a recording says to the sums of the screen.
+static bool measure_row(const struct run *run, const struct run_row *row, struct run_screen *screen,
+                        struct combined *combined) {
+    char path[PATH_MAX];
+    struct recording recording;
+    if (!path_of(run, row, path) || !recording_open(path, &recording, NULL)) {
+        screen->trust.bad_files += *row->file != 0;
+        screen->trust.lost_elsewhere += row->figures.lost;
+        return combined_add_row(combined, row);
+    }
+    trust_sums_add(&screen->trust, &recording);
+    bool is_ok = combined_add(combined, &recording);
+    recording_close(&recording);
+    return is_ok;
+}
+
+static bool measure(const struct run *run, struct run_screen *screen, struct error *error) {
+    struct combined combined = {0};
+    bool is_ok = true;
+    if (!run->rows.count) return error_set(error, "%s: no process in it", run->directory);
+    screen->run = run;
+    screen->sums = run_sum(run);
+    screen->trust.bad_files = run->bad_files;
+    screen->trust.bad_lines = run->bad_lines;
+    for (size_t i = 0; i < run->rows.count && is_ok; i++)
+        is_ok = measure_row(run, &run->rows.items[i], screen, &combined);
+    combined_find(&combined, &screen->combined_low_bytes, &screen->combined_high_bytes);
+    combined_free(&combined);
+    return is_ok || error_set(error, "no memory for the timelines");
+}
+
+static uint64_t value_of(const struct run_row *row, enum measure by) {
+    const struct figures *figures = &row->figures;
+    switch (by) {
+    case MEASURE_EXIT:
+        return figures->exit_bytes > 0 ? (uint64_t)figures->exit_bytes : 0;
+    case MEASURE_ALLOCATED:
+        return figures->allocated_bytes;
+    case MEASURE_CALLS:
+        return figures->allocations;
+    default:
+        return figures->peak_bytes;
+    }
+}
+
+// The process with the most of what is asked for, among those with a recording; NULL: there is
+// none.
+static const struct run_row *find_largest(const struct run *run, enum measure by) {
+    const struct run_row *largest = NULL;
+    for (size_t i = 0; i < run->rows.count; i++) {
+        const struct run_row *row = &run->rows.items[i];
+        if (!*row->file) continue;
+        if (!largest || value_of(row, by) > value_of(largest, by)) largest = row;
+    }
+    return largest;
+}
+
+static void print_process_heading(const struct terminal *terminal, const struct run_row *row,
+                                  enum measure by) {
+    static const char *const words[] = {[MEASURE_PEAK] = "the highest peak",
+                                        [MEASURE_EXIT] = "the most at its end",
+                                        [MEASURE_ALLOCATED] = "the most allocated",
+                                        [MEASURE_CALLS] = "the most calls"};
+    char name[TEXT_BYTES];
+    text_escape(name, sizeof name, row->name);
+    terminal_indent(terminal, 2);
+    terminal_print(terminal, STYLE_STRONG, "%s %" PRIu32, name, row->pid);
+    terminal_print(terminal, STYLE_DIM, ", with %s\n", words[by]);
+}
+
+static bool print_places(FILE *out, struct opened *opened, const struct view_options *view,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    if (!report_resolve_peak(opened, error)) return false;
+    struct frame_names names = names_frames(opened->names);
+    const struct summary summary = {.profile = &opened->profile, .names = &names, .view = view};
+    trust_print(&terminal, &opened->profile, &names);
+    return summary_print_list(&terminal, &summary, error);
+}
+
+static bool print_largest(FILE *out, const struct run *run, const struct view_options *view,
+                          report_process_fn *print, struct error *error) {
+    const struct run_row *largest = find_largest(run, view->by);
+    struct terminal terminal = terminal_of(out);
+    char path[PATH_MAX];
+    struct opened opened;
+    if (!largest || !path_of(run, largest, path)) return true;
+    print_process_heading(&terminal, largest, view->by);
+    if (!opened_open(path, &opened, error)) return false;
+    bool is_ok = print(out, &opened, view, error);
+    opened_close(&opened);
+    return is_ok;
+}
+
+static bool print_screen(FILE *out, const struct run *run, const struct view_options *view,
+                         struct run_screen *screen, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    screen->is_plain_number = view->is_plain_number;
+    if (!measure(run, screen, error)) return false;
+    run_screen_print_facts(&terminal, screen);
+    run_screen_print_table(&terminal, screen);
+    return true;
+}
+
+bool report_run_summary(FILE *out, const struct run *run, const struct view_options *view,
+                        struct error *error) {
+    struct run_screen screen = {.top = SUMMARY_ROWS, .has_prefix = true};
+    struct terminal terminal = terminal_of(out);
+    char next[2 * PATH_MAX];
+    if (!print_screen(out, run, view, &screen, error) ||
+        !print_largest(out, run, view, print_places, error))
+        return false;
+    const struct run_row *largest = find_largest(run, view->by);
+    bool needs_path = strchr(run->directory, '/') != NULL;
+    const char *path = needs_path ? run->directory : "", *blank = needs_path ? " " : "";
+    snprintf(next, sizeof next, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %" PRIu32,
+             blank, path, blank, path, largest ? largest->pid : run->rows.items[0].pid);
+    summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, next);
+    return true;
+}
+
+bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
+                      report_process_fn *print, struct error *error) {
+    struct run_screen screen = {.top = REPORT_ROWS};
+    struct terminal terminal = terminal_of(out);
+    if (!print_screen(out, run, view, &screen, error)) return false;
+    summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, NULL);
+    fputc('\n', out);
+    return print_largest(out, run, view, print ? print : print_places, error);
+}
+
+bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,
+                      struct error *error) {
+    struct run_screen screen = {.top = 0};
+    return print_screen(out, run, view, &screen, error);
+}
+
+static bool put_process(struct json *json, const struct run *run, const struct run_row *row,
+                        const struct view_options *view, struct combined *combined,
+                        struct error *error) {
+    char path[PATH_MAX];
+    struct opened opened;
+    if (!path_of(run, row, path) || !opened_open(path, &opened, NULL)) {
+        report_json_put_row(json, row);
+        return combined_add_row(combined, row) || error_set(error, "no memory for the timelines");
+    }
+    for (size_t i = 0; i < opened.profile.stack_count; i++)
+        names_want_stack(opened.names, opened.profile.stacks[i].node, 0);
+    bool is_ok = names_resolve(opened.names, error);
+    if (is_ok) {
+        struct frame_names names = names_frames(opened.names);
+        is_ok = report_json_put(json, row->file, &opened.profile, &names, view, error);
+    }
+    if (is_ok && !combined_add(combined, &opened.recording))
+        is_ok = error_set(error, "no memory for the timelines");
+    opened_close(&opened);
+    return is_ok;
+}
+
+bool report_run_json(FILE *out, const struct run *run, const struct view_options *view,
+                     struct error *error) {
+    struct combined combined = {0};
+    struct json json;
+    uint64_t low, high;
+    bool is_ok = true;
+    json_start(&json, out);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", RUN_SCHEMA);
+    json_open_array(&json, "processes");
+    for (size_t i = 0; i < run->rows.count && is_ok; i++)
+        is_ok = put_process(&json, run, &run->rows.items[i], view, &combined, error);
+    json_close(&json);
+    combined_find(&combined, &low, &high);
+    combined_free(&combined);
+    json_open_object(&json, "combined_peak");
+    json_put_uint(&json, "low_bytes", low);
+    json_put_uint(&json, "high_bytes", high);
+    json_close(&json);
+    json_close(&json);
+    return is_ok;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of several processes on a screen: how its first process ended, what all of them took
+// together, and a table with a line for each.
+#ifndef TOOL_RENDER_RUN_SCREEN_H
+#define TOOL_RENDER_RUN_SCREEN_H
+
+#include "tool/model/run.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+#include "tool/render/trust.h"
+
+struct run_screen {
+    const struct run *run;
+    struct run_sums sums;
+    struct trust_sums trust;
+    uint64_t combined_low_bytes, combined_high_bytes;
+    size_t top;            // lines of the table, 0: all of them, the small ones too
+    bool is_plain_number;  // sizes in bytes
+    bool has_prefix;       // starts with "cairn: "
+};
+
+// The process that began first. The run has one at least.
+const struct run_row *run_screen_first(const struct run *run);
+
+// "make ended with status 0 after 12 s, 37 processes", figures, trust.
+void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen);
+void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Signals that whoever sends them to cairn means for the program.
+static const int forwarded_signals[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1,
+                                        SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH};
+enum { FORWARDED_COUNT = sizeof forwarded_signals / sizeof *forwarded_signals };
+
+static void forwarded_set(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGCHLD);
+    for (size_t i = 0; i < FORWARDED_COUNT; i++) sigaddset(set, forwarded_signals[i]);
+}
+
+// Each recorded process costs a descriptor.
+static void raise_files(struct job *job) {
+    struct rlimit wanted;
+    if (getrlimit(RLIMIT_NOFILE, &job->old_files) != 0) return;
+    wanted = job->old_files;
+    wanted.rlim_cur = wanted.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &wanted);
+}
+
+bool job_prepare(struct job *job, struct error *error) {
+    sigset_t handled, blocked;
+    *job = (struct job){.signal_file = -1};
+    forwarded_set(&handled);
+    blocked = handled;
+    sigaddset(&blocked, SIGPIPE);  // whoever reads the summary may be gone
+    sigaddset(&blocked, SIGXFSZ);  // a limit of file sizes is an error of the recording's file
+    sigprocmask(SIG_BLOCK, &blocked, &job->old_mask);
+    raise_files(job);
+    job->signal_file = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    return job->signal_file >= 0 || error_set(error, "signalfd: %s", strerror(errno));
+}
+
+// What the kernel counts as this process' own peak is the floor of what it reports for a child that
+// was forked from it.
+void job_started(struct job *job, pid_t child) {
+    struct rusage usage;
+    job->child = child;
+    getrusage(RUSAGE_SELF, &usage);
+    job->own_peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+static void ended(struct job *job, int status, const struct rusage *usage) {
+    job->is_over = true;
+    job->wait_status = status;
+    job->rusage_peak_bytes = (uint64_t)usage->ru_maxrss * 1024;
+    if (job->rusage_peak_bytes <= job->own_peak_bytes) job->rusage_peak_bytes = 0;
+}
+
+// SIGSTOP is left out: who sends it to the program alone will continue the program alone.
+static bool is_terminal_stop(int status) {
+    return WIFSTOPPED(status) && (WSTOPSIG(status) == SIGTSTP || WSTOPSIG(status) == SIGTTIN ||
+                                  WSTOPSIG(status) == SIGTTOU);
+}
+
+// Reaps whatever ended; as PID 1 that can be anybody's child.
+static void reap(struct job *job) {
+    struct rusage usage;
+    int status = 0;
+    pid_t pid;
+    bool is_stopped = false;
+    while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED | WCONTINUED, &usage)) > 0) {
+        if (pid != job->child) continue;
+        if (WIFEXITED(status) || WIFSIGNALED(status)) ended(job, status, &usage);
+        is_stopped = is_terminal_stop(status);
+    }
+    if (is_stopped && !job->is_over && getpid() != 1) raise(SIGSTOP);
+}
+
+// 'T' in /proc/PID/stat.
+static bool is_child_stopped(const struct job *job) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)job->child);
+    FILE *file = fopen(path, "re");
+    if (!file) return true;
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = 0;
+    const char *end = strrchr(text, ')');
+    return end && end[1] == ' ' && end[2] == 'T';
+}
+
+static void forward(const struct job *job, const struct signalfd_siginfo *info) {
+    int number = (int)info->ssi_signo;
+    if (job->is_over || info->ssi_code == SI_KERNEL) return;
+    // whoever continues a job continues its whole group
+    if (number == SIGCONT && !is_child_stopped(job)) return;
+    kill(job->child, number);
+}
+
+void job_handle(struct job *job) {
+    struct signalfd_siginfo info;
+    while (read(job->signal_file, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            reap(job);
+        else
+            forward(job, &info);
+    }
+}
+
+void job_finish(struct job *job) {
+    sigset_t handled;
+    struct signalfd_siginfo info;
+    while (read(job->signal_file, &info, sizeof info) == sizeof info) {
+    }
+    forwarded_set(&handled);
+    sigprocmask(SIG_UNBLOCK, &handled, NULL);
+    close(job->signal_file);
+}
