@@ -22,7 +22,7 @@ allowed_undefined() { awk '!/^#/ && NF && $1 != "export" { print $1 }' "$allow";
 allowed_exports() {
     awk '$1 == "export" { print $2 }' "$allow"
     # The wrapped functions: HOOK(result, name, parameters), one row each.
-    sed -n 's/^HOOK([^,]*, *\([A-Za-z_0-9]*\),.*/\1/p' runtime/hooks.def
+    sed -n 's/^HOOK\(_LATE\)\{0,1\}([^,]*, *\([A-Za-z_0-9]*\),.*/\2/p' runtime/hooks.def
     # The second library has C++'s operators too.
     case "$library" in
     *-cxx.so) sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/operators.def ;;

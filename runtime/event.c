@@ -88,13 +88,24 @@ ALWAYS_INLINE void alloc_now(struct thread *thread, void *block, size_t size, ui
     if (unlikely(!gate_is_recording())) return;
     uint32_t cell = cell_of_caller(thread, frame);
     bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
-    if (unlikely(stale.id)) count_implied_free(thread, stale);
+    if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
     if (unlikely(!is_entered)) return count_untracked(thread, cell, size);
     count_alloc(thread, cell, size);
 }
 
-ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
+// An id beyond the cells can only come from a slot that a block left behind unseen.
+ALWAYS_INLINE struct live_block take_now(void *block) {
     struct live_block known = live_take((uintptr_t)block);
+    if (unlikely(known.id >= cells.id_limit)) known.id = 0;
+    return known;
+}
+
+struct live_block event_take(void *block) {
+    return take_now(block);
+}
+
+ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
+    struct live_block known = take_now(block);
     if (unlikely(!known.id)) return false;
     count_free(thread, known, true);
     return true;

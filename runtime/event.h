@@ -22,6 +22,9 @@ void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *fra
 // A block is about to be freed. False: it was not recorded.
 bool event_free(struct thread *thread, void *block);
 
+// The block's entry, taken out of the live map; id 0 if it was not recorded.
+struct live_block event_take(void *block);
+
 // realloc in three steps, since its outcome decides: take the block out of the live map before the
 // real call, then book the change, or put the block back if the call failed.
 void event_realloc_done(struct thread *thread, struct live_block old, void *block, size_t size,

@@ -75,7 +75,7 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
     struct thread *thread = block ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
-    struct live_block old = live_take((uintptr_t)block);
+    struct live_block old = event_take(block);
     if (!old.id && !bootstrap_owns(block)) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     gate_leave();
     return old;

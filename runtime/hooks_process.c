@@ -2,7 +2,7 @@
 // Wrapped functions by which a program changes the rules it runs under. Each only takes note and
 // passes on; none changes what the program asked for.
 //   seccomp     from then on the runtime makes no system call that a filter might punish
-//   RLIMIT_AS   the recording's reserved address space is given back, since it counts
+//   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
 //   exec, _exit a recording that this process writes itself is finished before its image goes
@@ -97,7 +97,7 @@ __asm__(".text\n"
 
 static void note_limit(int resource, const void *limit) {
     be_ready();
-    if (resource == RLIMIT_AS && limit) process_release_space();
+    if ((resource == RLIMIT_AS || resource == RLIMIT_DATA) && limit) process_release_space();
 }
 
 int setrlimit_hook(int resource, const void *limit) __asm__("setrlimit");

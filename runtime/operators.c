@@ -49,9 +49,10 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
     EXPORT void name parameters;                                                                   \
     EXPORT void name parameters {                                                                  \
         RESOLVED(name, parameters, void);                                                          \
-        if (operator.is_recorded) event_record_free(block, EVENT_HERE());                          \
+        if (!operator.is_recorded) return next ? next arguments : real.free(block);                \
+        event_record_free(block, EVENT_HERE());                                                    \
         bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());                                  \
-        if (next) next arguments;                                                                  \
+        next arguments;                                                                            \
         gate_inside_end(inside);                                                                   \
     }
 

@@ -222,14 +222,27 @@ struct thread *slots_register(void) {
     return thread;
 }
 
+// Gives back what lies beyond the first `keep` of `count` entries.
+static void array_shrink(void *start, size_t entry_bytes, uint32_t keep, uint32_t count) {
+    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+    uintptr_t end = (uintptr_t)start + entry_bytes * count;
+    uintptr_t from = ((uintptr_t)start + entry_bytes * keep + page_mask) & ~page_mask;
+    if (from < end) sys_release((void *)from, end - from);
+}
+
+// The calling thread's own buffers shrink too, if its present stack fits; others' are in use.
 void slots_shrink(void) {
     const uint32_t more_slots = 512;
-    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
-    uint32_t keep = slots_count() + more_slots;
+    uint32_t keep = slots_count() + more_slots, limit = slot_limit;
+    struct thread *own = gate_self;
     depth_limit = DEPTH_NARROW;
-    if (keep >= slot_limit) return;
-    uintptr_t end = (uintptr_t)(threads + slot_limit);
-    uintptr_t from = ((uintptr_t)(threads + keep) + page_mask) & ~page_mask;
+    if (own && own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
+        uint32_t depth = own->trace.limit;
+        array_shrink(own->stack.hashes, sizeof *own->stack.hashes, DEPTH_NARROW, depth);
+        walk_trace_shrink(&own->trace, DEPTH_NARROW);
+    }
+    if (keep >= limit) return;
     __atomic_store_n(&slot_limit, keep, __ATOMIC_RELEASE);
-    if (from < end) sys_release((void *)from, end - from);
+    array_shrink(threads, sizeof *threads, keep, limit);
+    array_shrink(slots->gates, sizeof *slots->gates, keep, limit);
 }

@@ -43,7 +43,8 @@ static void connect_rooms(void) {
     cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;
     cells.totals = &header->totals;
-    cells.id_limit = LIVE_ID_LIMIT;
+    uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
+    cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
     points_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
 }
 
@@ -72,6 +73,8 @@ void process_release_space(void) {
     region_shrink(&cells.hot_region, headroom_bytes);
     region_shrink(&cells.cold_region, headroom_bytes);
     region_shrink(&stacks.records, headroom_bytes);
+    uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
+    if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
     slots_shrink();
 }
 
@@ -127,7 +130,8 @@ bool process_start(void) {
     if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
     bool is_open = process_open();
     __atomic_store_n(&state, is_open ? PROCESS_RECORDING : PROCESS_INERT, __ATOMIC_RELEASE);
-    if (sys_limit(RLIMIT_AS) != UINT64_MAX) process_release_space();
+    if (sys_limit(RLIMIT_AS) != UINT64_MAX || sys_limit(RLIMIT_DATA) != UINT64_MAX)
+        process_release_space();
     return is_open;
 }
 

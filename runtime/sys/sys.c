@@ -191,7 +191,7 @@ uint64_t sys_clock_cpu_ns(void) {
 }
 
 uint64_t sys_untouched_bytes(void *memory, size_t bytes) {
-    unsigned char pages[512];
+    unsigned char pages[512] = {0};
     const size_t most_bytes = sizeof pages * SYS_PAGE_BYTES;
     uint64_t untouched = 0;
     for (size_t at = 0; at < bytes; at += most_bytes) {

@@ -423,7 +423,7 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
 }
 
 struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
-    struct walk_result patched;
+    struct walk_result patched = {0};
     uint32_t generation = rule_generation();
     if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
     trace->generation = generation;
@@ -432,11 +432,27 @@ struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start 
     return walk_fresh(trace, start, patched.has_new_code);
 }
 
+enum { CHECKS_PER_FRAME = 2 };
+
+static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
+    const size_t page_mask = SYS_PAGE_BYTES - 1;
+    keep_bytes = (keep_bytes + page_mask) & ~page_mask;
+    if (keep_bytes < bytes) sys_release((uint8_t *)start + keep_bytes, bytes - keep_bytes);
+}
+
+void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
+    size_t old = trace->limit, now = limit;
+    trace->limit = limit;
+    tail_release(trace->frames, now * sizeof *trace->frames, old * sizeof *trace->frames);
+    tail_release(trace->checks, now * CHECKS_PER_FRAME * sizeof *trace->checks,
+                 old * CHECKS_PER_FRAME * sizeof *trace->checks);
+    tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
+}
+
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
-    const size_t checks_per_frame = 2;
     *trace = (struct walk_trace){.limit = limit};
     trace->frames = sys_reserve(limit * sizeof *trace->frames);
-    trace->checks = sys_reserve(limit * checks_per_frame * sizeof *trace->checks);
+    trace->checks = sys_reserve(limit * CHECKS_PER_FRAME * sizeof *trace->checks);
     trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
     return trace->frames && trace->checks && trace->fresh;
 }

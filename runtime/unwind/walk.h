@@ -63,6 +63,9 @@ struct walk_result {
 // False without memory.
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit);
 
+// Gives back the address space for stacks deeper than `limit`, which the trace must not be.
+void walk_trace_shrink(struct walk_trace *trace, uint32_t limit);
+
 // Forgets the trace: its walk may have been interrupted for good.
 void walk_trace_reset(struct walk_trace *trace);
 

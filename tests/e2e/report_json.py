@@ -34,7 +34,7 @@ SCHEMA = {
     "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
     "rss": {"peak_bytes": OrNull(INTEGER)},
     "trust": {"exact": TRUTH, "lost": CountsByReason(), "stacks_incomplete": CountsByReason(),
-              "own_bytes": INTEGER},
+              "own_bytes": INTEGER, "own_cpu_share": OrNull(float), "frames_unresolved": INTEGER},
     "stacks": [STACK],
     "threads": [THREAD],
 }

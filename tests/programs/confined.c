@@ -76,8 +76,15 @@ static int limit(int resource, rlim_t value) {
 static int filter(void) {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        ALLOW(write), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(brk), ALLOW(futex),
-        ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn),
+        ALLOW(write),
+        ALLOW(mmap),
+        ALLOW(munmap),
+        ALLOW(mremap),
+        ALLOW(brk),
+        ALLOW(futex),
+        ALLOW(exit),
+        ALLOW(exit_group),
+        ALLOW(rt_sigreturn),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {sizeof rules / sizeof *rules, rules};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every wrapped function with a marked errno and prints what errno is afterwards, for the first
-// call of a function in a thread, from new code, and for the thousandth.
+// Calls every wrapped function with a marked errno and prints what errno is afterwards, for the
+// first call of a function in a thread, from new code, and for the thousandth.
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

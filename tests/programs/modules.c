@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that come and go: modules HOW DIRECTORY. In DIRECTORY are libred.so and libblue.so with the
-// functions red_take and blue_take of the same size, so that they land at one address by turns.
+// Libraries that come and go: modules HOW DIRECTORY. In DIRECTORY are libred.so and libblue.so with
+// the functions red_take and blue_take of the same size, so that they land at one address by turns.
 //   turns       loads and unloads them 40 times; each leaves 10 blocks, 30 or 70 bytes large
 //   deepbind    RTLD_DEEPBIND
 //   namespace   dlmopen into a namespace with a libc of its own

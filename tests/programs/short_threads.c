@@ -123,8 +123,8 @@ static void run_thread_on(void *stack, size_t bytes) {
 
 // Memory with an unreadable page below it: an overflow ends the program.
 static char *guarded(size_t bytes) {
-    char *memory = mmap(NULL, bytes + GUARD_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, bytes + GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE)) abort();
     return memory + GUARD_BYTES;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 50 threads with a thread_local object: its constructor allocates 5,000 bytes, its destructor, which
-// runs while the thread ends, frees them, allocates and frees 61 bytes and leaves 71.
+// 50 threads with a thread_local object: its constructor allocates 5,000 bytes, its destructor,
+// which runs while the thread ends, frees them, allocates and frees 61 bytes and leaves 71.
 #include <cstdio>
 #include <cstdlib>
 #include <pthread.h>

@@ -47,7 +47,7 @@ def recorded(argv, how=t.record, env=None, **options):
 def files(path):
     """The recordings of one run: the file, or those of the directory."""
     path = pathlib.Path(path)
-    return sorted(path.rglob("*.cairn")) if path.is_dir() else [path]
+    return sorted(file for file in path.rglob("*.cairn") if file.is_file()) if path.is_dir() else [path]
 
 
 def reports(path):

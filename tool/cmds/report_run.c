@@ -125,6 +125,20 @@ static bool print_screen(FILE *out, const struct run *run, const struct view_opt
     return true;
 }
 
+// The newest recording of the current directory needs no name. A pid may have had several images;
+// then the recording's name tells which one is meant.
+static void next_commands(const struct run *run, const struct run_row *row, char *out,
+                          size_t size) {
+    bool needs_path = strchr(run->directory, '/') != NULL;
+    const char *path = needs_path ? run->directory : "", *blank = needs_path ? " " : "";
+    char word[RUN_TEXT_MAX];
+    size_t index;
+    snprintf(word, sizeof word, "%" PRIu32, row->pid);
+    if (!run_find(run, word, &index, NULL)) snprintf(word, sizeof word, "%s", row->file);
+    snprintf(out, size, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %s", blank, path,
+             blank, path, word);
+}
+
 bool report_run_summary(FILE *out, const struct run *run, const struct view_options *view,
                         struct error *error) {
     struct run_screen screen = {.top = SUMMARY_ROWS, .has_prefix = true};
@@ -134,10 +148,7 @@ bool report_run_summary(FILE *out, const struct run *run, const struct view_opti
         !print_largest(out, run, view, print_places, error))
         return false;
     const struct run_row *largest = find_largest(run, view->by);
-    bool needs_path = strchr(run->directory, '/') != NULL;
-    const char *path = needs_path ? run->directory : "", *blank = needs_path ? " " : "";
-    snprintf(next, sizeof next, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %" PRIu32,
-             blank, path, blank, path, largest ? largest->pid : run->rows.items[0].pid);
+    next_commands(run, largest ? largest : &run->rows.items[0], next, sizeof next);
     summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, next);
     return true;
 }
@@ -149,7 +160,10 @@ bool report_run_print(FILE *out, const struct run *run, const struct view_option
     if (!print_screen(out, run, view, &screen, error)) return false;
     summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, NULL);
     fputc('\n', out);
-    return print_largest(out, run, view, print ? print : print_places, error);
+    if (print) return print_largest(out, run, view, print, error);
+    struct view_options places = *view;  // --top is that of the table then
+    places.top = SUMMARY_TOP_DEFAULT;
+    return print_largest(out, run, &places, print_places, error);
 }
 
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,

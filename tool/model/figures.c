@@ -30,7 +30,8 @@ struct figures figures_of(const struct recording *recording) {
     struct figures figures = {.peak_bytes = header->totals.peak_bytes,
                               .peak_ns = header->totals.peak_ns};
     struct cairn_thread thread;
-    for (size_t i = 0; recording_thread(recording, i, &thread); i++) add_thread(&figures, &thread);
+    for (size_t i = 0; i < FIGURES_THREADS_MAX && recording_thread(recording, i, &thread); i++)
+        add_thread(&figures, &thread);
     for (size_t reason = 0; reason < CAIRN_LOSS_MAX; reason++) figures.lost += header->lost[reason];
     // the counter of the peak moves when the heap shrinks; if it holds more now, the peak is now
     if (figures.exit_bytes > 0 && (uint64_t)figures.exit_bytes > figures.peak_bytes) {

@@ -9,6 +9,9 @@
 // A process with a lower peak is small: screens fold such processes into one line.
 #define FIGURES_SMALL_BYTES (1u << 20)
 
+// More threads than the runtime's table has room for: what claims more is damaged.
+#define FIGURES_THREADS_MAX (1u << 17)
+
 struct figures {
     uint64_t allocations, allocated_bytes;  // by the process itself, without what it inherited
     uint64_t frees, failed;

@@ -26,7 +26,7 @@ static int64_t margin_of(const struct recording *recording, uint64_t peak_bytes)
 
 static int64_t inherited_bytes(const struct recording *recording) {
     struct cairn_thread thread;
-    for (size_t i = 0; recording_thread(recording, i, &thread); i++)
+    for (size_t i = 0; i < FIGURES_THREADS_MAX && recording_thread(recording, i, &thread); i++)
         if (figures_is_inherited(&thread)) return clamp(thread.net_bytes);
     return 0;
 }

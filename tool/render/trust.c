@@ -53,6 +53,7 @@ static void line_add(struct line *line, enum style style, const char *format, ..
     va_start(arguments, format);
     vsnprintf(part, sizeof part, format, arguments);
     va_end(arguments);
+    text_cut(part, line->terminal->columns > INDENT ? line->terminal->columns - INDENT : 1);
     size_t columns = text_columns(part);
     bool is_new = line->used + SEPARATOR_COLUMNS + columns > line->terminal->columns;
     if (line->used && !is_new) {

@@ -44,14 +44,9 @@ bool memory_make(struct memory *memory, struct error *error) {
 }
 
 void memory_close(struct memory *memory) {
-    memory_close_file(memory);
     if (memory->header) munmap(memory->header, memory->bytes);
-    *memory = (struct memory){.file = -1};
-}
-
-void memory_close_file(struct memory *memory) {
     if (memory->file >= 0) close(memory->file);
-    memory->file = -1;
+    *memory = (struct memory){.file = -1};
 }
 
 static bool write_all(int file, const void *bytes, uint64_t count, uint64_t at) {
@@ -67,14 +62,34 @@ static bool write_all(int file, const void *bytes, uint64_t count, uint64_t at) 
     return true;
 }
 
-// The process wrote the section table; it is not believed beyond the mapping.
+// Copies what is there of a part of the memory. Reading a hole would make the kernel fill it.
+static bool write_data(int file, const struct memory *memory, uint64_t from, uint64_t count,
+                       uint64_t at) {
+    const uint64_t end = from + count;
+    for (uint64_t data = from; data < end;) {
+        off_t start = lseek(memory->file, (off_t)data, SEEK_DATA);
+        if (start < 0) return errno == ENXIO;  // nothing but a hole is left
+        off_t hole = lseek(memory->file, start, SEEK_HOLE);
+        if ((uint64_t)start >= end) return true;
+        data = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
+        const char *bytes = (const char *)memory->header + start;
+        if (!write_all(file, bytes, data - (uint64_t)start, at + ((uint64_t)start - from)))
+            return false;
+    }
+    return true;
+}
+
+// The process wrote the section table; it is not believed beyond the mapping, nor that parts of it
+// belong to many sections.
 static bool sections_are_inside(const struct memory *memory, const struct cairn_header *header) {
+    uint64_t left = memory->bytes;
     if (header->section_count > CAIRN_SECTION_MAX) return false;
     for (uint32_t i = 0; i < header->section_count; i++) {
         const struct cairn_section *section = &header->sections[i];
-        if (section->offset > memory->bytes ||
+        if (section->offset > memory->bytes || section->capacity_bytes > left ||
             section->capacity_bytes > memory->bytes - section->offset)
             return false;
+        left -= section->capacity_bytes;
     }
     return true;
 }
@@ -116,8 +131,9 @@ static bool save_to(int file, const struct memory *memory, const struct cairn_he
                     struct cairn_header *copy) {
     for (uint32_t i = 0; i < copy->section_count; i++) {
         if (i == copy->section_count - 1) last_section_update(memory, copy);
-        const char *from = (const char *)memory->header + raw->sections[i].offset;
-        if (!write_all(file, from, copy->sections[i].used_bytes, copy->sections[i].offset))
+        const struct cairn_section *section = &copy->sections[i];
+        if (!write_data(file, memory, raw->sections[i].offset, section->used_bytes,
+                        section->offset))
             return false;
     }
     return write_all(file, copy, sizeof *copy, 0) &&

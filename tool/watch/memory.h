@@ -18,8 +18,6 @@ struct memory {
 
 bool memory_make(struct memory *memory, struct error *error);
 void memory_close(struct memory *memory);
-// The descriptor alone: the mapping is enough once the process has its own.
-void memory_close_file(struct memory *memory);
 
 // What the tool knows and the process does not, to be written into the file's header.
 struct memory_end {

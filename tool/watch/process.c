@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +90,24 @@ static void look_at_stat(struct watched *process) {
     }
     uint64_t cpu_ns = ticks * (ns_per_s / (uint64_t)sysconf(_SC_CLK_TCK));
     if (cpu_ns > process->end.cpu_ns) process->end.cpu_ns = cpu_ns;
+}
+
+// How a process ended that somebody else has waited for: Linux 6.15 keeps that with its pidfd.
+static void ask_exit(struct watched *process) {
+    const uint64_t has_exit = 8;  // PIDFD_INFO_EXIT
+    struct {
+        uint64_t mask, cgroup;
+        uint32_t ids[11];
+        int32_t exit_code;
+    } info = {.mask = has_exit};
+    if (process->end.has_exit || process->pid_file < 0) return;
+    int result = ioctl(process->pid_file, _IOWR(0xFF, 11, info), &info);  // PIDFD_GET_INFO
+    if (result == 0 && (info.mask & has_exit)) memory_end_set_status(&process->end, info.exit_code);
+}
+
+void watched_look_at_end(struct watched *process) {
+    look_at_stat(process);
+    ask_exit(process);
 }
 
 void watched_look(struct watched *process) {

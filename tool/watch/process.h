@@ -37,9 +37,10 @@ bool watched_row(const struct watched *process, struct run_row *row);
 
 bool watched_is_gone(const struct watched *process);
 
-// Looks at the process' resident memory and processor time; keeps the highest values. At its end
-// also how it ended, if the kernel still tells.
+// Looks at the process' resident memory and processor time; keeps the highest values.
 void watched_look(struct watched *process);
+// When it is over: its processor time and how it ended, if the kernel still tells.
+void watched_look_at_end(struct watched *process);
 
 // NAME.PID.cairn, with the image's number where there are several; `attempt` makes further names.
 void watched_name(struct watched *process, const char *name, unsigned attempt);

@@ -59,7 +59,7 @@ static void unlink_process(struct watch *watch, struct watched *process) {
 // The process, or the image, is over: the saver keeps what it recorded.
 static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
     bool is_forked = process->memory.header->forked_from != 0;
-    if (!is_replaced) watched_look(process);
+    if (!is_replaced && !process->end.has_exit) watched_look_at_end(process);
     process->end.is_over = true;
     if (!process->end.end_ns) process->end.end_ns = now_ns();
     if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
@@ -143,7 +143,6 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
     struct watched *process = is_recorded ? watched_add(watch, guest->pid, image, is_first) : NULL;
     if (process) note_parent(watch, message, process);
     hello_answer(guest, process ? process->memory.file : -1);
-    if (process) memory_close_file(&process->memory);
 }
 
 static void watch_look(struct watch *watch, uint64_t now) {
