@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "runtime/sys/object.h"
 #include "runtime/sys/version.h"
@@ -74,12 +76,12 @@ static void *boot_memalign(size_t alignment, size_t size) {
 static void *boot_aligned_alloc(size_t alignment, size_t size) {
     BOOT(aligned_alloc, (alignment, size), bootstrap_alloc(alignment, size));
 }
+static int absent_posix_memalign(void **result, size_t alignment, size_t size);
+
 static int boot_posix_memalign(void **result, size_t alignment, size_t size) {
     real_resolve();
     if (real_is_resolved()) return real.posix_memalign(result, alignment, size);
-    void *block = bootstrap_alloc(alignment, size);
-    if (block) *result = block;
-    return block ? 0 : ENOMEM;
+    return absent_posix_memalign(result, alignment, size);
 }
 
 // Where the platform lacks a function, what its callers would get.
@@ -123,7 +125,8 @@ static void late_free_aligned_sized(void *block, size_t alignment, size_t size) 
 static int late_Fork(void) {
     real_resolve();
     *(void **)&real._Fork = dlsym(RTLD_NEXT, "_Fork");
-    return real._Fork ? real._Fork() : real.fork();
+    if (!real._Fork) real._Fork = real.fork;
+    return real._Fork();
 }
 static int absent_dlclose(void *handle) {
     (void)handle;
@@ -171,7 +174,45 @@ struct real real = {
     .syscall = boot_syscall,
 };
 
+// A process without any malloc cannot be; these only make every pointer callable.
+static void *absent_malloc(size_t size) {
+    return bootstrap_alloc(0, size);
+}
+static void absent_free(void *block) {
+    (void)block;
+}
+static void *absent_calloc(size_t count, size_t size) {
+    size_t bytes = 0;
+    return __builtin_mul_overflow(count, size, &bytes) ? NULL : bootstrap_alloc(0, bytes);
+}
+static void *absent_realloc(void *block, size_t size) {
+    return block ? NULL : bootstrap_alloc(0, size);
+}
+static int absent_posix_memalign(void **result, size_t alignment, size_t size) {
+    void *block = bootstrap_alloc(alignment, size);
+    if (block) *result = block;
+    return block ? 0 : ENOMEM;
+}
+static long absent_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    (void)number, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+    errno = ENOSYS;
+    return -1;
+}
+
+static int absent_fork(void) {
+    return (int)sys_call(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+}
+
 static const struct real absent = {
+    .malloc = absent_malloc,
+    .free = absent_free,
+    .calloc = absent_calloc,
+    .realloc = absent_realloc,
+    .posix_memalign = absent_posix_memalign,
+    .aligned_alloc = bootstrap_alloc,
+    .memalign = bootstrap_alloc,
+    .syscall = absent_syscall,
+    .fork = absent_fork,
     .reallocarray = absent_reallocarray,
     .valloc = absent_pages,
     .pvalloc = absent_pages,

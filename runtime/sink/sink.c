@@ -209,6 +209,7 @@ void sink_leave(void) {
     struct region region = sink_region(CAIRN_SECTION_THREADS);
     const struct cairn_thread *threads = (const struct cairn_thread *)region.base;
     uint64_t calls = 0, bytes = 0;
+    if (!region.used_bytes) return;
     for (uint64_t i = 0; i < *region.used_bytes / sizeof *threads; i++) {
         calls += threads[i].allocations;
         bytes += threads[i].allocated_bytes;

@@ -52,29 +52,31 @@ static bool add_row(struct builder *builder, const struct run_row *row, bool was
     return !*row->file || index_table_insert(&builder->files, hash_name(row->file), index);
 }
 
+// A line of `size` bytes, its end already replaced by NUL. False without memory.
+static bool read_line(struct builder *builder, char *line, size_t size) {
+    struct run_row row;
+    if (*line == '#') return true;
+    bool is_row = strlen(line) == size && run_row_parse(line, &row);
+    if (!is_row) builder->run->bad_lines++;
+    return !is_row || add_row(builder, &row, false);
+}
+
 static bool read_lines(struct builder *builder, char *text, size_t size) {
+    static const char magic[] = RUN_INDEX_MAGIC ":";
     char *end = text + size;
-    bool is_index = size > strlen(RUN_INDEX_MAGIC) &&
-                    !memcmp(text, RUN_INDEX_MAGIC ":", strlen(RUN_INDEX_MAGIC) + 1);
-    builder->run->has_index = is_index;
-    if (!is_index) builder->run->bad_lines++;
-    for (char *line = text; is_index && line < end;) {
+    builder->run->has_index = size >= sizeof magic && !memcmp(text, magic, sizeof magic - 1);
+    if (!builder->run->has_index) {
+        builder->run->bad_lines++;
+        return true;
+    }
+    for (char *line = text; line < end;) {
         char *line_end = memchr(line, '\n', (size_t)(end - line));
-        struct run_row row;
         if (!line_end) {  // cut off while it was written
             builder->run->bad_lines++;
-            break;
+            return true;
         }
         *line_end = 0;
-        bool has_nul = strlen(line) != (size_t)(line_end - line);
-        if (*line == '#') {
-            line = line_end + 1;
-            continue;
-        }
-        if (has_nul || !run_row_parse(line, &row))
-            builder->run->bad_lines++;
-        else if (!add_row(builder, &row, false))
-            return false;
+        if (!read_line(builder, line, (size_t)(line_end - line))) return false;
         line = line_end + 1;
     }
     return true;
@@ -149,6 +151,34 @@ static int compare(const void *a, const void *b) {
     return strcmp(first->file, second->file);
 }
 
+static int compare_pids(const void *a, const void *b) {
+    uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
+    return (first > second) - (first < second);
+}
+
+// The earliest process whose parent is none of the others, and then the last image of its pid.
+static bool find_first(struct run *run) {
+    size_t count = run->rows.count;
+    const struct run_row *rows = run->rows.items;
+    uint32_t *pids = calloc(count + 1, sizeof *pids);
+    bool has_root = false;
+    if (!pids) return false;
+    for (size_t i = 0; i < count; i++) pids[i] = rows[i].pid;
+    qsort(pids, count, sizeof *pids, compare_pids);
+    for (size_t i = 0; i < count; i++) {
+        if (bsearch(&rows[i].ppid, pids, count, sizeof *pids, compare_pids)) continue;
+        bool is_earlier = rows[i].start_clock_ns < rows[run->first].start_clock_ns;
+        if (!has_root || is_earlier) run->first = i;
+        has_root = true;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].pid == rows[run->first].pid &&
+            rows[i].start_clock_ns > rows[run->first].start_clock_ns)
+            run->first = i;
+    free(pids);
+    return true;
+}
+
 bool run_open(const char *directory, struct run *run, struct error *error) {
     *run = (struct run){0};
     struct builder builder = {.run = run};
@@ -161,7 +191,9 @@ bool run_open(const char *directory, struct run *run, struct error *error) {
         return false;
     }
     if (run->rows.count) qsort(run->rows.items, run->rows.count, sizeof *run->rows.items, compare);
-    return true;
+    if (find_first(run)) return true;
+    run_close(run);
+    return error_set(error, "no memory for the list of processes");
 }
 
 void run_close(struct run *run) {

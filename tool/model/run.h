@@ -16,6 +16,7 @@
 struct run {
     char directory[PATH_MAX];
     ARRAY(struct run_row) rows;  // by peak, the highest first
+    size_t first;                // row of the program that was started: its last image
     uint64_t bad_lines;          // of the index: not of its form, or too many
     uint64_t bad_files;          // recordings that cannot be read
     bool has_index;

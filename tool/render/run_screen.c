@@ -29,20 +29,13 @@ static struct unit_text size_of(const struct run_screen *screen, int64_t bytes) 
     return units_size_as(bytes, screen->is_plain_number);
 }
 
-const struct run_row *run_screen_first(const struct run *run) {
-    const struct run_row *first = &run->rows.items[0];
-    for (size_t i = 1; i < run->rows.count; i++)
-        if (run->rows.items[i].start_clock_ns < first->start_clock_ns) first = &run->rows.items[i];
-    return first;
-}
-
 static void print_key(const struct terminal *terminal, const char *key) {
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
 static void print_ending(const struct terminal *terminal, const struct run_screen *screen) {
-    const struct run_row *first = run_screen_first(screen->run);
+    const struct run_row *first = &screen->run->rows.items[screen->run->first];
     const struct ending ending = {first->state, first->stop_reason, first->has_exit,
                                   first->exit_status, first->exit_signal};
     char name[TEXT_BYTES], text[TEXT_BYTES];
@@ -150,7 +143,7 @@ static void print_heading(const struct terminal *terminal, const struct run_scre
 
 void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run *run = screen->run;
-    const struct run_row *first = run_screen_first(run);
+    const struct run_row *first = &run->rows.items[run->first];
     struct line further = {.has_peak = true}, small = {.has_peak = true}, sum = {0};
     size_t shown = 0, further_count = 0, small_count = 0;
     print_heading(terminal, screen);

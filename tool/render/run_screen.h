@@ -19,9 +19,6 @@ struct run_screen {
     bool has_prefix;       // starts with "cairn: "
 };
 
-// The process that began first. The run has one at least.
-const struct run_row *run_screen_first(const struct run *run);
-
 // "make ended with status 0 after 12 s, 37 processes", figures, trust.
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen);
 void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen);

@@ -139,8 +139,9 @@ static void add_own(struct line *line, const char *most, uint64_t own_bytes, uin
     char share[PART_BYTES] = "";
     unsigned thousandths;
     if (figures_own_share(own_ns, cpu_ns, &thousandths))
-        snprintf(share, sizeof share, "%sabout %s of the processor time", own_bytes ? ", " : "",
-                 units_percent(thousandths, whole).text);
+        snprintf(share, sizeof share, "%s%s%s of the processor time", own_bytes ? ", " : "",
+                 thousandths ? "about " : "below ",
+                 units_percent(thousandths ? thousandths : 1, whole).text);
     if (!own_bytes && !*share) return;
     line_add(line, STYLE_PLAIN, "cairn itself %s%s%s", own_bytes ? most : "",
              own_bytes ? units_size((int64_t)own_bytes).text : "", share);
