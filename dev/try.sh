@@ -31,6 +31,8 @@ fi
 recording=$scratch/$(basename "$1").cairn
 status=0
 "$top/build/cairn" run -o "$recording" -- "$@" || status=$?
-echo
-"$top/build/cairn" report "$recording"
-exit "$status"
+if [ -e "$recording" ]; then
+    echo
+    "$top/build/cairn" report --top 3 --view stacks "$recording"
+fi
+[ "$status" -eq 0 ] || echo "(the program ended with status $status)"

@@ -143,8 +143,9 @@ static bool run_prepare(struct run *run, int *status, struct error *error) {
     if (!run_read_options(run, error)) return false;
     if (!program_find(run->args->words[0], &run->program, status, error)) return false;
     *status = STATUS_RUN_FAILED;
-    return run_is_recordable(run, error) &&
-           launch_find_library(&run->launch, run->program.brings_operator_new, error);
+    if (!run_is_recordable(run, error)) return false;
+    if (run->program.refuses_preload) return true;  // --anyway
+    return launch_find_library(&run->launch, run->program.brings_operator_new, error);
 }
 
 // The place for the recordings, which has the program's pid in its name.

@@ -36,7 +36,7 @@ bool launch_set_environment(const struct launch *launch, struct error *error) {
     if (asprintf(&list, "%s%s%s", launch->library, older && older[0] ? ":" : "",
                  older ? older : "") < 0)
         return error_set(error, "out of memory");
-    bool is_set = setenv("LD_PRELOAD", list, 1) == 0;
+    bool is_set = !launch->library[0] || setenv("LD_PRELOAD", list, 1) == 0;
     free(list);
     if (launch->socket_name)
         is_set = is_set && setenv("CAIRN_SOCKET", launch->socket_name, 1) == 0;

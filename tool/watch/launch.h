@@ -13,7 +13,7 @@
 
 // What goes into the program's environment. Texts are NULL where they do not apply.
 struct launch {
-    char library[PATH_MAX];    // libcairn.so
+    char library[PATH_MAX];    // libcairn.so; "": nothing is preloaded
     const char *socket_name;   // CAIRN_SOCKET: a tool holds the recording
     const char *output;        // CAIRN_OUTPUT: the process writes its own file; with a socket: if
                                // nobody answers there

@@ -84,7 +84,41 @@ static const struct {
 };
 enum { ALLOCATOR_SIGNS = sizeof allocator_signs / sizeof *allocator_signs };
 
-static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, size_t *best) {
+// Sanitizers bring their own malloc: as a library that has to be the first of all, or linked in.
+static const struct {
+    const char *library, *symbol, *obstacle;
+    bool refuses_preload;
+} sanitizers[] = {
+    {"libasan.so", "__asan_init", "it is built with AddressSanitizer, which has its own malloc",
+     true},
+    {"libhwasan.so", "__hwasan_init",
+     "it is built with HWAddressSanitizer, which has its own malloc", true},
+    {"libtsan.so", "__tsan_init", "it is built with ThreadSanitizer, which has its own malloc",
+     false},
+    {"libmsan.so", "__msan_init", "it is built with MemorySanitizer, which has its own malloc",
+     false},
+    {"liblsan.so", "__lsan_init", "it is built with LeakSanitizer, which has its own malloc",
+     false},
+};
+enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
+
+// What the tables of an ELF file tell about its allocator.
+struct findings {
+    size_t allocator_sign;  // index of allocator_signs, or their count
+    size_t sanitizer;       // index of sanitizers, or their count
+    bool is_sanitizer_shared;
+    bool needs_allocator_library;
+};
+
+static void look_at_symbol(const char *name, struct findings *findings) {
+    for (size_t sign = 0; sign < findings->allocator_sign; sign++)
+        if (!strcmp(name, allocator_signs[sign].symbol)) findings->allocator_sign = sign;
+    for (size_t i = 0; i < findings->sanitizer; i++)
+        if (!strcmp(name, sanitizers[i].symbol)) findings->sanitizer = i;
+}
+
+static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+                            struct findings *findings) {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
     for (size_t i = 0; i < count; i++) {
@@ -92,39 +126,44 @@ static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
         if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF) continue;
         if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
         const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-        for (size_t sign = 0; name && sign < *best; sign++)
-            if (!strcmp(name, allocator_signs[sign].symbol)) *best = sign;
+        if (name) look_at_symbol(name, findings);
     }
-}
-
-static const char *find_own_allocator(Elf *elf) {
-    size_t best = ALLOCATOR_SIGNS;
-    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header)) continue;
-        if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
-            look_at_symbols(elf, section, &header, &best);
-    }
-    return best < ALLOCATOR_SIGNS ? allocator_signs[best].allocator : NULL;
 }
 
 static bool is_allocator_library(const char *name) {
     return strstr(name, "jemalloc") || strstr(name, "tcmalloc") || strstr(name, "mimalloc");
 }
 
-static bool needs_allocator_library(Elf *elf) {
+static void look_at_library(const char *name, struct findings *findings) {
+    if (is_allocator_library(name)) findings->needs_allocator_library = true;
+    for (size_t i = 0; i < SANITIZER_COUNT; i++) {
+        if (strncmp(name, sanitizers[i].library, strlen(sanitizers[i].library)) != 0) continue;
+        findings->sanitizer = i;
+        findings->is_sanitizer_shared = true;
+    }
+}
+
+static void look_at_libraries(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+                              struct findings *findings) {
+    GElf_Dyn entry;
+    Elf_Data *data = elf_getdata(section, NULL);
+    for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
+        if (entry.d_tag != DT_NEEDED) continue;
+        const char *name = elf_strptr(elf, header->sh_link, entry.d_un.d_val);
+        if (name) look_at_library(name, findings);
+    }
+}
+
+static struct findings look_at_tables(Elf *elf) {
+    struct findings findings = {.allocator_sign = ALLOCATOR_SIGNS, .sanitizer = SANITIZER_COUNT};
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
         GElf_Shdr header;
-        GElf_Dyn entry;
-        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC) continue;
-        Elf_Data *data = elf_getdata(section, NULL);
-        for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
-            const char *name =
-                entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : NULL;
-            if (name && is_allocator_library(name)) return true;
-        }
+        if (!gelf_getshdr(section, &header)) continue;
+        if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+            look_at_symbols(elf, section, &header, &findings);
+        if (header.sh_type == SHT_DYNAMIC) look_at_libraries(elf, section, &header, &findings);
     }
-    return false;
+    return findings;
 }
 
 #if defined(__x86_64__)
@@ -143,9 +182,15 @@ static void examine_elf(Elf *elf, struct program *program) {
         program->obstacle = "it is built for another processor";
     else if (!has_interpreter(elf))
         program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
-    program->own_allocator = find_own_allocator(elf);
+    struct findings findings = look_at_tables(elf);
+    if (findings.allocator_sign < ALLOCATOR_SIGNS)
+        program->own_allocator = allocator_signs[findings.allocator_sign].allocator;
     program->brings_operator_new =
-        needs_allocator_library(elf) || (preload && is_allocator_library(preload));
+        findings.needs_allocator_library || (preload && is_allocator_library(preload));
+    if (program->obstacle || findings.sanitizer == SANITIZER_COUNT) return;
+    program->obstacle = sanitizers[findings.sanitizer].obstacle;
+    program->refuses_preload =
+        findings.is_sanitizer_shared && sanitizers[findings.sanitizer].refuses_preload;
 }
 
 static void examine(struct program *program) {
