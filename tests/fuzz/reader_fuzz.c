@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a recording: reader, profile, and every view of it.
+// Any bytes as a recording: reader, profile, timeline, and every view of it.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tool/model/combined.h"
 #include "tool/model/profile.h"
 #include "tool/render/report_json.h"
+#include "tool/render/run_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
@@ -34,6 +36,26 @@ static void print_views(const struct profile *profile, FILE *out) {
     report_json_print(out, profile, &names, &view, NULL);
 }
 
+// The recording as one process of a run, twice, so that sums are made.
+static void print_run(const struct recording *recording, FILE *out) {
+    struct run_row rows[2];
+    struct run run = {.rows = {.items = rows, .count = 2}};
+    struct run_screen screen = {.run = &run, .top = 1};
+    struct combined combined = {0};
+    struct terminal terminal = {.out = out, .columns = 80};
+    for (size_t i = 0; i < run.rows.count; i++) {
+        run_row_of(recording, &rows[i]);
+        trust_sums_add(&screen.trust, recording);
+        if (!combined_add(&combined, recording)) abort();
+    }
+    combined_find(&combined, &screen.combined_low_bytes, &screen.combined_high_bytes);
+    if (screen.combined_low_bytes > screen.combined_high_bytes) abort();
+    combined_free(&combined);
+    screen.sums = run_sum(&run);
+    run_screen_print_facts(&terminal, &screen);
+    run_screen_print_table(&terminal, &screen);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static FILE *out;
     struct recording recording;
@@ -45,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         print_views(&profile, out);
         profile_free(&profile);
     }
+    print_run(&recording, out);
     recording_close(&recording);
     return 0;
 }

@@ -16,6 +16,7 @@
 
 #define BURST 100
 #define EVENTS_OF_SHORT 3
+#define LEAVER 100  // every so many threads one leaves a block
 #define OWN_STACK_BYTES 65536
 #define GUARD_BYTES 4096
 
@@ -34,7 +35,7 @@ static void *short_body(void *argument) {
     pthread_setname_np(pthread_self(), name);
     for (size_t i = 0; i < EVENTS_OF_SHORT; i++) {
         void *block = ledger_take(number % 500 + i);
-        if (i) ledger_give(block, number % 500 + i);
+        if (i || number % LEAVER) ledger_give(block, number % 500 + i);
     }
     return NULL;
 }

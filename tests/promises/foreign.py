@@ -75,17 +75,12 @@ def check_recorded(name, path):
 
 
 left_out = []
-for sanitizer in ("address", "thread"):
-    program = build(f"with-{sanitizer}", "gcc", f"-fsanitize={sanitizer}")
-    if not program:
-        left_out.append(f"gcc -fsanitize={sanitizer}")
-        continue
-    check_refused(f"{sanitizer} sanitizer", program, "sanitizer", "Sanitizer")
-clang_program = build("with-clang-asan", "clang", "-fsanitize=address")
-if clang_program:
-    check_refused("clang's address sanitizer", clang_program, "sanitizer", "Sanitizer")
-else:
-    left_out.append("clang -fsanitize=address")
+for compiler, sanitizer in (("gcc", "address"), ("gcc", "thread"), ("clang", "address")):
+    program = build(f"{compiler}-{sanitizer}", compiler, f"-fsanitize={sanitizer}")
+    if program:
+        check_refused(f"{compiler}'s {sanitizer} sanitizer", program, "Sanitizer")
+    else:
+        left_out.append(f"{compiler} -fsanitize={sanitizer}")
 undefined = build("with-undefined", "gcc", "-fsanitize=undefined")
 if undefined:
     check_recorded("undefined behaviour sanitizer", undefined)

@@ -23,6 +23,17 @@ int main(void) {
 """
 
 
+LOADER = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+    void *library = dlopen("libred.so", RTLD_NOW | (DEEP ? RTLD_DEEPBIND : 0));
+    puts(library ? "loaded" : dlerror());
+    return library ? 0 : 1;
+}
+"""
+
+
 def compile_c(name, text, *flags):
     with open(f"{name}.c", "w", encoding="ascii") as file:
         file.write(text)
@@ -66,12 +77,17 @@ def check(how, wanted_turns=1):
 
 
 def check_unseen(how):
-    """Calls that find libc's functions first are not seen; the program is as it was."""
+    """Calls that find libc's functions first are not seen, which the report says; the program is as it
+    was."""
     argv = t.program("modules", how, os.path.abspath("libs"))
     plain = t.run(argv)
     t.check_equal(f"{how}: plain", plain.status, 0)
-    t.record(argv)[0].check_like(how, plain)
-    t.record_alone(argv)[0].check_like(f"{how}, alone", plain)
+    for record in (t.record, t.record_alone):
+        result, path = record(argv)
+        result.check_like(how, plain)
+        found = t.report(path)
+        if found:
+            t.check_equal(f"{how}: lost", found["trust"]["lost"].get("deepbind"), 2)
 
 
 def check_linked(name, *flags):
@@ -87,6 +103,17 @@ def check_linked(name, *flags):
         t.check_equal(f"{name}: blocks", sum(s["at_exit_bytes"] for s in inside), 10 * 30)
 
 
+def check_callers_path():
+    """dlopen of a bare name looks along the RUNPATH of whoever calls it."""
+    for deep in (0, 1):
+        compile_c("loader", LOADER, f"-DDEEP={deep}", "-D_GNU_SOURCE", "-ldl",
+                  "-Wl,-rpath,$ORIGIN/libs", "-Wl,--enable-new-dtags")
+        plain = t.run([os.path.abspath("loader")])
+        t.check_equal("caller's RUNPATH", (plain.status, plain.out), (0, b"loaded\n"))
+        for record in (t.record, t.record_alone):
+            record([os.path.abspath("loader")])[0].check_like("caller's RUNPATH", plain)
+
+
 t.need("gcc")
 build_libraries()
 check("turns", TURNS)
@@ -94,6 +121,7 @@ for kind in ("lazy", "now"):
     check(kind)
 check_unseen("deepbind")
 check_unseen("namespace")
+check_callers_path()
 check_linked("lazy", "-Wl,-z,lazy")
 check_linked("now", "-Wl,-z,now")
 check_linked("no-plt", "-fno-plt")

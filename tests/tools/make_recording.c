@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SECTION_COUNT = 7, RAW_SLACK_BYTES = 8192, WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1 };
+enum { SECTION_COUNT = 8, RAW_SLACK_BYTES = 8192, WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1 };
 static const uint64_t sample_start_unix_ns = 1700000000000000000u;
 
 static void require(bool is_ok, const char *what) {
@@ -161,11 +161,24 @@ void making_peak(struct making *making, uint64_t at_ns) {
     totals->peak_epoch = ++totals->epoch;
 }
 
+void making_point(struct making *making, uint32_t index, int64_t min_bytes, int64_t max_bytes,
+                  int64_t last_bytes) {
+    require(index < MAKING_POINTS, "points are full");
+    making->points[index] = (struct cairn_point){
+        .min_bytes = min_bytes, .max_bytes = max_bytes, .last_bytes = last_bytes, .is_used = 1};
+    if (making->point_count <= index) making->point_count = index + 1;
+}
+
 struct part {
     uint32_t kind, entry_bytes;
     const void *bytes;
     uint64_t size;
 };
+
+// POINTS comes last, if it comes.
+static uint32_t section_count(const struct making *making) {
+    return making->point_count ? SECTION_COUNT : SECTION_COUNT - 1;
+}
 
 static void list_parts(const struct making *making, struct part parts[SECTION_COUNT]) {
     const struct part list[SECTION_COUNT] = {
@@ -177,6 +190,7 @@ static void list_parts(const struct making *making, struct part parts[SECTION_CO
         {CAIRN_SECTION_CELLS, sizeof *making->cells, making->cells, making->cell_count},
         {CAIRN_SECTION_CELLS_COLD, sizeof *making->cold, making->cold, making->cell_count},
         {CAIRN_SECTION_RECORDS, sizeof *making->words, making->words, making->word_count},
+        {CAIRN_SECTION_POINTS, sizeof *making->points, making->points, making->point_count},
     };
     for (int i = 0; i < SECTION_COUNT; i++) {
         parts[i] = list[i];
@@ -188,7 +202,7 @@ static void list_parts(const struct making *making, struct part parts[SECTION_CO
 static uint64_t lay_out(struct making *making, const struct part *parts, uint64_t slack_bytes) {
     enum { ALIGNMENT = 16 };
     uint64_t offset = CAIRN_HEADER_BYTES;
-    for (int i = 0; i < SECTION_COUNT; i++) {
+    for (uint32_t i = 0; i < section_count(making); i++) {
         uint64_t capacity = parts[i].size + slack_bytes;
         making->header.sections[i] = (struct cairn_section){.kind = parts[i].kind,
                                                             .entry_bytes = parts[i].entry_bytes,
@@ -197,7 +211,7 @@ static uint64_t lay_out(struct making *making, const struct part *parts, uint64_
                                                             .used_bytes = parts[i].size};
         offset = (offset + capacity + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    making->header.section_count = SECTION_COUNT;
+    making->header.section_count = section_count(making);
     making->header.mapped_bytes = offset;
     making->header.is_compact = slack_bytes == 0;
     return offset;
@@ -210,7 +224,7 @@ uint8_t *making_finish(struct making *making, bool is_compact, size_t *size) {
     uint8_t *bytes = calloc(1, *size);
     require(bytes != NULL, "no memory");
     memcpy(bytes, &making->header, sizeof making->header);
-    for (int i = 0; i < SECTION_COUNT; i++)
+    for (uint32_t i = 0; i < section_count(making); i++)
         memcpy(bytes + making->header.sections[i].offset, parts[i].bytes, parts[i].size);
     return bytes;
 }
@@ -223,7 +237,7 @@ void making_write_sparse(struct making *making, const char *path, uint64_t capac
     require(file >= 0 && !ftruncate(file, (off_t)size), path);
     ssize_t written = pwrite(file, &making->header, sizeof making->header, 0);
     require(written == (ssize_t)sizeof making->header, path);
-    for (int i = 0; i < SECTION_COUNT; i++) {
+    for (uint32_t i = 0; i < section_count(making); i++) {
         written =
             pwrite(file, parts[i].bytes, parts[i].size, (off_t)making->header.sections[i].offset);
         require(written == (ssize_t)parts[i].size, path);

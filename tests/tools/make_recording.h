@@ -16,6 +16,7 @@
 #define MAKING_CELLS 1024u
 #define MAKING_WORDS 8192u
 #define MAKING_STRINGS 4096u
+#define MAKING_POINTS 64u
 
 struct making {
     struct cairn_header header;
@@ -26,6 +27,8 @@ struct making {
     struct cairn_cell_cold cold[MAKING_CELLS];
     uint32_t words[MAKING_WORDS];
     char strings[MAKING_STRINGS];
+    struct cairn_point points[MAKING_POINTS];
+    uint32_t point_count;
     uint32_t module_count, thread_count, cell_count, word_count, string_bytes;
     uint32_t next_cell[MAKING_THREADS];  // of each slot; a multiple of the block size: none left
 };
@@ -57,6 +60,11 @@ void making_book(struct making *making, uint32_t cell, uint32_t calls, uint64_t 
                  uint32_t frees, uint64_t freed_bytes);
 // Says that the present state is the peak, as the free that leaves a peak does.
 void making_peak(struct making *making, uint64_t at_ns);
+
+// A note in the timeline's interval `index`; others before it stay without one. The section is
+// there once a point is.
+void making_point(struct making *making, uint32_t index, int64_t min_bytes, int64_t max_bytes,
+                  int64_t last_bytes);
 
 // The finished bytes, for free(). Raw: sections with room behind their used part.
 uint8_t *making_finish(struct making *making, bool is_compact, size_t *size);

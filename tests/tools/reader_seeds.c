@@ -31,5 +31,9 @@ int main(int argc, char **argv) {
     making.header.end_ns = 0;
     making.header.lost[CAIRN_LOST_NESTED] = 1;
     write_seed(argv[1], "raw", false);
+    making_sample(&making);
+    making.header.totals.point_ns = 1 << 14;
+    for (uint32_t i = 0; i < 20; i += 3) making_point(&making, i, 100 * i, 200 * i, 150 * i);
+    write_seed(argv[1], "points", true);
     return 0;
 }

@@ -92,11 +92,31 @@ static void print_process(const struct opened *opened) {
     putchar('\n');
 }
 
+// What cairn itself took from the process.
+static void print_own(const struct command_args *args, const struct profile *profile) {
+    const unsigned whole = 1000;
+    const struct cairn_header *header = &profile->recording->header;
+    unsigned thousandths;
+    print_key("own memory");
+    puts(size_of(args, header->own_bytes).text);
+    print_key("own time");
+    if (profile_own_share(profile, &thousandths))
+        printf("about %s of %s of processor time\n", units_percent(thousandths, whole).text,
+               units_duration(header->cpu_ns).text);
+    else
+        puts("unknown");
+    print_key("RSS peak");
+    if (header->rss_peak_bytes)
+        printf("%s%s\n", size_of(args, header->rss_peak_bytes).text,
+               header->is_rss_sampled ? ", as seen now and then" : "");
+    else
+        puts("unknown");
+}
+
 static void print_contents(const struct command_args *args, const struct opened *opened) {
     const struct profile *profile = &opened->profile;
     const struct cairn_header *header = &opened->recording.header;
-    print_key("own memory");
-    puts(size_of(args, header->own_bytes).text);
+    print_own(args, profile);
     print_key("contents");
     printf("stacks %s, cells %s, addresses %s, threads %s, modules %s\n",
            units_count((int64_t)profile->stack_count).text,
@@ -109,6 +129,20 @@ static void print_contents(const struct command_args *args, const struct opened 
            size_of(args, (uint64_t)profile->peak.bytes).text);
 }
 
+// Looks for the names of all frames.
+static bool print_names(struct opened *opened, struct error *error) {
+    for (size_t i = 0; i < opened->profile.stack_count; i++)
+        names_want_stack(opened->names, opened->profile.stacks[i].node, 0);
+    if (!names_resolve(opened->names, error)) return false;
+    struct frame_names names = names_frames(opened->names);
+    print_key("frames");
+    printf("%s, %s without a name", units_count((int64_t)names.wanted_count).text,
+           units_count((int64_t)names.unresolved_count).text);
+    if (names.unresolved_modules) printf(" (%s)", names.unresolved_modules);
+    putchar('\n');
+    return true;
+}
+
 static void print_incomplete(const struct profile *profile) {
     print_key("cut stacks");
     bool has_any = false;
@@ -119,6 +153,14 @@ static void print_incomplete(const struct profile *profile) {
         has_any = true;
     }
     if (!has_any) puts("none");
+}
+
+static void print_exactness(const struct command_args *args, const struct profile *profile) {
+    print_key("counts");
+    fputs(profile_is_exact(profile) ? "exact" : "not exact, see below", stdout);
+    if (profile->peak.error_bytes)
+        printf(", the peak within %s", size_of(args, profile->peak.error_bytes).text);
+    putchar('\n');
 }
 
 static void print_losses(const struct profile *profile) {
@@ -190,12 +232,14 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_process(&opened);
     print_allocator(&opened.recording);
     print_contents(args, &opened);
+    bool is_ok = print_names(&opened, error);
+    print_exactness(args, &opened.profile);
     print_incomplete(&opened.profile);
     print_losses(&opened.profile);
     print_threads(args, &opened.profile);
     print_modules(&opened.profile);
     opened_close(&opened);
-    return true;
+    return is_ok;
 }
 
 static bool info_run(const struct command_args *args, const char *path, struct error *error) {

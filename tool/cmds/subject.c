@@ -58,7 +58,7 @@ static bool find_in_directory(const char *directory, struct subject *subject, st
 bool subject_find(const char *word, struct subject *subject, struct error *error) {
     *subject = (struct subject){0};
     struct stat status;
-    size_t count;
+    size_t count = 0;
     if (!word) {
         if (!find_newest(".", subject, &count, error)) return false;
         if (!count)

@@ -73,4 +73,5 @@ void combined_find(struct combined *combined, uint64_t *low_bytes, uint64_t *hig
 
 void combined_free(struct combined *combined) {
     array_free(&combined->changes);
+    *combined = (struct combined){0};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/model/index_table.h"
 
 // FNV-1a, 64 bits: identities must be the same in every run and on every machine.
@@ -12,6 +13,15 @@ static uint64_t hash_bytes(const void *bytes, size_t size) {
     uint64_t hash = offset_basis;
     for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * prime;
     return hash;
+}
+
+// musl's dynamic linker knows the program by the name it was called with.
+static const char *module_path(struct recording *recording, uint32_t offset) {
+    const char *path = recording_string(recording, offset);
+    const char *program = recording->header.executable;
+    bool is_relative = *path && *path != '/';
+    bool is_program = is_relative && !strcmp(text_base_name(path), text_base_name(program));
+    return is_program ? program : path;
 }
 
 static void module_fill(struct recording *recording, const struct cairn_module *entry,
@@ -27,7 +37,7 @@ static void module_fill(struct recording *recording, const struct cairn_module *
         recording->damage.bad_modules++;
         return;
     }
-    module->path = recording_string(recording, entry->path);
+    module->path = module_path(recording, entry->path);
     module->build_id_bytes = entry->build_id_bytes;
     memcpy(module->build_id, entry->build_id, entry->build_id_bytes);
     module->identity = entry->build_id_bytes ? hash_bytes(entry->build_id, entry->build_id_bytes)

@@ -16,7 +16,6 @@
 struct builder {
     struct run *run;
     struct index_table files;
-    ARRAY(uint8_t) was_seen;  // by row: its file is there
 };
 
 static uint64_t hash_name(const char *name) {
@@ -33,7 +32,7 @@ static bool find_row(const struct builder *builder, const char *file, uint32_t *
 }
 
 // A later row of the same file takes the place of the earlier one.
-static bool add_row(struct builder *builder, const struct run_row *row, bool was_seen) {
+static bool add_row(struct builder *builder, const struct run_row *row) {
     uint32_t index;
     if (*row->file && find_row(builder, row->file, &index)) {
         builder->run->rows.items[index] = *row;
@@ -45,10 +44,8 @@ static bool add_row(struct builder *builder, const struct run_row *row, bool was
         return true;
     }
     struct run_row *added = array_push(&builder->run->rows);
-    uint8_t *seen = added ? array_push(&builder->was_seen) : NULL;
-    if (!seen) return false;
+    if (!added) return false;
     *added = *row;
-    *seen = was_seen;
     return !*row->file || index_table_insert(&builder->files, hash_name(row->file), index);
 }
 
@@ -58,7 +55,7 @@ static bool read_line(struct builder *builder, char *line, size_t size) {
     if (*line == '#') return true;
     bool is_row = strlen(line) == size && run_row_parse(line, &row);
     if (!is_row) builder->run->bad_lines++;
-    return !is_row || add_row(builder, &row, false);
+    return !is_row || add_row(builder, &row);
 }
 
 static bool read_lines(struct builder *builder, char *text, size_t size) {
@@ -113,15 +110,16 @@ static bool read_recording(struct builder *builder, const char *name) {
     run_row_of(&recording, &row);
     recording_close(&recording);
     snprintf(row.file, sizeof row.file, "%s", name);
-    return add_row(builder, &row, true);
+    row.is_there = true;
+    return add_row(builder, &row);
 }
 
 // A file without a row, or one whose process went on after its row was written, speaks for itself.
 static bool add_file(struct builder *builder, const char *name) {
     uint32_t index;
     if (!find_row(builder, name, &index)) return read_recording(builder, name);
-    builder->was_seen.items[index] = true;
     struct run_row *row = &builder->run->rows.items[index];
+    row->is_there = true;
     if (row->state != CAIRN_STATE_RUNNING) return true;
     struct run_row older = *row;
     if (!read_recording(builder, name)) return false;
@@ -138,7 +136,7 @@ static bool read_files(struct builder *builder, struct error *error) {
         if (run_row_is_file_name(entry->d_name)) is_ok = add_file(builder, entry->d_name);
     closedir(entries);
     for (size_t i = 0; i < builder->run->rows.count; i++)
-        if (!builder->was_seen.items[i]) *builder->run->rows.items[i].file = 0;
+        if (!builder->run->rows.items[i].is_there) *builder->run->rows.items[i].file = 0;
     return is_ok || error_set(error, "no memory for the list of processes");
 }
 
@@ -185,7 +183,6 @@ bool run_open(const char *directory, struct run *run, struct error *error) {
     snprintf(run->directory, sizeof run->directory, "%s", directory);
     bool is_open = read_index(&builder, error) && read_files(&builder, error);
     index_table_free(&builder.files);
-    array_free(&builder.was_seen);
     if (!is_open) {
         run_close(run);
         return false;

@@ -24,6 +24,7 @@ struct run_row {
     int32_t exit_status, exit_signal;
     struct figures figures;
     uint64_t rss_peak_bytes, cpu_ns;
+    bool is_there;  // set by readers of a directory: it has the file
 };
 
 // What a recording says about its process; `file` and `parent` stay for the caller to fill.

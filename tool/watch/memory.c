@@ -140,10 +140,14 @@ static bool save_to(int file, const struct memory *memory, const struct cairn_he
            ftruncate(file, (off_t)copy->mapped_bytes) == 0;
 }
 
+static struct cairn_header *header_room(void) {
+    return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
+}
+
 bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
                  struct error *error) {
     char temporary[PATH_MAX];
-    struct cairn_header *raw = malloc(sizeof *raw), *copy = malloc(sizeof *copy);
+    struct cairn_header *raw = header_room(), *copy = header_room();
     bool is_saved = false;
     int file = -1;
     if (!raw || !copy) {

@@ -78,43 +78,41 @@ static bool has_interpreter(Elf *elf) {
 static const struct {
     const char *symbol, *allocator;
 } allocator_signs[] = {
-    {"_rjem_malloc", "jemalloc"}, {"je_malloc", "jemalloc"},    {"malloc_stats_print", "jemalloc"},
-    {"tc_malloc", "tcmalloc"},    {"mi_malloc", "mimalloc"},    {"rpmalloc", "rpmalloc"},
-    {"snmalloc", "snmalloc"},     {"malloc", "its own malloc"},
+    {"__asan_init", "AddressSanitizer"},
+    {"__hwasan_init", "HWAddressSanitizer"},
+    {"__msan_init", "MemorySanitizer"},
+    {"__tsan_init", "ThreadSanitizer"},
+    {"__lsan_init", "LeakSanitizer"},
+    {"_rjem_malloc", "jemalloc"},
+    {"je_malloc", "jemalloc"},
+    {"malloc_stats_print", "jemalloc"},
+    {"tc_malloc", "tcmalloc"},
+    {"mi_malloc", "mimalloc"},
+    {"rpmalloc", "rpmalloc"},
+    {"snmalloc", "snmalloc"},
+    {"malloc", "its own malloc"},
 };
 enum { ALLOCATOR_SIGNS = sizeof allocator_signs / sizeof *allocator_signs };
 
-// Sanitizers bring their own malloc: as a library that has to be the first of all, or linked in.
+// Sanitizers as libraries that want to be the first of all: such a program ends at once if another
+// one is preloaded. Those of threads and leaks are fine with one before them, and are recorded.
 static const struct {
-    const char *library, *symbol, *obstacle;
-    bool refuses_preload;
-} sanitizers[] = {
-    {"libasan.so", "__asan_init", "it is built with AddressSanitizer, which has its own malloc",
-     true},
-    {"libhwasan.so", "__hwasan_init",
-     "it is built with HWAddressSanitizer, which has its own malloc", true},
-    {"libtsan.so", "__tsan_init", "it is built with ThreadSanitizer, which has its own malloc",
-     false},
-    {"libmsan.so", "__msan_init", "it is built with MemorySanitizer, which has its own malloc",
-     false},
-    {"liblsan.so", "__lsan_init", "it is built with LeakSanitizer, which has its own malloc",
-     false},
+    const char *library, *obstacle;
+} jealous[] = {
+    {"libasan.so", "it is built with AddressSanitizer, which brings a malloc of its own"},
+    {"libhwasan.so", "it is built with HWAddressSanitizer, which brings a malloc of its own"},
 };
-enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
 
 // What the tables of an ELF file tell about its allocator.
 struct findings {
     size_t allocator_sign;  // index of allocator_signs, or their count
-    size_t sanitizer;       // index of sanitizers, or their count
-    bool is_sanitizer_shared;
+    const char *obstacle;   // of a jealous library; NULL: none
     bool needs_allocator_library;
 };
 
 static void look_at_symbol(const char *name, struct findings *findings) {
     for (size_t sign = 0; sign < findings->allocator_sign; sign++)
         if (!strcmp(name, allocator_signs[sign].symbol)) findings->allocator_sign = sign;
-    for (size_t i = 0; i < findings->sanitizer; i++)
-        if (!strcmp(name, sanitizers[i].symbol)) findings->sanitizer = i;
 }
 
 static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
@@ -136,11 +134,9 @@ static bool is_allocator_library(const char *name) {
 
 static void look_at_library(const char *name, struct findings *findings) {
     if (is_allocator_library(name)) findings->needs_allocator_library = true;
-    for (size_t i = 0; i < SANITIZER_COUNT; i++) {
-        if (strncmp(name, sanitizers[i].library, strlen(sanitizers[i].library)) != 0) continue;
-        findings->sanitizer = i;
-        findings->is_sanitizer_shared = true;
-    }
+    for (size_t i = 0; i < sizeof jealous / sizeof *jealous; i++)
+        if (!strncmp(name, jealous[i].library, strlen(jealous[i].library)))
+            findings->obstacle = jealous[i].obstacle;
 }
 
 static void look_at_libraries(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
@@ -155,7 +151,7 @@ static void look_at_libraries(Elf *elf, Elf_Scn *section, const GElf_Shdr *heade
 }
 
 static struct findings look_at_tables(Elf *elf) {
-    struct findings findings = {.allocator_sign = ALLOCATOR_SIGNS, .sanitizer = SANITIZER_COUNT};
+    struct findings findings = {.allocator_sign = ALLOCATOR_SIGNS};
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header)) continue;
@@ -187,10 +183,9 @@ static void examine_elf(Elf *elf, struct program *program) {
         program->own_allocator = allocator_signs[findings.allocator_sign].allocator;
     program->brings_operator_new =
         findings.needs_allocator_library || (preload && is_allocator_library(preload));
-    if (program->obstacle || findings.sanitizer == SANITIZER_COUNT) return;
-    program->obstacle = sanitizers[findings.sanitizer].obstacle;
-    program->refuses_preload =
-        findings.is_sanitizer_shared && sanitizers[findings.sanitizer].refuses_preload;
+    if (program->obstacle || !findings.obstacle) return;
+    program->obstacle = findings.obstacle;
+    program->refuses_preload = true;
 }
 
 static void examine(struct program *program) {

@@ -18,11 +18,9 @@ static bool is_directory(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// A directory that an earlier run made is a recording, not a place for new ones.
+// A directory that another run made, or is about to fill, is a recording, not a place for new ones.
 static bool is_run(const char *path) {
-    char index[PATH_MAX];
-    snprintf(index, sizeof index, "%s/index", path);
-    return exists(index);
+    return run_row_is_file_name(strrchr(path, '/') + 1);
 }
 
 static void directory_of(const char *path, char *directory) {

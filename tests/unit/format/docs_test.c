@@ -86,7 +86,9 @@ static void test_header(void **state) {
     FIELD(cairn_header, end_ns);
     FIELD(cairn_header, rss_peak_bytes);
     FIELD(cairn_header, own_bytes);
+    FIELD(cairn_header, cpu_ns);
     FIELD(cairn_header, live_map);
+    FIELD(cairn_header, is_rss_sampled);
     FIELD(cairn_header, windows);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
@@ -148,6 +150,7 @@ static void test_entries(void **state) {
     FIELD(cairn_thread, frees);
     FIELD(cairn_thread, net_bytes);
     FIELD(cairn_thread, failed);
+    FIELD(cairn_thread, own_ns);
     FIELD(cairn_point, min_bytes);
     FIELD(cairn_point, max_bytes);
     FIELD(cairn_point, last_bytes);

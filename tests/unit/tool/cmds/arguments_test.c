@@ -57,6 +57,26 @@ static void test_program_keeps_its_options(void **state) {
     assert_false(args_has(&args, OPTION_QUIET));
 }
 
+static void check_size(const char *line, bool is_right, uint64_t expected) {
+    struct error error = {""};
+    uint64_t bytes;
+    assert_true(parse(line));
+    assert_int_equal(args_size(&args, OPTION_MAX_OVERHEAD, &bytes, &error), is_right);
+    if (is_right) assert_int_equal(bytes, expected);
+    if (!is_right) assert_non_null(strstr(error.text, "run: --max-overhead needs a size"));
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    check_size("run true", true, 0);
+    check_size("run --max-overhead 64M true", true, 64u << 20);
+    check_size("run --max-overhead=1.5GiB true", true, (uint64_t)3 << 29);
+    check_size("run --max-overhead 4096 true", true, 4096);
+    check_size("run --max-overhead 0 true", false, 0);
+    check_size("run --max-overhead much true", false, 0);
+    check_size("run --max-overhead -5 true", false, 0);
+}
+
 static void test_wrong_use(void **state) {
     (void)state;
     const char *lines[] = {"run",        "run -q",  "report --foo", "report -Z", "report --top",
@@ -117,9 +137,13 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options_and_words), cmocka_unit_test(test_program_keeps_its_options),
-        cmocka_unit_test(test_wrong_use),         cmocka_unit_test(test_help_ends_well),
-        cmocka_unit_test(test_numbers),           cmocka_unit_test(test_table),
+        cmocka_unit_test(test_options_and_words),
+        cmocka_unit_test(test_program_keeps_its_options),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_wrong_use),
+        cmocka_unit_test(test_help_ends_well),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

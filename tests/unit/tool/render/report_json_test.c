@@ -144,6 +144,62 @@ static void test_limits_and_losses(void **state) {
     json_decref(report);
 }
 
+static void test_own_share(void **state) {
+    (void)state;
+    making_sample(&making);
+    struct view_options view = {.by = MEASURE_PEAK};
+    json_t *report = report_with(&view);
+    assert_true(json_is_null(at(report, "trust.own_cpu_share")));
+    check_int(report, "trust.frames_unresolved", 0);
+    json_decref(report);
+    making_sample(&making);
+    making.header.cpu_ns = 1000000;
+    making.threads[1].own_ns = 71500;
+    report = report_with(&view);
+    double share = json_real_value(at(report, "trust.own_cpu_share"));
+    assert_true(share > 0.0709 && share < 0.0711);
+    json_decref(report);
+}
+
+// A process that is only in the index has the same fields, and one more: its file.
+static void test_row(void **state) {
+    (void)state;
+    struct run_row row = {.name = "s\xff", .pid = 7, .has_exit = true, .exit_signal = 9};
+    row.figures = (struct figures){.allocations = 10,
+                                   .allocated_bytes = 1000,
+                                   .inherited_blocks = 1,
+                                   .inherited_bytes = 50,
+                                   .exit_bytes = 50,
+                                   .peak_bytes = 600,
+                                   .lost = 3};
+    char *text;
+    size_t size;
+    struct json json;
+    FILE *out = open_memstream(&text, &size);
+    json_start(&json, out);
+    report_json_put_row(&json, &row);
+    fclose(out);
+    json_t *found = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(found);
+    making_sample(&making);
+    json_t *report = report_with(&(struct view_options){.by = MEASURE_PEAK});
+    const char *key;
+    json_t *value;
+    json_object_foreach(report, key, value) if (!json_object_get(found, key))
+        fail_msg("no %s", key);
+    assert_int_equal(json_object_size(found), json_object_size(report) + 1);
+    assert_true(json_is_null(at(found, "file")));
+    check_int(found, "totals.allocations", 11);
+    check_int(found, "totals.freed_bytes", 1000);
+    check_int(found, "peak.bytes", 600);
+    check_int(found, "process.exit.signal", 9);
+    check_int(found, "trust.lost.unknown", 3);
+    assert_true(json_is_false(at(found, "trust.exact")));
+    json_decref(report);
+    json_decref(found);
+    free(text);
+}
+
 static void test_command_is_quoted(void **state) {
     (void)state;
     static const char command[] = "sh\0-c\0echo it's \"x\"; exit\0\0last";
@@ -162,6 +218,8 @@ int main(void) {
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_limits_and_losses),
         cmocka_unit_test(test_command_is_quoted),
+        cmocka_unit_test(test_own_share),
+        cmocka_unit_test(test_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

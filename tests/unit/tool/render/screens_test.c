@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #include "tests/tools/make_recording.h"
 #include "tool/model/profile.h"
+#include "tool/render/run_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
@@ -264,6 +266,111 @@ static void test_tree(void **state) {
                         "3 plumbing frames are hidden: --all-frames\n");
 }
 
+static void test_trust(void **state) {
+    (void)state;
+    making.header.own_bytes = 4u << 20;
+    making.header.cpu_ns = 1000000000;
+    making.threads[0].own_ns = 71000000;
+    making.header.lost[CAIRN_LOST_UNKNOWN_FREE] = 7;
+    making.header.is_rss_sampled = 1;
+    build();
+    struct frame_names some = names;
+    some.wanted_count = 310;
+    some.unresolved_count = 12;
+    some.unresolved_modules = "libfoo.so";
+    struct terminal terminal = {.columns = NARROW};
+    size_t size;
+    terminal.out = open_memstream(&text, &size);
+    trust_print(&terminal, &profile, &some);
+    fclose(terminal.out);
+    assert_string_equal(text, "  not exact · lost: 7 frees of blocks from before · 1 of 4 stacks "
+                              "incomplete\n"
+                              "  12 of 310 frames without a name (libfoo.so)\n"
+                              "  cairn itself 4.0 MiB, about 7.1 % of the processor time\n");
+    struct view_options view = {.by = MEASURE_PEAK};
+    assert_non_null(strstr(print(SCREEN_SUMMARY, &view, NARROW), "RSS peak about 27.0 MiB\n"));
+}
+
+static void test_inherited(void **state) {
+    (void)state;
+    struct cairn_thread *inherited = &making.threads[making_thread(&making, 0, "(inherited)")];
+    inherited->slot = CAIRN_SLOT_SHARED;
+    inherited->allocations = 3;
+    inherited->allocated_bytes = 3000;
+    making.header.forked_from = 4241;
+    build();
+    struct view_options view = {.by = MEASURE_PEAK};
+    assert_non_null(strstr(print(SCREEN_SUMMARY, &view, NARROW),
+                           "  of these     2.9 KiB in 3 blocks inherited from process 4241\n"));
+}
+
+static void add_row(struct run *run, const char *name, uint32_t pid, uint64_t peak_bytes) {
+    struct run_row *row = &run->rows.items[run->rows.count++];
+    *row = (struct run_row){.pid = pid, .state = CAIRN_STATE_ENDED, .has_exit = true};
+    snprintf(row->name, sizeof row->name, "%s", name);
+    row->figures = (struct figures){.peak_bytes = peak_bytes,
+                                    .allocations = 1000 * pid,
+                                    .allocated_bytes = 3 * peak_bytes,
+                                    .exit_bytes = 512,
+                                    .exit_blocks = 1};
+}
+
+static const char *print_run(const struct run_screen *screen) {
+    size_t size;
+    free(text);
+    FILE *out = open_memstream(&text, &size);
+    const struct terminal terminal = {.out = out, .columns = NARROW};
+    run_screen_print_facts(&terminal, screen);
+    run_screen_print_table(&terminal, screen);
+    fclose(out);
+    return text;
+}
+
+static void test_run(void **state) {
+    (void)state;
+    struct run_row rows[8];
+    struct run run = {.directory = "/no/such", .rows = {.items = rows}};
+    struct run_screen screen = {.run = &run,
+                                .combined_low_bytes = 119u << 20,
+                                .combined_high_bytes = 131u << 20,
+                                .top = 3,
+                                .has_prefix = true};
+    add_row(&run, "cc1plus-with-a-very-long-name", 4321, 85u << 20);
+    add_row(&run, "ld", 4322, 20u << 20);
+    add_row(&run, "as", 4323, 2u << 20);
+    add_row(&run, "e\033vil", 4324, 1u << 20);
+    add_row(&run, "make", 4300, 300u << 10);
+    add_row(&run, "sh", 4301, 30u << 10);
+    add_row(&run, "sed", 4302, 40u << 10);
+    rows[1].exit_status = 1;
+    rows[2].has_exit = false;
+    rows[3].exit_signal = 9;
+    run.first = 4;
+    rows[4].duration_ns = 12300000000u;
+    screen.sums = run_sum(&run);
+    screen.trust.lost[CAIRN_LOST_NESTED] = 4;
+    screen.trust.inexact_count = 1;
+    screen.trust.own_bytes = 2u << 20;
+    assert_string_equal(
+        print_run(&screen),
+        "cairn: make ended with status 0 after 12.3 s, 7 processes recorded\n"
+        "  combined peak  119 MiB to 131 MiB     largest alone 85.0 MiB\n"
+        "  allocated      325 MiB in 30,193,000 calls\n"
+        "  at exit        3.5 KiB in 7 blocks\n"
+        "  1 of the processes not exact · lost: 4 in signal handlers\n"
+        "  cairn itself up to 2.0 MiB\n"
+        "  peak heap  allocated          calls    at exit  ended      process\n"
+        "   85.0 MiB    255 MiB      4,321,000      512 B  status 0   cc1plus-with-… 4321\n"
+        "   20.0 MiB   60.0 MiB      4,322,000      512 B  status 1   ld 4322\n"
+        "    2.0 MiB    6.0 MiB      4,323,000      512 B  ended      as 4323\n"
+        "    300 KiB    900 KiB      4,300,000      512 B  status 0   make 4300\n"
+        "    1.0 MiB    3.0 MiB      4,324,000      512 B             1 further process\n"
+        "   40.0 KiB    210 KiB      8,603,000    1.0 KiB             2 small processes\n"
+        "               325 MiB     30,193,000    3.5 KiB             all 7\n");
+    screen.top = 0;
+    assert_non_null(strstr(print_run(&screen), "SIGKILL    e\\x1bvil 4324\n"));
+}
+
 // Names from a file that means no good.
 static void test_names_are_escaped(void **state) {
     (void)state;
@@ -279,9 +386,16 @@ static void test_names_are_escaped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_summary),           TEST(test_endings), TEST(test_threaded_peak),
-        TEST(test_nothing_allocated), TEST(test_stacks),  TEST(test_tree),
+        TEST(test_summary),
+        TEST(test_endings),
+        TEST(test_threaded_peak),
+        TEST(test_nothing_allocated),
+        TEST(test_stacks),
+        TEST(test_tree),
         TEST(test_names_are_escaped),
+        TEST(test_trust),
+        TEST(test_inherited),
+        TEST(test_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
