@@ -8,6 +8,8 @@
 # Everything that is made lies below build/.
 
 BUILD ?= build
+# One spelling for one place: dependency files name their objects by it.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 PREFIX ?= /usr/local
 DESTDIR ?=
 ifeq ($(origin CC),default)
@@ -89,7 +91,7 @@ TEST_PRELOADS := $(patsubst tests/tools/%_preload.c,$(BUILD)/tests/%_preload.so,
 .PHONY: all tools runtime check-runtime tests fuzzers install deps try check fuzz lint tidy \
 	format bench-foundation clean
 .DELETE_ON_ERROR:
-.SECONDARY:
+.PRECIOUS: $(BUILD)/%.o
 
 all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 tools: $(BUILD)/cairn

@@ -25,12 +25,12 @@ POSTGRES = """
     sql -c 'select count(*), sum(abalance) from pgbench_accounts' -c 'select count(*) from pgbench_history'
     sql -c 'create table walk as select i, md5(i::text) h from generate_series(1, 20000) i' \\
         -c 'create index on walk(h)' -c 'select sum(i), min(h) from (select * from walk order by h limit 99) w' \\
-        -c "do \\$\\$ begin for i in 1..2000 loop update walk set h = h || 'x' where walk.i = i % 50; end loop; end \\$\\$" \\
+        -c "do \\$\\$ begin for n in 1..2000 loop update walk set h = h || 'x' where i = n % 50; end loop; end \\$\\$" \\
         -c 'select no from nowhere' || echo "status $?"
-    sql -c "select string_agg(h, '' order by i) = repeat('', 0), regexp_count(max(h), 'x') from walk"
+    sql -c "select max(length(h)), md5(string_agg(h, '' order by i)) from walk"
     sql -c 'set max_parallel_workers_per_gather = 2; set parallel_setup_cost = 0; set parallel_tuple_cost = 0' \\
         -c 'set min_parallel_table_scan_size = 0; select count(*), max(length(h)) from walk'
-    pg_dump -h "$PWD" -U walker -t walk postgres | sha256sum
+    pg_dump -h "$PWD" -U walker -t walk postgres | grep -v restrict | sort | sha256sum
     pg_ctl -D data -s -m fast -w stop; echo "stopped $?"; grep -cE 'PANIC|terminated by signal' log || true
 """
 

@@ -22,22 +22,40 @@ static const struct form *form_find(const char *name) {
     return NULL;
 }
 
+// gdb takes one command for all variables.
+static void print_gdb(const struct launch *launch) {
+    printf("set exec-wrapper env 'LD_PRELOAD=%s'", launch->library);
+    if (launch->output) printf(" 'CAIRN_OUTPUT=%s'", launch->output);
+    if (launch->max_overhead) printf(" 'CAIRN_MAX_OVERHEAD=%s'", launch->max_overhead);
+    putchar('\n');
+}
+
+static void print_lines(const struct form *form, const struct launch *launch) {
+    printf(form->line, "LD_PRELOAD", launch->library);
+    if (launch->output) printf(form->line, "CAIRN_OUTPUT", launch->output);
+    if (launch->max_overhead) printf(form->line, "CAIRN_MAX_OVERHEAD", launch->max_overhead);
+}
+
 int cmd_env(const struct command_args *args) {
+    enum { BYTES_TEXT = 24 };
     struct error error;
-    struct launch launch;
+    struct launch launch = {.output = args_text(args, OPTION_OUTPUT, NULL)};
     const char *wanted = args_text(args, OPTION_FOR, "shell");
-    const char *output = args_text(args, OPTION_OUTPUT, NULL);
     const struct form *form = form_find(wanted);
+    char most[BYTES_TEXT];
+    uint64_t most_bytes;
     if (!form) {
         error_set(&error, "env: --for %s: not one of shell, systemd, docker, gdb", wanted);
         return command_fail(STATUS_USAGE, &error);
     }
+    if (!args_size(args, OPTION_MAX_OVERHEAD, &most_bytes, &error))
+        return command_fail(STATUS_USAGE, &error);
+    snprintf(most, sizeof most, "%llu", (unsigned long long)most_bytes);
+    if (most_bytes) launch.max_overhead = most;
     if (!launch_find_library(&launch, false, &error)) return command_fail(STATUS_FAILURE, &error);
-    if (!strcmp(form->name, "gdb") && output) {
-        printf("set exec-wrapper env 'LD_PRELOAD=%s' 'CAIRN_OUTPUT=%s'\n", launch.library, output);
-        return STATUS_OK;
-    }
-    printf(form->line, "LD_PRELOAD", launch.library);
-    if (output) printf(form->line, "CAIRN_OUTPUT", output);
+    if (!strcmp(form->name, "gdb"))
+        print_gdb(&launch);
+    else
+        print_lines(form, &launch);
     return STATUS_OK;
 }

@@ -51,7 +51,7 @@ static bool run_open_summary(struct run *run, struct error *error) {
 
 static bool run_is_recordable(struct run *run, struct error *error) {
     if (!run->program.obstacle || args_has(run->args, OPTION_ANYWAY)) return true;
-    return error_set(error, "%s cannot be recorded: %s (--anyway runs it unrecorded)",
+    return error_set(error, "%s cannot be recorded: %s (--anyway runs it nevertheless)",
                      run->program.path, run->program.obstacle);
 }
 

@@ -2,6 +2,7 @@
 #include "tool/watch/hello.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +14,14 @@
 // As long as a process waits for its answer.
 static const uint64_t patience_ns = 2000000000u;
 
+static int open_reserve(void) {
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 bool hello_open(struct hello_desk *desk, struct error *error) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     uint64_t random = 0;
-    *desk = (struct hello_desk){.listener = -1};
+    *desk = (struct hello_desk){.listener = -1, .reserve = open_reserve()};
     if (getrandom(&random, sizeof random, 0) != sizeof random) random = (uintptr_t)desk;
     int length = snprintf(desk->name, sizeof desk->name, "cairn-%d-%016llx", (int)getpid(),
                           (unsigned long long)random);
@@ -41,7 +46,8 @@ static void dismiss(struct hello_desk *desk, unsigned index) {
 void hello_close(struct hello_desk *desk) {
     while (desk->silent_count) dismiss(desk, 0);
     if (desk->listener >= 0) close(desk->listener);
-    desk->listener = -1;
+    if (desk->reserve >= 0) close(desk->reserve);
+    desk->listener = desk->reserve = -1;
 }
 
 unsigned hello_poll_set(const struct hello_desk *desk, struct pollfd *polled) {
@@ -57,11 +63,22 @@ static bool is_welcome(const struct ucred *peer) {
     return is_same_user && peer->pid > 0;
 }
 
+// Without a descriptor for a guest, it is told at once: it writes its recording itself.
+static bool turn_away(struct hello_desk *desk) {
+    if (desk->reserve < 0) return false;
+    close(desk->reserve);
+    int connection = accept4(desk->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (connection >= 0) close(connection);
+    desk->reserve = open_reserve();
+    return connection >= 0;
+}
+
 // Takes one connection from the listener into the list; false if there is none.
 static bool let_in(struct hello_desk *desk, uint64_t now_ns) {
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
     int connection = accept4(desk->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection < 0 && (errno == EMFILE || errno == ENFILE)) return turn_away(desk);
     if (connection < 0) return errno == EINTR || errno == ECONNABORTED;
     bool is_known = getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     if (!is_known || !is_welcome(&peer)) {
@@ -96,6 +113,10 @@ bool hello_next(struct hello_desk *desk, uint64_t now_ns, struct hello_guest *gu
         if (desk->silent_count && listen_to(desk, desk->silent_count - 1, now_ns, guest, message))
             return true;
     return false;
+}
+
+void hello_dismiss(const struct hello_guest *guest) {
+    close(guest->connection);
 }
 
 void hello_answer(const struct hello_guest *guest, int memory_file) {

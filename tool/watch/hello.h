@@ -24,6 +24,7 @@ struct hello_guest {
 
 struct hello_desk {
     int listener;
+    int reserve;  // a descriptor to give up when there is no other, so that nobody waits in vain
     char name[HELLO_NAME_MAX];  // for CAIRN_SOCKET
     struct hello_guest silent[HELLO_SILENT_MAX];
     unsigned silent_count;
@@ -42,6 +43,8 @@ unsigned hello_poll_set(const struct hello_desk *desk, struct pollfd *polled);
 bool hello_next(struct hello_desk *desk, uint64_t now_ns, struct hello_guest *guest,
                 struct cairn_hello *message);
 
+// No answer: the process writes its recording itself.
+void hello_dismiss(const struct hello_guest *guest);
 // The answer: a memfd, or -1 for "do not record". Closes the connection.
 void hello_answer(const struct hello_guest *guest, int memory_file);
 

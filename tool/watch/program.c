@@ -78,41 +78,44 @@ static bool has_interpreter(Elf *elf) {
 static const struct {
     const char *symbol, *allocator;
 } allocator_signs[] = {
-    {"__asan_init", "AddressSanitizer"},
-    {"__hwasan_init", "HWAddressSanitizer"},
-    {"__msan_init", "MemorySanitizer"},
-    {"__tsan_init", "ThreadSanitizer"},
-    {"__lsan_init", "LeakSanitizer"},
-    {"_rjem_malloc", "jemalloc"},
-    {"je_malloc", "jemalloc"},
-    {"malloc_stats_print", "jemalloc"},
-    {"tc_malloc", "tcmalloc"},
-    {"mi_malloc", "mimalloc"},
-    {"rpmalloc", "rpmalloc"},
-    {"snmalloc", "snmalloc"},
-    {"malloc", "its own malloc"},
+    {"_rjem_malloc", "jemalloc"}, {"je_malloc", "jemalloc"},    {"malloc_stats_print", "jemalloc"},
+    {"tc_malloc", "tcmalloc"},    {"mi_malloc", "mimalloc"},    {"rpmalloc", "rpmalloc"},
+    {"snmalloc", "snmalloc"},     {"malloc", "its own malloc"},
 };
 enum { ALLOCATOR_SIGNS = sizeof allocator_signs / sizeof *allocator_signs };
 
-// Sanitizers as libraries that want to be the first of all: such a program ends at once if another
-// one is preloaded. Those of threads and leaks are fine with one before them, and are recorded.
+// Sanitizers put a malloc of their own around the program's blocks: as a library, which of some has
+// to be the first of all (the program ends at once if another one is preloaded), or linked in.
 static const struct {
-    const char *library, *obstacle;
-} jealous[] = {
-    {"libasan.so", "it is built with AddressSanitizer, which brings a malloc of its own"},
-    {"libhwasan.so", "it is built with HWAddressSanitizer, which brings a malloc of its own"},
+    const char *library, *symbol, *obstacle;
+    bool has_to_be_first;
+} sanitizers[] = {
+    {"libasan.so", "__asan_init",
+     "it is built with AddressSanitizer, which brings a malloc of its own", true},
+    {"libhwasan.so", "__hwasan_init",
+     "it is built with HWAddressSanitizer, which brings a malloc of its own", true},
+    {"libtsan.so", "__tsan_init",
+     "it is built with ThreadSanitizer, which brings a malloc of its own", false},
+    {"libmsan.so", "__msan_init",
+     "it is built with MemorySanitizer, which brings a malloc of its own", false},
+    {"liblsan.so", "__lsan_init",
+     "it is built with LeakSanitizer, which brings a malloc of its own", false},
 };
+enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
 
 // What the tables of an ELF file tell about its allocator.
 struct findings {
     size_t allocator_sign;  // index of allocator_signs, or their count
-    const char *obstacle;   // of a jealous library; NULL: none
+    const char *obstacle;   // a sanitizer's; NULL: none
+    bool refuses_preload;
     bool needs_allocator_library;
 };
 
 static void look_at_symbol(const char *name, struct findings *findings) {
     for (size_t sign = 0; sign < findings->allocator_sign; sign++)
         if (!strcmp(name, allocator_signs[sign].symbol)) findings->allocator_sign = sign;
+    for (size_t i = 0; i < SANITIZER_COUNT; i++)
+        if (!strcmp(name, sanitizers[i].symbol)) findings->obstacle = sanitizers[i].obstacle;
 }
 
 static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
@@ -134,9 +137,11 @@ static bool is_allocator_library(const char *name) {
 
 static void look_at_library(const char *name, struct findings *findings) {
     if (is_allocator_library(name)) findings->needs_allocator_library = true;
-    for (size_t i = 0; i < sizeof jealous / sizeof *jealous; i++)
-        if (!strncmp(name, jealous[i].library, strlen(jealous[i].library)))
-            findings->obstacle = jealous[i].obstacle;
+    for (size_t i = 0; i < SANITIZER_COUNT; i++) {
+        if (strncmp(name, sanitizers[i].library, strlen(sanitizers[i].library)) != 0) continue;
+        findings->obstacle = sanitizers[i].obstacle;
+        findings->refuses_preload = sanitizers[i].has_to_be_first;
+    }
 }
 
 static void look_at_libraries(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
@@ -185,7 +190,7 @@ static void examine_elf(Elf *elf, struct program *program) {
         findings.needs_allocator_library || (preload && is_allocator_library(preload));
     if (program->obstacle || !findings.obstacle) return;
     program->obstacle = findings.obstacle;
-    program->refuses_preload = true;
+    program->refuses_preload = findings.refuses_preload;
 }
 
 static void examine(struct program *program) {

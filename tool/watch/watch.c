@@ -31,7 +31,8 @@ static uint64_t now_ns(void) {
 }
 
 bool watch_open(struct watch *watch, struct store *store, struct error *error) {
-    *watch = (struct watch){.store = store, .desk = {.listener = -1}, .start_ns = now_ns()};
+    *watch = (struct watch){
+        .store = store, .desk = {.listener = -1, .reserve = -1}, .start_ns = now_ns()};
     watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_NS;
     watch->pid_uses = calloc(PID_LIMIT, sizeof *watch->pid_uses);  // touched where used
     if (!watch->pid_uses) return error_set(error, "out of memory");
@@ -97,7 +98,10 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     process->pid_file = (int)syscall(SYS_pidfd_open, pid, 0);
     bool is_gone = process->pid_file < 0 && errno == ESRCH;
     if (is_gone || !memory_make(&process->memory, &error)) {
-        if (!is_gone) watch_note(watch, &error);
+        if (!is_gone) {
+            error_wrap(&error, "process %d records by itself", (int)pid);
+            watch_note(watch, &error);
+        }
         if (process->pid_file >= 0) close(process->pid_file);
         free(process);
         return NULL;
@@ -142,7 +146,10 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
     bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, guest->pid);
     struct watched *process = is_recorded ? watched_add(watch, guest->pid, image, is_first) : NULL;
     if (process) note_parent(watch, message, process);
-    hello_answer(guest, process ? process->memory.file : -1);
+    if (is_recorded && !process)
+        hello_dismiss(guest);
+    else
+        hello_answer(guest, process ? process->memory.file : -1);
 }
 
 static void watch_look(struct watch *watch, uint64_t now) {
