@@ -3,6 +3,7 @@
 #   make                build/cairn and build/libcairn.so
 #   make try            record a real program and print the report (PROG='...' for another one)
 #   make check          everything: build, lint, unit tests, real programs
+#   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N: the long searches
 #   make install        PREFIX=/usr/local DESTDIR=
 #   make V=1            shows the commands
 # Everything that is made lies below build/.
@@ -18,6 +19,7 @@ endif
 CLANG ?= clang
 PYTHON ?= python3
 SECONDS ?= 60
+EVENTS ?= 1000000000
 WERROR ?= -Werror
 
 Q := $(if $(V),,@)
@@ -57,6 +59,9 @@ RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE)
 UNIT_RUNTIME_FLAGS := $(UNIT_FLAGS) -ftls-model=initial-exec $(NO_BUILTINS)
+AFL_CC ?= afl-clang-fast
+AFL_FLAGS := $(COMMON) -Wno-unknown-warning-option -O1 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=undefined
 FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=undefined
 
@@ -68,7 +73,8 @@ UNIT_TOOL_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/san/%.o)
 UNIT_RUNTIME_OBJECTS := $(RUNTIME_ROOMS:%.c=$(BUILD)/san/%.o)
 FUZZ_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/fuzz/%.o)
 # What reads unwind information; the fuzzer stands in for the rooms below.
-FUZZ_UNWIND_OBJECTS := $(patsubst %,$(BUILD)/fuzz/runtime/unwind/%.o,row expression)
+FUZZ_UNWIND_SOURCES := runtime/unwind/row.c runtime/unwind/expression.c
+FUZZ_UNWIND_OBJECTS := $(FUZZ_UNWIND_SOURCES:%.c=$(BUILD)/fuzz/%.o)
 
 UNIT_SOURCES := $(sort $(shell find tests/unit -name '*_test.c' 2>/dev/null))
 # Files beside the tests that are no test and no program: helpers that all of them may use.
@@ -80,6 +86,8 @@ TEST_TOOL_PROGRAMS := $(TEST_TOOLS:tests/tools/%.c=$(BUILD)/tests/%)
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZERS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+# The targets that have a program which writes their seeds.
+AFL_TARGETS := $(patsubst tests/tools/%_seeds.c,$(BUILD)/afl/%_afl,$(wildcard tests/tools/*_seeds.c))
 PROGRAM_SOURCES := $(wildcard tests/programs/*.c tests/programs/*.cc)
 PROGRAM_LIBRARIES := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%.so,\
 	$(filter tests/programs/lib%,$(PROGRAM_SOURCES)))
@@ -88,8 +96,8 @@ PROGRAMS := $(patsubst tests/programs/%,$(BUILD)/tests/programs/%,\
 TEST_PRELOADS := $(patsubst tests/tools/%_preload.c,$(BUILD)/tests/%_preload.so,\
 	$(wildcard tests/tools/*_preload.c))
 
-.PHONY: all tools runtime check-runtime tests fuzzers install deps try check fuzz lint tidy \
-	format bench-foundation clean
+.PHONY: all tools runtime check-runtime tests fuzzers install deps try check fuzz fuzz-afl afl-targets soak \
+	lint tidy format bench-foundation bench-latency clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
@@ -221,6 +229,26 @@ fuzzers: $(FUZZERS) $(filter %_seeds,$(TEST_TOOL_PROGRAMS))
 fuzz: fuzzers
 	dev/fuzz.sh $(BUILD) $(SECONDS)
 
+# The same targets under AFL++, which mutates in other ways.
+$(BUILD)/afl/tool/%.o: tool/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)AFL_QUIET=1 $(AFL_CC) $(AFL_FLAGS) -c -o $@ $<
+$(BUILD)/afl/cfi_afl: tests/fuzz/afl_main.c tests/fuzz/cfi_fuzz.c $(FUZZ_UNWIND_SOURCES)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)AFL_QUIET=1 $(AFL_CC) $(filter-out -MMD -MP,$(AFL_FLAGS)) -o $@ $(filter %.c,$^)
+$(BUILD)/afl/%_afl: tests/fuzz/afl_main.c tests/fuzz/%_fuzz.c $(TOOL_ROOMS:%.c=$(BUILD)/afl/%.o)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)AFL_QUIET=1 $(AFL_CC) $(filter-out -MMD -MP,$(AFL_FLAGS)) -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)
+
+afl-targets: $(AFL_TARGETS) $(filter %_seeds,$(TEST_TOOL_PROGRAMS))
+fuzz-afl:
+	@dev/deps.sh fuzz
+	@$(MAKE) --no-print-directory -s -j$$(nproc) afl-targets
+	dev/fuzz-afl.sh $(BUILD) $(SECONDS)
+
 # clang-tidy is slow: one stamp a file, renewed when the file's object was.
 TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
 TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok)
@@ -256,6 +284,13 @@ check:
 bench-foundation: all $(TEST_PRELOADS)
 	@dev/deps.sh bench
 	$(PYTHON) bench/overhead.py
+
+bench-latency: all
+	@dev/deps.sh bench
+	$(PYTHON) bench/latency.py
+
+soak: all tests
+	dev/soak.sh $(BUILD) $(EVENTS)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cairn \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench.
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
 # the same libraries may have come another way.
@@ -11,16 +11,19 @@ BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-de
 TRY="$BUILD sqlite3"
 CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
     binutils gdb procps perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
-    libmimalloc2.0"
+    libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
+    bc gawk rsync tmux libpython3.11-testsuite"
 BENCH="$CHECK heaptrack"
+FUZZ="$CHECK afl++"
 
 case "${1:-}" in
 build) wanted=$BUILD ;;
 try) wanted=$TRY ;;
 check) wanted=$CHECK ;;
 bench) wanted=$BENCH ;;
+fuzz) wanted=$FUZZ ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|bench" >&2
+    echo "usage: dev/deps.sh build|try|check|bench|fuzz" >&2
     exit 2
     ;;
 esac
