@@ -28,7 +28,8 @@ for target in "$build"/afl/*_afl; do
     out=$build/afl/out-$name
     mkdir -p "$seeds"
     "$build/tests/${name}_seeds" "$seeds"
-    afl-fuzz -i "$seeds" -o "$out" -V "$seconds" -t 10000 -m none -- "$target" >"$build/afl/$name.log" 2>&1 || {
+    afl-fuzz -i "$seeds" -o "$out" -V "$seconds" -t 10000 -m none -- "$target" \
+        >"$build/afl/$name.log" 2>&1 || {
         tail -20 "$build/afl/$name.log" >&2
         exit 1
     }

@@ -15,7 +15,8 @@ def fill(place):
     for i in range(200):
         directory = place / "tree" / f"d{i % 10}" / f"e{i % 3}"
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"stone{i}.txt").write_text(f"stone {i} is {i * 7919 % 4810} high\n" * (i % 9 + 1))
+        line = f"stone {i} is {i * 7919 % 4810} high\n"
+        (directory / f"stone{i}.txt").write_text(line * (i % 9 + 1))
     (place / "tree/link").symlink_to("d1")
     with open(place / "lines.txt", "w", encoding="utf-8") as file:
         for i in range(30000):
@@ -47,38 +48,46 @@ SCRIPTS = {
         join -j 2 <(sort -k2 lines.txt | head -50) <(sort -k2 counts | head -50)
         seq 1000 | paste - - - - | shuf --random-source=lines.txt | head -5
         split -l 5000 lines.txt part. && cat part.* | cmp - lines.txt
-        od -c lines.txt | tail -3; base64 lines.txt | md5sum; printf '%s\\n' {1..2000} | xargs -n 50 echo | wc
+        od -c lines.txt | tail -3; base64 lines.txt | md5sum
+        printf '%s\\n' {1..2000} | xargs -n 50 echo | wc
     """,
     "bash": """
         total=0; declare -A seen
         for i in $(seq 60); do
-            word=$(echo "stone $i" | tr a-z n-za-m); seen[$word]=$(( i * i )); total=$((total + ${#word}))
+            word=$(echo "stone $i" | tr a-z n-za-m)
+            seen[$word]=$(( i * i )); total=$((total + ${#word}))
         done
         echo "$total ${#seen[@]} ${seen[fgbar 7]}"; trap 'echo trapped; exit 0' TERM
         (echo inner $BASH_SUBSHELL; exit 3) || echo "status $?"
-        read -r first < <(head -1 lines.txt); echo "$first"; sleep 0.1 & wait $!; kill -TERM $$; sleep 5
+        read -r first < <(head -1 lines.txt); echo "$first"; sleep 0.1 & wait $!
+        kill -TERM $$; sleep 5
     """,
-    "dash": """dash -c 'for f in tree/*/*/*.txt; do read -r a b c < "$f"; n=$((n + b)); done; echo $n'""",
+    "dash": """
+        dash -c 'for f in tree/*/*/*.txt; do read -r a b c < "$f"; n=$((n + b)); done; echo $n'
+    """,
     "bash signals": """
         set +e; bash -c 'kill -SEGV $$'; echo $?; bash -c 'kill -9 $$'; echo $?
-        timeout 0.2 sleep 10; echo $?; false; echo $?; bash -c 'exit 200'; echo $?; none-such; echo $?
+        timeout 0.2 sleep 10; echo $?; false; echo $?; bash -c 'exit 200'; echo $?
+        none-such; echo $?
         env -i /usr/bin/env; env -i A=1 sh -c 'echo $A; /usr/bin/env | grep -v -e ^PWD= -e ^_='
     """,
     "tar, gzip": """
-        tar --sort=name --mtime=@1 --owner=0 --group=0 -cf all.tar tree && gzip -9n <all.tar >all.tar.gz
-        mkdir out && tar -xzf all.tar.gz -C out && diff -r tree out/tree && tar -tvf all.tar | sha256sum
+        tar --sort=name --mtime=@1 --owner=0 --group=0 -cf all.tar tree
+        gzip -9n <all.tar >all.tar.gz
+        mkdir out && tar -xzf all.tar.gz -C out && diff -r tree out/tree
+        tar -tvf all.tar | sha256sum
     """,
-    "xz": "xz -T2 -k lines.txt && xz -dc lines.txt.xz | cmp - lines.txt && xz -l --robot lines.txt.xz",
-    "zstd": "zstd -q -T2 -12 -k lines.txt && zstd -dcq lines.txt.zst | cmp - lines.txt && zstd -tq *.zst",
+    "xz": "xz -T2 -k lines.txt; xz -dc lines.txt.xz | cmp - lines.txt; xz -l --robot lines.txt.xz",
+    "zstd": "zstd -q -T2 -12 -k lines.txt; zstd -dcq lines.txt.zst | cmp - lines.txt; zstd -tq *.zst",
     "bc": "echo 'scale=300; 4*a(1); 2^2000' | bc -l",
     "file descriptors": "exec 7>seven; echo to seven >&7; ls /proc/self/fd | wc -l; ls -l /proc/self/fd/7"
                         " | sed 's/.* -> //'",
     "terminal": """
-        tmux -S socket -f /dev/null new-session -d -x 60 -y 12 'for i in 1 2 3; do echo line $i; done; cat'
-        for i in $(seq 100); do tmux -S socket capture-pane -p | grep -q 'line 3' && break; sleep 0.05; done
+        seen() { tmux -S socket capture-pane -p | grep -c "$1" || true; }
+        tmux -S socket -f /dev/null new-session -d -x 60 -y 12 'seq -f "line %g" 3; cat'
+        for i in $(seq 200); do test $(seen 'line 3') = 1 && break; sleep 0.05; done
         tmux -S socket send-keys 'typed' Enter
-        for i in $(seq 100); do test $(tmux -S socket capture-pane -p | grep -c typed) = 2 && break
-            sleep 0.05; done
+        for i in $(seq 200); do test $(seen typed) = 2 && break; sleep 0.05; done
         tmux -S socket capture-pane -p; tmux -S socket kill-server
     """,
 }

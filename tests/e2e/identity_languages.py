@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs stay themselves, part three: interpreters, databases in a file, cryptography, pictures."""
+"""Programs stay themselves, part three: interpreters, databases in a file, cryptography,
+pictures."""
 
 import os
 
@@ -29,14 +30,16 @@ if __name__ == '__main__':
     [thread.start() for thread in threads], [thread.join() for thread in threads]
     print(jobs.qsize(), threading.active_count())
     print(subprocess.run(['sh', '-c', 'cat; echo end >&2; exit 7'], input=b'in', capture_output=True))
-    print(subprocess.check_output([sys.executable, '-c', 'import os; print(sorted(os.environ))'], env={}))
+    show = [sys.executable, '-c', 'import os; print(sorted(os.environ))']
+    print(subprocess.check_output(show, env={}))
     print(sorted(name for name in os.environ if name != 'LD_PRELOAD' and name[:6] != 'CAIRN_'))
     child = os.fork()
     if not child: os.kill(os.getpid(), signal.SIGTERM)
     print(os.waitpid(child, 0)[1], signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGPROF))
     base = sqlite3.connect('base.db')
     base.execute('create table t(a, b)')
-    base.executemany('insert into t values(?, ?)', ((i, zlib.compress(b'%d' % i * 50)) for i in range(3000)))
+    rows = ((i, zlib.compress(b'%d' % i * 50)) for i in range(3000))
+    base.executemany('insert into t values(?, ?)', rows)
     base.commit()
     print(base.execute('select count(*), sum(length(b)) from t').fetchone())
     libc = ctypes.CDLL(None)
@@ -48,11 +51,14 @@ if __name__ == '__main__':
 """
 PERL_SCRIPT = """
 use strict; use threads; use POSIX; use Storable; use Digest::SHA 'sha256_hex'; use IPC::Open3;
-my @results = map { $_->join } map { my $n = $_; threads->create(sub { sha256_hex('x' x ($n * 1000)) }) } 1..8;
+sub start { my $n = shift; return threads->create(sub { sha256_hex('x' x ($n * 1000)) }) }
+my @results = map { $_->join } map { start($_) } 1..8;
 print "@results\\n"; my %h = map { ($_ => [1..$_ % 20]) } 1..5000;
 store(\\%h, 'stored'); my $back = retrieve('stored'); print scalar(keys %$back), "\\n";
-my $text = join ' ', map { "word$_" } 1..20000; my $n = () = $text =~ /w(?:or)d(\\d*7\\d*)\\b/g; print "$n\\n";
-print `echo inner; exit 3`, $? >> 8, "\\n"; my $pid = fork; if (!$pid) { print "child\\n"; POSIX::_exit(4) }
+my $text = join ' ', map { "word$_" } 1..20000;
+my $n = () = $text =~ /w(?:or)d(\\d*7\\d*)\\b/g; print "$n\\n";
+print `echo inner; exit 3`, $? >> 8, "\\n";
+my $pid = fork; if (!$pid) { print "child\\n"; POSIX::_exit(4) }
 waitpid $pid, 0; print $? >> 8, "\\n"; local $SIG{ALRM} = sub { print "alarm\\n" }; alarm 1; sleep 3;
 print STDERR "the end\\n"; exit 6;
 """
@@ -67,7 +73,8 @@ else {
     console.log(zlib.gunzipSync(zlib.gzipSync(Buffer.alloc(1 << 20, 'walk'))).length);
     console.log(crypto.pbkdf2Sync('stone', 'salt', 2000, 32, 'sha512').toString('hex'));
     console.log(execFileSync('echo', ['child']).toString(), spawnSync('sh', ['-c', 'exit 9']).status);
-    fs.writeFileSync('out.json', JSON.stringify([...Array(5000).keys()].map(i => ({ i, s: 'x'.repeat(i % 50) }))));
+    const rows = [...Array(5000).keys()].map(i => ({ i, s: 'x'.repeat(i % 50) }));
+    fs.writeFileSync('out.json', JSON.stringify(rows));
     let left = 3;
     for (let i = 0; i < 3; i++) new Worker(__filename).on('message', n => {
         console.log('worker', n); if (!--left) { console.error('the end'); process.exitCode = 5; } });
@@ -81,7 +88,8 @@ update stones set height = height * 1.5 where place like '%7';
 delete from stones where id % 13 = 0;
 insert into words select place || ' ' || id from stones;
 select count(*) from words where body match 'place5';
-select place, count(*), round(sum(height) over (order by place), 3) from stones group by place limit 20;
+select place, count(*), round(sum(height) over (order by place), 3)
+  from stones group by place limit 20;
 select json_group_array(json_object('p', place, 'h', height)) from (select * from stones limit 50);
 vacuum; pragma integrity_check; select sqlite_version() is not null; select none from nowhere;
 """
@@ -96,9 +104,10 @@ OPENSSL = """
     openssl speed -seconds 1 -bytes 1024 sha256 2>/dev/null | grep -c '^sha256'
 """
 IMAGES = f"""
-    {CONVERT} -size 300x200 gradient:red-blue -rotate 30 -blur 2x2 -strip -define png:exclude-chunks=date one.ppm
+    {CONVERT} -size 300x200 gradient:red-blue -rotate 30 -blur 2x2 -strip one.ppm
     {CONVERT} one.ppm -resize 50% -colors 16 -quality 80 -strip two.jpg
-    {CONVERT} one.ppm two.jpg -resize 64x64! -append -depth 8 three.ppm && {CONVERT} three.ppm -format '%w %h %k' info:
+    {CONVERT} one.ppm two.jpg -resize 64x64! -append -depth 8 three.ppm
+    {CONVERT} three.ppm -format '%w %h %k' info:
 """
 
 
@@ -123,10 +132,11 @@ SCRIPTS = {
     "perl": (["perl", "script.pl"], 6),
     "node": (["node", "script.js"], 5),
     "sqlite3": (["sqlite3", "base.db", ".read script.sql"], 1),
-    "xmllint": (["xmllint", "--format", "--xpath", "//place[height > 4000]/name", "walk.xml"], 0),
+    "xmllint": (["xmllint", "--xpath", "//place[height > 4000]/name", "walk.xml"], 0),
     "xmllint --c14n": (["xmllint", "--c14n", "walk.xml"], 0),
     "xmllint, bad file": (["xmllint", "walk.json"], 1),
-    "jq": (["jq", "map(select(.id % 7 == 0)) | group_by(.place) | map([.[0].place, length])", "walk.json"], 0),
+    "jq": (["jq", "map(select(.id % 7 == 0)) | group_by(.place) | map([.[0].place, length])",
+            "walk.json"], 0),
 }
 for name, (argv, status) in SCRIPTS.items():
     identity.compare(name, argv, prepare=fill, status=status)

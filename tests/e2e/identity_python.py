@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs stay themselves, part four: a part of Python's own test suite has the same number of tests and
-the same end. Chosen for what they do to a process: forks, threads, signals, descriptors, crashes; of the
-slow modules only the classes that do not mainly wait."""
+"""Programs stay themselves, part four: a part of Python's own test suite has the same number of
+tests and the same end. Chosen for what they do to a process: forks, threads, signals, descriptors,
+crashes; of the slow modules only the classes that do not mainly wait."""
 
 import re
 

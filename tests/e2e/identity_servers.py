@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs stay themselves, part five: servers with many processes under load. PostgreSQL from initdb to
-an orderly end with pgbench between, nginx whose workers drop privileges under ab and wrk. Client, server
-and shell all run under cairn; every answer that does not tell a time is compared."""
+"""Programs stay themselves, part five: servers with many processes under load. PostgreSQL from
+initdb to an orderly end with pgbench between, nginx whose workers drop privileges under ab and wrk.
+Client, server and shell all run under cairn; every answer that does not tell a time is compared."""
 
 import glob
 import os
@@ -22,16 +22,21 @@ POSTGRES = """
     sql() {{ psql -h "$PWD" -U walker -d postgres -X -At "$@"; }}
     pgbench -h "$PWD" -U walker -i -s 1 -q postgres >/dev/null 2>&1
     pgbench -h "$PWD" -U walker -n -c 4 -j 2 -t 150 --random-seed=7 postgres | grep -E 'processed|failed'
-    sql -c 'select count(*), sum(abalance) from pgbench_accounts' -c 'select count(*) from pgbench_history'
+    sql -c 'select count(*), sum(abalance) from pgbench_accounts' \\
+        -c 'select count(*) from pgbench_history'
     sql -c 'create table walk as select i, md5(i::text) h from generate_series(1, 20000) i' \\
-        -c 'create index on walk(h)' -c 'select sum(i), min(h) from (select * from walk order by h limit 99) w' \\
-        -c "do \\$\\$ begin for n in 1..2000 loop update walk set h = h || 'x' where i = n % 50; end loop; end \\$\\$" \\
+        -c 'create index on walk(h)' \\
+        -c 'select sum(i), min(h) from (select * from walk order by h limit 99) w' \\
+        -c "do \\$\\$ begin for n in 1..2000 loop
+                update walk set h = h || 'x' where i = n % 50; end loop; end \\$\\$" \\
         -c 'select no from nowhere' || echo "status $?"
     sql -c "select max(length(h)), md5(string_agg(h, '' order by i)) from walk"
-    sql -c 'set max_parallel_workers_per_gather = 2; set parallel_setup_cost = 0; set parallel_tuple_cost = 0' \\
-        -c 'set min_parallel_table_scan_size = 0; select count(*), max(length(h)) from walk'
+    sql -c 'set max_parallel_workers_per_gather = 2; set min_parallel_table_scan_size = 0' \\
+        -c 'set parallel_setup_cost = 0; set parallel_tuple_cost = 0' \\
+        -c 'select count(*), max(length(h)) from walk'
     pg_dump -h "$PWD" -U walker -t walk postgres | grep -v restrict | sort | sha256sum
-    pg_ctl -D data -s -m fast -w stop; echo "stopped $?"; grep -cE 'PANIC|terminated by signal' log || true
+    pg_ctl -D data -s -m fast -w stop; echo "stopped $?"
+    grep -cE 'PANIC|terminated by signal' log || true
 """
 
 NGINX_CONFIG = """

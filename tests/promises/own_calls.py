@@ -55,7 +55,7 @@ def check_errno():
 
 LOOK = """
 exec 2>&1
-grep -E '^(Sig|Shd|Threads|Seccomp|NoNewPrivs)' /proc/self/status
+grep -E '^(SigB|SigI|SigC|SigP|Shd|Threads|Seccomp|NoNewPrivs)' /proc/self/status
 ls /proc/self/fd | wc -l
 """
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Long work with threads, forks and libraries that come and go (tests/programs/soak.c): every process'
-counts are exact at the end, nothing is lost, and neither the program's memory nor the recording grows
-with the number of events. 2 * 10^6 events here; dev/soak.sh gives other numbers in CAIRN_SOAK_EVENTS."""
+"""Long work with threads, forks and libraries that come and go (tests/programs/soak.c): every
+process' counts are exact at the end, nothing is lost, and neither the program's memory nor the
+recording grows with the number of events. 2 * 10^6 events here; dev/soak.sh gives other numbers in
+CAIRN_SOAK_EVENTS."""
 
 import os
 import pathlib
@@ -17,7 +18,8 @@ MIB = 1 << 20
 # The threads' table and the unloaded libraries' names are bounded, but not yet full after a tenth.
 GROWTH_MOST_KIB = 32 * 1024
 RECORDING_MOST_BYTES = 8 * MIB
-END = re.compile(rb"(\d+) events, (\d+) threads, (\d+) forks, (\d+) loads, resident \+(-?\d+) KiB, left 1\n")
+END = re.compile(rb"(\d+) events, (\d+) threads, (\d+) forks, (\d+) loads,"
+                 rb" resident \+(-?\d+) KiB, left 1\n")
 
 
 def images(path):

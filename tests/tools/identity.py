@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a real program does the same with cairn as without: status, both streams, and every file that
-it leaves. Both runs happen at the same path, one after the other, with the same environment; a program
-whose output names a time or a process says so by `see`, which cleans the output before it is compared."""
+"""Whether a real program does the same with cairn as without: status, both streams, and every file
+that it leaves. Both runs happen at the same path, one after the other, with the same environment; a
+program whose output names a time or a process says so by `see`, which cleans the output before it
+is compared."""
 
 import fnmatch
 import hashlib
