@@ -32,6 +32,12 @@
 static uint64_t events_per_life = EVENTS_PER_LIFE, forks, loads, lives;
 static char plugin_path[4096];
 
+// Says what went wrong; the allocator is not asked any more.
+_Noreturn static void give_up(const char *what) {
+    dprintf(STDERR_FILENO, "soak: %s: %m\n", what);
+    abort();
+}
+
 static uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -79,7 +85,7 @@ static void *worker(void *seed) {
 
 static void load_and_unload(void) {
     void *plugin = dlopen(plugin_path, loads++ % 2 ? RTLD_LAZY : RTLD_NOW);
-    if (!plugin) abort();
+    if (!plugin) give_up(dlerror());
     void *(*allocate)(size_t) = (void *(*)(size_t))dlsym(plugin, "plugin_allocate");
     free(allocate(100));
     dlclose(plugin);
@@ -96,7 +102,7 @@ static void child(uint64_t number, char *own_path) {
 
 static void fork_one(char *own_path) {
     pid_t born = fork();
-    if (born < 0) abort();
+    if (born < 0) give_up("fork");
     if (!born) child(forks, own_path);
     waitpid(born, NULL, 0);
     forks++;
@@ -105,7 +111,7 @@ static void fork_one(char *own_path) {
 static long resident_kib(void) {
     long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%*d %ld", &pages) != 1) abort();
+    if (!file || fscanf(file, "%*d %ld", &pages) != 1) give_up("statm");
     fclose(file);
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
@@ -114,7 +120,7 @@ static void run_workers(uint64_t seed) {
     pthread_t threads[WORKERS];
     for (unsigned i = 0; i < WORKERS; i++, lives++)
         if (pthread_create(&threads[i], NULL, worker, (void *)(uintptr_t)(seed + lives * 7919 + 1)))
-            abort();
+            give_up("thread");
     for (unsigned i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
     load_and_unload();
 }
