@@ -37,8 +37,8 @@ COMMANDS = {
     "sed": ["sed", "-E", "-i.old", "s/place([0-9]+)/stone-\\1/;3~7d", "lines.txt"],
     "curl": ["curl", "-s", f"file://{identity.PLACE}/lines.txt"],
     "rsync": ["rsync", "-a", "--itemize-changes", "tree/", "copy/"],
-    "cp": ["cp", "-av", "tree", "copy"],
-    "rm": ["rm", "-rv", "tree/d3", "tree/none"],
+    "cp": ["cp", "-a", "tree", "copy"],
+    "rm": ["rm", "-r", "tree/d3", "tree/none"],
 }
 STATUS = {"sha256sum": 1, "diff": 1, "rm": 1}
 
