@@ -12,7 +12,9 @@ TRY="$BUILD sqlite3"
 CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
     binutils gdb procps perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
-    bc gawk rsync tmux libpython3.11-testsuite"
+    bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
+    faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
+    libmimalloc-dev"
 BENCH="$CHECK heaptrack"
 FUZZ="$CHECK afl++"
 
