@@ -90,6 +90,11 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
     return thread;
 }
 
+COLD struct thread *gate_enter_wiped(uint32_t *word, uintptr_t here) {
+    *word = GATE_WIPED;
+    return gate_enter_slow(here);
+}
+
 bool gate_is_recording(void) {
     return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
 }

@@ -54,12 +54,25 @@ extern HIDDEN __thread uint32_t *gate_word;       // enum gate_state; never NULL
 // event is then already counted as lost, if it is a loss). `here` is the hook's frame address.
 struct thread *gate_enter_slow(uintptr_t here);
 
+// The gate was wiped between the look at it and the move: a signal handler forked there.
+struct thread *gate_enter_wiped(uint32_t *word, uintptr_t here);
+
+// Moves a gate by one instruction: whatever a signal handler does, it does before or after.
+ALWAYS_INLINE void gate_move(uint32_t *word, uint32_t by) {
+#if defined(__x86_64__)
+    __asm__ volatile("addl %1, %0" : "+m"(*word) : "ri"(by) : "cc");
+#else
+    __atomic_fetch_add(word, by, __ATOMIC_RELAXED);
+#endif
+}
+
 // The thread, BUSY, or NULL. Must be followed by gate_leave.
 ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
     struct thread *thread = gate_self;
     uint32_t *word = gate_word;
     if (unlikely(*word != GATE_OPEN)) return gate_enter_slow(here);
-    *word = GATE_BUSY;
+    gate_move(word, GATE_BUSY - GATE_OPEN);
+    if (unlikely(*word != GATE_BUSY)) return gate_enter_wiped(word, here);
     thread->holder = here;
     compiler_barrier();
     return thread;
@@ -75,9 +88,11 @@ ALWAYS_INLINE void gate_leave(void) {
 ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
     if (*gate_word != GATE_OPEN) return false;
     gate_self->holder = here;
-    *gate_word = GATE_INSIDE;
+    gate_move(gate_word, GATE_INSIDE - GATE_OPEN);
     compiler_barrier();
-    return true;
+    if (likely(*gate_word == GATE_INSIDE)) return true;
+    *gate_word = GATE_WIPED;
+    return false;
 }
 ALWAYS_INLINE void gate_inside_end(bool is_inside) {
     compiler_barrier();

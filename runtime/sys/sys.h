@@ -55,6 +55,18 @@ bool sys_claim(void *memory, size_t bytes);
 // True if the aligned word that holds `address` can be read; it is not touched.
 bool sys_is_readable(const void *address);
 
+// The word at an address that is known to be readable, whatever it belongs to. The address
+// sanitizer is not asked: it has no answer for memory of its own.
+#if defined(__SANITIZE_ADDRESS__)
+uintptr_t sys_read_word(uintptr_t address);
+#else
+ALWAYS_INLINE uintptr_t sys_read_word(uintptr_t address) {
+    uintptr_t word;
+    __builtin_memcpy(&word, (const void *)address, sizeof word);
+    return word;
+}
+#endif
+
 // Nanoseconds of CLOCK_MONOTONIC; the coarse one is a load or two, a tick (1-10 ms) behind.
 uint64_t sys_clock_ns(void);
 uint64_t sys_clock_coarse_ns(void);

@@ -140,7 +140,7 @@ static bool evaluation_unary(struct evaluation *state, struct cursor *cursor, ui
     switch (op) {
     case OP_DEREF:
         if (!sys_is_readable((void *)*top) || !sys_is_readable((void *)(*top + 7))) return false;
-        memcpy(top, (void *)*top, sizeof *top);
+        *top = sys_read_word(*top);
         return true;
     case OP_DUP:
         return evaluation_push(state, *top);

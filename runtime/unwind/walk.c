@@ -70,7 +70,7 @@ ALWAYS_INLINE enum step step_to(struct walk *walk, uintptr_t cfa) {
     bool is_inside = cfa > walk->stack && cfa <= walk->range->high && cfa % WORD_BYTES == 0;
     if (unlikely(!is_inside) && !is_step_possible_slow(walk, cfa))
         return (enum step)CAIRN_CUT_BAD_STACK;
-    walk->pc = *(const uintptr_t *)(cfa - WORD_BYTES);
+    walk->pc = sys_read_word(cfa - WORD_BYTES);
     walk->stack = cfa;
     return STEP_ON;
 }
@@ -80,7 +80,7 @@ static bool frame_read(const struct walk *walk, uintptr_t *value) {
     if (unlikely(slot < walk->range->low || slot + WORD_BYTES > walk->range->high) &&
         !(slot % WORD_BYTES == 0 && sys_is_readable((const void *)slot)))
         return false;
-    *value = *walk->frame_slot;
+    *value = sys_read_word(slot);
     return true;
 }
 
@@ -153,7 +153,7 @@ static COLD enum step step_by_row(struct walk *walk) {
             return (enum step)CAIRN_CUT_BAD_STACK;
         walk->frame_slot = (const uintptr_t *)slot;
     }
-    walk->pc = *(const uintptr_t *)return_slot + (row.is_signal_frame ? 1 : 0);
+    walk->pc = sys_read_word(return_slot) + (row.is_signal_frame ? 1 : 0);
     walk->stack = cfa;
     return walk_cross(walk, cfa) ? STEP_ON : (enum step)CAIRN_CUT_BAD_STACK;
 }
