@@ -83,7 +83,7 @@ enum cairn_cut {
     CAIRN_CUT_NO_CFI = 1,       // code without unwind information and without frame pointers
     CAIRN_CUT_BAD_STACK = 2,    // the next frame was not on readable, ascending stack memory
     CAIRN_CUT_DEPTH = 3,        // more than CAIRN_DEPTH_MAX frames
-    CAIRN_CUT_UNSUPPORTED = 4,  // unwind information of a form that is not implemented
+    CAIRN_CUT_UNSUPPORTED = 4,  // unwind information of a form that cairn does not read
     CAIRN_CUT_GUESSED = 5,      // complete, but at least one frame was found by its frame pointer
     CAIRN_CUT_LIMIT = 16,       // first value that is not a cut
 };

@@ -71,6 +71,10 @@ ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
     struct thread *thread = gate_self;
     uint32_t *word = gate_word;
     if (unlikely(*word != GATE_OPEN)) return gate_enter_slow(here);
+    // Before the move, so that a handler that jumps out right after it leaves a true holder; and
+    // again, since a handler's own event may have come in between.
+    thread->holder = here;
+    compiler_barrier();
     gate_move(word, GATE_BUSY - GATE_OPEN);
     if (unlikely(*word != GATE_BUSY)) return gate_enter_wiped(word, here);
     thread->holder = here;
