@@ -34,6 +34,8 @@ static bool is_on_signal_stack(void) {
 // A handler that jumped out of an event (longjmp) left the gate BUSY. The event's frame is gone if
 // the present one lies at its place or above it on the same stack.
 static bool is_abandoned(const struct thread *thread, uintptr_t here) {
+    const uintptr_t *held = (const uintptr_t *)thread->holder;
+    if (!sys_is_readable(held + 1) || held[1] != thread->holder_return) return true;
     bool is_same_stack =
         thread->holder >= thread->trace.range.low && here < thread->trace.range.high;
     return is_same_stack && here >= thread->holder && !is_on_signal_stack();
@@ -43,6 +45,7 @@ static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
     stack_thread_recover(&thread->stack);
     walk_trace_reset(&thread->trace);
     thread->holder = here;
+    thread->holder_return = ((const uintptr_t *)here)[1];
     *gate_word = GATE_BUSY;
     return thread;
 }
@@ -67,7 +70,10 @@ static struct thread *gate_enter_new(uintptr_t here) {
         thread = slots_register();
         if (!thread) gate_count_loss(CAIRN_LOST_NO_THREAD);
     }
-    if (thread) thread->holder = here;
+    if (thread) {
+        thread->holder = here;
+        thread->holder_return = ((const uintptr_t *)here)[1];
+    }
     is_registering = false;
     return thread;
 }

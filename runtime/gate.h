@@ -34,7 +34,8 @@ enum gate_state {
 
 struct thread {
     uint32_t slot;
-    uintptr_t holder;  // frame address of the event that is BUSY
+    uintptr_t holder;         // frame address of the event that is BUSY
+    uintptr_t holder_return;  // the return address in that frame: changed once the frame is gone
     struct cairn_thread *record;
     // When net_bytes passes one of these, the event goes a slow way; see event.c.
     int64_t high_bytes, low_bytes;  // publish
@@ -74,10 +75,12 @@ ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
     // Before the move, so that a handler that jumps out right after it leaves a true holder; and
     // again, since a handler's own event may have come in between.
     thread->holder = here;
+    thread->holder_return = ((const uintptr_t *)here)[1];
     compiler_barrier();
     gate_move(word, GATE_BUSY - GATE_OPEN);
     if (unlikely(*word != GATE_BUSY)) return gate_enter_wiped(word, here);
     thread->holder = here;
+    thread->holder_return = ((const uintptr_t *)here)[1];
     compiler_barrier();
     return thread;
 }
@@ -92,6 +95,7 @@ ALWAYS_INLINE void gate_leave(void) {
 ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
     if (*gate_word != GATE_OPEN) return false;
     gate_self->holder = here;
+    gate_self->holder_return = ((const uintptr_t *)here)[1];
     gate_move(gate_word, GATE_INSIDE - GATE_OPEN);
     compiler_barrier();
     if (likely(*gate_word == GATE_INSIDE)) return true;
