@@ -24,7 +24,7 @@ ALLOWED = {
     "tool/model": ["format", "tool/base"],
     "tool/symbol": ["format", "tool/base", "tool/model"],
     "tool/render": ["format", "tool/base", "tool/model"],
-    "tool/export": ["format", "tool/base", "tool/model"],
+    "tool/export": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/watch": ["format", "tool/base", "tool/model"],
     "tool": ["include", "format"],
 }

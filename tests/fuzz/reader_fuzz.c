@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tool/export/export.h"
 #include "tool/model/combined.h"
 #include "tool/model/profile.h"
 #include "tool/render/report_json.h"
@@ -34,6 +35,15 @@ static void print_views(const struct profile *profile, FILE *out) {
     stacks_print(&terminal, profile, &names, &view, NULL);
     tree_print(&terminal, profile, &names, &view, NULL);
     report_json_print(out, profile, &names, &view, NULL);
+    const struct export export = {.profile = profile,
+                                  .names = &names,
+                                  .process_count = 1,
+                                  .program = "x",
+                                  .command = "x",
+                                  .trust = "x",
+                                  .tool_version = "0"};
+    for (const struct export_format *format = export_formats; format->name; format++)
+        if (format->write) format->write(out, &export, NULL);
 }
 
 // The recording as one process of a run, twice, so that sums are made.

@@ -137,6 +137,32 @@ def report(path, *arguments):
     return json.loads(result.out)
 
 
+def export(path, form, *arguments):
+    """The recording in another tool's format, as bytes; empty after a failed check."""
+    result = run_cairn("export", "--format", form, *arguments, str(path))
+    if not check_equal(f"cairn export --format {form} {path}: status", result.status, 0):
+        print(result.err.decode(errors="replace"))
+    return result.out
+
+
+def export_file(path, form, *arguments):
+    """The same as a new file in the scratch directory; its path."""
+    name = fresh_path(form)
+    result = run_cairn("export", "--format", form, "-o", name, *arguments, str(path))
+    if not check_equal(f"cairn export --format {form} -o: status", result.status, 0):
+        print(result.err.decode(errors="replace"))
+    return name
+
+
+def sums_by_measure(found):
+    """What the stacks of a report add up to, by the name of the measure."""
+    stacks = found["stacks"]
+    return {"peak": sum(s["peak_bytes"] for s in stacks),
+            "exit": sum(s["at_exit_bytes"] for s in stacks),
+            "allocated": sum(s["allocated_bytes"] for s in stacks),
+            "calls": sum(s["allocations"] for s in stacks)}
+
+
 def count(argv, env=None, **options):
     """Runs argv with the counting preload; returns (Result, {file suffix: counts})."""
     prefix = fresh_path("count")

@@ -78,6 +78,27 @@ const struct command commands[] = {
         .options = {REPORT_OPTIONS},
     },
     {
+        .name = "export",
+        .arguments = "[SUBJECT]",
+        .help = "the recording in the format of another tool: pprof, flame graphs, ...",
+        .description =
+            "FORMAT is one of\n"
+            "  pprof        go tool pprof, Pyroscope, Parca\n"
+            "  collapsed    flamegraph.pl and other flame graph tools\n"
+            "  speedscope   speedscope, in a browser\n"
+            "Without --format the ending of FILE says it. Without -o it goes to stdout.\n",
+        .run = cmd_export,
+        .words_max = 1,
+        .options = {
+            {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},
+            {OPTION_BY, "by", 'b', "MEASURE", "peak (default), exit, allocated or calls"},
+            {OPTION_OUTPUT, "output", 'o', "FILE", "where to; - is stdout"},
+            {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
+            OPTION_ROW_PROCESS,
+            OPTION_ROW_ALL_FRAMES,
+        },
+    },
+    {
         .name = "info",
         .arguments = "[SUBJECT]",
         .help = "what a recording holds: process, modules, losses",

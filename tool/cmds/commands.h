@@ -29,6 +29,8 @@ enum option_id {
     OPTION_DEPTH,
     OPTION_EXEC,
     OPTION_FOR,
+    OPTION_FORCE,
+    OPTION_FORMAT,
     OPTION_INVERTED,
     OPTION_JSON,
     OPTION_MAX_OVERHEAD,
@@ -102,6 +104,7 @@ void commands_print_overview(FILE *out);
 int cmd_run(const struct command_args *args);     // cmds/run.c
 int cmd_env(const struct command_args *args);     // cmds/env.c
 int cmd_report(const struct command_args *args);  // cmds/report.c
+int cmd_export(const struct command_args *args);  // cmds/export.c
 int cmd_info(const struct command_args *args);    // cmds/info.c
 int cmd_help(const struct command_args *args);    // cmds/help.c
 

@@ -24,6 +24,16 @@ static const char *module_path(struct recording *recording, uint32_t offset) {
     return is_program ? program : path;
 }
 
+static void fill_segments(const struct cairn_module *entry, struct module *module) {
+    uint32_t count = entry->segment_count;
+    module->segment_count = count < CAIRN_MODULE_SEGMENTS ? count : CAIRN_MODULE_SEGMENTS;
+    for (uint32_t i = 0; i < module->segment_count; i++)
+        module->segments[i] =
+            (struct module_segment){.address = entry->segments[i].address,
+                                    .size = entry->segments[i].size,
+                                    .file_offset = entry->segments[i].file_offset};
+}
+
 static void module_fill(struct recording *recording, const struct cairn_module *entry,
                         struct module *module) {
     *module = (struct module){.path = "",
@@ -42,6 +52,7 @@ static void module_fill(struct recording *recording, const struct cairn_module *
     memcpy(module->build_id, entry->build_id, entry->build_id_bytes);
     module->identity = entry->build_id_bytes ? hash_bytes(entry->build_id, entry->build_id_bytes)
                                              : hash_bytes(module->path, strlen(module->path));
+    fill_segments(entry, module);
     module->is_valid = true;
 }
 

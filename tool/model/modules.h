@@ -15,6 +15,11 @@
 
 #define MODULE_NONE UINT32_MAX
 
+// Executable code of a module's file.
+struct module_segment {
+    uint64_t address, size, file_offset;  // address: virtual address in the ELF file
+};
+
 struct module {
     const char *path;  // "" if unknown; belongs to the recording
     uint64_t start, end;
@@ -24,7 +29,9 @@ struct module {
     uint32_t build_id_bytes;  // 0: none
     uint32_t same_as;         // first entry of the same file, or its own index
     uint64_t identity;        // hash of the build-id, or else of the path; the same in every run
-    bool is_valid;            // false: entry not finished or damaged
+    uint32_t segment_count;
+    struct module_segment segments[CAIRN_MODULE_SEGMENTS];
+    bool is_valid;  // false: entry not finished or damaged
 };
 
 struct module_range {

@@ -29,9 +29,8 @@ static char *quote_word(const char *word, char *out, const char *end) {
     return out;
 }
 
-// argv as one line for a shell. Arguments end where nothing follows an empty one; an empty
-// argument in the middle is kept.
-static void command_line(const struct cairn_header *header, char *out, size_t size) {
+// Arguments end where nothing follows an empty one; an empty argument in the middle is kept.
+void report_command_line(const struct cairn_header *header, char *out, size_t size) {
     enum { ROOM_FOR_ONE = 8 };
     const char *end = out + size, *argument = header->command;
     const char *last = header->command + CAIRN_TEXT_COMMAND;
@@ -56,8 +55,8 @@ static void put_exit(struct json *json, bool has_exit, int32_t status, int32_t e
 }
 
 static void put_process(struct json *json, const struct cairn_header *header) {
-    char command[CAIRN_TEXT_COMMAND * 2];
-    command_line(header, command, sizeof command);
+    char command[REPORT_COMMAND_BYTES];
+    report_command_line(header, command, sizeof command);
     json_open_object(json, "process");
     json_put_uint(json, "pid", header->pid);
     json_put_uint(json, "ppid", header->ppid);

@@ -25,4 +25,8 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
 // knows them, no stacks, no threads; "file" is null.
 void report_json_put_row(struct json *json, const struct run_row *row);
 
+// argv as one line that a shell reads back; any bytes.
+#define REPORT_COMMAND_BYTES (2 * CAIRN_TEXT_COMMAND)
+void report_command_line(const struct cairn_header *header, char *out, size_t size);
+
 #endif

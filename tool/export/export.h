@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile looks like in the formats of other tools. A format is a file of this room and a
+// row of the table; whoever calls it opens the stream, resolves names and prints what is wrong.
+//
+// A writer streams: besides the profile it keeps at most tables of the distinct frames. Text from a
+// recording is escaped as the format asks for. Each format says how far the numbers can be believed
+// where it has a place for it.
+#ifndef TOOL_EXPORT_EXPORT_H
+#define TOOL_EXPORT_EXPORT_H
+
+#include <stdio.h>
+
+#include "tool/base/error.h"
+#include "tool/model/measure.h"
+#include "tool/model/profile.h"
+#include "tool/render/frames.h"
+
+struct export {
+    const struct profile *profile;
+    const struct frame_names *names;
+    enum measure by;
+    bool is_by_chosen;         // by the user; else `by` is the usual one
+    bool has_all_frames;       // pictures show plumbing too
+    size_t process_count;      // recordings added up in the profile
+    const char *program;       // name, safe text
+    const char *command;       // as a shell reads it; any bytes
+    const char *trust;         // how far this can be believed: a line of safe text
+    const char *tool_version;  // "0.1.0"
+};
+
+struct export_format {
+    const char *name;
+    const char *ending;  // of a file's name: chosen by it if no format is named
+    const char *help;    // what reads it
+    // Exactly one of the two. False after an error was filled; a stream's own errors are the
+    // caller's to notice.
+    bool (*write)(FILE *out, const struct export *export, struct error *error);
+    bool (*write_file)(const char *path, const struct export *export, struct error *error);
+    bool is_binary;  // not for a terminal
+};
+
+extern const struct export_format export_formats[];  // ends with name NULL
+
+// NULL if there is none of that name, or for that path's ending.
+const struct export_format *export_format_find(const char *name);
+const struct export_format *export_format_of_path(const char *path);
+
+bool export_pprof(FILE *out, const struct export *export, struct error *error);
+bool export_collapsed(FILE *out, const struct export *export, struct error *error);
+bool export_speedscope(FILE *out, const struct export *export, struct error *error);
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The distinct frames of a profile, numbered from 0, and each stack as a list of such numbers:
+// names are compared and escaped once a frame, however many stacks go through it.
+#ifndef TOOL_EXPORT_FRAME_TABLE_H
+#define TOOL_EXPORT_FRAME_TABLE_H
+
+#include "tool/export/export.h"
+
+// Which frames of a stack are there.
+enum frame_choice {
+    FRAMES_ALL,      // every frame of the code
+    FRAMES_PICTURE,  // as screens show them: no plumbing, unless export->has_all_frames;
+                     // the outer end of an incomplete stack, and a stack without any, are frames
+};
+
+struct frame_slice {
+    uint32_t first, count;  // in frame_table.numbers
+};
+
+struct frame_table {
+    const struct export *export;
+    enum frame_choice choice;
+    ARRAY(const struct frame *) frames;  // by number
+    struct index_table index;
+    struct frame_slice *slices;  // by place
+    ARRAY(uint32_t) numbers;     // of the places' frames, innermost first
+    struct frame marks[CAIRN_CUT_LIMIT + 1];
+    char mark_names[CAIRN_CUT_LIMIT][96];
+    uint32_t not_recorded;  // number of the frame of stacks without any
+    ARRAY(uint32_t) stack;  // of frame_table_stack
+};
+
+// False without memory. The export must outlive the table.
+bool frame_table_build(struct frame_table *table, const struct export *export,
+                       enum frame_choice choice, struct error *error);
+void frame_table_free(struct frame_table *table);
+
+// Fills table->stack with the numbers of the frames of a node, innermost first; at least one with
+// FRAMES_PICTURE. False without memory.
+bool frame_table_stack(struct frame_table *table, uint32_t node);
+
+// "function" or "module+0x12", safe text.
+void frame_title(const struct frame *frame, char *out, size_t size);
+
+#define FRAME_TITLE_BYTES 4096
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// speedscope's own file format: one table of frames, and a profile of weighted stacks for each
+// measure, of which the chosen one is shown first.
+#include <inttypes.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/export/frame_table.h"
+
+#define SPEEDSCOPE_SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+static void put_frames(struct json *json, const struct frame_table *frames) {
+    char title[FRAME_TITLE_BYTES];
+    json_open_object(json, "shared");
+    json_open_array(json, "frames");
+    for (size_t i = 0; i < frames->frames.count; i++) {
+        const struct frame *frame = frames->frames.items[i];
+        frame_title(frame, title, sizeof title);
+        json_open_object(json, NULL);
+        json_put_string(json, "name", title);
+        if (frame->file) json_put_string(json, "file", frame->file);
+        if (!frame->file && frame->module) json_put_string(json, "file", frame->module);
+        if (frame->file && frame->line) json_put_uint(json, "line", frame->line);
+        json_close(json);
+    }
+    json_close(json);
+    json_close(json);
+}
+
+static bool put_samples(struct json *json, const struct export *export, struct frame_table *frames,
+                        enum measure by) {
+    const struct profile *profile = export->profile;
+    bool is_ok = true;
+    json_open_array(json, "samples");
+    for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
+        if (measure_stack(by, &profile->stacks[i]).value <= 0) continue;
+        is_ok = frame_table_stack(frames, profile->stacks[i].node);
+        json_open_array(json, NULL);
+        for (size_t at = frames->stack.count; is_ok && at-- > 0;)
+            json_put_uint(json, NULL, frames->stack.items[at]);
+        json_close(json);
+    }
+    json_close(json);
+    return is_ok;
+}
+
+static int64_t put_weights(struct json *json, const struct profile *profile, enum measure by) {
+    int64_t sum = 0;
+    json_open_array(json, "weights");
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        int64_t value = measure_stack(by, &profile->stacks[i]).value;
+        if (value <= 0) continue;
+        json_put_int(json, NULL, value);
+        sum += value;
+    }
+    json_close(json);
+    return sum;
+}
+
+static bool put_profile(struct json *json, const struct export *export, struct frame_table *frames,
+                        enum measure by) {
+    char name[FRAME_TITLE_BYTES];
+    snprintf(name, sizeof name, "%s: %s", export->program, measure_name(by));
+    json_open_object(json, NULL);
+    json_put_string(json, "type", "sampled");
+    json_put_string(json, "name", name);
+    json_put_string(json, "unit", by == MEASURE_CALLS ? "none" : "bytes");
+    bool is_ok = put_samples(json, export, frames, by);
+    int64_t sum = put_weights(json, export->profile, by);
+    json_put_int(json, "startValue", 0);
+    json_put_int(json, "endValue", sum);
+    json_close(json);
+    return is_ok;
+}
+
+static bool put_all(struct json *json, const struct export *export, struct frame_table *frames) {
+    char text[FRAME_TITLE_BYTES];
+    bool is_ok = true;
+    json_open_object(json, NULL);
+    json_put_string(json, "$schema", SPEEDSCOPE_SCHEMA);
+    snprintf(text, sizeof text, "cairn@%s", export->tool_version);
+    json_put_string(json, "exporter", text);
+    snprintf(text, sizeof text, "%s (%s)", export->program, export->trust);
+    json_put_string(json, "name", text);
+    json_put_uint(json, "activeProfileIndex", export->by);
+    put_frames(json, frames);
+    json_open_array(json, "profiles");
+    for (int by = 0; by < MEASURE_COUNT && is_ok; by++)
+        is_ok = put_profile(json, export, frames, (enum measure)by);
+    json_close(json);
+    json_close(json);
+    return is_ok;
+}
+
+bool export_speedscope(FILE *out, const struct export *export, struct error *error) {
+    struct frame_table frames;
+    struct json json;
+    if (!frame_table_build(&frames, export, FRAMES_PICTURE, error)) return false;
+    json_start(&json, out);
+    bool is_ok = put_all(&json, export, &frames);
+    frame_table_free(&frames);
+    return is_ok || error_set(error, "no memory for a stack");
+}
