@@ -210,10 +210,12 @@ struct thread *slots_register(void) {
     if (thread && thread->record) totals_publish(thread, 0, 0);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
-    slots->gates[thread->slot].word = GATE_BUSY;
     walk_trace_reset(&thread->trace);
     stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;
+    // Not before: of a forked child's first thread this is the gate already, and busy without a
+    // record it would pass for an event that a handler jumped out of.
+    slots->gates[thread->slot].word = GATE_BUSY;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);
     gate_self = thread;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The N-th system call that the runtime makes fails, for every N that a run meets, and in a second round
 all from the N-th on: output and status of the program never change. The check build understands
-CAIRN_FAULT=N and CAIRN_FAULT=N+. With CAIRN_LONG=1 every N, else every one up to 60 and then samples."""
+CAIRN_FAULT=N and CAIRN_FAULT=N+. With CAIRN_LONG=1 every N, else every one up to 60 and then samples; but
+for a program that forks, whose child opens a recording of its own, every N+ (alone)."""
 
 import concurrent.futures
 import os
@@ -49,19 +50,22 @@ def count_calls(argv):
     return max(0, calls(extra) - calls({}))
 
 
-def numbers(argv):
-    last = count_calls(argv) if shutil.which("strace") else 400
+def faults(last, has_every_lasting):
+    every = range(1, last + 2)
     if IS_LONG or last <= EVERY_UP_TO:
-        return list(range(1, last + 2))
+        return [f"{number}{more}" for number in every for more in ("", "+")]
     step = max(1, (last - EVERY_UP_TO) // SAMPLES)
-    return list(range(1, EVERY_UP_TO + 1)) + list(range(EVERY_UP_TO + 1, last + step, step))
+    chosen = {*range(1, EVERY_UP_TO + 1), *range(EVERY_UP_TO + 1, last + step, step)}
+    lasting = every if has_every_lasting else chosen
+    return [str(number) for number in sorted(chosen)] + [f"{number}+" for number in sorted(lasting)]
 
 
 def check(name, argv):
     plain = t.run(argv, env={"LEDGER": t.fresh_path("account")})
     hows = ["alone", "run"] if IS_LONG or name == "fork" else ["alone"]
-    tried = [(name, argv, plain, f"{number}{more}", how)
-             for number in numbers(argv) for more in ("", "+") for how in hows]
+    last = count_calls(argv) if shutil.which("strace") else 400
+    tried = [(name, argv, plain, fault, how) for how in hows
+             for fault in faults(last, (name, how) == ("fork", "alone"))]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for wrong in pool.map(lambda one: try_one(*one), tried):
             t.check(not wrong, wrong)
