@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/views.h"
 
 enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };
 
@@ -145,6 +146,24 @@ bool args_size(const struct command_args *args, enum option_id option, uint64_t 
                      row ? row->name : "option", text);
 }
 
+bool args_percent(const struct command_args *args, enum option_id option, double otherwise,
+                  double *share, struct error *error) {
+    const double whole = 100;
+    const char *text = args->values[option];
+    *share = otherwise;
+    if (!text) return true;
+    char *end;
+    double value = strtod(text, &end);
+    bool is_right = isdigit((unsigned char)*text) && value >= 0 && value <= whole;
+    if (is_right && (!*end || !strcmp(end, "%"))) {
+        *share = value / whole;
+        return true;
+    }
+    const struct option_row *row = row_of(args->command, VALUE_FIRST_OPTION + (int)option);
+    return error_set(error, "%s: --%s needs a share from 0 to 100 such as 0.2%%, not \"%s\"",
+                     args->command->name, row ? row->name : "option", text);
+}
+
 static void print_option(FILE *out, char letter, const char *name, const char *argument,
                          const char *help) {
     enum { NAME_COLUMNS = 24 };
@@ -164,6 +183,10 @@ void command_print_help(FILE *out, const struct command *command) {
     for (const struct option_row *row = command->options; row->name; row++)
         print_option(out, row->letter, row->name, row->argument, row->help);
     print_option(out, 'h', "help", NULL, "this text");
+    if (!command->has_views) return;
+    fputs("\nviews:\n", out);
+    for (const struct view *view = views; view->name; view++)
+        fprintf(out, "  %-10s %s\n", view->name, view->help);
 }
 
 void commands_print_overview(FILE *out) {

@@ -16,13 +16,27 @@
 #define OPTION_ROW_PROCESS \
     {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
-#define REPORT_OPTIONS                                                                             \
+// What to look at: the same words for every view (tool/cmds/request.c reads them).
+#define OPTION_ROWS_FILTER                                                                         \
     {OPTION_BY, "by", 'b', "MEASURE", "rank by peak (default), exit, allocated or calls"},         \
-    OPTION_ROW_PROCESS,                                                                            \
+    {OPTION_BLOCKS, "blocks", 0, NULL, "count blocks instead of bytes"},                           \
     OPTION_ROW_TOP,                                                                                \
     {OPTION_DEPTH, "depth", 'd', "N", "frames of a stack or levels of the tree, 0 for all"},       \
-    {OPTION_VIEW, "view", 'v', "VIEW", "stacks (default), tree or leaks"},                         \
+    {OPTION_THRESHOLD, "threshold", 0, "SHARE", "leave out what is below, as 0.2%"},               \
+    {OPTION_MIN_BYTES, "min-bytes", 0, "SIZE", "leave out what is below, as 64K"},                 \
+    {OPTION_FOCUS, "focus", 'f', "REGEX", "stacks through this function or file"},                 \
+    {OPTION_IGNORE, "ignore", 0, "REGEX", "stacks that do not go through it"},                     \
+    {OPTION_HIDE, "hide", 0, "REGEX", "leave such frames out of the stacks"},                      \
+    {OPTION_MODULE, "module", 'm', "REGEX", "stacks through this library or program file"},        \
+    {OPTION_THREAD, "thread", 't', "ID|REGEX", "what these threads allocated"},                    \
+    OPTION_ROW_PROCESS,                                                                            \
+    {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks left at the end (living), or freed (gone)"}
+
+#define REPORT_OPTIONS                                                                             \
+    {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below"},                                  \
+    OPTION_ROWS_FILTER,                                                                            \
     {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
+    {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \
     OPTION_ROW_ALL_FRAMES,                                                                         \
     OPTION_ROW_BYTES,                                                                              \
     {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/json.md)"}
@@ -61,11 +75,13 @@ const struct command commands[] = {
         .arguments = "[SUBJECT]",
         .help = "what held the memory: summary, ranked stacks, call tree, JSON",
         .description =
-            "SUBJECT is a recording, or the directory of a run with several processes; without\n"
-            "it, the newest in the current directory. Of a run, all processes are listed;\n"
-            "--process goes into one of them.\n",
+            "SUBJECT is a recording, the directory of a run with several processes, or the pid of\n"
+            "a program that is being recorded; without it, the newest recording in the current\n"
+            "directory. Of a run, all processes are listed; --process goes into one of them.\n"
+            "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
         .run = cmd_report,
         .words_max = 1,
+        .has_views = true,
         .options = {REPORT_OPTIONS},
     },
     {

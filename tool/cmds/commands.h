@@ -23,21 +23,31 @@
 enum option_id {
     OPTION_ALL_FRAMES,
     OPTION_ANYWAY,
+    OPTION_BLOCKS,
     OPTION_BY,
     OPTION_BYTES,
     OPTION_CHILDREN,
     OPTION_DEPTH,
     OPTION_EXEC,
+    OPTION_FOCUS,
     OPTION_FOR,
     OPTION_FORCE,
     OPTION_FORMAT,
+    OPTION_HIDE,
+    OPTION_IGNORE,
     OPTION_INVERTED,
     OPTION_JSON,
+    OPTION_LIFESPAN,
     OPTION_MAX_OVERHEAD,
+    OPTION_MIN_BYTES,
+    OPTION_MODULE,
     OPTION_OUTPUT,
     OPTION_PROCESS,
     OPTION_QUIET,
+    OPTION_SOURCE,
     OPTION_SUMMARY,
+    OPTION_THREAD,
+    OPTION_THRESHOLD,
     OPTION_TOP,
     OPTION_VIEW,
     OPTION_COUNT,
@@ -51,7 +61,7 @@ struct option_row {
     const char *help;      // one line
 };
 
-#define COMMAND_OPTIONS_MAX 16
+#define COMMAND_OPTIONS_MAX 40
 
 struct command_args;
 
@@ -63,6 +73,7 @@ struct command {
     int (*run)(const struct command_args *args);
     bool has_program;  // options end at the first word that is none
     size_t words_max;  // words after the options; SIZE_MAX: any number
+    bool has_views;    // help lists the views (cmds/views.h)
     const char *view;  // what an alias stands for: OPTION_VIEW unless it is given
     struct option_row options[COMMAND_OPTIONS_MAX];  // ends with name NULL
 };
@@ -93,6 +104,11 @@ bool args_number(const struct command_args *args, enum option_id option, uint64_
 // A size such as 256M or 1.5GiB; 0 if it is not given; false after an error was filled.
 bool args_size(const struct command_args *args, enum option_id option, uint64_t *bytes,
                struct error *error);
+
+// A share such as "0.2%" or "0.2" (percent) as a fraction; `otherwise` if it is not given; false
+// after an error was filled.
+bool args_percent(const struct command_args *args, enum option_id option, double otherwise,
+                  double *share, struct error *error);
 
 // Prints "cairn: TEXT" to stderr, escaped; returns the status, so that `return command_fail(...)`.
 int command_fail(int status, const struct error *error);

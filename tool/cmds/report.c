@@ -4,78 +4,22 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/report_summary.h"
 #include "tool/cmds/subject.h"
+#include "tool/cmds/views.h"
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
-#include "tool/render/tree.h"
 
-enum view { VIEW_DEFAULT, VIEW_STACKS, VIEW_TREE, VIEW_LEAKS };
-enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10 };
+enum { TEXT_BYTES = 1024 };
 
-struct request {
-    enum view view;
-    struct view_options options;
-    bool is_json;
+struct report {
+    struct request request;
+    struct filter *filter;
 };
-
-static bool read_view(const struct command_args *args, struct request *request,
-                      struct error *error) {
-    const char *name = args_text(args, OPTION_VIEW, args->command->view);
-    if (!name)
-        request->view = args_has(args, OPTION_INVERTED) ? VIEW_TREE : VIEW_DEFAULT;
-    else if (!strcmp(name, "stacks"))
-        request->view = VIEW_STACKS;
-    else if (!strcmp(name, "tree"))
-        request->view = VIEW_TREE;
-    else if (!strcmp(name, "leaks"))
-        request->view = VIEW_LEAKS;
-    else
-        return error_set(error, "%s: there is no view \"%s\", but stacks, tree and leaks",
-                         args->command->name, name);
-    return true;
-}
-
-static bool read_request(const struct command_args *args, struct request *request,
-                         struct error *error) {
-    *request = (struct request){.is_json = args_has(args, OPTION_JSON)};
-    struct view_options *options = &request->options;
-    if (!read_view(args, request, error)) return false;
-    bool is_leaks = request->view == VIEW_LEAKS, is_tree = request->view == VIEW_TREE;
-    const char *by = args_text(args, OPTION_BY, is_leaks ? "exit" : "peak");
-    if (!measure_parse(by, &options->by))
-        return error_set(error, "%s: cannot rank by \"%s\", but by peak, exit, allocated and calls",
-                         args->command->name, by);
-    uint64_t top, depth;
-    uint64_t usual_top = request->is_json ? 0 : is_tree ? TREE_TOP : STACKS_TOP;
-    uint64_t usual_depth = request->is_json || is_tree ? 0 : STACKS_DEPTH;
-    if (!args_number(args, OPTION_TOP, usual_top, SIZE_MAX, &top, error)) return false;
-    if (!args_number(args, OPTION_DEPTH, usual_depth, SIZE_MAX, &depth, error)) return false;
-    options->top = top;
-    options->depth = depth;
-    options->is_inverted = args_has(args, OPTION_INVERTED);
-    options->has_all_frames = args_has(args, OPTION_ALL_FRAMES);
-    options->is_plain_number = args_has(args, OPTION_BYTES);
-    return true;
-}
-
-// Names for the stacks that will be printed: the first of a list, all of a tree.
-static bool resolve(struct opened *opened, const struct view_options *view, bool is_tree,
-                    struct error *error) {
-    const struct profile *profile = &opened->profile;
-    size_t count;
-    uint32_t *ranking = measure_rank_all(view->by, profile, &count);
-    if (!ranking) return error_set(error, "no memory for the list of stacks");
-    size_t top = is_tree ? 0 : view->top;
-    if (top && top < count) count = top;
-    for (size_t i = 0; i < count; i++)
-        names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
-    free(ranking);
-    return names_resolve(opened->names, error);
-}
 
 // Why frames have no names, for the modules of which some were wanted.
 static void print_notes(FILE *out, const struct opened *opened) {
@@ -90,81 +34,119 @@ static void print_notes(FILE *out, const struct opened *opened) {
     }
 }
 
-static bool print_stacks(FILE *out, struct opened *opened, const struct view_options *view,
-                         struct error *error) {
+// "of this, --focus 'x': 1.2 MiB at the peak (9.1 %), 5 of 11 stacks".
+static void print_filter(FILE *out, const struct report *report, const struct profile *profile) {
+    const struct view_options *options = &report->request.options;
+    const struct measure_row *about = measure_about(options->by);
     struct terminal terminal = terminal_of(out);
-    if (!resolve(opened, view, false, error)) return false;
-    struct frame_names names = names_frames(opened->names);
+    struct measured sum = {0};
+    char text[TEXT_BYTES];
+    if (!filter_is_any(report->filter)) return;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        measured_add(&sum, measure_stack(options->by, &profile->stacks[i]));
+    filter_text(report->filter, text, sizeof text);
+    struct unit_text value = about->is_bytes ? units_size_as(sum.value, options->is_plain_number)
+                                             : units_count(sum.value);
+    terminal_print(&terminal, STYLE_STRONG, "%s", text);
+    fprintf(out, ": %s %s (%s), %s of %s stacks\n", value.text, about->moment,
+            units_percent(sum.value, measure_total(options->by, profile).value).text,
+            units_count((int64_t)profile->stack_count).text,
+            units_count((int64_t)profile->built_stack_count).text);
+}
+
+static bool print_view(FILE *out, const struct report *report, struct opened *opened,
+                       const struct frame_names *names, struct error *error) {
+    const struct view *view = report->request.view;
+    struct view_subject subject = {opened, names, &report->request};
     fputc('\n', out);
-    if (!stacks_print(&terminal, &opened->profile, &names, view, error)) return false;
+    print_filter(out, report, &opened->profile);
+    if (!(view ? view : views)->print(out, &subject, error)) return false;
     print_notes(out, opened);
     return true;
 }
 
-static bool print_tree(FILE *out, struct opened *opened, const struct view_options *view,
+static bool print_text(const struct report *report, struct opened *opened, const char *path,
                        struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    if (!resolve(opened, view, true, error)) return false;
-    struct frame_names names = names_frames(opened->names);
-    fputc('\n', out);
-    if (!tree_print(&terminal, &opened->profile, &names, view, error)) return false;
-    print_notes(out, opened);
-    return true;
-}
-
-static bool print_text(struct opened *opened, const char *path, const struct request *request,
-                       struct error *error) {
-    // the list of places goes by its own length, --top is that of the stacks
-    struct view_options summary = request->options;
+    // the list of places goes by its own length, --top is that of the view
+    struct view_options summary = report->request.options;
+    const struct frame_names *names;
+    struct frame_names own_names;
     summary.top = SUMMARY_TOP_DEFAULT;
-    bool has_list = request->view == VIEW_DEFAULT, is_tree = request->view == VIEW_TREE;
-    report_process_fn *print = is_tree ? print_tree : print_stacks;
+    bool has_list = !report->request.view;
     // all names first, so that the trust line knows of each
-    if (!resolve(opened, &request->options, is_tree, error)) return false;
-    if (!report_summary_of(stdout, opened, path, has_list, &summary, error)) return false;
-    return !opened->profile.totals.allocations || print(stdout, opened, &request->options, error);
+    if (!request_apply(&report->request, report->filter, opened, &names, &own_names, error))
+        return false;
+    if (has_list && !report_resolve_peak(opened, error)) return false;
+    if (!report_summary_of(stdout, opened, path, has_list, names, &summary, error)) return false;
+    return !opened->profile.totals.allocations || print_view(stdout, report, opened, names, error);
 }
 
-static bool print_json(struct opened *opened, const struct view_options *view,
-                       struct error *error) {
-    if (!resolve(opened, view, false, error)) return false;
-    struct frame_names names = names_frames(opened->names);
-    return report_json_print(stdout, &opened->profile, &names, view, error);
+static bool print_json(const struct report *report, struct opened *opened, struct error *error) {
+    const struct frame_names *names;
+    struct frame_names own_names;
+    return request_apply(&report->request, report->filter, opened, &names, &own_names, error) &&
+           report_json_print(stdout, &opened->profile, names, &report->request.options, error);
 }
 
-static bool report_recording(const char *path, const struct request *request, struct error *error) {
+static bool report_recording(const struct report *report, const char *path, struct error *error) {
     struct opened opened;
     if (!opened_open(path, &opened, error)) return false;
-    bool is_ok = request->is_json ? print_json(&opened, &request->options, error)
-                                  : print_text(&opened, path, request, error);
+    bool is_ok = report->request.is_json ? print_json(report, &opened, error)
+                                         : print_text(report, &opened, path, error);
     opened_close(&opened);
     return is_ok;
 }
 
-static bool report_run(const char *path, const struct request *request, struct error *error) {
-    static report_process_fn *const prints[] = {[VIEW_DEFAULT] = NULL,
-                                                [VIEW_STACKS] = print_stacks,
-                                                [VIEW_TREE] = print_tree,
-                                                [VIEW_LEAKS] = print_stacks};
+// A view of one process of a run.
+static bool print_process(FILE *out, struct opened *opened, const void *context,
+                          struct error *error) {
+    const struct report *report = context;
+    const struct frame_names *names;
+    struct frame_names own_names;
+    return request_apply(&report->request, report->filter, opened, &names, &own_names, error) &&
+           print_view(out, report, opened, names, error);
+}
+
+static bool report_run(const struct report *report, const char *path, struct error *error) {
+    const struct request *request = &report->request;
     struct run run;
     if (!run_open(path, &run, error)) return false;
-    bool is_ok = request->is_json ? report_run_json(stdout, &run, &request->options, error)
-                                  : report_run_print(stdout, &run, &request->options,
-                                                     prints[request->view], error);
+    bool is_table = request->view && request->view->is_of_run, is_ok;
+    bool has_view = request->view || filter_is_any(report->filter);
+    if (request->is_json)
+        is_ok = report_run_json(stdout, &run, &request->options, error);
+    else if (is_table)
+        is_ok = report_run_table(stdout, &run, &request->options, error);
+    else
+        is_ok = report_run_print(stdout, &run, &request->options, has_view ? print_process : NULL,
+                                 report, error);
     run_close(&run);
     return is_ok;
 }
 
+static bool report_subject(const struct report *report, const struct subject *subject,
+                           struct error *error) {
+    const struct view *view = report->request.view;
+    if (subject->is_run) return report_run(report, subject->path, error);
+    if (view && view->is_of_run)
+        return error_set(error, "%s: one process; view %s is for the directory of a run",
+                         subject->path, view->name);
+    return report_recording(report, subject->path, error);
+}
+
 int cmd_report(const struct command_args *args) {
-    struct request request;
+    struct report report = {0};
     struct subject subject;
     struct error error;
     const char *process = args_text(args, OPTION_PROCESS, NULL);
-    if (!read_request(args, &request, &error)) return command_fail(STATUS_USAGE, &error);
-    if (!subject_find(args->words[0], &subject, &error) ||
-        (process && !subject_enter(&subject, process, &error)))
-        return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = subject.is_run ? report_run(subject.path, &request, &error)
-                                : report_recording(subject.path, &request, &error);
+    if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
+    if (!filter_open(&report.filter, &report.request.filter, &error)) {
+        error_wrap(&error, "%s", args->command->name);
+        return command_fail(STATUS_USAGE, &error);
+    }
+    bool is_ok = subject_find(args->words[0], &subject, &error) &&
+                 (!process || subject_enter(&subject, process, &error)) &&
+                 report_subject(&report, &subject, &error);
+    filter_close(report.filter);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

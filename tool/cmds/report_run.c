@@ -56,6 +56,7 @@ static uint64_t value_of(const struct run_row *row, enum measure by) {
     const struct figures *figures = &row->figures;
     switch (by) {
     case MEASURE_EXIT:
+    case MEASURE_EXIT_BLOCKS:
         return figures->exit_bytes > 0 ? (uint64_t)figures->exit_bytes : 0;
     case MEASURE_ALLOCATED:
         return figures->allocated_bytes;
@@ -80,10 +81,10 @@ static const struct run_row *find_largest(const struct run *run, enum measure by
 
 static void print_process_heading(const struct terminal *terminal, const struct run_row *row,
                                   enum measure by) {
-    static const char *const words[] = {[MEASURE_PEAK] = "the highest peak",
-                                        [MEASURE_EXIT] = "the most at its end",
-                                        [MEASURE_ALLOCATED] = "the most allocated",
-                                        [MEASURE_CALLS] = "the most calls"};
+    static const char *const words[] = {
+        [MEASURE_PEAK] = "the highest peak",        [MEASURE_EXIT] = "the most at its end",
+        [MEASURE_ALLOCATED] = "the most allocated", [MEASURE_CALLS] = "the most calls",
+        [MEASURE_PEAK_BLOCKS] = "the highest peak", [MEASURE_EXIT_BLOCKS] = "the most at its end"};
     char name[TEXT_BYTES];
     text_escape(name, sizeof name, row->name);
     terminal_indent(terminal, 2);
@@ -91,8 +92,9 @@ static void print_process_heading(const struct terminal *terminal, const struct 
     terminal_print(terminal, STYLE_DIM, ", with %s\n", words[by]);
 }
 
-static bool print_places(FILE *out, struct opened *opened, const struct view_options *view,
+static bool print_places(FILE *out, struct opened *opened, const void *context,
                          struct error *error) {
+    const struct view_options *view = context;
     struct terminal terminal = terminal_of(out);
     if (!report_resolve_peak(opened, error)) return false;
     struct frame_names names = names_frames(opened->names);
@@ -101,16 +103,16 @@ static bool print_places(FILE *out, struct opened *opened, const struct view_opt
     return summary_print_list(&terminal, &summary, error);
 }
 
-static bool print_largest(FILE *out, const struct run *run, const struct view_options *view,
-                          report_process_fn *print, struct error *error) {
-    const struct run_row *largest = find_largest(run, view->by);
+static bool print_largest(FILE *out, const struct run *run, enum measure by,
+                          report_process_fn *print, const void *context, struct error *error) {
+    const struct run_row *largest = find_largest(run, by);
     struct terminal terminal = terminal_of(out);
     char path[PATH_MAX];
     struct opened opened;
     if (!largest || !path_of(run, largest, path)) return true;
-    print_process_heading(&terminal, largest, view->by);
+    print_process_heading(&terminal, largest, by);
     if (!opened_open(path, &opened, error)) return false;
-    bool is_ok = print(out, &opened, view, error);
+    bool is_ok = print(out, &opened, context, error);
     opened_close(&opened);
     return is_ok;
 }
@@ -145,7 +147,7 @@ bool report_run_summary(FILE *out, const struct run *run, const struct view_opti
     struct terminal terminal = terminal_of(out);
     char next[2 * PATH_MAX];
     if (!print_screen(out, run, view, &screen, error) ||
-        !print_largest(out, run, view, print_places, error))
+        !print_largest(out, run, view->by, print_places, view, error))
         return false;
     const struct run_row *largest = find_largest(run, view->by);
     next_commands(run, largest ? largest : &run->rows.items[0], next, sizeof next);
@@ -154,16 +156,16 @@ bool report_run_summary(FILE *out, const struct run *run, const struct view_opti
 }
 
 bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
-                      report_process_fn *print, struct error *error) {
+                      report_process_fn *print, const void *context, struct error *error) {
     struct run_screen screen = {.top = REPORT_ROWS};
     struct terminal terminal = terminal_of(out);
     if (!print_screen(out, run, view, &screen, error)) return false;
     summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, NULL);
     fputc('\n', out);
-    if (print) return print_largest(out, run, view, print, error);
+    if (print) return print_largest(out, run, view->by, print, context, error);
     struct view_options places = *view;  // --top is that of the table then
     places.top = SUMMARY_TOP_DEFAULT;
-    return print_largest(out, run, &places, print_places, error);
+    return print_largest(out, run, view->by, print_places, &places, error);
 }
 
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,

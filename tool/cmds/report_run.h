@@ -11,7 +11,7 @@
 #include "tool/render/options.h"
 
 // What a view prints of one process that is open.
-typedef bool report_process_fn(FILE *out, struct opened *opened, const struct view_options *view,
+typedef bool report_process_fn(FILE *out, struct opened *opened, const void *context,
                                struct error *error);
 
 // The screen that `cairn run` ends with: figures, table, the largest process' list, what to do
@@ -20,9 +20,10 @@ bool report_run_summary(FILE *out, const struct run *run, const struct view_opti
                         struct error *error);
 
 // `cairn report DIRECTORY`: the same without commands, and with all of the table's large processes;
-// `print` (NULL: the list of places) is applied to the process with the most of view->by.
+// `print` (NULL: the list of places) is applied to the process with the most of view->by, and gets
+// `context`.
 bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
-                      report_process_fn *print, struct error *error);
+                      report_process_fn *print, const void *context, struct error *error);
 
 // Every process, the small ones and those without a recording too.
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,

@@ -62,6 +62,8 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     if (wanted->has_list && !report_resolve_peak(opened, error)) return false;
     struct frame_names names = names_frames(opened->names);
     struct summary summary = *wanted;
+    if (wanted->names) names.of_place = wanted->names->of_place;
+    if (wanted->names) names.context = wanted->names->context;
     summary.path = path;
     summary.profile = &opened->profile;
     summary.names = &names;
@@ -74,8 +76,9 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
 }
 
 bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
-                       const struct view_options *view, struct error *error) {
-    struct summary summary = {.view = view, .has_list = has_list};
+                       const struct frame_names *names, const struct view_options *view,
+                       struct error *error) {
+    struct summary summary = {.names = names, .view = view, .has_list = has_list};
     return print(out, opened, path, &summary, error);
 }
 

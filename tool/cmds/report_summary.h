@@ -25,9 +25,10 @@ bool report_summary_print(FILE *out, const char *path, const struct summary_opti
                           struct error *error);
 
 // The same for a recording that is open, within `cairn report`: no prefix, no commands to go on
-// with.
+// with. `names` are used instead of all those that were found.
 bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
-                       const struct view_options *view, struct error *error);
+                       const struct frame_names *names, const struct view_options *view,
+                       struct error *error);
 
 // Names for what the list of places at the peak looks at.
 bool report_resolve_peak(struct opened *opened, struct error *error);

@@ -4,15 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[MEASURE_COUNT] = {"peak", "exit", "allocated", "calls"};
+#define BLOCKS                                                                                     \
+    { "block", "blocks" }
+#define CALLS                                                                                      \
+    { "call", "calls" }
+
+// clang-format off
+static const struct measure_row rows[MEASURE_COUNT] = {
+    [MEASURE_PEAK] = {"peak", "at the peak", "what they held at the peak", BLOCKS, true,
+                      MEASURE_PEAK_BLOCKS},
+    [MEASURE_EXIT] = {"exit", "at the end", "what they hold at the end", BLOCKS, true,
+                      MEASURE_EXIT_BLOCKS},
+    [MEASURE_ALLOCATED] = {"allocated", "allocated", "the bytes they allocated", CALLS, true,
+                           MEASURE_CALLS},
+    [MEASURE_CALLS] = {"calls", "allocation calls", "their calls", CALLS, false, MEASURE_CALLS},
+    [MEASURE_PEAK_BLOCKS] = {"peak blocks", "at the peak", "their blocks at the peak", BLOCKS,
+                             false, MEASURE_PEAK_BLOCKS},
+    [MEASURE_EXIT_BLOCKS] = {"exit blocks", "at the end", "their blocks at the end", BLOCKS, false,
+                             MEASURE_EXIT_BLOCKS},
+};
+// clang-format on
+
+const struct measure_row *measure_about(enum measure measure) {
+    return &rows[measure];
+}
 
 const char *measure_name(enum measure measure) {
-    return names[measure];
+    return rows[measure].name;
 }
 
 bool measure_parse(const char *name, enum measure *measure) {
-    for (int i = 0; i < MEASURE_COUNT; i++) {
-        if (strcmp(name, names[i]) != 0) continue;
+    for (int i = 0; i <= MEASURE_CALLS; i++) {
+        if (strcmp(name, rows[i].name) != 0) continue;
         *measure = (enum measure)i;
         return true;
     }
@@ -33,6 +56,10 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
         return (struct measured){stack->exit_bytes, stack->exit_blocks};
     case MEASURE_ALLOCATED:
         return (struct measured){(int64_t)stack->allocated_bytes, calls};
+    case MEASURE_PEAK_BLOCKS:
+        return (struct measured){stack->peak_blocks, stack->peak_blocks};
+    case MEASURE_EXIT_BLOCKS:
+        return (struct measured){stack->exit_blocks, stack->exit_blocks};
     default:
         return (struct measured){calls, calls};
     }
@@ -47,6 +74,10 @@ struct measured measure_total(enum measure measure, const struct profile *profil
         return (struct measured){profile->exit_bytes, profile->exit_blocks};
     case MEASURE_ALLOCATED:
         return (struct measured){(int64_t)profile->totals.allocated_bytes, calls};
+    case MEASURE_PEAK_BLOCKS:
+        return (struct measured){profile->peak.blocks, profile->peak.blocks};
+    case MEASURE_EXIT_BLOCKS:
+        return (struct measured){profile->exit_blocks, profile->exit_blocks};
     default:
         return (struct measured){calls, calls};
     }

@@ -9,16 +9,36 @@
 
 #include "tool/model/profile.h"
 
-enum measure { MEASURE_PEAK, MEASURE_EXIT, MEASURE_ALLOCATED, MEASURE_CALLS, MEASURE_COUNT };
+enum measure {
+    MEASURE_PEAK,
+    MEASURE_EXIT,
+    MEASURE_ALLOCATED,
+    MEASURE_CALLS,
+    MEASURE_PEAK_BLOCKS,  // the same moments, counted in blocks
+    MEASURE_EXIT_BLOCKS,
+    MEASURE_COUNT,
+};
+
+struct measure_row {
+    const char *name;     // as an option has it
+    const char *moment;   // "at the peak": what the value is
+    const char *order;    // "what they held at the peak": what a list is ranked by
+    const char *noun[2];  // of `measured.blocks`: one, several
+    bool is_bytes;
+    enum measure in_blocks;  // the same in blocks or calls
+};
 
 // What is ranked, and the number of blocks or calls that stands beside it.
 struct measured {
-    int64_t value;  // bytes; calls for MEASURE_CALLS
+    int64_t value;  // bytes, blocks or calls
     int64_t blocks;
 };
 
+const struct measure_row *measure_about(enum measure measure);
 const char *measure_name(enum measure measure);
 bool measure_parse(const char *name, enum measure *measure);
+// "peak, exit, allocated or calls": what measure_parse takes.
+#define MEASURE_NAMES "peak, exit, allocated or calls"
 
 // Wraps instead of overflowing: a damaged file may hold any number.
 void measured_add(struct measured *sum, struct measured added);

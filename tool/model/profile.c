@@ -15,16 +15,9 @@ struct builder {
     struct decoder decoder;
     ARRAY(struct stack) stacks;
     ARRAY(uint32_t) stack_of_node;  // index + 1; 0: none
-    int64_t *slot_exit_bytes;       // by slot, what its threads' blocks add up to
+    struct slot_bytes *slots;       // what their threads' blocks add up to
     size_t slot_limit;
     int64_t exit_bytes;  // over all cells, as known before any of them is merged
-};
-
-// What one cell adds to its stack.
-struct cell_values {
-    uint64_t calls, frees, allocated_bytes, freed_bytes;
-    int64_t peak_bytes, peak_blocks;
-    int64_t exit_bytes, exit_blocks;
 };
 
 // Wraps instead of overflowing: a damaged file may hold any number.
@@ -32,10 +25,10 @@ static int64_t add_signed(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static bool read_cell(const struct builder *builder, size_t id, struct cell_values *values) {
+bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
     struct cairn_cell cell;
     struct cairn_cell_cold cold;
-    if (!recording_cell(builder->profile->recording, id, &cell, &cold)) return false;
+    if (!recording_cell(profile->recording, id, &cell, &cold)) return false;
     *values =
         (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
                              .frees = cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT,
@@ -44,9 +37,8 @@ static bool read_cell(const struct builder *builder, size_t id, struct cell_valu
                              .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
     if (!values->calls && !values->frees) return false;  // not used yet
     values->exit_blocks = (int64_t)(values->calls - values->frees);
-    const struct profile_peak *peak = &builder->profile->peak;
-    bool has_saved_peak = cell.epoch >= builder->profile->recording->header.totals.peak_epoch;
-    bool is_saved = has_saved_peak && !peak->is_at_end;
+    bool has_saved_peak = cell.epoch >= profile->recording->header.totals.peak_epoch;
+    bool is_saved = has_saved_peak && !profile->peak.is_at_end;
     values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
     values->peak_blocks = is_saved ? cold.peak_blocks : values->exit_blocks;
     return true;
@@ -60,7 +52,7 @@ static void find_peak(struct builder *builder) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
     struct cell_values values;
     for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
-        if (read_cell(builder, id, &values))
+        if (profile_cell(profile, id, &values))
             builder->exit_bytes = add_signed(builder->exit_bytes, values.exit_bytes);
     profile->peak.is_at_end =
         builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
@@ -84,7 +76,7 @@ static struct stack *stack_of(struct builder *builder, uint32_t node) {
     return stack;
 }
 
-static void stack_add(struct stack *stack, const struct cell_values *values) {
+void stack_add(struct stack *stack, const struct cell_values *values) {
     stack->allocations += values->calls;
     stack->frees += values->frees;
     stack->allocated_bytes += values->allocated_bytes;
@@ -103,20 +95,27 @@ static void book_slot(struct builder *builder, uint32_t id, const struct cell_va
     if (!recording_owner(builder->profile->recording, is_foreign ? record.older : id, &slot))
         return;
     if (slot == CAIRN_SLOT_SHARED) return;
-    builder->slot_exit_bytes[slot] = add_signed(builder->slot_exit_bytes[slot], values->exit_bytes);
+    struct slot_bytes *bytes = &builder->slots[slot];
+    bytes->exit = add_signed(bytes->exit, values->exit_bytes);
+    bytes->peak = add_signed(bytes->peak, values->peak_bytes);
 }
 
 static bool merge_cells(struct builder *builder) {
-    size_t count = recording_count(builder->profile->recording, CAIRN_SECTION_CELLS);
+    struct profile *profile = builder->profile;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
     if (count > UINT32_MAX) count = UINT32_MAX;
+    profile->stack_of_cell = calloc(count + 1, sizeof *profile->stack_of_cell);
+    if (!profile->stack_of_cell) return false;
+    profile->cell_count = count;
     for (uint32_t id = CAIRN_CELL_OTHER; id < count; id++) {
         struct cell_values values;
-        if (!read_cell(builder, id, &values)) continue;
+        if (!profile_cell(profile, id, &values)) continue;
         uint32_t node = TREE_ROOT;
         if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &node)) return false;
         struct stack *stack = stack_of(builder, node);
         if (!stack) return false;
         stack_add(stack, &values);
+        profile->stack_of_cell[id] = (uint32_t)(stack - builder->stacks.items) + 1;
         book_slot(builder, id, &values);
     }
     return true;
@@ -166,18 +165,17 @@ static bool build(struct builder *builder) {
     struct profile *profile = builder->profile;
     size_t slot_count = 0;
     builder->slot_limit = threads_slot_limit(profile->recording);
-    builder->slot_exit_bytes = calloc(builder->slot_limit, sizeof *builder->slot_exit_bytes);
-    if (!builder->slot_exit_bytes || !tree_start(&profile->tree)) return false;
+    builder->slots = calloc(builder->slot_limit, sizeof *builder->slots);
+    if (!builder->slots || !tree_start(&profile->tree)) return false;
     if (!decoder_start(&builder->decoder, profile->recording, &profile->modules, &profile->places,
                        &profile->tree))
         return false;
     find_peak(builder);
     if (!merge_cells(builder) || !name_stacks(builder)) return false;
     profile->stacks = builder->stacks.items;
-    profile->stack_count = builder->stacks.count;
+    profile->stack_count = profile->built_stack_count = builder->stacks.count;
     builder->stacks.items = NULL;
-    if (!threads_build(profile, builder->slot_exit_bytes, builder->slot_limit, &slot_count))
-        return false;
+    if (!threads_build(profile, builder->slots, builder->slot_limit, &slot_count)) return false;
     sum_up(profile, slot_count);
     return true;
 }
@@ -196,7 +194,7 @@ bool profile_build(struct recording *recording, struct profile *profile, struct 
     decoder_free(&builder.decoder);
     array_free(&builder.stacks);
     array_free(&builder.stack_of_node);
-    free(builder.slot_exit_bytes);
+    free(builder.slots);
     if (is_built) return true;
     profile_free(profile);
     return error_set(error, "no memory for the stacks of this recording");
@@ -207,6 +205,7 @@ void profile_free(struct profile *profile) {
     tree_free(&profile->tree);
     module_map_free(&profile->modules);
     free(profile->stacks);
+    free(profile->stack_of_cell);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);
 }

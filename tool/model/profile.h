@@ -27,11 +27,12 @@ struct stack {
 struct profile_thread {
     char name[16];
     uint32_t tid;
+    uint32_t slot;          // of its cells; threads that never lived together may share one
     uint32_t folded_count;  // further threads in this entry
     bool is_ended;
     uint64_t start_ns, end_ns;  // end_ns 0: unknown
     uint64_t allocations, allocated_bytes, failed;
-    int64_t exit_bytes;  // of the blocks it allocated, whoever freed the others
+    int64_t exit_bytes, peak_bytes;  // of the blocks it allocated, whoever freed the others
 };
 
 // Sums over all stacks or threads.
@@ -53,6 +54,9 @@ struct profile {
     struct tree tree;
     struct stack *stacks;
     size_t stack_count;
+    size_t built_stack_count;  // before a filter took some away
+    uint32_t *stack_of_cell;   // index + 1 into the stacks as they were built; 0: cell without use
+    size_t cell_count;
     struct profile_thread *threads;
     size_t thread_count;
     struct profile_totals totals;
@@ -65,6 +69,16 @@ struct profile {
 // Builds all of it; fails only without memory. The recording must outlive the profile.
 bool profile_build(struct recording *recording, struct profile *profile, struct error *error);
 void profile_free(struct profile *profile);
+
+// What one cell adds to its stack.
+struct cell_values {
+    uint64_t calls, frees, allocated_bytes, freed_bytes;
+    int64_t peak_bytes, peak_blocks;
+    int64_t exit_bytes, exit_blocks;
+};
+// False if the cell does not exist or was never used.
+bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);
+void stack_add(struct stack *stack, const struct cell_values *values);
 
 // True if every event was counted: nothing lost that changes a number, nothing damaged. The peak
 // has an error of its own.

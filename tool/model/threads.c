@@ -18,6 +18,7 @@ size_t threads_slot_limit(const struct recording *recording) {
 
 static void fill(const struct cairn_thread *entry, struct profile_thread *thread) {
     *thread = (struct profile_thread){.tid = entry->tid,
+                                      .slot = entry->slot,
                                       .folded_count = entry->folded_count,
                                       .is_ended = entry->is_ended,
                                       .start_ns = entry->start_ns,
@@ -38,15 +39,15 @@ static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last)
     return share;
 }
 
-bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t slot_limit,
+bool threads_build(struct profile *profile, const struct slot_bytes *slots, size_t slot_limit,
                    size_t *slot_count) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_THREADS);
     uint32_t *entries_left = calloc(slot_limit, sizeof *entries_left);
-    int64_t *bytes_left = calloc(slot_limit, sizeof *bytes_left);
+    struct slot_bytes *left = calloc(slot_limit, sizeof *left);
     profile->threads = calloc(count + 1, sizeof *profile->threads);
-    bool is_ok = entries_left && bytes_left && profile->threads;
+    bool is_ok = entries_left && left && profile->threads;
     if (!is_ok) goto out;
-    memcpy(bytes_left, slot_exit_bytes, slot_limit * sizeof *bytes_left);
+    memcpy(left, slots, slot_limit * sizeof *left);
     profile->thread_count = count;
     *slot_count = 0;
     struct cairn_thread entry;
@@ -60,11 +61,12 @@ bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size
         recording_thread(profile->recording, i, &entry);
         size_t slot = entry.slot % slot_limit;
         bool is_last = --entries_left[slot] == 0;
-        profile->threads[i].exit_bytes =
-            take_share(&bytes_left[slot], entry.allocated_bytes, is_last);
+        struct profile_thread *thread = &profile->threads[i];
+        thread->exit_bytes = take_share(&left[slot].exit, entry.allocated_bytes, is_last);
+        thread->peak_bytes = take_share(&left[slot].peak, entry.allocated_bytes, is_last);
     }
 out:
     free(entries_left);
-    free(bytes_left);
+    free(left);
     return is_ok;
 }

@@ -3,8 +3,8 @@
 // booked for its blocks.
 //
 // Cells belong to a slot, which short threads hand on to each other. What the cells of a slot hold
-// at the end is given to its threads from the last one backwards, to each no more than it
-// allocated: exact for a slot with one thread, an estimate for others.
+// at the end, or held at the peak, is given to its threads from the last one backwards, to each no
+// more than it allocated: exact for a slot with one thread, an estimate for others.
 #ifndef TOOL_MODEL_THREADS_H
 #define TOOL_MODEL_THREADS_H
 
@@ -13,9 +13,14 @@
 // One more than the highest slot number in use.
 size_t threads_slot_limit(const struct recording *recording);
 
-// Fills threads and their sums; `slot_exit_bytes` has `slot_limit` values. `slot_count` becomes the
+// What the blocks of a slot's threads add up to.
+struct slot_bytes {
+    int64_t exit, peak;
+};
+
+// Fills threads and their sums; `slots` has `slot_limit` entries. `slot_count` becomes the
 // number of slots with threads: as many were alive at the same time. False without memory.
-bool threads_build(struct profile *profile, const int64_t *slot_exit_bytes, size_t slot_limit,
+bool threads_build(struct profile *profile, const struct slot_bytes *slots, size_t slot_limit,
                    size_t *slot_count);
 
 #endif

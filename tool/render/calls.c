@@ -43,19 +43,27 @@ static size_t path_of(const struct frame_list *frames, bool is_inverted,
     return count;
 }
 
+static void book(struct calls *calls, uint32_t node, struct measured measured,
+                 const struct stack *stack) {
+    struct call *call = &calls->nodes.items[node];
+    measured_add(&call->measured, measured);
+    call->calls = figures_add(call->calls, (int64_t)stack->allocations);
+}
+
 static bool add_stack(struct calls *calls, const struct frame_list *frames,
-                      const struct view_options *view, struct measured measured) {
+                      const struct view_options *view, const struct stack *stack) {
+    struct measured measured = measure_stack(view->by, stack);
     const struct frame **path = calloc(frames->frames.count + 1, sizeof(struct frame *));
     if (!path) return false;
     size_t count = path_of(frames, view->is_inverted, path);
     if (!count) path[count++] = NULL;
     uint32_t node = CALLS_ROOT;
-    measured_add(&calls->nodes.items[node].measured, measured);
+    book(calls, node, measured, stack);
     size_t i = 0;
     for (; i < count && (!view->depth || i < view->depth); i++) {
         node = child_of(calls, node, path[i]);
         if (!node) break;
-        measured_add(&calls->nodes.items[node].measured, measured);
+        book(calls, node, measured, stack);
     }
     free(path);
     return node != CALLS_ROOT;
@@ -96,11 +104,10 @@ static bool build(struct calls *calls, const struct profile *profile,
     *root = (struct call){0};
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        struct measured measured = measure_stack(view->by, stack);
-        if (measured.value <= 0) continue;
+        if (measure_stack(view->by, stack).value <= 0) continue;
         if (!frame_list_fill(frames, profile, names, stack->node, 0)) return false;
         calls->hidden_count += frames->frames.count - frames->shown_count;
-        if (!add_stack(calls, frames, view, measured)) return false;
+        if (!add_stack(calls, frames, view, stack)) return false;
     }
     for (uint32_t i = 0; i < calls->nodes.count; i++)
         if (!sort_children(calls, i)) return false;

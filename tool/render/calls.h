@@ -15,6 +15,7 @@ struct call {
     uint32_t first_child, next_sibling;  // 0: none; in order of value after calls_build
     uint32_t child_count;
     struct measured measured;  // of everything below, itself included
+    int64_t calls;             // allocations there, whatever is measured
 };
 
 struct calls {

@@ -118,31 +118,22 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     struct measured whole = measure_total(view->by, profile);
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
-    if (view->by == MEASURE_CALLS) {
-        fprintf(terminal->out, " %s %s\n", units_count(measured.value).text,
-                plural(measured.value, "call", "calls"));
-        return;
-    }
-    bool is_live = view->by != MEASURE_ALLOCATED;
-    fprintf(terminal->out, " %s in %s %s\n",
-            units_size_as(measured.value, view->is_plain_number).text,
-            units_count(measured.blocks).text,
-            is_live ? plural(measured.blocks, "block", "blocks")
-                    : plural(measured.blocks, "call", "calls"));
+    const struct measure_row *about = measure_about(view->by);
+    const char *noun = plural(measured.blocks, about->noun[0], about->noun[1]);
+    if (about->is_bytes)
+        fprintf(terminal->out, " %s in %s %s\n",
+                units_size_as(measured.value, view->is_plain_number).text,
+                units_count(measured.blocks).text, noun);
+    else
+        fprintf(terminal->out, " %s %s\n", units_count(measured.value).text, noun);
 }
 
 static void print_heading(const struct terminal *terminal, const struct profile *profile,
                           const struct view_options *view, size_t shown, size_t count) {
-    static const char *const orders[] = {
-        [MEASURE_PEAK] = "what they held at the peak",
-        [MEASURE_EXIT] = "what they hold at the end",
-        [MEASURE_ALLOCATED] = "the bytes they allocated",
-        [MEASURE_CALLS] = "their calls",
-    };
     bool is_now = view->by == MEASURE_EXIT && !profile_has_ended(profile);
     terminal_print(terminal, STYLE_STRONG, "%s %s by %s", units_count((int64_t)count).text,
                    plural((int64_t)count, "stack", "stacks"),
-                   is_now ? "what they hold now" : orders[view->by]);
+                   is_now ? "what they hold now" : measure_about(view->by)->order);
     if (shown < count)
         terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
                        units_count((int64_t)shown).text);

@@ -26,6 +26,7 @@ struct terminal terminal_of(FILE *out) {
     bool is_terminal = descriptor >= 0 && isatty(descriptor);
     return (struct terminal){.out = out,
                              .columns = width_of(descriptor),
+                             .is_terminal = is_terminal,
                              .has_color = is_terminal && !is_dumb && !(no_color && *no_color)};
 }
 

@@ -11,6 +11,7 @@ struct terminal {
     FILE *out;
     size_t columns;
     bool has_color;
+    bool is_terminal;  // false: a pipe or a file
 };
 
 enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_DIM, STYLE_NAME, STYLE_WARNING };

@@ -11,10 +11,9 @@
 #include "tool/render/trust.h"
 
 enum {
-    THRESHOLD_DIVISOR = 100,  // branches below one percent are added up
-    WIDE_COLUMNS = 100,       // from here on there is room for the number of blocks too
-    SIZE_COLUMNS = 18,        // percent and size, with what separates them ...
-    COUNT_COLUMNS = 16,       // ... and the blocks
+    WIDE_COLUMNS = 100,  // from here on there is room for the number of blocks too
+    SIZE_COLUMNS = 18,   // percent and size, with what separates them ...
+    COUNT_COLUMNS = 16,  // ... and the blocks
     LABEL_COLUMNS_MIN = 12,
     FIGURES_BYTES = 96,
     PREFIX_BYTES = 4096,
@@ -30,26 +29,20 @@ struct printer {
     size_t prefix_size, prefix_columns;
 };
 
-static const char *noun_of(enum measure measure, int64_t count) {
-    bool has_blocks = measure == MEASURE_PEAK || measure == MEASURE_EXIT;
-    if (has_blocks) return count == 1 ? "block" : "blocks";
-    return count == 1 ? "call" : "calls";
-}
-
 // The figures of a line as text; equal text is not repeated.
 static void figures_text(const struct printer *printer, struct measured measured, char *out) {
     const struct view_options *view = printer->view;
     struct unit_text percent = units_percent(measured.value, printer->whole);
-    bool is_calls = view->by == MEASURE_CALLS;
-    struct unit_text size = is_calls ? units_count(measured.value)
-                                     : units_size_as(measured.value, view->is_plain_number);
+    const struct measure_row *about = measure_about(view->by);
+    struct unit_text size = about->is_bytes ? units_size_as(measured.value, view->is_plain_number)
+                                            : units_count(measured.value);
     int used = snprintf(out, FIGURES_BYTES, "%6s %9s  ", percent.text, size.text);
     if (printer->figures_columns == SIZE_COLUMNS) return;
-    if (is_calls)
+    if (!about->is_bytes)
         snprintf(out + used, FIGURES_BYTES - (size_t)used, "%*s", COUNT_COLUMNS, "");
     else
         snprintf(out + used, FIGURES_BYTES - (size_t)used, "%7s %-6s  ",
-                 units_count(measured.blocks).text, noun_of(view->by, measured.blocks));
+                 units_count(measured.blocks).text, about->noun[measured.blocks != 1]);
 }
 
 static void print_figures(const struct printer *printer, struct measured measured) {
@@ -159,15 +152,12 @@ static void print_below(struct printer *printer, const struct call *call) {
 }
 
 static void print_root(const struct printer *printer, const struct profile *profile) {
-    static const char *const words[] = {[MEASURE_PEAK] = "at the peak",
-                                        [MEASURE_EXIT] = "at the end",
-                                        [MEASURE_ALLOCATED] = "allocated",
-                                        [MEASURE_CALLS] = "allocation calls"};
     char name[FRAME_TEXT_BYTES];
     program_name(profile, name, sizeof name);
     print_figures(printer, printer->calls->nodes.items[CALLS_ROOT].measured);
     terminal_print(printer->terminal, STYLE_STRONG, "%s", name);
-    terminal_print(printer->terminal, STYLE_DIM, ", %s%s\n", words[printer->view->by],
+    terminal_print(printer->terminal, STYLE_DIM, ", %s%s\n",
+                   measure_about(printer->view->by)->moment,
                    printer->view->is_inverted ? ", by allocating function" : "");
 }
 
@@ -177,7 +167,7 @@ bool tree_print(const struct terminal *terminal, const struct profile *profile,
     struct calls calls;
     bool is_ok = calls_build(&calls, profile, names, view, error);
     if (is_ok) {
-        int64_t whole = calls.nodes.items[CALLS_ROOT].measured.value;
+        int64_t whole = measure_total(view->by, profile).value;
         bool is_wide = terminal->columns >= WIDE_COLUMNS;
         size_t figures_columns = is_wide ? SIZE_COLUMNS + COUNT_COLUMNS : SIZE_COLUMNS;
         struct printer printer = {.terminal = terminal,
@@ -185,8 +175,7 @@ bool tree_print(const struct terminal *terminal, const struct profile *profile,
                                   .calls = &calls,
                                   .whole = whole,
                                   .figures_columns = figures_columns,
-                                  .threshold =
-                                      whole / THRESHOLD_DIVISOR + !!(whole % THRESHOLD_DIVISOR)};
+                                  .threshold = view_threshold(view, whole)};
         print_root(&printer, profile);
         print_below(&printer, &calls.nodes.items[CALLS_ROOT]);
         if (calls.hidden_count)

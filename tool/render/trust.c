@@ -95,13 +95,13 @@ static void add_losses(struct line *line, const uint64_t *lost, uint64_t elsewhe
 }
 
 static void add_stacks(struct line *line, const struct profile *profile) {
-    if (!profile->stack_count) return;
+    if (!profile->built_stack_count) return;
     uint64_t incomplete = profile_incomplete_count(profile);
-    struct unit_text all = units_count((int64_t)profile->stack_count);
+    struct unit_text all = units_count((int64_t)profile->built_stack_count);
     if (incomplete)
         line_add(line, STYLE_PLAIN, "%s of %s stacks incomplete",
                  units_count((int64_t)incomplete).text, all.text);
-    else if (profile->stack_count == 1)
+    else if (profile->built_stack_count == 1)
         line_add(line, STYLE_PLAIN, "its one stack complete");
     else
         line_add(line, STYLE_PLAIN, "all %s stacks complete", all.text);

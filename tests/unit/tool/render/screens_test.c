@@ -243,7 +243,7 @@ static void test_stacks(void **state) {
 static void test_tree(void **state) {
     (void)state;
     build();
-    struct view_options view = {.by = MEASURE_PEAK, .top = 10};
+    struct view_options view = {.by = MEASURE_PEAK, .top = 10, .threshold = 0.01};
     assert_string_equal(print(SCREEN_TREE, &view, NARROW),
                         " 100 %  25.1 MiB  sample, at the peak\n"
                         "                  main shell.c:31\n"

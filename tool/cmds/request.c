@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the words of a command line to what is to be shown, and the first steps to it: narrowing the
+// profile, and finding names for what is left.
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/cmds/views.h"
+
+enum { NAMES_BYTES = 256 };
+
+static bool read_view(const struct command_args *args, struct request *request,
+                      struct error *error) {
+    const char *usual = args_has(args, OPTION_INVERTED) ? "tree" : NULL;
+    const char *name = args_text(args, OPTION_VIEW, args->command->view);
+    if (!name) name = args_has(args, OPTION_SOURCE) ? "annotate" : usual;
+    if (!name) return true;
+    char names[NAMES_BYTES] = "";
+    for (const struct view *view = views; view->name; view++) {
+        size_t used = strlen(names);
+        const char *separator = !used ? "" : view[1].name ? ", " : " and ";
+        snprintf(names + used, sizeof names - used, "%s%s", separator, view->name);
+        if (!strcmp(view->name, name)) request->view = view;
+    }
+    return request->view || error_set(error, "%s: there is no view \"%s\", but %s",
+                                      args->command->name, name, names);
+}
+
+static bool read_lifespan(const struct command_args *args, struct request *request,
+                          struct error *error) {
+    const char *text = args_text(args, OPTION_LIFESPAN, NULL);
+    if (!text)
+        request->filter.lifespan = LIFESPAN_ANY;
+    else if (!strcmp(text, "living"))
+        request->filter.lifespan = LIFESPAN_LIVING;
+    else if (!strcmp(text, "gone"))
+        request->filter.lifespan = LIFESPAN_GONE;
+    else
+        return error_set(error, "%s: --lifespan is living or gone, not \"%s\"", args->command->name,
+                         text);
+    return true;
+}
+
+// Blocks of a lifespan are known at the end and over all time, not at the peak.
+static const char *usual_measure(const struct request *request) {
+    if (request->filter.lifespan == LIFESPAN_LIVING) return "exit";
+    if (request->filter.lifespan == LIFESPAN_GONE) return "allocated";
+    return request->view ? request->view->measure : "peak";
+}
+
+static bool read_measure(const struct command_args *args, struct request *request,
+                         struct error *error) {
+    enum measure *by = &request->options.by;
+    enum lifespan lifespan = request->filter.lifespan;
+    const char *text = args_text(args, OPTION_BY, usual_measure(request));
+    if (!measure_parse(text, by))
+        return error_set(error, "%s: cannot rank by \"%s\", but by " MEASURE_NAMES,
+                         args->command->name, text);
+    if (lifespan != LIFESPAN_ANY && *by == MEASURE_PEAK)
+        return error_set(error,
+                         "%s: what was at the peak is not known by lifespan: --by exit, "
+                         "allocated or calls",
+                         args->command->name);
+    if (lifespan == LIFESPAN_GONE && *by == MEASURE_EXIT)
+        return error_set(error, "%s: blocks that are gone hold nothing at the end",
+                         args->command->name);
+    if (args_has(args, OPTION_BLOCKS)) *by = measure_about(*by)->in_blocks;
+    return true;
+}
+
+static bool read_limits(const struct command_args *args, struct request *request,
+                        struct error *error) {
+    enum { PLACES_TOP = 10, PLACES_DEPTH = 16 };
+    const struct view *view = request->view;
+    struct view_options *options = &request->options;
+    uint64_t top, depth, min_bytes;
+    uint64_t usual_top = request->is_json ? 0 : view ? view->top : PLACES_TOP;
+    uint64_t usual_depth = request->is_json ? 0 : view ? view->depth : PLACES_DEPTH;
+    double usual_threshold = view && !request->is_json ? view->threshold : 0;
+    if (!args_number(args, OPTION_TOP, usual_top, SIZE_MAX, &top, error) ||
+        !args_number(args, OPTION_DEPTH, usual_depth, SIZE_MAX, &depth, error) ||
+        !args_percent(args, OPTION_THRESHOLD, usual_threshold, &options->threshold, error) ||
+        !args_size(args, OPTION_MIN_BYTES, &min_bytes, error))
+        return false;
+    options->top = top;
+    options->depth = depth;
+    options->min_bytes = min_bytes < INT64_MAX ? (int64_t)min_bytes : INT64_MAX;
+    return !min_bytes || measure_about(options->by)->is_bytes ||
+           error_set(error,
+                     "%s: --min-bytes needs a measure of bytes, not %s; --threshold is a "
+                     "share of any measure",
+                     args->command->name, measure_name(options->by));
+}
+
+bool request_read(const struct command_args *args, struct request *request, struct error *error) {
+    *request = (struct request){.is_json = args_has(args, OPTION_JSON),
+                                .source = args_text(args, OPTION_SOURCE, NULL)};
+    request->filter = (struct filter_request){.focus = args_text(args, OPTION_FOCUS, NULL),
+                                              .ignore = args_text(args, OPTION_IGNORE, NULL),
+                                              .hide = args_text(args, OPTION_HIDE, NULL),
+                                              .module = args_text(args, OPTION_MODULE, NULL),
+                                              .thread = args_text(args, OPTION_THREAD, NULL)};
+    request->options.is_inverted = args_has(args, OPTION_INVERTED);
+    request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
+    request->options.is_plain_number = args_has(args, OPTION_BYTES);
+    return read_view(args, request, error) && read_lifespan(args, request, error) &&
+           read_measure(args, request, error) && read_limits(args, request, error);
+}
+
+// Names for stacks: of all, or the first `top` by the measure.
+static bool resolve(struct opened *opened, enum measure by, size_t top, struct error *error) {
+    const struct profile *profile = &opened->profile;
+    size_t count;
+    uint32_t *ranking = measure_rank_all(by, profile, &count);
+    if (!ranking) return error_set(error, "no memory for the list of stacks");
+    if (top && top < count) count = top;
+    for (size_t i = 0; i < count; i++)
+        names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
+    free(ranking);
+    return names_resolve(opened->names, error);
+}
+
+bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
+                   const struct frame_names **names, struct frame_names *own_names,
+                   struct error *error) {
+    const struct view *view = request->view;
+    bool needs_all = filter_needs_names(filter) || (view && view->needs_all_names);
+    enum measure by = request->options.by;
+    if (!filter_threads(filter, &opened->profile, error)) return false;
+    if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;
+    *own_names = names_frames(opened->names);
+    if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
+    *names = filter_names(filter, &opened->profile, own_names);
+    return *names || error_set(error, "no memory for a filter");
+}

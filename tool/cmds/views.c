@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/views.h"
+
+#include "tool/render/annotate.h"
+#include "tool/render/chart.h"
+#include "tool/render/groups_screen.h"
+#include "tool/render/stacks.h"
+#include "tool/render/tree.h"
+
+enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
+static const double tree_threshold = 0.01;
+
+static bool print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return stacks_print(&terminal, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
+static bool print_tree(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct view_options *options = &subject->request->options;
+    const struct profile *profile = &subject->opened->profile;
+    return terminal.is_terminal ? tree_print(&terminal, profile, subject->names, options, error)
+                                : tree_print_lines(out, profile, subject->names, options, error);
+}
+
+static bool print_groups(FILE *out, const struct view_subject *subject, struct error *error) {
+    const struct grouping *grouping = grouping_find(subject->request->view->name);
+    const struct view_options *options = &subject->request->options;
+    const struct profile *profile = &subject->opened->profile;
+    struct terminal terminal = terminal_of(out);
+    struct group_list list;
+    bool is_ok = group_list_build(&list, grouping, profile, subject->names, options, error);
+    if (is_ok) groups_print(&terminal, profile, grouping, &list, options);
+    group_list_free(&list);
+    return is_ok;
+}
+
+static bool print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return threads_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
+static bool print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return chart_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
+static bool print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return annotate_print(&terminal, &subject->opened->profile, subject->names,
+                          &subject->request->options, subject->request->source, error);
+}
+
+// clang-format off
+const struct view views[] = {
+    {"stacks", "stacks with their figures, the largest first", "peak",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_stacks},
+    {"tree", "calls from the program's start inwards, or --inverted", "peak",
+     TREE_TOP, 0, tree_threshold, true, false, print_tree},
+    {"functions", "functions, what they hold themselves and with all they call", "peak",
+     GROUPS_TOP, 0, 0, true, false, print_groups},
+    {"lines", "the same by source line", "peak", GROUPS_TOP, 0, 0, true, false, print_groups},
+    {"files", "the same by source file", "peak", GROUPS_TOP, 0, 0, true, false, print_groups},
+    {"modules", "the same by library or program file", "peak",
+     GROUPS_TOP, 0, 0, true, false, print_groups},
+    {"types", "containers and elements, as far as templates of the stack tell", "peak",
+     GROUPS_TOP, 0, 0, true, false, print_groups},
+    {"annotate", "a source file with figures beside its lines (--source FILE)", "peak",
+     GROUPS_TOP, 0, 0, true, false, print_annotated},
+    {"threads", "threads, and what they allocated", "peak",
+     GROUPS_TOP, 0, 0, false, false, print_threads},
+    {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
+    {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},
+    {"leaks", "stacks with blocks that were never freed", "exit",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_stacks},
+    {0},
+};
+// clang-format on

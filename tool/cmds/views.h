@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of views: what `cairn report --view` knows, with what each shows if nothing else is
+// asked for. A new view is a row and a function that prints it.
+#ifndef TOOL_CMDS_VIEWS_H
+#define TOOL_CMDS_VIEWS_H
+
+#include "tool/cmds/commands.h"
+#include "tool/cmds/opened.h"
+#include "tool/render/filter.h"
+#include "tool/render/options.h"
+
+struct request;
+
+struct view_subject {
+    struct opened *opened;
+    const struct frame_names *names;  // filtered
+    const struct request *request;
+};
+
+struct view {
+    const char *name;
+    const char *help;      // one line
+    const char *measure;   // ranked by this unless --by says otherwise
+    size_t top, depth;     // usual ones; 0: all
+    double threshold;      // usual one
+    bool needs_all_names;  // of every stack, not of the first `top` alone
+    bool is_of_run;        // shows the processes of a run, not one of them
+    bool (*print)(FILE *out, const struct view_subject *subject, struct error *error);
+};
+
+extern const struct view views[];  // ends with name NULL; the first one has no name of its own
+
+// What a user asks for: view, measure, filters.
+struct request {
+    const struct view *view;  // NULL: the list of places, then stacks
+    struct view_options options;
+    struct filter_request filter;
+    const char *source;
+    bool is_json;
+};
+
+// Reads view, measure and filters. False with an error: wrong use.
+bool request_read(const struct command_args *args, struct request *request, struct error *error);
+
+// Applies the filters to a profile that was just opened and finds the names that the view needs.
+// `names` is valid as long as filter and recording. Errors are those of filter.h.
+bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
+                   const struct frame_names **names, struct frame_names *own_names,
+                   struct error *error);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/narrow.h"
+
+#include <stdlib.h>
+
+#include "tool/model/decode.h"
+
+enum { SLOT_LIMIT = CAIRN_SLOT_SHARED + 1, SLOT_KEPT = 1, SLOT_LEFT_OUT = 2 };
+
+// What becomes of the threads of each slot: bits SLOT_KEPT and SLOT_LEFT_OUT.
+static uint8_t *sort_slots(const struct profile *profile, const bool *are_kept, bool *is_estimate) {
+    uint8_t *slots = calloc(SLOT_LIMIT, 1);
+    *is_estimate = false;
+    for (size_t i = 0; slots && i < profile->thread_count; i++) {
+        uint8_t *slot = &slots[profile->threads[i].slot % SLOT_LIMIT];
+        *slot |= are_kept[i] ? SLOT_KEPT : SLOT_LEFT_OUT;
+        if (*slot == (SLOT_KEPT | SLOT_LEFT_OUT)) *is_estimate = true;
+    }
+    return slots;
+}
+
+// Slot of the thread that allocated the blocks of a cell.
+static bool slot_of(const struct profile *profile, size_t cell, uint16_t *slot) {
+    const struct decoder decoder = {.recording = profile->recording};
+    struct record record;
+    bool is_foreign = decoder_record(&decoder, (uint32_t)cell, &record) && record.is_foreign;
+    return recording_owner(profile->recording, is_foreign ? record.older : cell, slot);
+}
+
+static void clear(struct stack *stack) {
+    *stack = (struct stack){.id = stack->id, .node = stack->node, .cut = stack->cut};
+}
+
+bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate) {
+    uint8_t *slots = sort_slots(profile, are_kept, is_estimate);
+    if (!slots) return false;
+    for (size_t i = 0; i < profile->stack_count; i++) clear(&profile->stacks[i]);
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        uint32_t stack = profile->stack_of_cell[cell];
+        struct cell_values values;
+        uint16_t slot;
+        if (!stack || !slot_of(profile, cell, &slot) || !(slots[slot] & SLOT_KEPT)) continue;
+        if (profile_cell(profile, cell, &values)) stack_add(&profile->stacks[stack - 1], &values);
+    }
+    free(slots);
+    return true;
+}
+
+void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
+    for (size_t i = 0; lifespan != LIFESPAN_ANY && i < profile->stack_count; i++) {
+        struct stack *stack = &profile->stacks[i];
+        bool is_living = lifespan == LIFESPAN_LIVING;
+        stack->allocations = is_living ? (uint64_t)stack->exit_blocks : stack->frees;
+        stack->allocated_bytes = is_living ? (uint64_t)stack->exit_bytes : stack->freed_bytes;
+        stack->peak_bytes = stack->peak_blocks = 0;
+        if (is_living) stack->frees = stack->freed_bytes = 0;
+        if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
+    }
+}
+
+void profile_keep_stacks(struct profile *profile, const bool *are_kept) {
+    size_t kept = 0;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        if (are_kept[i]) profile->stacks[kept++] = profile->stacks[i];
+    profile->stack_count = kept;
+}

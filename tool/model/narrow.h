@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes away from a profile what a filter does not want. Only the values of the stacks, and which
+// stacks there are, change: totals, peak and threads stay those of the whole process, so that
+// shares can be told of the whole. In this order, since cells know stacks as they were built.
+#ifndef TOOL_MODEL_NARROW_H
+#define TOOL_MODEL_NARROW_H
+
+#include "tool/model/profile.h"
+
+// Keeps what threads allocated, `are_kept` is by thread. Threads of one slot cannot be told apart:
+// `is_estimate` becomes true if a kept one shares its slot with one that is not. False without
+// memory.
+bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate);
+
+enum lifespan {
+    LIFESPAN_ANY,
+    LIFESPAN_LIVING,  // blocks that are left at the end
+    LIFESPAN_GONE,    // blocks that were freed
+};
+// What a stack held at the peak is not known by lifespan: it becomes 0.
+void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan);
+
+// Keeps stacks, `are_kept` is by stack.
+void profile_keep_stacks(struct profile *profile, const bool *are_kept);
+
+#endif

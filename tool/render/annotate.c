@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/annotate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/groups.h"
+
+enum {
+    CONTEXT_LINES = 2,
+    SIZE_COLUMNS = 10,
+    PLAIN_SIZE_COLUMNS = 15,
+    CALLS_COLUMNS = 11,
+    NUMBER_COLUMNS = 5,
+    LINE_BYTES = 4096,
+    TAB_COLUMNS = 8,
+    LISTED_MAX = 6,
+};
+
+// The file's lines are found in these by "path:number".
+struct annotation {
+    const struct terminal *terminal;
+    const struct view_options *view;
+    int size_columns;
+    struct group_list files, lines, calls;
+    char path[GROUP_TEXT_BYTES];
+    const struct group *file;
+};
+
+static bool ends_like(const char *path, const char *wanted) {
+    size_t length = strlen(path), part = strlen(wanted);
+    if (part > length || strcmp(path + length - part, wanted) != 0) return false;
+    return part == length || path[length - part - 1] == '/' || *wanted == '/';
+}
+
+static void list_files(const struct group_list *files, char *list, size_t size) {
+    size_t listed = 0;
+    *list = 0;
+    for (size_t i = 0; i < files->groups.count && listed < LISTED_MAX; i++) {
+        const char *label = files->groups.items[i].label;
+        size_t used = strlen(list);
+        if (*label == '[') continue;
+        snprintf(list + used, size - used, "%s%s", listed++ ? ", " : "", text_base_name(label));
+    }
+}
+
+// Without a wish: the file that most goes through, headers of the system behind all others.
+static bool is_better(const struct group *a, const struct group *b) {
+    bool is_a_system = !strncmp(a->label, "/usr/", 5), is_b_system = !strncmp(b->label, "/usr/", 5);
+    if (is_a_system != is_b_system) return is_b_system;
+    return a->total.value > b->total.value;
+}
+
+static bool choose_file(struct annotation *annotation, const char *wanted, struct error *error) {
+    char list[GROUP_TEXT_BYTES / 4];
+    const struct group_list *files = &annotation->files;
+    for (size_t i = 0; i < files->groups.count; i++) {
+        const struct group *file = &files->groups.items[i], *best = annotation->file;
+        bool is_right = wanted ? ends_like(file->label, wanted) : !access(file->label, R_OK);
+        if (!is_right) continue;
+        if (!best || (!wanted && is_better(file, best))) annotation->file = file;
+    }
+    if (annotation->file) {
+        snprintf(annotation->path, sizeof annotation->path, "%s", annotation->file->label);
+        return true;
+    }
+    list_files(files, list, sizeof list);
+    if (!*list) return error_set(error, "no stack knows its source: there is no debug information");
+    if (wanted)
+        return error_set(error, "--source '%s': no stack goes through it, but through %s", wanted,
+                         list);
+    return error_set(error, "no source file can be read here; the stacks go through %s", list);
+}
+
+static const struct group *group_of_line(const struct annotation *annotation,
+                                         const struct group_list *list, unsigned number) {
+    char key[GROUP_TEXT_BYTES + 16];
+    snprintf(key, sizeof key, "%s:%u", annotation->path, number);
+    int64_t index = group_list_find(list, key);
+    return index < 0 ? NULL : &list->groups.items[index];
+}
+
+static void print_size(const struct annotation *annotation, int64_t value) {
+    bool is_bytes = measure_about(annotation->view->by)->is_bytes;
+    struct unit_text text =
+        is_bytes ? units_size_as(value, annotation->view->is_plain_number) : units_count(value);
+    fprintf(annotation->terminal->out, "%*s", annotation->size_columns, value ? text.text : "");
+}
+
+static void print_line(const struct annotation *annotation, unsigned number, const char *text) {
+    const struct group *line = group_of_line(annotation, &annotation->lines, number);
+    const struct group *calls = group_of_line(annotation, &annotation->calls, number);
+    const struct terminal *terminal = annotation->terminal;
+    char safe[LINE_BYTES];
+    size_t used = 2 * (size_t)annotation->size_columns + CALLS_COLUMNS + NUMBER_COLUMNS + 3;
+    print_size(annotation, line ? line->self.value : 0);
+    print_size(annotation, line ? line->total.value : 0);
+    fprintf(terminal->out, "%*s", CALLS_COLUMNS, calls ? units_count(calls->total.value).text : "");
+    terminal_print(terminal, STYLE_DIM, " %*u  ", NUMBER_COLUMNS, number);
+    text_escape(safe, sizeof safe, text);
+    text_cut(safe, terminal->columns > used + 1 ? terminal->columns - used : 1);
+    terminal_print(terminal, line ? STYLE_STRONG : STYLE_PLAIN, "%s\n", safe);
+}
+
+// Tabs become blanks, the end of the line is taken off.
+static void expand(const char *line, char *out, size_t size) {
+    size_t used = 0;
+    for (; *line && *line != '\n' && *line != '\r' && used + TAB_COLUMNS < size; line++) {
+        size_t stop = *line == '\t' ? (used / TAB_COLUMNS + 1) * TAB_COLUMNS : used + 1;
+        while (used < stop) out[used++] = *line == '\t' ? ' ' : *line;
+    }
+    out[used] = 0;
+}
+
+static bool has_figures(const struct annotation *annotation, unsigned number) {
+    return group_of_line(annotation, &annotation->lines, number) ||
+           group_of_line(annotation, &annotation->calls, number);
+}
+
+static bool is_wanted(const struct annotation *annotation, unsigned number) {
+    if (!annotation->view->top) return true;
+    for (unsigned i = number > CONTEXT_LINES ? number - CONTEXT_LINES : 1;
+         i <= number + CONTEXT_LINES; i++)
+        if (has_figures(annotation, i)) return true;
+    return false;
+}
+
+static void print_source(const struct annotation *annotation, FILE *source) {
+    char line[LINE_BYTES], text[LINE_BYTES];
+    unsigned number = 0, last = 0;
+    while (fgets(line, sizeof line, source)) {
+        number++;
+        if (!is_wanted(annotation, number)) continue;
+        if (number > last + 1)
+            terminal_print(annotation->terminal, STYLE_DIM, "%*s\n",
+                           2 * annotation->size_columns + CALLS_COLUMNS + NUMBER_COLUMNS + 1,
+                           "...");
+        last = number;
+        expand(line, text, sizeof text);
+        print_line(annotation, number, text);
+    }
+}
+
+static void print_heading(const struct annotation *annotation, const struct profile *profile,
+                          FILE *source) {
+    const uint64_t ns_per_s = 1000000000u;
+    const struct terminal *terminal = annotation->terminal;
+    const struct group *file = annotation->file;
+    const struct measure_row *about = measure_about(annotation->view->by);
+    struct stat status;
+    terminal_print(terminal, STYLE_STRONG, "%s", annotation->path);
+    int64_t whole = measure_total(annotation->view->by, profile).value;
+    fprintf(terminal->out, ", with all it calls %s %s\n",
+            units_percent(file->total.value, whole).text, about->moment);
+    if (!fstat(fileno(source), &status) &&
+        (uint64_t)status.st_mtime > profile->recording->header.start_unix_ns / ns_per_s)
+        terminal_print(terminal, STYLE_WARNING,
+                       "the file is newer than the recording: lines may have moved\n");
+    terminal_print(terminal, STYLE_DIM, "%*s%*s%*s %*s\n", annotation->size_columns, "itself",
+                   annotation->size_columns, "with all", CALLS_COLUMNS, "calls", NUMBER_COLUMNS,
+                   "line");
+}
+
+// Paths come from other people's files: nothing but a regular file is opened.
+static FILE *open_source(const char *path) {
+    struct stat status;
+    if (stat(path, &status)) return NULL;
+    errno = EINVAL;
+    return S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+}
+
+static bool build(struct annotation *annotation, const struct profile *profile,
+                  const struct frame_names *names, struct error *error) {
+    struct view_options calls = *annotation->view;
+    calls.by = MEASURE_CALLS;
+    return group_list_build(&annotation->files, grouping_find("files"), profile, names,
+                            annotation->view, error) &&
+           group_list_build(&annotation->lines, grouping_find("lines"), profile, names,
+                            annotation->view, error) &&
+           group_list_build(&annotation->calls, grouping_find("lines"), profile, names, &calls,
+                            error);
+}
+
+bool annotate_print(const struct terminal *terminal, const struct profile *profile,
+                    const struct frame_names *names, const struct view_options *view,
+                    const char *wanted, struct error *error) {
+    struct annotation annotation = {.terminal = terminal,
+                                    .view = view,
+                                    .size_columns =
+                                        view->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS};
+    FILE *source = NULL;
+    bool is_ok =
+        build(&annotation, profile, names, error) && choose_file(&annotation, wanted, error);
+    if (is_ok) {
+        source = open_source(annotation.path);
+        // a source that was moved: as the user named it
+        if (!source && wanted) source = open_source(wanted);
+        is_ok = source || error_set(error, "%s: %s", annotation.path, strerror(errno));
+    }
+    if (is_ok) {
+        print_heading(&annotation, profile, source);
+        print_source(&annotation, source);
+        fclose(source);
+    }
+    group_list_free(&annotation.files);
+    group_list_free(&annotation.lines);
+    group_list_free(&annotation.calls);
+    return is_ok;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source file with what its lines hold: itself, with all they call, and how many calls.
+#ifndef TOOL_RENDER_ANNOTATE_H
+#define TOOL_RENDER_ANNOTATE_H
+
+#include "tool/render/frames.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+// `wanted` is a file's name, or the end of its path; NULL: the file that holds the most and can be
+// read. view->top 0: the whole file, else lines with figures and those around them. False with an
+// error if no such file is there, if it cannot be read, or without memory.
+bool annotate_print(const struct terminal *terminal, const struct profile *profile,
+                    const struct frame_names *names, const struct view_options *view,
+                    const char *wanted, struct error *error);
+
+#endif

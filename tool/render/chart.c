@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/chart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/model/timeline.h"
+
+enum {
+    ROWS = 10,
+    STEPS = 8,  // of a block character
+    AXIS_COLUMNS = 12,
+    PLAIN_AXIS_COLUMNS = 16,
+    COLUMNS_MAX = 160,
+    MARK_BYTES = 128,
+};
+
+// What happened in the time that a column stands for.
+struct column {
+    uint64_t low_bytes, high_bytes;
+    bool is_used;
+};
+
+struct chart {
+    struct column columns[COLUMNS_MAX];
+    size_t count;
+    uint64_t end_ns, most_bytes, peak_ns;
+};
+
+static uint64_t end_of(const struct profile *profile) {
+    const struct cairn_header *header = &profile->recording->header;
+    uint64_t end = header->end_ns;
+    size_t points = recording_count(profile->recording, CAIRN_SECTION_POINTS);
+    struct cairn_point point;
+    for (size_t i = points; !end && i-- > 0;)
+        if (recording_point(profile->recording, i, &point) && point.is_used)
+            end = (i + 1) * header->totals.point_ns;
+    return end > profile->peak.at_ns ? end : profile->peak.at_ns + 1;
+}
+
+static size_t column_of(const struct chart *chart, uint64_t ns) {
+    size_t column = (size_t)((double)ns / (double)chart->end_ns * (double)chart->count);
+    return column < chart->count ? column : chart->count - 1;
+}
+
+static void add_span(struct chart *chart, const struct timeline_span *span) {
+    if (span->start_ns >= chart->end_ns || span->end_ns <= span->start_ns) return;
+    size_t first = column_of(chart, span->start_ns), last = column_of(chart, span->end_ns - 1);
+    for (size_t i = first; i <= last; i++) {
+        struct column *column = &chart->columns[i];
+        if (!column->is_used || span->low_bytes < column->low_bytes)
+            column->low_bytes = span->low_bytes;
+        if (!column->is_used || span->high_bytes > column->high_bytes)
+            column->high_bytes = span->high_bytes;
+        column->is_used = true;
+    }
+}
+
+static void fill(struct chart *chart, const struct profile *profile) {
+    struct timeline timeline;
+    struct timeline_span span;
+    timeline_start(&timeline, profile->recording);
+    while (timeline_next(&timeline, &span)) add_span(chart, &span);
+    chart->most_bytes = timeline.peak_bytes ? timeline.peak_bytes : 1;
+    chart->peak_ns = profile->peak.at_ns;
+}
+
+// Eighths of a row that `bytes` fill in `row` (0: the lowest).
+static unsigned steps_of(const struct chart *chart, uint64_t bytes, unsigned row) {
+    double steps = (double)bytes / (double)chart->most_bytes * ROWS * STEPS;
+    double above = steps - (double)row * STEPS;
+    if (above <= 0) return 0;
+    return above >= STEPS ? STEPS : (unsigned)(above + 0.5);
+}
+
+static void print_cell(const struct chart *chart, const struct terminal *terminal, size_t column,
+                       unsigned row) {
+    static const char *const blocks[] = {" ",
+                                         "\xe2\x96\x81",
+                                         "\xe2\x96\x82",
+                                         "\xe2\x96\x83",
+                                         "\xe2\x96\x84",
+                                         "\xe2\x96\x85",
+                                         "\xe2\x96\x86",
+                                         "\xe2\x96\x87",
+                                         "\xe2\x96\x88"};
+    static const char light[] = "\xe2\x96\x91";
+    const struct column *at = &chart->columns[column];
+    unsigned low = steps_of(chart, at->low_bytes, row), high = steps_of(chart, at->high_bytes, row);
+    if (low)
+        terminal_print(terminal, STYLE_NAME, "%s", blocks[low]);
+    else
+        terminal_print(terminal, STYLE_DIM, "%s", high > STEPS / 2 ? light : " ");
+}
+
+static void print_rows(const struct chart *chart, const struct terminal *terminal,
+                       const struct view_options *view, int axis_columns) {
+    for (unsigned row = ROWS; row-- > 0;) {
+        uint64_t top = chart->most_bytes / ROWS * (row + 1);
+        bool has_label = row + 1 == ROWS || row + 1 == ROWS / 2;
+        if (row + 1 == ROWS) top = chart->most_bytes;
+        struct unit_text label = units_size_as((int64_t)top, view->is_plain_number);
+        terminal_print(terminal, STYLE_DIM, "%*s \xe2\x94\x82", axis_columns - 2,
+                       has_label ? label.text : "");
+        for (size_t i = 0; i < chart->count; i++) print_cell(chart, terminal, i, row);
+        fputc('\n', terminal->out);
+    }
+}
+
+static void print_axis(const struct chart *chart, const struct terminal *terminal,
+                       int axis_columns) {
+    struct unit_text end = units_duration(chart->end_ns);
+    terminal_print(terminal, STYLE_DIM, "%*s \xe2\x94\x94", axis_columns - 2, "0 B");
+    for (size_t i = 0; i < chart->count; i++)
+        terminal_print(terminal, STYLE_DIM, "%s", "\xe2\x94\x80");
+    terminal_print(terminal, STYLE_DIM, "\n%*s%-4s%*s\n", axis_columns, "", "0 s",
+                   (int)chart->count - 4, end.text);
+}
+
+// "▲ peak 13.3 MiB at 0.32 s" below its column.
+static void print_peak(const struct chart *chart, const struct terminal *terminal,
+                       const struct profile *profile, const struct view_options *view,
+                       int axis_columns) {
+    char text[MARK_BYTES];
+    snprintf(text, sizeof text, "peak %s at %s",
+             units_size_as(profile->peak.bytes, view->is_plain_number).text,
+             units_duration(chart->peak_ns).text);
+    size_t column = column_of(chart, chart->peak_ns), columns = text_columns(text);
+    bool is_left = column > columns + 1;
+    terminal_indent(terminal, (size_t)axis_columns + column - (is_left ? columns + 1 : 0));
+    if (is_left) fprintf(terminal->out, "%s ", text);
+    terminal_print(terminal, STYLE_WARNING, "\xe2\x96\xb2");
+    if (!is_left) fprintf(terminal->out, " %s", text);
+    fputc('\n', terminal->out);
+}
+
+bool chart_print(const struct terminal *terminal, const struct profile *profile,
+                 const struct view_options *view, struct error *error) {
+    struct chart *chart = calloc(1, sizeof *chart);
+    int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
+    if (!chart) return error_set(error, "no memory for the timeline");
+    chart->count = terminal->columns - (size_t)axis_columns - 1;
+    if (chart->count > COLUMNS_MAX) chart->count = COLUMNS_MAX;
+    chart->end_ns = end_of(profile);
+    fill(chart, profile);
+    terminal_print(terminal, STYLE_STRONG, "heap over time\n");
+    print_rows(chart, terminal, view, axis_columns);
+    print_axis(chart, terminal, axis_columns);
+    print_peak(chart, terminal, profile, view, axis_columns);
+    free(chart);
+    return true;
+}

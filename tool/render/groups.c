@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/groups.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/render/types.h"
+
+static const char no_file[] = "[file not known]", no_module[] = "[no module]";
+
+static bool function_of(const struct frame *frame, char *label, char *location) {
+    frame_label(frame, label, GROUP_TEXT_BYTES, GROUP_TEXT_BYTES / 2);
+    const char *path = frame->file ? frame->file : frame->function ? frame->module : NULL;
+    text_escape(location, GROUP_TEXT_BYTES, path ? text_base_name(path) : "");
+    return true;
+}
+
+static bool line_of(const struct frame *frame, char *label, char *location) {
+    enum { NUMBER_BYTES = 16 };
+    frame_label(frame, location, GROUP_TEXT_BYTES, GROUP_TEXT_BYTES / 2);
+    if (frame->file) {
+        text_escape(label, GROUP_TEXT_BYTES - NUMBER_BYTES, frame->file);
+        size_t used = strlen(label);
+        snprintf(label + used, GROUP_TEXT_BYTES - used, ":%u", frame->line);
+    } else {
+        snprintf(label, GROUP_TEXT_BYTES, "%s", location);
+        frame_location(frame, location, GROUP_TEXT_BYTES);
+    }
+    return true;
+}
+
+static bool file_of(const struct frame *frame, char *label, char *location) {
+    *location = 0;
+    text_escape(label, GROUP_TEXT_BYTES, frame->file ? frame->file : no_file);
+    if (!frame->file && frame->module)
+        text_escape(location, GROUP_TEXT_BYTES, text_base_name(frame->module));
+    return true;
+}
+
+static bool module_of(const struct frame *frame, char *label, char *location) {
+    bool has_module = frame->module && *frame->module;
+    *location = 0;
+    text_escape(label, GROUP_TEXT_BYTES, has_module ? frame->module : no_module);
+    return true;
+}
+
+static const struct grouping groupings[] = {
+    {"functions", "function", true, true, function_of, NULL},
+    {"lines", "line", true, false, line_of, NULL},
+    {"files", "file", true, true, file_of, NULL},
+    {"modules", "module", true, true, module_of, NULL},
+    {"types", "type", false, true, NULL, type_of_stack},
+};
+
+const struct grouping *grouping_find(const char *name) {
+    for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++)
+        if (!strcmp(groupings[i].name, name)) return &groupings[i];
+    return NULL;
+}
+
+static uint64_t hash_of_text(const char *text) {
+    uint64_t hash = index_table_seed();
+    for (; *text; text++) hash = hash_mix(hash, (unsigned char)*text);
+    return hash;
+}
+
+int64_t group_list_find(const struct group_list *list, const char *label) {
+    struct index_probe probe = index_probe_start(&list->by_label, hash_of_text(label));
+    for (uint32_t index; index_probe_next(&list->by_label, &probe, &index);)
+        if (!strcmp(list->groups.items[index].label, label)) return index;
+    return -1;
+}
+
+// Index of the group, made if there is none; -1 without memory.
+static int64_t find_or_add(struct group_list *list, const char *label, const char *location) {
+    int64_t known = group_list_find(list, label);
+    if (known >= 0) return known;
+    struct group *group = array_push(&list->groups);
+    if (!group) return -1;
+    *group = (struct group){.label = strdup(label), .location = strdup(location)};
+    uint32_t index = (uint32_t)(list->groups.count - 1);
+    bool is_ok = group->label && group->location &&
+                 index_table_insert(&list->by_label, hash_of_text(label), index);
+    return is_ok ? (int64_t)index : -1;
+}
+
+// Group of a frame: its text is made once. -1 without memory, -2: the frame has none.
+enum { NO_MEMORY = -1, NO_GROUP = -2 };
+static int64_t group_of(struct group_list *list, const struct grouping *grouping,
+                        const struct frame *frame) {
+    uint64_t hash = hash_mix(index_table_seed(), (uintptr_t)frame);
+    struct index_probe probe = index_probe_start(&list->by_frame, hash);
+    for (uint32_t index; index_probe_next(&list->by_frame, &probe, &index);)
+        if (list->frames.items[index].frame == frame)
+            return (int64_t)list->frames.items[index].group_plus_1 - 1;
+    char label[GROUP_TEXT_BYTES], location[GROUP_TEXT_BYTES];
+    bool has_group = grouping->of_frame(frame, label, location);
+    int64_t group = has_group ? find_or_add(list, label, location) : NO_GROUP;
+    if (group < 0) return group;
+    struct group_of_frame *known = array_push(&list->frames);
+    if (!known) return NO_MEMORY;
+    *known = (struct group_of_frame){frame, (uint32_t)group + 1};
+    return index_table_insert(&list->by_frame, hash, (uint32_t)(list->frames.count - 1))
+               ? group
+               : NO_MEMORY;
+}
+
+// For each group the number of the last stack that came by, so that it is added once.
+struct marks {
+    ARRAY(uint32_t) stack_plus_1;
+};
+
+static bool is_first(struct marks *marks, int64_t group, uint32_t stack, bool *has_memory) {
+    while (marks->stack_plus_1.count <= (size_t)group) {
+        uint32_t *mark = array_push(&marks->stack_plus_1);
+        *has_memory = mark != NULL;
+        if (!mark) return false;
+        *mark = 0;
+    }
+    uint32_t *mark = &marks->stack_plus_1.items[group];
+    if (*mark == stack + 1) return false;
+    *mark = stack + 1;
+    return true;
+}
+
+static bool add_frames(struct group_list *list, const struct grouping *grouping,
+                       const struct frame_list *frames, uint32_t stack, struct measured measured,
+                       struct marks *marks) {
+    bool is_self = true, has_memory = true;
+    size_t index = 0;
+    const struct frame *frame;
+    while (has_memory && (frame = frame_list_next(frames, &index))) {
+        int64_t group = group_of(list, grouping, frame);
+        if (group == NO_MEMORY) return false;
+        if (group == NO_GROUP) continue;
+        if (is_self) measured_add(&list->groups.items[group].self, measured);
+        is_self = false;
+        if (is_first(marks, group, stack, &has_memory))
+            measured_add(&list->groups.items[group].total, measured);
+    }
+    return has_memory;
+}
+
+static bool add_text(struct group_list *list, const char *label, const char *location,
+                     struct measured measured) {
+    int64_t group = find_or_add(list, label, location);
+    if (group < 0) return false;
+    measured_add(&list->groups.items[group].self, measured);
+    measured_add(&list->groups.items[group].total, measured);
+    return true;
+}
+
+static bool add_stack(struct group_list *list, const struct grouping *grouping,
+                      const struct frame_list *frames, uint32_t stack, struct measured measured,
+                      struct marks *marks) {
+    char label[GROUP_TEXT_BYTES], location[GROUP_TEXT_BYTES] = "";
+    if (!frames->frames.count) return add_text(list, STACK_NOT_RECORDED, "", measured);
+    if (grouping->of_frame) return add_frames(list, grouping, frames, stack, measured, marks);
+    grouping->of_stack(frames, label, location);
+    return add_text(list, label, location, measured);
+}
+
+static int compare(const void *a, const void *b) {
+    const struct group *first = a, *second = b;
+    if (first->self.value != second->self.value)
+        return first->self.value < second->self.value ? 1 : -1;
+    if (first->total.value != second->total.value)
+        return first->total.value < second->total.value ? 1 : -1;
+    return strcmp(first->label, second->label);
+}
+
+// Sorting moves the groups, so that the tables have to be made anew.
+static bool sort(struct group_list *list) {
+    index_table_free(&list->by_label);
+    index_table_free(&list->by_frame);
+    array_free(&list->frames);
+    if (!list->groups.count) return true;
+    qsort(list->groups.items, list->groups.count, sizeof *list->groups.items, compare);
+    for (uint32_t i = 0; i < list->groups.count; i++)
+        if (!index_table_insert(&list->by_label, hash_of_text(list->groups.items[i].label), i))
+            return false;
+    return true;
+}
+
+bool group_list_build(struct group_list *list, const struct grouping *grouping,
+                      const struct profile *profile, const struct frame_names *names,
+                      const struct view_options *view, struct error *error) {
+    *list = (struct group_list){0};
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    struct marks marks = {0};
+    bool is_ok = true;
+    for (uint32_t i = 0; i < profile->stack_count && is_ok; i++) {
+        struct measured measured = measure_stack(view->by, &profile->stacks[i]);
+        if (measured.value <= 0) continue;
+        is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
+                add_stack(list, grouping, &frames, i, measured, &marks);
+    }
+    is_ok = is_ok && sort(list);
+    frame_list_free(&frames);
+    array_free(&marks.stack_plus_1);
+    return is_ok || error_set(error, "no memory for the list of %s", grouping->name);
+}
+
+void group_list_free(struct group_list *list) {
+    for (size_t i = 0; i < list->groups.count; i++) {
+        free(list->groups.items[i].label);
+        free(list->groups.items[i].location);
+    }
+    array_free(&list->groups);
+    array_free(&list->frames);
+    index_table_free(&list->by_label);
+    index_table_free(&list->by_frame);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks added up by what their frames have in common: functions, lines, files, modules, types.
+// A new kind of group is a row of the table in groups.c.
+//
+// `self` are the stacks whose first shown frame belongs to the group, `total` those with any frame
+// in it, each stack once however often it comes by. Groups own their texts: they outlive names.
+#ifndef TOOL_RENDER_GROUPS_H
+#define TOOL_RENDER_GROUPS_H
+
+#include "tool/render/frames.h"
+#include "tool/render/options.h"
+
+struct group {
+    char *label, *location;  // safe texts; the label is the key
+    struct measured self, total;
+};
+
+struct grouping {
+    const char *name;  // of the view, and of several groups: "functions"
+    const char *one;   // "function"
+    bool has_total;
+    bool has_stable_names;  // the same in another build of the program
+    // Key and place of a frame, false: it belongs to no group. For groups that a frame decides.
+    bool (*of_frame)(const struct frame *frame, char *label, char *location);
+    // The same for groups that a whole stack decides, all frames included.
+    void (*of_stack)(const struct frame_list *frames, char *label, char *location);
+};
+
+#define GROUP_TEXT_BYTES FRAME_TEXT_BYTES
+
+const struct grouping *grouping_find(const char *name);  // NULL: there is none
+
+struct group_list {
+    ARRAY(struct group) groups;  // by self, then by total
+    struct index_table by_label, by_frame;
+    ARRAY(struct group_of_frame) frames;
+};
+struct group_of_frame {
+    const struct frame *frame;
+    uint32_t group_plus_1;  // 0: none
+};
+
+// False without memory.
+bool group_list_build(struct group_list *list, const struct grouping *grouping,
+                      const struct profile *profile, const struct frame_names *names,
+                      const struct view_options *view, struct error *error);
+void group_list_free(struct group_list *list);
+
+// Index of the group with this label; -1: none.
+int64_t group_list_find(const struct group_list *list, const char *label);
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/groups_screen.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/shorten.h"
+
+enum {
+    VALUE_COLUMNS = 18,   // percent and size, with a blank before each ...
+    PLAIN_COLUMNS = 24,   // ... and where sizes are plain numbers
+    BLOCKS_COLUMNS = 18,  // " 1,234,567 blocks "
+    WIDE_COLUMNS = 110,   // from here on there is room for the number of blocks too
+    PERCENT_COLUMNS = 6,
+    LABEL_COLUMNS_MIN = 24,
+};
+
+struct table {
+    const struct terminal *terminal;
+    const struct view_options *view;
+    const struct measure_row *about;
+    const struct grouping *grouping;  // NULL: threads
+    int64_t whole;
+    int value_columns;
+    bool has_total, has_blocks;
+};
+
+static struct table table_of(const struct terminal *terminal, const struct profile *profile,
+                             const struct view_options *view, const struct grouping *grouping) {
+    bool has_total = grouping && grouping->has_total;
+    const struct measure_row *about = measure_about(view->by);
+    return (struct table){.terminal = terminal,
+                          .view = view,
+                          .about = about,
+                          .grouping = grouping,
+                          .whole = measure_total(view->by, profile).value,
+                          .value_columns = view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS,
+                          .has_total = has_total,
+                          .has_blocks =
+                              about->is_bytes && (!has_total || terminal->columns >= WIDE_COLUMNS)};
+}
+
+static void print_value(const struct table *table, int64_t value) {
+    struct unit_text text = table->about->is_bytes
+                                ? units_size_as(value, table->view->is_plain_number)
+                                : units_count(value);
+    if (!value) {
+        terminal_print(table->terminal, STYLE_DIM, "%*s", table->value_columns, "-");
+        return;
+    }
+    terminal_print(table->terminal, STYLE_STRONG, "%*s", PERCENT_COLUMNS + 1,
+                   units_percent(value, table->whole).text);
+    fprintf(table->terminal->out, " %*s", table->value_columns - PERCENT_COLUMNS - 2, text.text);
+}
+
+static void print_blocks(const struct table *table, struct measured measured) {
+    if (!table->has_blocks) return;
+    fprintf(table->terminal->out, " %9s %-6s ", units_count(measured.blocks).text,
+            table->about->noun[measured.blocks != 1]);
+}
+
+static size_t columns_of(const struct table *table) {
+    size_t used = (size_t)table->value_columns * (table->has_total ? 2 : 1);
+    return used + (table->has_blocks ? BLOCKS_COLUMNS : 0) + 2;
+}
+
+// A path loses directories at its front, another name what shorten_function takes.
+static void fit(char *label, size_t columns) {
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    char *cut = label;
+    bool is_path = *label == '/';
+    if (text_columns(label) <= columns) return;
+    if (!is_path) {
+        shorten_function(label, columns);
+        text_cut(label, columns);
+        return;
+    }
+    while (cut && text_columns(cut) + 1 > columns) cut = strchr(cut + 1, '/');
+    if (!cut) cut = strrchr(label, '/');
+    if (cut - label >= (int)sizeof ellipsis - 1) {
+        cut -= sizeof ellipsis - 1;
+        memcpy(cut, ellipsis, sizeof ellipsis - 1);
+        memmove(label, cut, strlen(cut) + 1);
+    }
+    text_cut(label, columns);
+}
+
+static void print_label(const struct table *table, const struct group *group) {
+    char label[GROUP_TEXT_BYTES], location[GROUP_TEXT_BYTES];
+    size_t used = columns_of(table), columns = table->terminal->columns;
+    size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
+    bool is_line = table->grouping && !table->grouping->has_stable_names;
+    snprintf(label, sizeof label, "%s", is_line ? text_base_name(group->label) : group->label);
+    snprintf(location, sizeof location, "%s", group->location);
+    size_t wanted = text_columns(label);
+    // the place stands behind a name that leaves room for some of it
+    size_t location_columns = *location ? text_columns(location) + 1 : 0;
+    if (location_columns > room / 3) location_columns = room / 3;
+    size_t label_room = wanted + location_columns > room ? room - location_columns : wanted;
+    fit(label, label_room);
+    terminal_print(table->terminal, STYLE_NAME, "%s", label);
+    size_t left = room - text_columns(label);
+    if (*location && left > 1) {
+        fit(location, left - 1);
+        terminal_print(table->terminal, STYLE_DIM, " %s", location);
+    }
+    fputc('\n', table->terminal->out);
+}
+
+static void print_row(const struct table *table, const struct group *group) {
+    print_value(table, group->self.value);
+    if (table->has_total) print_value(table, group->total.value);
+    print_blocks(table, group->self.value ? group->self : group->total);
+    terminal_indent(table->terminal, 2);
+    print_label(table, group);
+}
+
+static void print_columns(const struct table *table) {
+    if (!table->has_total) return;
+    terminal_print(table->terminal, STYLE_DIM, "%*s%*s\n", table->value_columns, "itself",
+                   table->value_columns, "with callees");
+}
+
+static void print_heading(const struct table *table, const char *what, size_t shown, size_t count) {
+    terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)count).text,
+                   what, strcmp(table->about->name, "calls") != 0 ? "" : "by ",
+                   table->about->moment);
+    if (shown < count)
+        terminal_print(table->terminal, STYLE_DIM, ", the first %s (--top 0: all)",
+                       units_count((int64_t)shown).text);
+    fputc('\n', table->terminal->out);
+}
+
+static size_t count_shown(const struct table *table, const struct group_list *list) {
+    int64_t threshold = view_threshold(table->view, table->whole);
+    size_t shown = 0;
+    while (shown < list->groups.count && (!table->view->top || shown < table->view->top)) {
+        const struct group *group = &list->groups.items[shown];
+        if (group->self.value < threshold && group->total.value < threshold) break;
+        shown++;
+    }
+    return shown;
+}
+
+void groups_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct grouping *grouping, const struct group_list *list,
+                  const struct view_options *view) {
+    struct table table = table_of(terminal, profile, view, grouping);
+    size_t count = list->groups.count, shown = count_shown(&table, list);
+    struct measured rest = {0};
+    print_heading(&table, count == 1 ? grouping->one : grouping->name, shown, count);
+    print_columns(&table);
+    for (size_t i = 0; i < count; i++) {
+        if (i < shown)
+            print_row(&table, &list->groups.items[i]);
+        else
+            measured_add(&rest, list->groups.items[i].self);
+    }
+    if (!rest.value) return;
+    print_value(&table, rest.value);
+    if (table.has_total) terminal_indent(terminal, (size_t)table.value_columns);
+    print_blocks(&table, rest);
+    terminal_print(terminal, STYLE_DIM, "  %s others\n",
+                   units_count((int64_t)(count - shown)).text);
+}
+
+static int64_t thread_value(const struct profile_thread *thread, enum measure by) {
+    switch (by) {
+    case MEASURE_PEAK:
+        return thread->peak_bytes;
+    case MEASURE_EXIT:
+        return thread->exit_bytes;
+    case MEASURE_ALLOCATED:
+        return (int64_t)thread->allocated_bytes;
+    default:
+        return (int64_t)thread->allocations;
+    }
+}
+
+static int compare_threads(const void *a, const void *b, void *context) {
+    const struct profile_thread *const *first = a, *const *second = b;
+    const enum measure *by = context;
+    int64_t x = thread_value(*first, *by), y = thread_value(*second, *by);
+    if (x != y) return x < y ? 1 : -1;
+    return (*first > *second) - (*first < *second);
+}
+
+static void print_thread(const struct table *table, const struct profile_thread *thread) {
+    char name[2 * sizeof thread->name * 2], raw[sizeof thread->name + 1] = {0};
+    bool is_plain = table->view->is_plain_number;
+    const int columns = is_plain ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
+    memcpy(raw, thread->name, sizeof thread->name);
+    text_escape(name, sizeof name, raw);
+    print_value(table, thread_value(thread, table->view->by));
+    fprintf(table->terminal->out, " %*s %12s %*s", columns,
+            units_size_as((int64_t)thread->allocated_bytes, is_plain).text,
+            units_count((int64_t)thread->allocations).text, columns,
+            units_size_as(thread->exit_bytes, is_plain).text);
+    terminal_print(table->terminal, STYLE_NAME, "  %s", *name ? name : "(no name)");
+    if (thread->tid) terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
+    if (thread->folded_count)
+        terminal_print(table->terminal, STYLE_DIM, " and %s more",
+                       units_count(thread->folded_count).text);
+    fputc('\n', table->terminal->out);
+}
+
+bool threads_print(const struct terminal *terminal, const struct profile *profile,
+                   const struct view_options *view, struct error *error) {
+    struct view_options own = *view;
+    // threads know no numbers of blocks: their calls are the nearest
+    if (!measure_about(own.by)->is_bytes) own.by = MEASURE_CALLS;
+    struct table table = table_of(terminal, profile, &own, NULL);
+    size_t count = profile->thread_count;
+    const struct profile_thread **order = calloc(count + 1, sizeof(struct profile_thread *));
+    if (!order) return error_set(error, "no memory for the list of threads");
+    for (size_t i = 0; i < count; i++) order[i] = &profile->threads[i];
+    qsort_r(order, count, sizeof *order, compare_threads, &own.by);
+    size_t shown = own.top && own.top < count ? own.top : count;
+    int64_t threshold = view_threshold(&own, table.whole);
+    if (threshold > 1)
+        for (shown = 0; shown < count && (!own.top || shown < own.top); shown++)
+            if (thread_value(order[shown], own.by) < threshold) break;
+    print_heading(&table, count == 1 ? "thread" : "threads", shown, count);
+    const int columns = own.is_plain_number ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
+    terminal_print(terminal, STYLE_DIM, "%*s %*s %12s %*s\n", table.value_columns,
+                   table.about->moment, columns, "allocated", "calls", columns, "at the end");
+    for (size_t i = 0; i < shown; i++) print_thread(&table, order[i]);
+    free(order);
+    return true;
+}

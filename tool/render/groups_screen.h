@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of stacks, or threads, as a table: what each holds itself and with all it calls.
+#ifndef TOOL_RENDER_GROUPS_SCREEN_H
+#define TOOL_RENDER_GROUPS_SCREEN_H
+
+#include "tool/render/groups.h"
+#include "tool/render/terminal.h"
+
+void groups_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct grouping *grouping, const struct group_list *list,
+                  const struct view_options *view);
+
+// Threads with what they allocated, ranked by the measure, most first. False without memory.
+bool threads_print(const struct terminal *terminal, const struct profile *profile,
+                   const struct view_options *view, struct error *error);
+
+#endif
