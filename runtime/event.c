@@ -34,11 +34,12 @@ ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, bo
 }
 
 // New code was met: its modules are entered before its frames are encoded.
-static COLD void note_modules(const struct walk_trace *trace) {
+static COLD void note_modules(struct walk_trace *trace) {
     bool has_replaced = false;
     for (uint32_t i = 0; i < trace->count; i++)
         if (module_note(trace->frames[i].pc) == MODULE_REPLACED) has_replaced = true;
     if (has_replaced) rule_forget_all();
+    trace->range.has_new_code = false;
 }
 
 static __attribute__((noinline)) uint32_t cell_of_new_trace(struct thread *thread,

@@ -9,8 +9,9 @@
 // finishes that event without opening a gate that the fork has closed.
 //
 // While an event is worked on the gate is BUSY: an event of a signal handler that interrupts it is
-// not recorded, but counted. `holder` is the address of the frame that made it BUSY; if a handler
-// jumped out of it (longjmp), a later event on the same stack sees that and takes over.
+// not recorded, but counted. If the handler jumped out of the event (longjmp), a later event finds
+// no function of ours among its callers and takes over. `holder` is the address of the frame that
+// made the gate BUSY: it tells a frame that is gone from one on the stack of a suspended coroutine.
 //
 // Slots: a thread takes a numbered slot with its tables and cells. The slot of a thread that no
 // longer exists is taken over by a later one. Thread-local storage is two pointers.
@@ -32,6 +33,13 @@ enum gate_state {
     GATE_INSIDE = 3,  // in a real allocation function that may call another hooked one
 };
 
+// A call that a real allocation function makes to a hooked one: the hook's return address, and how
+// far its frame lies from the one that waits for the real function.
+struct gate_inner_call {
+    uintptr_t pc, distance_bytes;
+};
+enum { GATE_INNER_CALLS = 8 };
+
 struct thread {
     uint32_t slot;
     uintptr_t holder;         // frame address of the event that is BUSY
@@ -46,6 +54,7 @@ struct thread {
     struct stack_thread stack;
     int32_t tid;
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
+    struct gate_inner_call inner_calls[GATE_INNER_CALLS];  // found to be such, by a hash of pc
 };
 
 extern HIDDEN __thread struct thread *gate_self;  // NULL: none yet
@@ -67,6 +76,13 @@ ALWAYS_INLINE void gate_move(uint32_t *word, uint32_t by) {
 #endif
 }
 
+// Notes whose event it is, for whoever has to decide whether it still goes on.
+ALWAYS_INLINE void gate_hold(struct thread *thread, uintptr_t here) {
+    thread->holder = here;
+    thread->holder_return = ((const uintptr_t *)here)[1];
+    compiler_barrier();
+}
+
 // The thread, BUSY, or NULL. Must be followed by gate_leave.
 ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
     struct thread *thread = gate_self;
@@ -74,14 +90,10 @@ ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
     if (unlikely(*word != GATE_OPEN)) return gate_enter_slow(here);
     // Before the move, so that a handler that jumps out right after it leaves a true holder; and
     // again, since a handler's own event may have come in between.
-    thread->holder = here;
-    thread->holder_return = ((const uintptr_t *)here)[1];
-    compiler_barrier();
+    gate_hold(thread, here);
     gate_move(word, GATE_BUSY - GATE_OPEN);
     if (unlikely(*word != GATE_BUSY)) return gate_enter_wiped(word, here);
-    thread->holder = here;
-    thread->holder_return = ((const uintptr_t *)here)[1];
-    compiler_barrier();
+    gate_hold(thread, here);
     return thread;
 }
 
@@ -94,8 +106,7 @@ ALWAYS_INLINE void gate_leave(void) {
 // what gate_inside_end needs, which an exception (operator new) may leave out: see gate_enter_slow.
 ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
     if (*gate_word != GATE_OPEN) return false;
-    gate_self->holder = here;
-    gate_self->holder_return = ((const uintptr_t *)here)[1];
+    gate_hold(gate_self, here);
     gate_move(gate_word, GATE_INSIDE - GATE_OPEN);
     compiler_barrier();
     if (likely(*gate_word == GATE_INSIDE)) return true;

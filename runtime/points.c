@@ -30,9 +30,20 @@ static void point_merge(struct cairn_point *into, const struct cairn_point *firs
     *into = merged;
 }
 
+// Another thread is thinning. The lock is the tid of who does; one's own was left behind when a
+// signal handler jumped out.
+static bool is_locked(void) {
+    uint32_t owner = __atomic_load_n(&totals->point_lock, __ATOMIC_RELAXED);
+    return unlikely(owner) && owner != (uint32_t)sys_tid();
+}
+
 // Doubles the interval. One thread does it, others drop their notes meanwhile.
 static COLD void points_thin(void) {
-    if (__atomic_exchange_n(&totals->point_lock, 1, __ATOMIC_ACQUIRE)) return;
+    uint32_t owner = 0, tid = (uint32_t)sys_tid();
+    if (!__atomic_compare_exchange_n(&totals->point_lock, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED) &&
+        owner != tid)
+        return;
     uint64_t count = *region.used_bytes / sizeof(struct cairn_point);
     for (uint64_t i = 0; i < count / 2; i++)
         point_merge(point_at(i), point_at(2 * i), point_at(2 * i + 1));
@@ -68,11 +79,11 @@ static bool points_extend(uint64_t index) {
 }
 
 void points_note(int64_t bytes, int64_t blocks, uint64_t now_ns) {
-    if (!region.base || __atomic_load_n(&totals->point_lock, __ATOMIC_RELAXED)) return;
+    if (!region.base || is_locked()) return;
     while (now_ns / totals->point_ns >= CAIRN_POINT_LIMIT) {
         points_extend(CAIRN_POINT_LIMIT - 1);
         points_thin();
-        if (__atomic_load_n(&totals->point_lock, __ATOMIC_RELAXED)) return;
+        if (is_locked()) return;
     }
     uint64_t index = now_ns / totals->point_ns;
     if (!points_extend(index)) return;

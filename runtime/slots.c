@@ -36,7 +36,7 @@ struct gate_line {
 struct slots {
     uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
     uint32_t used_count;  // (atomic)
-    uint32_t is_locked;   // (atomic)
+    int32_t locked_by;    // (atomic) tid; 0: nobody
     uint32_t clock_hand;  // next slot to look at for takeover
     int32_t tids[SLOT_LIMIT];
     struct gate_line gates[SLOT_LIMIT];
@@ -133,24 +133,29 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     return NULL;
 }
 
-// Waits for a while only: the holder may be a thread that this one's handler interrupted.
-static bool slots_lock(void) {
+// Waits for a while only: the holder may have been stopped. A thread that finds the lock its own
+// was torn out of an earlier registration by a handler that jumped.
+static bool slots_lock(int32_t tid) {
     for (int i = 0; i < LOCK_TRIES; i++) {
-        if (!__atomic_exchange_n(&slots->is_locked, 1, __ATOMIC_ACQUIRE)) return true;
+        int32_t owner = 0;
+        if (__atomic_compare_exchange_n(&slots->locked_by, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            owner == tid)
+            return true;
         sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     }
     return false;
 }
 
 static struct thread *slot_take_over(int32_t tid) {
-    if (!slots_lock()) return NULL;
+    if (!slots_lock(tid)) return NULL;
     struct thread *thread = slot_take_over_locked(tid);
     if (thread) {
         slots->tids[thread->slot] = tid;
         thread->tid = tid;
         thread->is_exiting = 0;
     }
-    __atomic_store_n(&slots->is_locked, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&slots->locked_by, 0, __ATOMIC_RELEASE);
     return thread;
 }
 
@@ -203,7 +208,7 @@ static bool is_only_thread(struct thread *thread) {
            first == thread;
 }
 
-struct thread *slots_register(void) {
+struct thread *slots_register(uintptr_t here) {
     int32_t tid = sys_tid();
     bool is_first = slots_count() == 1 && slots->used_count == 0;
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
@@ -218,6 +223,7 @@ struct thread *slots_register(void) {
     slots->gates[thread->slot].word = GATE_BUSY;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);
+    gate_hold(thread, here);
     gate_self = thread;
     gate_word = &slots->gates[thread->slot].word;
     if (has_exit_key) key_set(exit_key, thread);

@@ -25,8 +25,9 @@ void slots_open(struct region records);
 // True in a forked child: the slots were wiped.
 bool slots_is_wiped(void);
 
-// A slot for the calling thread, its gate BUSY; NULL when there is none (a loss).
-struct thread *slots_register(void);
+// A slot for the calling thread, its gate BUSY for the hook with the frame `here`; NULL when there
+// is none (a loss).
+struct thread *slots_register(uintptr_t here);
 
 uint32_t slots_count(void);
 

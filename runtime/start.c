@@ -34,7 +34,7 @@ static void connect_rooms(void) {
     modules.header = header;
     modules.entries = sink_region(CAIRN_SECTION_MODULES);
     modules.strings = sink_region(CAIRN_SECTION_STRINGS);
-    modules.is_locked = 0;
+    modules.locked_by = 0;
     stacks.records = sink_region(CAIRN_SECTION_RECORDS);
     cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
     cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);

@@ -153,6 +153,15 @@ static enum module_news module_add(const struct object *object, struct cairn_mod
     return is_reused ? MODULE_REPLACED : MODULE_ADDED;
 }
 
+// Waits for nobody. A thread that finds the lock its own was torn out of here by a signal handler
+// that jumped.
+static bool module_lock(void) {
+    int32_t owner = 0, tid = sys_tid();
+    return __atomic_compare_exchange_n(&modules.locked_by, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED) ||
+           owner == tid;
+}
+
 enum module_news module_note(uintptr_t pc) {
     struct object object;
     if (pc < CAIRN_CUT_LIMIT || !object_find(pc - 1, &object)) return MODULE_KNOWN;
@@ -160,9 +169,9 @@ enum module_news module_note(uintptr_t pc) {
     module_read_segments(&found, &object);
     struct cairn_module *current = module_current(pc - 1);
     if (current && module_is_same(current, &found)) return MODULE_KNOWN;
-    if (__atomic_exchange_n(&modules.is_locked, 1, __ATOMIC_ACQUIRE)) return MODULE_KNOWN;
+    if (!module_lock()) return MODULE_KNOWN;
     enum module_news news = module_add(&object, &found);
-    __atomic_store_n(&modules.is_locked, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&modules.locked_by, 0, __ATOMIC_RELEASE);
     return news;
 }
 

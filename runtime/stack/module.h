@@ -19,7 +19,7 @@
 struct modules {
     struct region entries, strings;
     struct cairn_header *header;
-    uint32_t is_locked;     // (atomic) one thread at a time adds entries
+    int32_t locked_by;      // (atomic) tid of the one thread that adds entries; 0: none does
     uint32_t generation;    // (atomic) moved when code was replaced by other code
     uintptr_t reused_low;   // (atomic) hull of all places that two modules have had
     uintptr_t reused_high;  // (atomic)

@@ -58,6 +58,10 @@ void sys_confine(enum sys_confinement wanted) {
     if (wanted > confinement) __atomic_store_n(&confinement, wanted, __ATOMIC_RELAXED);
 }
 
+bool sys_is_confined(void) {
+    return confinement != SYS_FREE;
+}
+
 void sys_set_claims_safe(bool is_safe) {
     are_claims_safe = is_safe;
 }

@@ -33,6 +33,7 @@ enum sys_confinement {
     SYS_STRICT = 2,    // nothing
 };
 void sys_confine(enum sys_confinement confinement);
+bool sys_is_confined(void);
 
 // Memory that is claimed without asking the kernel first, for want of a permitted call, is safe if
 // it is not a file's.

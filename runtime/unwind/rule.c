@@ -63,7 +63,7 @@ static void rule_remember(uintptr_t pc, uint64_t rule) {
     __atomic_store_n(&set[0], rule_tag(pc) | rule, __ATOMIC_RELAXED);
 }
 
-COLD uint64_t rule_find_slow(uintptr_t pc) {
+COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
     uint64_t rule = RULE_NO_CFI;
@@ -78,6 +78,11 @@ COLD uint64_t rule_find_slow(uintptr_t pc) {
         else if (object.start == getauxval(AT_BASE))
             rule = RULE_END;  // the dynamic linker's entry, where every process begins
     }
-    rule_remember(pc, rule);
+    return rule;
+}
+
+COLD uint64_t rule_find_slow(uintptr_t pc) {
+    uint64_t rule = rule_work_out(pc);
+    if (!(pc >> ADDRESS_BITS) && pc >= SYS_PAGE_BYTES) rule_remember(pc, rule);
     return rule;
 }

@@ -73,7 +73,8 @@ ALWAYS_INLINE uint64_t rule_look_up(uintptr_t pc) {
     return second >> 32 == 0 ? second : RULE_NONE;
 }
 
-// Works the rule out and remembers it. Never RULE_NONE.
+// Works the rule out, and remembers it too. Never RULE_NONE.
+uint64_t rule_work_out(uintptr_t pc);
 uint64_t rule_find_slow(uintptr_t pc);
 
 bool rule_init(void);

@@ -21,6 +21,8 @@ struct walk {
     bool is_slow;          // the last step cannot be verified by comparing
     bool is_guessed;
     bool has_new_code;
+    bool is_search;  // not of an event: nothing is remembered
+    bool has_met_signal;
 };
 
 // The end of a step: go on, or the reason why not.
@@ -38,8 +40,12 @@ static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end) {
     return true;
 }
 
+// Empty in between: a signal handler may copy it then.
 static void range_restart(struct walk_range *range, uintptr_t stack) {
+    range->high = 0;
+    compiler_barrier();
     range->low = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+    compiler_barrier();
     range->high = range->low + SYS_PAGE_BYTES;
 }
 
@@ -139,6 +145,7 @@ static COLD enum step step_by_row(struct walk *walk) {
     uintptr_t cfa = 0;
     struct row_registers registers = {.pc = walk->pc - 1, .stack = walk->stack};
     if (!row_of(walk->pc, &row)) return (enum step)CAIRN_CUT_NO_CFI;
+    walk->has_met_signal |= row.is_signal_frame;
     registers.is_frame_known = frame_read(walk, &registers.frame);
     if (!cfa_of(&row, &registers, &cfa)) return (enum step)CAIRN_CUT_UNSUPPORTED;
     uintptr_t return_slot = slot_of(&row.ret, &registers, cfa);
@@ -176,13 +183,18 @@ ALWAYS_INLINE enum step step_by_frame(struct walk *walk, uint64_t rule) {
     return step_to(walk, frame + rule_cfa_offset(rule));
 }
 
+// The mark comes first: a walk that is torn out here for good leaves a rule without its code noted.
+static COLD uint64_t rule_of_new_code(struct walk *walk) {
+    if (walk->is_search) return rule_work_out(walk->pc);
+    walk->has_new_code = walk->range->has_new_code = true;
+    compiler_barrier();
+    return rule_find_slow(walk->pc);
+}
+
 ALWAYS_INLINE enum step step_once(struct walk *walk) {
     walk->used_frame = 0;
     uint64_t rule = rule_look_up(walk->pc);
-    if (unlikely(rule_kind(rule) == RULE_NONE)) {
-        rule = rule_find_slow(walk->pc);
-        walk->has_new_code = true;
-    }
+    if (unlikely(rule_kind(rule) == RULE_NONE)) rule = rule_of_new_code(walk);
     enum step step;
     if (likely(rule_kind(rule) <= RULE_STACK_SAVED))
         step = step_to(walk, walk->stack + rule_cfa_offset(rule));
@@ -432,6 +444,37 @@ struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start 
     return walk_fresh(trace, start, patched.has_new_code);
 }
 
+static bool search_is_in_code(const struct walk_search *search, uintptr_t pc) {
+    return pc >= search->code_start && pc < search->code_end;
+}
+
+void walk_search(struct walk_search *search, const struct walk_start *start,
+                 struct walk_range known) {
+    struct walk walk = {.pc = start->pc,
+                        .stack = start->stack,
+                        .frame_slot = start->frame_slot,
+                        .range = &known,
+                        .is_search = true};
+    bool was_outside = false;
+    enum step step = STEP_ON;
+    range_enter(&known, start->stack);
+    for (uint32_t i = 0; i < CAIRN_DEPTH_MAX && !search->has_met_code; i++) {
+        uintptr_t stack = walk.stack;
+        bool is_in_code = search_is_in_code(search, walk.pc);
+        search->has_met_code = is_in_code && was_outside;
+        was_outside |= !is_in_code;
+        walk.is_slow = false;
+        step = step_once(&walk);
+        if (step != STEP_ON || walk.is_guessed) break;
+        // A slow step may lead to another stack.
+        if (!walk.is_slow && search->address >= stack && search->address < walk.stack)
+            search->is_inside = true;
+    }
+    search->is_complete = step == STEP_END && rule_kind(rule_work_out(walk.pc)) == RULE_END;
+    search->has_met_signal = walk.has_met_signal;
+    search->end = walk.stack;
+}
+
 enum { CHECKS_PER_FRAME = 2 };
 
 static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
@@ -459,5 +502,5 @@ bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
 
 void walk_trace_reset(struct walk_trace *trace) {
     trace->count = trace->usable_count = 0;
-    trace->range = (struct walk_range){0, 0};
+    trace->range.low = trace->range.high = 0;
 }

@@ -32,6 +32,7 @@ struct walk_start {
 // signal stacks).
 struct walk_range {
     uintptr_t low, high;
+    bool has_new_code;  // rules were worked out and their code is not noted yet; kept by resets
 };
 
 // A word that the last walk read, and what it was.
@@ -71,8 +72,27 @@ void walk_trace_reset(struct walk_trace *trace);
 
 // Makes the trace that of the present stack; a stack that was cut has a pseudo frame (enum
 // cairn_cut) outermost. Reads stack memory only inside `range`, extended by sys_is_readable. No
-// locks but those that object_find may take for new code.
+// locks but those that object_find may take for new code. After a walk with new code the caller
+// clears range.has_new_code once the code is noted.
 struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start);
+
+// What the way outwards from a frame says about an address and about some code: for deciding
+// whether an interrupted event is still on the stack.
+struct walk_search {
+    uintptr_t address;               // asked for: does it lie inside a frame?
+    uintptr_t code_start, code_end;  // asked for: is this code entered again further out?
+    bool is_inside;                  // the address lies between two frames on one stack
+    bool has_met_code;               // the way led out of that code, or began outside, and into it
+    bool has_met_signal;             // the way led through a signal frame
+    bool is_complete;                // the way led to the outermost frame
+    uintptr_t end;                   // that frame's stack pointer: tells stacks apart
+};
+
+// Follows the stack from `start` without a trace and without remembering rules, until it meets the
+// code or ends; only by unwind information, never by guessing. `known` is memory that can be read.
+// Safe in a signal handler that interrupted a walk of the same thread.
+void walk_search(struct walk_search *search, const struct walk_start *start,
+                 struct walk_range known);
 
 // Compares the words that decide the way on from a frame with `count` of them, from the inside out:
 // words further out are only looked at once those before them agree, so nothing is read that the
