@@ -220,10 +220,10 @@ struct thread *slots_register(uintptr_t here) {
     if (!record_begin(thread)) return NULL;
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.
+    gate_hold(thread, here);
     slots->gates[thread->slot].word = GATE_BUSY;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);
-    gate_hold(thread, here);
     gate_self = thread;
     gate_word = &slots->gates[thread->slot].word;
     if (has_exit_key) key_set(exit_key, thread);
