@@ -217,8 +217,17 @@ void live_each(void (*visit)(void *context, uint32_t id, uint64_t size), void *c
 
 uint64_t live_untouched_bytes(void) {
     const uint64_t page_bits = (1ull << LIVE_KEY_SHIFT) - 1;
-    uint64_t untouched = sys_untouched_bytes(live.table, sizeof(uint64_t) << LIVE_TABLE_BITS);
+    enum { WORDS = SYS_PAGE_BYTES / sizeof(uint64_t), PAGES = (1u << LIVE_TABLE_BITS) / WORDS };
+    unsigned char is_touched[PAGES];
+    uint64_t untouched = 0;
+    if (!sys_find_touched(live.table, PAGES, is_touched)) return 0;
     for (uint32_t i = 0; i < 1u << LIVE_TABLE_BITS; i++) {
+        // A page is left alone: looking into it would make it one of the process.
+        if (!(is_touched[i / WORDS] & 1)) {
+            untouched += SYS_PAGE_BYTES;
+            i += WORDS - 1;
+            continue;
+        }
         uint64_t word = live.table[i];
         void *leaf = (void *)((word & page_bits) << LIVE_PAGE_SHIFT);
         if (word) untouched += sys_untouched_bytes(leaf, leaf_bytes());

@@ -10,7 +10,8 @@ static bool region_fill(struct region *region) {
 
 static COLD bool region_claim_slow(struct region *region, uint64_t end_bytes) {
     uint64_t from = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE);
-    uint64_t chunk = region->chunk_bytes;
+    // A quarter at first: most processes of a build never need more.
+    uint64_t chunk = from ? region->chunk_bytes : region->chunk_bytes / 4;
     uint64_t to = (end_bytes + chunk - 1) / chunk * chunk;
     if (to > region->capacity_bytes) to = region->capacity_bytes;
     if (to < end_bytes || !sys_claim(region->base + from, to - from)) return region_fill(region);

@@ -194,13 +194,18 @@ uint64_t sys_clock_cpu_ns(void) {
     return confinement ? 0 : clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+bool sys_find_touched(void *memory, size_t page_count, unsigned char *pages) {
+    long bytes = (long)(page_count * SYS_PAGE_BYTES);
+    return sys_call(SYS_mincore, (long)memory, bytes, (long)pages, 0, 0, 0) == 0;
+}
+
 uint64_t sys_untouched_bytes(void *memory, size_t bytes) {
     unsigned char pages[512] = {0};
     const size_t most_bytes = sizeof pages * SYS_PAGE_BYTES;
     uint64_t untouched = 0;
     for (size_t at = 0; at < bytes; at += most_bytes) {
         size_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
-        if (sys_call(SYS_mincore, (long)memory + (long)at, (long)part, (long)pages, 0, 0, 0) != 0)
+        if (!sys_find_touched((uint8_t *)memory + at, part / SYS_PAGE_BYTES, pages))
             return untouched;
         for (size_t i = 0; i < part / SYS_PAGE_BYTES; i++)
             if (!(pages[i] & 1)) untouched += SYS_PAGE_BYTES;

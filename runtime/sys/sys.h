@@ -89,6 +89,9 @@ int sys_tid(void);
 // True while thread `tid` of this process exists.
 bool sys_is_thread_alive(int tid);
 
+// For each page from `memory` on, bit 0 of pages[i]: it is there. False if the kernel does not say.
+bool sys_find_touched(void *memory, size_t page_count, unsigned char *pages);
+
 // Bytes of [memory, memory + bytes) that have no page yet.
 uint64_t sys_untouched_bytes(void *memory, size_t bytes);
 
