@@ -47,7 +47,8 @@ TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lp
 NO_BUILTINS := $(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc memalign \
 	posix_memalign valloc pvalloc reallocarray)
 RUNTIME_BASE := $(COMMON) -Wconversion -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
-	-U_FORTIFY_SOURCE -fno-stack-protector -fasynchronous-unwind-tables -fno-plt $(NO_BUILTINS)
+	-U_FORTIFY_SOURCE -fno-stack-protector -fasynchronous-unwind-tables -fno-plt \
+	-fno-tree-slp-vectorize $(NO_BUILTINS)
 RUNTIME_FLAGS := $(RUNTIME_BASE) -flto=auto -flto-partition=one
 EXPORTS := $(wildcard runtime/exports.map)
 VERSION_SCRIPT := $(EXPORTS:%=-Wl,--version-script=%)

@@ -10,10 +10,12 @@
 #include "runtime/unwind/walk.h"
 
 #ifdef CAIRN_CHECK
+enum { CHECK_IS_BUILT_IN = 1 };
 void check_start(void);
 void check_walk(const struct walk_start *start, const struct frame *frames, uint32_t count);
 void check_identity(uint32_t cell, const struct frame *frames, uint32_t count);
 #else
+enum { CHECK_IS_BUILT_IN = 0 };
 static inline void check_start(void) {}
 static inline void check_walk(const struct walk_start *start, const struct frame *frames,
                               uint32_t count) {

@@ -4,7 +4,6 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
-#include "runtime/check.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
 #include "runtime/totals.h"
@@ -42,29 +41,44 @@ static COLD void note_modules(struct walk_trace *trace) {
     trace->range.has_new_code = false;
 }
 
-static __attribute__((noinline)) uint32_t cell_of_new_trace(struct thread *thread,
-                                                            const struct walk_start *start) {
+static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t differs) {
+    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     struct walk_trace *trace = &thread->trace;
     bool is_lost = false;
-    struct walk_result walk = walk_stack(trace, start);
-    check_walk(start, trace->frames, trace->count);
+    struct walk_result walk = walk_stack_from(trace, &start, differs);
     if (unlikely(walk.has_new_code)) note_modules(trace);
     uint32_t cell = stack_intern(&thread->stack, trace->frames, trace->count, walk.keep, &is_lost);
     if (unlikely(is_lost))
         gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
-    check_identity(cell, trace->frames, trace->count);
     return cell;
 }
 
-ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
-    uint32_t cell = stack_last_cell(&thread->stack);
-    if (cell && walk_is_again(&thread->trace, &start)) {
-        check_walk(&start, thread->trace.frames, thread->trace.count);
-        check_identity(cell, thread->trace.frames, thread->trace.count);
+// The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
+// next event is compared with.
+static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, uintptr_t *frame,
+                                                         uint32_t differs) {
+    const struct walk_seen *again = recall_find(&thread->recall, frame);
+    if (again) {
+        thread->seen = *again;
+    } else {
+        bool is_of_trace = thread->seen.checks == thread->trace.checks;
+        uint32_t cell = cell_of_walk(thread, frame, is_of_trace ? differs : 0);
+        thread->seen = walk_trace_seen(&thread->trace, cell);
+        if (cell == CAIRN_CELL_OTHER) thread->seen = (struct walk_seen){0};
+        recall_keep(&thread->recall, &thread->seen);
         return cell;
     }
-    return cell_of_new_trace(thread, &start);
+    recall_keep(&thread->recall, NULL);
+    return thread->seen.value;
+}
+
+ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
+    bool is_valid = thread->trace.generation == rule_generation();
+    uint32_t differs = is_valid ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
+    uint32_t cell =
+        differs == WALK_SAME ? thread->seen.value : cell_of_unseen(thread, frame, differs);
+    if (unlikely(verify_is_on)) verify_cell(thread, frame, cell);
+    return cell;
 }
 
 // The address held a block whose free was never seen: it is gone by now.
@@ -80,18 +94,28 @@ static COLD void count_untracked(struct thread *thread, uint32_t cell, uint64_t 
     count_free(thread, (struct live_block){cell, size}, true);
 }
 
-ALWAYS_INLINE void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+static void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
     struct live_block stale = {0, 0};
+    bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
+    if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
+    if (unlikely(!is_entered)) return count_untracked(thread, cell, size);
+    count_alloc(thread, cell, size);
+}
+
+static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     if (unlikely(!block)) {
         thread->record->failed++;
         return;
     }
     if (unlikely(!gate_is_recording())) return;
-    uint32_t cell = cell_of_caller(thread, frame);
-    bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
-    if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
-    if (unlikely(!is_entered)) return count_untracked(thread, cell, size);
-    count_alloc(thread, cell, size);
+    alloc_enter(thread, block, size, cell_of_caller(thread, frame));
+}
+
+void event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                        uint32_t differs) {
+    uint32_t cell = cell_of_unseen(thread, frame, differs);
+    if (likely(cell == thread->seen.value) && likely(event_enter_fast(thread, block, size))) return;
+    alloc_enter(thread, block, size, cell);
 }
 
 // An id beyond the cells can only come from a slot that a block left behind unseen.
@@ -112,12 +136,9 @@ ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
     return true;
 }
 
-// One event in TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
-enum { TIMED_EVERY = 1024 };
-
 static void count_own_time(struct thread *thread, uint64_t start_ns) {
     uint64_t taken_ns = sys_clock_ns() - start_ns, cost_ns = sys_clock_cost_ns();
-    if (taken_ns > cost_ns) thread->record->own_ns += (taken_ns - cost_ns) * TIMED_EVERY;
+    if (taken_ns > cost_ns) thread->record->own_ns += (taken_ns - cost_ns) * EVENT_TIMED_EVERY;
 }
 
 static COLD void alloc_timed(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
@@ -134,15 +155,14 @@ static COLD bool free_timed(struct thread *thread, void *block) {
 }
 
 void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(thread->record->allocations % TIMED_EVERY == TIMED_EVERY - 1))
+    if (unlikely(thread->record->allocations % EVENT_TIMED_EVERY == 0))
         alloc_timed(thread, block, size, frame);
     else
         alloc_now(thread, block, size, frame);
 }
 
 bool event_free(struct thread *thread, void *block) {
-    if (unlikely(thread->record->frees % TIMED_EVERY == TIMED_EVERY - 1))
-        return free_timed(thread, block);
+    if (unlikely(thread->record->frees % EVENT_TIMED_EVERY == 0)) return free_timed(thread, block);
     return free_now(thread, block);
 }
 

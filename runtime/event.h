@@ -11,6 +11,9 @@
 
 #include "runtime/gate.h"
 #include "runtime/live/live.h"
+#include "runtime/stack/cells.h"
+#include "runtime/unwind/rule.h"
+#include "runtime/verify.h"
 
 // The caller of the hook whose own frame begins at `frame` (__builtin_frame_address(0)): there lie
 // the saved frame pointer and the return address.
@@ -18,6 +21,11 @@
 
 // A block was allocated; NULL: the call failed. `thread` is BUSY.
 void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+
+// The same for the most frequent of the unusual cases: nothing else is unusual, but the stack is
+// not that of the last event; it differs so much (walk_differs).
+void event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                        uint32_t differs);
 
 // A block is about to be freed. False: it was not recorded.
 bool event_free(struct thread *thread, void *block);
@@ -31,11 +39,63 @@ void event_realloc_done(struct thread *thread, struct live_block old, void *bloc
                         uintptr_t *frame);
 void event_put_back(void *block, struct live_block old);
 
+// One event in EVENT_TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
+enum { EVENT_TIMED_EVERY = 1024 };
+
+// The fast paths: everything is looked at first, and only if nothing is unusual all is written. On
+// false nothing was; event_alloc and event_free start again and know every case.
+ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size) {
+    struct cairn_thread *record = thread->record;
+    uint32_t word, id = thread->seen.value;
+    uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
+    struct cairn_cell *cell = &cells.hot[id];
+    int64_t net_bytes = record->net_bytes + (int64_t)size;
+    if (unlikely(!slot || !cell_is_current(cell))) return false;
+    if (unlikely(net_bytes > thread->high_bytes)) return false;
+    *slot = word;
+    cell_count_alloc(cell, id, size);
+    record->allocations++;
+    record->allocated_bytes += size;
+    record->net_bytes = net_bytes;
+    return true;
+}
+
+ALWAYS_INLINE void event_alloc_now(struct thread *thread, void *block, size_t size,
+                                   uintptr_t *frame) {
+    bool is_usual = block && thread->record->allocations % EVENT_TIMED_EVERY != 0 &&
+                    gate_is_recording() && !verify_is_on &&
+                    thread->trace.generation == rule_generation();
+    uint32_t differs = likely(is_usual) ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
+    if (likely(differs == WALK_SAME) && likely(event_enter_fast(thread, block, size))) return;
+    if (is_usual && differs != WALK_SAME)
+        event_alloc_unseen(thread, block, size, frame, differs);
+    else
+        event_alloc(thread, block, size, frame);
+}
+
+ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block) {
+    struct cairn_thread *record = thread->record;
+    struct live_block known;
+    uint32_t *slot = live_take_slot((uintptr_t)block, &known);
+    if (unlikely(!slot || known.id >= cells.id_limit)) return false;
+    if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
+    int64_t net_bytes = record->net_bytes - (int64_t)known.size;
+    if (unlikely(record->net_bytes > thread->peak_bytes || net_bytes < thread->low_bytes))
+        return false;
+    struct cairn_cell *cell = &cells.hot[known.id];
+    if (unlikely(cell_owner(known.id) != thread->slot || !cell_is_current(cell))) return false;
+    *slot = 0;
+    cell_count_free(cell, known.id, known.size);
+    record->frees++;
+    record->net_bytes = net_bytes;
+    return true;
+}
+
 // Records an allocation that returned `block` (NULL: it failed). For hooks.
 ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame) {
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return;
-    event_alloc(thread, block, size, frame);
+    event_alloc_now(thread, block, size, frame);
     gate_leave();
 }
 
@@ -43,7 +103,7 @@ ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return false;
-    bool is_known = event_free(thread, block);
+    bool is_known = likely(event_free_fast(thread, block)) || event_free(thread, block);
     gate_leave();
     return is_known;
 }

@@ -90,6 +90,8 @@ static enum nesting nesting_of(const struct thread *thread, uintptr_t here) {
 
 static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
     if (thread->trace.range.has_new_code) rule_forget_all();  // walked, but not noted
+    thread->seen.frame = NULL;
+    recall_reset(&thread->recall);
     stack_thread_recover(&thread->stack);
     walk_trace_reset(&thread->trace);
     thread->trace.range.has_new_code = false;

@@ -24,6 +24,7 @@
 #include "format/format.h"
 #include "runtime/stack/intern.h"
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/recall.h"
 #include "runtime/unwind/walk.h"
 
 enum gate_state {
@@ -50,7 +51,10 @@ struct thread {
     int64_t peak_bytes;             // a free from above this leaves a new peak
     int64_t published_bytes, published_blocks;
     uint64_t published_allocated, published_allocations;
+    struct walk_seen seen;  // the last stack, with its cell
     struct walk_trace trace;
+    struct recall recall;
+    struct walk_trace *verify;  // see verify.h
     struct stack_thread stack;
     int32_t tid;
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone

@@ -215,6 +215,7 @@ struct thread *slots_register(uintptr_t here) {
     if (thread && thread->record) totals_publish(thread, 0, 0);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
+    thread->seen.frame = NULL;
     walk_trace_reset(&thread->trace);
     stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;
@@ -246,7 +247,7 @@ void slots_shrink(void) {
     depth_limit = DEPTH_NARROW;
     if (own && own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
         uint32_t depth = own->trace.limit;
-        array_shrink(own->stack.hashes, sizeof *own->stack.hashes, DEPTH_NARROW, depth);
+        array_shrink(own->stack.identities, sizeof *own->stack.identities, DEPTH_NARROW, depth);
         walk_trace_shrink(&own->trace, DEPTH_NARROW);
     }
     if (keep >= limit) return;

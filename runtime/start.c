@@ -17,6 +17,7 @@
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
 #include "runtime/unwind/rule.h"
+#include "runtime/verify.h"
 
 static enum process_state state;  // (atomic)
 
@@ -55,7 +56,7 @@ static void describe_allocator(void) {
     header->allocator_module = module_string(real_allocator_path());
     header->slot_bytes = is_glibc ? sizeof(uint32_t) : sizeof(uint64_t);
     header->slot_granule = 1u << (is_glibc ? LIVE_NARROW_SHIFT : LIVE_WIDE_SHIFT);
-    header->live_map = (uintptr_t)live.table;
+    header->live_map = (uintptr_t)live.tops;
 }
 
 // What a new recording begins with: the empty string, the record number 0 that nobody has, and the
@@ -112,13 +113,13 @@ static void configure(void) {
 static bool process_open(void) {
     sys_clock_init();
     check_start();
+    verify_start();
     configure();
     object_init();
     if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0))
         return false;
     connect_rooms();
-    stacks.seed_table = sys_random();
-    stacks.seed_check = sys_random();
+    stacks.seed = (struct stack_hash){sys_random(), sys_random()};
     if (!begin_sections()) return false;
     describe_allocator();
     slots_open(sink_region(CAIRN_SECTION_THREADS));

@@ -3,39 +3,89 @@
 
 struct live live;
 
+static struct live_mid empty_mid;  // never written
+
 static size_t leaf_bytes(void) {
     return live.is_wide ? sizeof(uint64_t) << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT)
                         : sizeof(uint32_t) << (LIVE_LEAF_SHIFT - LIVE_NARROW_SHIFT);
 }
 
+static uint32_t top_count(void) {
+    return live.is_wide ? 2 * LIVE_TOP_COUNT : LIVE_TOP_COUNT;
+}
+
 bool live_init(bool is_wide) {
+    for (uint32_t i = 0; i < LIVE_TOP_COUNT; i++) live.narrow[i] = &empty_mid;
     live.is_wide = is_wide;
-    if (!live.table) live.table = sys_map(sizeof(uint64_t) << LIVE_TABLE_BITS);
-    return live.table != NULL;
+    live.tops = live.narrow;
+    if (!is_wide) return true;
+    live.tops = sys_map(sizeof(struct live_mid *) * top_count());
+    for (uint32_t i = 0; live.tops && i < top_count(); i++) live.tops[i] = &empty_mid;
+    return live.tops != NULL;
 }
 
-COLD void *live_leaf_make_slow(uintptr_t address) {
-    const uint64_t mask = (1u << LIVE_TABLE_BITS) - 1;
-    const uint64_t longest_search = mask / 2;  // a table this full is given up, searches end
-    void *leaf = sys_map(leaf_bytes());
-    if (!leaf) return NULL;
-    uint64_t key = live_key(address);
-    uint64_t word = key << LIVE_KEY_SHIFT | (uintptr_t)leaf >> LIVE_PAGE_SHIFT;
-    for (uint64_t step = 0; step < longest_search; step++) {
-        uint64_t *place = &live.table[(key + step) & mask];
-        uint64_t there = 0;
-        if (__atomic_compare_exchange_n(place, &there, word, false, __ATOMIC_RELEASE,
-                                        __ATOMIC_ACQUIRE))
-            return leaf;
-        if (there >> LIVE_KEY_SHIFT == key) break;  // another thread was faster
-    }
+// The number of a block's top: those of the wide mode have two for each place.
+static uint32_t top_of(uintptr_t address) {
+    uint32_t top = (uint32_t)(address >> LIVE_MID_SHIFT) % LIVE_TOP_COUNT;
+    bool is_odd = live.is_wide && address >> 3 & 1;
+    return is_odd ? top + LIVE_TOP_COUNT : top;
+}
+
+static uint32_t leaf_of(uintptr_t address) {
+    return (uint32_t)(address >> LIVE_LEAF_SHIFT) % LIVE_MID_COUNT;
+}
+
+// Bytes of slots that lie before those of the leaf's first address.
+static uintptr_t bytes_before(uintptr_t start) {
+    return live.is_wide ? (start >> LIVE_WIDE_SHIFT) * sizeof(uint64_t)
+                        : (start >> LIVE_NARROW_SHIFT) * sizeof(uint32_t);
+}
+
+static uintptr_t leaf_start(uintptr_t address) {
+    return address >> LIVE_LEAF_SHIFT << LIVE_LEAF_SHIFT;
+}
+
+// Where the slots of the address' leaf would begin if they began at address 0; 0: no leaf.
+static uintptr_t origin_of(uintptr_t address) {
+    const struct live_mid *mid = __atomic_load_n(&live.tops[top_of(address)], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&mid->origins[leaf_of(address)], __ATOMIC_ACQUIRE);
+}
+
+void *live_leaf(uintptr_t address) {
+    uintptr_t origin = origin_of(address);
+    return origin ? (void *)(origin + bytes_before(leaf_start(address))) : NULL;
+}
+
+static struct live_mid *mid_make(uintptr_t address) {
+    struct live_mid **top = &live.tops[top_of(address)], *there = &empty_mid;
+    struct live_mid *mid = sys_map(sizeof *mid);
+    if (!mid) return NULL;
+    if (__atomic_compare_exchange_n(top, &there, mid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return mid;
+    sys_unmap(mid, sizeof *mid);  // another thread was faster
+    return there;
+}
+
+static COLD uintptr_t origin_make_slow(uintptr_t address) {
+    struct live_mid *mid = __atomic_load_n(&live.tops[top_of(address)], __ATOMIC_ACQUIRE);
+    if (mid == &empty_mid) mid = mid_make(address);
+    uint8_t *leaf = mid ? sys_map(leaf_bytes()) : NULL;
+    uintptr_t there = 0, origin = (uintptr_t)leaf - bytes_before(leaf_start(address));
+    if (!leaf) return 0;
+    if (origin && __atomic_compare_exchange_n(&mid->origins[leaf_of(address)], &there, origin,
+                                              false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return origin;
     sys_unmap(leaf, leaf_bytes());
-    return live_leaf(address);
+    return there;
 }
 
-static void *leaf_for(uintptr_t address) {
-    void *leaf = live_leaf(address);
-    return leaf ? leaf : live_leaf_make_slow(address);
+static uintptr_t origin_for(uintptr_t address) {
+    uintptr_t origin = origin_of(address);
+    return origin ? origin : origin_make_slow(address);
+}
+
+static uint64_t *wide_slot(uintptr_t origin, uintptr_t address) {
+    return (uint64_t *)(origin + (address >> LIVE_WIDE_SHIFT) * sizeof(uint64_t));
 }
 
 static uintptr_t granule_bytes(void) {
@@ -52,11 +102,11 @@ static uintptr_t next_granule(uintptr_t address) {
 // that extended a block whose free was never seen can be taken for one.
 static uint64_t extension_take(uintptr_t address) {
     uintptr_t next = next_granule(address);
-    void *leaf = live_leaf(next);
+    uintptr_t leaf = origin_of(next);
     uint64_t value = 0;
     if (leaf && live.is_wide) {
-        value = *live_wide_slot(leaf, next);
-        *live_wide_slot(leaf, next) = 0;
+        value = *wide_slot(leaf, next);
+        *wide_slot(leaf, next) = 0;
     } else if (leaf) {
         value = *live_narrow_slot(leaf, next);
         *live_narrow_slot(leaf, next) = 0;
@@ -65,7 +115,7 @@ static uint64_t extension_take(uintptr_t address) {
 }
 
 static struct live_block narrow_take(uintptr_t address) {
-    void *leaf = live_leaf(address);
+    uintptr_t leaf = origin_of(address);
     if (!leaf) return (struct live_block){0, 0};
     uint32_t *slot = live_narrow_slot(leaf, address);
     uint32_t word = *slot;
@@ -73,19 +123,19 @@ static struct live_block narrow_take(uintptr_t address) {
     if (!word) return (struct live_block){0, 0};
     *slot = 0;
     if (slack == LIVE_SLACK_ESCAPE) slack = LIVE_SLACK_BASE + extension_take(address);
-    uint64_t usable = live_usable(address);
+    uint64_t room = live_room(address);
     // Only where another block took the place of one whose free was never seen.
-    if (slack > usable) slack = usable;
-    return (struct live_block){word >> LIVE_ID_SHIFT, usable - slack};
+    if (slack > room) slack = room;
+    return (struct live_block){word >> LIVE_ID_SHIFT, room - slack};
 }
 
 static bool narrow_insert(uintptr_t address, uint32_t id, uint64_t size) {
-    void *leaf = leaf_for(address);
-    uint64_t slack = live_usable(address) - size;
+    uintptr_t leaf = origin_for(address);
+    uint64_t slack = live_room(address) - size;
     if (!leaf || id >= LIVE_ID_LIMIT || slack > UINT32_MAX) return false;
     uint32_t low = (uint32_t)slack;
     if (slack >= LIVE_SLACK_ESCAPE) {
-        void *next = leaf_for(next_granule(address));
+        uintptr_t next = origin_for(next_granule(address));
         if (!next) return false;
         *live_narrow_slot(next, next_granule(address)) = low - LIVE_SLACK_BASE;
         low = LIVE_SLACK_ESCAPE;
@@ -95,9 +145,9 @@ static bool narrow_insert(uintptr_t address, uint32_t id, uint64_t size) {
 }
 
 static struct live_block wide_take(uintptr_t address) {
-    void *leaf = live_leaf(address);
+    uintptr_t leaf = origin_of(address);
     if (!leaf) return (struct live_block){0, 0};
-    uint64_t *slot = live_wide_slot(leaf, address);
+    uint64_t *slot = wide_slot(leaf, address);
     struct live_block block = {(uint32_t)*slot, *slot >> 32};
     *slot = 0;
     if (block.size == LIVE_SIZE_ESCAPE) block.size = extension_take(address);
@@ -105,29 +155,29 @@ static struct live_block wide_take(uintptr_t address) {
 }
 
 static bool wide_insert(uintptr_t address, uint32_t id, uint64_t size) {
-    void *leaf = leaf_for(address);
+    uintptr_t leaf = origin_for(address);
     if (!leaf) return false;
     uint64_t low = size;
     if (size >= LIVE_SIZE_ESCAPE) {
-        void *next = leaf_for(next_granule(address));
+        uintptr_t next = origin_for(next_granule(address));
         if (!next) return false;
-        *live_wide_slot(next, next_granule(address)) = size;
+        *wide_slot(next, next_granule(address)) = size;
         low = LIVE_SIZE_ESCAPE;
     }
-    *live_wide_slot(leaf, address) = low << 32 | id;
+    *wide_slot(leaf, address) = low << 32 | id;
     return true;
 }
 
-struct live_block live_take_rare(uintptr_t address) {
+struct live_block live_take(uintptr_t address) {
     return live.is_wide ? wide_take(address) : narrow_take(address);
 }
 
 // The slot before that of the address says that this one extends it.
 static bool is_extension(uintptr_t address) {
     uintptr_t before = address - granule_bytes();
-    void *leaf = live_leaf(before);
+    uintptr_t leaf = origin_of(before);
     if (!leaf) return false;
-    if (live.is_wide) return *live_wide_slot(leaf, before) >> 32 == LIVE_SIZE_ESCAPE;
+    if (live.is_wide) return *wide_slot(leaf, before) >> 32 == LIVE_SIZE_ESCAPE;
     return (*live_narrow_slot(leaf, before) & LIVE_SLACK_ESCAPE) == LIVE_SLACK_ESCAPE;
 }
 
@@ -135,7 +185,7 @@ static bool is_extension(uintptr_t address) {
 // narrow mode, since its header may be gone as well; none of its bytes are given back then.
 static struct live_block extended_take(uintptr_t address) {
     uintptr_t before = address - granule_bytes();
-    void *leaf = live_leaf(before);
+    uintptr_t leaf = origin_of(before);
     if (live.is_wide) return wide_take(before);
     uint32_t *slot = live_narrow_slot(leaf, before);
     struct live_block block = {*slot >> LIVE_ID_SHIFT, 0};
@@ -144,8 +194,8 @@ static struct live_block extended_take(uintptr_t address) {
     return block;
 }
 
-bool live_insert_rare(uintptr_t address, uint32_t id, uint64_t size, struct live_block *stale) {
-    *stale = is_extension(address) ? extended_take(address) : live_take_rare(address);
+bool live_insert(uintptr_t address, uint32_t id, uint64_t size, struct live_block *stale) {
+    *stale = is_extension(address) ? extended_take(address) : live_take(address);
     return live.is_wide ? wide_insert(address, id, size) : narrow_insert(address, id, size);
 }
 
@@ -175,11 +225,10 @@ static void each_narrow(const struct each *each, uintptr_t start, const uint32_t
         uint32_t id = slots[i] >> LIVE_ID_SHIFT;
         if (slack == LIVE_SLACK_ESCAPE) {
             uintptr_t next = next_granule(address);
-            slack = LIVE_SLACK_BASE + *live_narrow_slot(live_leaf(next), next);
+            slack = LIVE_SLACK_BASE + *live_narrow_slot(origin_of(next), next);
             i++;
         }
-        if (is_header_readable(address))
-            each->visit(each->context, id, live_usable(address) - slack);
+        if (is_header_readable(address)) each->visit(each->context, id, live_room(address) - slack);
     }
 }
 
@@ -191,46 +240,63 @@ static void each_wide(const struct each *each, uintptr_t start, const uint64_t *
         if (!slots[i]) continue;
         if (size == LIVE_SIZE_ESCAPE) {
             uintptr_t next = next_granule(start + ((uintptr_t)i << LIVE_WIDE_SHIFT));
-            size = *live_wide_slot(live_leaf(next), next);
+            size = *wide_slot(origin_of(next), next);
             i++;
         }
         each->visit(each->context, id, size);
     }
 }
 
+// The leaf in place `leaf` of mid `top`, and the first address it is for; NULL: none.
+static void *leaf_at(uint32_t top, uint32_t leaf, uintptr_t *start) {
+    uintptr_t origin = live.tops[top]->origins[leaf];
+    uintptr_t odd = top >= LIVE_TOP_COUNT ? 8 : 0;
+    *start = (uintptr_t)(top % LIVE_TOP_COUNT) << LIVE_MID_SHIFT | (uintptr_t)leaf
+                                                                       << LIVE_LEAF_SHIFT;
+    if (!origin) return NULL;
+    void *slots = (void *)(origin + bytes_before(*start));
+    *start += odd;
+    return slots;
+}
+
 void live_each(void (*visit)(void *context, uint32_t id, uint64_t size), void *context) {
-    const uint64_t page_bits = (1ull << LIVE_KEY_SHIFT) - 1;
     struct each each = {visit, context};
-    for (uint32_t i = 0; i < 1u << LIVE_TABLE_BITS; i++) {
-        uint64_t word = live.table[i];
-        uint64_t key = word >> LIVE_KEY_SHIFT;
-        uintptr_t odd = key >> LIVE_ODD_BIT & 1;
-        uintptr_t start = ((key & ((1u << LIVE_ODD_BIT) - 1)) << LIVE_LEAF_SHIFT) + odd * 8;
-        const void *leaf = (const void *)((word & page_bits) << LIVE_PAGE_SHIFT);
-        if (!word) continue;
-        if (live.is_wide)
-            each_wide(&each, start, leaf);
-        else
-            each_narrow(&each, start, leaf);
+    for (uint32_t top = 0; top < top_count(); top++) {
+        if (live.tops[top] == &empty_mid) continue;
+        for (uint32_t i = 0; i < LIVE_MID_COUNT; i++) {
+            uintptr_t start;
+            const void *leaf = leaf_at(top, i, &start);
+            if (!leaf) continue;
+            if (live.is_wide)
+                each_wide(&each, start, leaf);
+            else
+                each_narrow(&each, start, leaf);
+        }
     }
 }
 
+// Bytes of the leaves that one touched page of a mid tells of, as far as they have no memory yet.
+static uint64_t untouched_of_leaves(uint32_t top, uint32_t from, uint32_t count) {
+    uint64_t untouched = 0;
+    for (uint32_t i = from; i < from + count; i++) {
+        uintptr_t start;
+        void *leaf = leaf_at(top, i, &start);
+        if (leaf) untouched += sys_untouched_bytes(leaf, leaf_bytes());
+    }
+    return untouched;
+}
+
+// Pages that were never touched are left alone: looking into one would make it one of the process.
 uint64_t live_untouched_bytes(void) {
-    const uint64_t page_bits = (1ull << LIVE_KEY_SHIFT) - 1;
-    enum { WORDS = SYS_PAGE_BYTES / sizeof(uint64_t), PAGES = (1u << LIVE_TABLE_BITS) / WORDS };
+    enum { WORDS = SYS_PAGE_BYTES / sizeof(uintptr_t), PAGES = LIVE_MID_COUNT / WORDS };
     unsigned char is_touched[PAGES];
     uint64_t untouched = 0;
-    if (!sys_find_touched(live.table, PAGES, is_touched)) return 0;
-    for (uint32_t i = 0; i < 1u << LIVE_TABLE_BITS; i++) {
-        // A page is left alone: looking into it would make it one of the process.
-        if (!(is_touched[i / WORDS] & 1)) {
-            untouched += SYS_PAGE_BYTES;
-            i += WORDS - 1;
-            continue;
-        }
-        uint64_t word = live.table[i];
-        void *leaf = (void *)((word & page_bits) << LIVE_PAGE_SHIFT);
-        if (word) untouched += sys_untouched_bytes(leaf, leaf_bytes());
+    for (uint32_t top = 0; top < top_count(); top++) {
+        if (live.tops[top] == &empty_mid) continue;
+        if (!sys_find_touched(live.tops[top], PAGES, is_touched)) return 0;
+        for (uint32_t page = 0; page < PAGES; page++)
+            untouched += is_touched[page] & 1 ? untouched_of_leaves(top, page * WORDS, WORDS)
+                                              : SYS_PAGE_BYTES;
     }
     return untouched;
 }

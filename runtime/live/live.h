@@ -2,18 +2,25 @@
 // The live map: block address -> (cell id, requested size), for every block that was recorded and
 // not yet freed. No locks, no hashing of blocks: one slot per granule of heap.
 //
-//   address ──22 bits──▶ leaf table (2^16 words, open addressing) ──▶ leaf: slots of 4 MiB of heap
+//   address ──bits 36-46──▶ top ──bits 22-35──▶ mid ──▶ leaf: the slots of 4 MiB of heap
+//
+// Mids and leaves are made when a block first lies there; before that the top points to a mid that
+// stays empty, so that a look-up is three loads and one test. A mid holds not the leaf's address
+// but where its slots would begin if they began at address 0 of the heap.
 //
 // Two slot layouts, chosen once by the allocator in use:
 //   narrow  4 bytes per 32 bytes of heap, for glibc, whose chunks are at least 32 bytes apart and
 //           tell their usable size in the word before the block:
 //             id (25 bits) << 7 | address bit 4 << 6 | slack (6 bits)
-//           requested = usable - slack; slack 63: the next slot holds the slack - 62, never 0 (a
-//           block with so much is long enough to own that slot alone)
+//           requested = room - slack, room being what the chunk's header tells (live_room);
+//           slack 63: the next slot holds the slack - 62, never 0 (a block with so much is long
+//           enough to own that slot alone)
 //   wide    8 bytes per 16 bytes of heap, for every other allocator:
 //             size (32 bits) << 32 | id (32 bits);
 //           size 2^32-1: the next slot holds the size. Blocks at odd multiples of 8 (8-byte size
-//           classes) live in a second set of leaves, chosen by address bit 3.
+//           classes) live in a second set of tops, mids and leaves, chosen by address bit 3.
+// The fast functions know the narrow layout only: where the wide one is in use, its own top holds
+// the blocks and the narrow one stays empty.
 // An empty slot is 0. A slot never holds an address, so leak scanners take nothing for a pointer.
 //
 // Invariants: a block's slot is written by the thread that got the block and cleared by the thread
@@ -27,17 +34,22 @@
 
 #include "runtime/sys/sys.h"
 
-enum { LIVE_LEAF_SHIFT = 22, LIVE_TABLE_BITS = 16 };
+enum { LIVE_LEAF_SHIFT = 22, LIVE_MID_SHIFT = 36, LIVE_ADDRESS_BITS = 47 };
+enum { LIVE_TOP_COUNT = 1 << (LIVE_ADDRESS_BITS - LIVE_MID_SHIFT) };
+enum { LIVE_MID_COUNT = 1 << (LIVE_MID_SHIFT - LIVE_LEAF_SHIFT) };
 enum { LIVE_NARROW_SHIFT = 5, LIVE_WIDE_SHIFT = 4 };  // log2 of the granule
 enum { LIVE_ID_SHIFT = 7, LIVE_HALF_SHIFT = 6, LIVE_SLACK_ESCAPE = 63, LIVE_SLACK_BASE = 62 };
 #define LIVE_SIZE_ESCAPE 0xffffffffu
 #define LIVE_ID_LIMIT (1u << (32 - LIVE_ID_SHIFT))
 
+struct live_mid {
+    uintptr_t origins[LIVE_MID_COUNT];  // (atomic) 0: no leaf; else leaf - (slots before it)
+};
+
 struct live {
+    struct live_mid *narrow[LIVE_TOP_COUNT];  // (atomic)
+    struct live_mid **tops;                   // these, or those of the wide mode: twice as many
     bool is_wide;
-    // (atomic) 0, or key << 35 | leaf address >> 12; key = address >> 22, plus bit 25 for odd
-    // blocks
-    uint64_t *table;
 };
 
 extern HIDDEN struct live live;
@@ -48,89 +60,67 @@ struct live_block {
     uint64_t size;
 };
 
-enum { LIVE_KEY_SHIFT = 35, LIVE_ODD_BIT = 25, LIVE_PAGE_SHIFT = 12 };
-
+// Makes an empty map.
 bool live_init(bool is_wide);
 
-// The leaf for the address, made if there is none; NULL without memory.
-void *live_leaf_make_slow(uintptr_t address);
-
-ALWAYS_INLINE uint64_t live_key(uintptr_t address) {
-    uint64_t key = address >> LIVE_LEAF_SHIFT;
-    return live.is_wide ? key | (address >> 3 & 1) << LIVE_ODD_BIT : key;
+// Of the narrow mode: where the slots would begin; 0 if there is no leaf.
+ALWAYS_INLINE uintptr_t live_origin(uintptr_t address) {
+    const uintptr_t top_mask = LIVE_TOP_COUNT - 1, mid_mask = LIVE_MID_COUNT - 1;
+    const struct live_mid *mid =
+        __atomic_load_n(&live.narrow[address >> LIVE_MID_SHIFT & top_mask], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&mid->origins[address >> LIVE_LEAF_SHIFT & mid_mask], __ATOMIC_ACQUIRE);
 }
 
-// The leaf for the address, or NULL.
-ALWAYS_INLINE void *live_leaf(uintptr_t address) {
-    const uint64_t mask = (1u << LIVE_TABLE_BITS) - 1;
-    const uint64_t page_bits = (1ull << LIVE_KEY_SHIFT) - 1;
-    uint64_t key = live_key(address);
-    for (uint64_t i = key & mask;; i = (i + 1) & mask) {
-        uint64_t word = __atomic_load_n(&live.table[i], __ATOMIC_ACQUIRE);
-        if (likely(word >> LIVE_KEY_SHIFT == key && word))
-            return (void *)((word & page_bits) << LIVE_PAGE_SHIFT);
-        if (!word) return NULL;
-    }
+ALWAYS_INLINE uint32_t *live_narrow_slot(uintptr_t origin, uintptr_t address) {
+    return (uint32_t *)(origin + (address >> LIVE_NARROW_SHIFT) * sizeof(uint32_t));
 }
 
-ALWAYS_INLINE uint32_t *live_narrow_slot(void *leaf, uintptr_t address) {
-    const uintptr_t mask = (1u << (LIVE_LEAF_SHIFT - LIVE_NARROW_SHIFT)) - 1;
-    return (uint32_t *)leaf + (address >> LIVE_NARROW_SHIFT & mask);
-}
-
-ALWAYS_INLINE uint64_t *live_wide_slot(void *leaf, uintptr_t address) {
-    const uintptr_t mask = (1u << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT)) - 1;
-    return (uint64_t *)leaf + (address >> LIVE_WIDE_SHIFT & mask);
-}
-
-// glibc: usable bytes of a block, from the chunk header before it.
-ALWAYS_INLINE uint64_t live_usable(uintptr_t address) {
-    uint64_t header = *(const uint64_t *)(address - 8);
-    const uint64_t flags = 7, is_mmapped = 2;
-    return (header & ~flags) - (header & is_mmapped ? 16 : 8);
+// glibc: bytes from the block to the end of its chunk and the size word of the next, from the chunk
+// header before the block. Blocks that have a mapping of their own may use 8 of them less.
+ALWAYS_INLINE uint64_t live_room(uintptr_t address) {
+    const uint64_t flags = 7, size_word_bytes = 8;
+    return (*(const uint64_t *)(address - 8) & ~flags) - size_word_bytes;
 }
 
 ALWAYS_INLINE uint32_t live_narrow_word(uintptr_t address, uint32_t id, uint32_t slack) {
-    return id << LIVE_ID_SHIFT | (uint32_t)(address >> 4 & 1) << LIVE_HALF_SHIFT | slack;
+    const uint32_t half_bytes = 16;
+    uint32_t half = ((uint32_t)address & half_bytes) * ((1u << LIVE_HALF_SHIFT) / half_bytes);
+    return id << LIVE_ID_SHIFT | half | slack;
 }
 
 // Enters a block. `stale` gets what the slot held: nonzero id if the free of an older block at this
 // address was never seen. False: no memory, the block stays unknown.
-bool live_insert_rare(uintptr_t address, uint32_t id, uint64_t size, struct live_block *stale);
-struct live_block live_take_rare(uintptr_t address);
-
-ALWAYS_INLINE bool live_insert(uintptr_t address, uint32_t id, uint64_t size,
-                               struct live_block *stale) {
-    if (likely(!live.is_wide)) {
-        void *leaf = live_leaf(address);
-        uint64_t slack = live_usable(address) - size;
-        if (likely(leaf && slack < LIVE_SLACK_ESCAPE)) {
-            uint32_t *slot = live_narrow_slot(leaf, address);
-            if (likely(*slot == 0)) {
-                *slot = live_narrow_word(address, id, (uint32_t)slack);
-                return true;
-            }
-        }
-    }
-    return live_insert_rare(address, id, size, stale);
-}
+bool live_insert(uintptr_t address, uint32_t id, uint64_t size, struct live_block *stale);
 
 // Takes a block out; id 0 if it was not there.
-ALWAYS_INLINE struct live_block live_take(uintptr_t address) {
-    if (likely(!live.is_wide)) {
-        void *leaf = live_leaf(address);
-        if (unlikely(!leaf)) return (struct live_block){0, 0};
-        uint32_t *slot = live_narrow_slot(leaf, address);
-        uint32_t word = *slot;
-        uint32_t slack = word & LIVE_SLACK_ESCAPE;
-        if (likely(slack != LIVE_SLACK_ESCAPE)) {
-            *slot = 0;
-            if (unlikely(!word)) return (struct live_block){0, 0};
-            return (struct live_block){word >> LIVE_ID_SHIFT, live_usable(address) - slack};
-        }
-    }
-    return live_take_rare(address);
+struct live_block live_take(uintptr_t address);
+
+// The slot of a block that the fast path may enter, and what to enter; NULL: live_insert decides.
+ALWAYS_INLINE uint32_t *live_insert_slot(uintptr_t address, uint32_t id, uint64_t size,
+                                         uint32_t *word) {
+    uintptr_t origin = live_origin(address);
+    if (unlikely(!origin)) return NULL;
+    uint64_t slack = live_room(address) - size;
+    uint32_t *slot = live_narrow_slot(origin, address);
+    if (unlikely(slack >= LIVE_SLACK_ESCAPE) || unlikely(*slot)) return NULL;
+    *word = live_narrow_word(address, id, (uint32_t)slack);
+    return slot;
 }
+
+// The slot of a block that the fast path may take out, and the block; NULL: live_take decides.
+ALWAYS_INLINE uint32_t *live_take_slot(uintptr_t address, struct live_block *block) {
+    uintptr_t origin = live_origin(address);
+    if (unlikely(!origin)) return NULL;
+    uint32_t *slot = live_narrow_slot(origin, address);
+    uint32_t word = *slot, slack = word & LIVE_SLACK_ESCAPE;
+    block->id = word >> LIVE_ID_SHIFT;
+    if (unlikely(slack == LIVE_SLACK_ESCAPE) || unlikely(!block->id)) return NULL;
+    block->size = live_room(address) - slack;
+    return slot;
+}
+
+// The slots of the 4 MiB that the address lies in; NULL: none yet.
+void *live_leaf(uintptr_t address);
 
 // Calls `visit` for every block. Only while no other thread runs (a forked child). Sizes of narrow
 // slots are read from the blocks' headers.

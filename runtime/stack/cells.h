@@ -45,26 +45,39 @@ ALWAYS_INLINE uint16_t cell_owner(uint32_t id) {
     return cells.owners[id / CAIRN_CELL_BLOCK];
 }
 
+// True if the cell changed in the present epoch, so that it has nothing to save.
+ALWAYS_INLINE bool cell_is_current(const struct cairn_cell *cell) {
+    return cell->epoch == __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
+}
+
 // Brings the cell to the present epoch before it changes.
 ALWAYS_INLINE void cell_turn(struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
     if (unlikely(cell->epoch != epoch)) cell_turn_slow(id, epoch);
 }
 
+// Counts in a cell of this thread that is of the present epoch.
+ALWAYS_INLINE void cell_count_alloc(struct cairn_cell *cell, uint32_t id, uint64_t size) {
+    cell->allocated_bytes += size;
+    if (unlikely(++cell->calls == 0)) cell_carry_calls_slow(id);
+}
+ALWAYS_INLINE void cell_count_free(struct cairn_cell *cell, uint32_t id, uint64_t size) {
+    cell->freed_bytes += size;
+    if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(id);
+}
+
 ALWAYS_INLINE void cell_alloc(uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.hot[id];
     if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_alloc(size);
     cell_turn(cell, id);
-    cell->allocated_bytes += size;
-    if (unlikely(++cell->calls == 0)) cell_carry_calls_slow(id);
+    cell_count_alloc(cell, id, size);
 }
 
 ALWAYS_INLINE void cell_free(uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.hot[id];
     if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_free(size);
     cell_turn(cell, id);
-    cell->freed_bytes += size;
-    if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(id);
+    cell_count_free(cell, id, size);
 }
 
 #endif

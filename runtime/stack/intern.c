@@ -14,30 +14,45 @@ struct stacks stacks;
 enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
 
 bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit) {
-    thread->hashes = sys_reserve(limit * sizeof *thread->hashes);
+    thread->identities = sys_reserve(limit * sizeof *thread->identities);
     thread->slot = slot;
-    return thread->hashes && table_init(&thread->table, &thread->arena);
+    return thread->identities && table_init(&thread->table, &thread->arena);
 }
 
 void stack_thread_recover(struct stack_thread *thread) {
     thread->last_count = 0;
     thread->last_cell = 0;
+    thread->last_hash = (struct stack_hash){0, 0};
 }
 
 static bool is_cell(uint32_t id, uint32_t check) {
     return cells.hot[id].check == check;
 }
 
-// Hashes the frames from `keep` on; the hash of the whole stack.
+// Takes the terms of the last stack's frames from `from` on out of its hash.
+static struct stack_hash hash_cut(const struct stack_thread *thread, uint32_t from) {
+    struct stack_hash hash = thread->last_hash;
+    for (uint32_t i = from; i < thread->last_count; i++)
+        hash = hash_without(hash, hash_frame(stacks.seed, thread->identities[i], i));
+    return hash;
+}
+
+// The hash of the whole stack, by exchanging the terms of what differs from the last one, of which
+// the outer `keep` frames are equal.
 static struct stack_hash hash_stack(struct stack_thread *thread, const struct frame *frames,
                                     uint32_t count, uint32_t keep) {
-    struct stack_hash hash = {stacks.seed_table, stacks.seed_check};
-    if (keep) hash = thread->hashes[keep - 1];
+    struct stack_hash hash = hash_cut(thread, count);
+    uint64_t *identities = thread->identities;
+    bool has_reused = module_has_reused();
     for (uint32_t i = keep; i < count; i++) {
-        hash = hash_frame(hash, module_identity(frames[i].pc));
-        thread->hashes[i] = hash;
+        uint64_t identity = unlikely(has_reused) ? module_identity(frames[i].pc) : frames[i].pc;
+        bool has_old = i < thread->last_count;
+        if (has_old && identities[i] == identity) continue;
+        if (has_old) hash = hash_without(hash, hash_frame(stacks.seed, identities[i], i));
+        hash = hash_with(hash, hash_frame(stacks.seed, identity, i));
+        identities[i] = identity;
     }
-    return hash;
+    return thread->last_hash = hash;
 }
 
 // Room for a record of at most `words` words; NULL without memory.
@@ -93,8 +108,7 @@ static uint32_t cell_begin(struct stack_thread *thread, uint32_t id, uint32_t re
 
 // Code was replaced by other code: addresses do not mean what they meant.
 static COLD void forget_addresses(struct stack_thread *thread) {
-    thread->last_cell = 0;
-    thread->last_count = 0;
+    stack_thread_recover(thread);
     thread->last_generation = module_generation();
 }
 
@@ -116,6 +130,16 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
     return id ? id : CAIRN_CELL_OTHER;
 }
 
+uint32_t stack_find(const struct stack_thread *thread, const struct frame *frames, uint32_t count) {
+    struct stack_hash hash = {0, 0};
+    for (uint32_t i = 0; i < count; i++)
+        hash = hash_with(hash, hash_frame(stacks.seed, module_identity(frames[i].pc), i));
+    return table_find(&thread->table, hash.table, is_cell, hash_check(hash));
+}
+
+// No frame has this place: foreign cells share the table with stacks.
+enum { FOREIGN_PLACE = UINT16_MAX + 1 };
+
 static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, struct stack_hash hash) {
     uint32_t own = cell_next(thread);
     uint32_t *record = own ? record_reserve(thread, RECORD_HEAD_WORDS) : NULL;
@@ -127,8 +151,7 @@ static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, struct st
 }
 
 uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {
-    struct stack_hash hash = {stacks.seed_check, stacks.seed_table};
-    hash = hash_frame(hash, id);
+    struct stack_hash hash = hash_frame(stacks.seed, id, FOREIGN_PLACE);
     uint32_t own = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!own)) own = foreign_make(thread, id, hash);
     return own ? own : CAIRN_CELL_OTHER;

@@ -24,7 +24,8 @@
 struct stack_thread {
     struct arena arena;
     struct table table;
-    struct stack_hash *hashes;       // of the last stack: [i] covers frames 0..i, outermost first
+    uint64_t *identities;            // of the last stack's frames, outermost first
+    struct stack_hash last_hash;     // of the last stack
     uint32_t last_count;             // frames of the last stack
     uint32_t last_cell;              // its cell; 0: none, or it was lost
     uint32_t last_generation;        // of the modules, when it was hashed
@@ -35,7 +36,7 @@ struct stack_thread {
 
 struct stacks {
     struct region records;
-    uint64_t seed_table, seed_check;  // random, so that nobody can construct two equal hashes
+    struct stack_hash seed;  // random, so that nobody can construct two equal hashes
 };
 
 extern HIDDEN struct stacks stacks;
@@ -49,10 +50,9 @@ bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limi
 uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
                       uint32_t keep, bool *is_lost);
 
-// The last stack's cell, if that is known and addresses still mean what they meant; else 0.
-ALWAYS_INLINE uint32_t stack_last_cell(const struct stack_thread *thread) {
-    return thread->last_generation == module_generation() ? thread->last_cell : 0;
-}
+// The cell of a stack that was interned before, hashed anew without regard to the last one; 0:
+// none.
+uint32_t stack_find(const struct stack_thread *thread, const struct frame *frames, uint32_t count);
 
 // This thread's cell for frees of blocks that belong to another thread's cell.
 uint32_t stack_foreign(struct stack_thread *thread, uint32_t id);

@@ -43,6 +43,11 @@ ALWAYS_INLINE uint32_t module_generation(void) {
 
 uint32_t module_variant_slow(uintptr_t pc);
 
+// False as long as every place has had one module at most, so that an address is its identity.
+ALWAYS_INLINE bool module_has_reused(void) {
+    return __atomic_load_n(&modules.reused_high, __ATOMIC_RELAXED) != 0;
+}
+
 // 0, or the number + 1 of the module that the address belongs to where that is not the first.
 ALWAYS_INLINE uint32_t module_variant(uintptr_t pc) {
     uintptr_t low = __atomic_load_n(&modules.reused_low, __ATOMIC_RELAXED);

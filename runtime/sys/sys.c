@@ -74,17 +74,25 @@ static bool is_forbidden(long number) {
 #ifdef CAIRN_CHECK
 // CAIRN_FAULT=N makes the N-th system call of the runtime fail, CAIRN_FAULT=N+ that and all later
 // ones (tests/promises/faults.py).
-static bool is_fault(void) {
-    static unsigned long call_count;
-    unsigned long wanted = 0;
-    const char *text = NULL;
+static unsigned long fault_number;
+static bool are_later_faults_too;
+
+// Read once, at the first call: later the program may be changing its environment.
+static void fault_configure(void) {
+    const char *text = "";
     for (char **entry = environ; entry && *entry; entry++)
         if (!strncmp(*entry, "CAIRN_FAULT=", 12)) text = *entry + 12;
-    if (!text) return false;
     for (; *text >= '0' && *text <= '9'; text++)
-        wanted = wanted * 10 + (unsigned long)(*text - '0');
+        fault_number = fault_number * 10 + (unsigned long)(*text - '0');
+    are_later_faults_too = *text == '+';
+}
+
+static bool is_fault(void) {
+    static unsigned long call_count;
     unsigned long number = __atomic_add_fetch(&call_count, 1, __ATOMIC_RELAXED);
-    return number == wanted || (*text == '+' && number > wanted);
+    if (number == 1) fault_configure();
+    return fault_number &&
+           (number == fault_number || (are_later_faults_too && number > fault_number));
 }
 #else
 static inline bool is_fault(void) {

@@ -74,6 +74,19 @@ uint64_t sys_clock_coarse_ns(void);
 uint64_t sys_clock_wall_ns(void);
 uint64_t sys_clock_cpu_ns(void);  // processor time of the whole process
 
+// A counter of constant rate for comparing durations, cheaper than any clock.
+ALWAYS_INLINE uint64_t sys_ticks(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return sys_clock_ns();
+#endif
+}
+
 // What reading sys_clock_ns adds to an interval that two reads measure.
 uint64_t sys_clock_cost_ns(void);
 

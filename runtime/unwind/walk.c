@@ -10,7 +10,7 @@
 #include "runtime/unwind/row.h"
 #include "runtime/unwind/rule.h"
 
-enum { WORD_BYTES = 8 };
+enum { WORD_BYTES = 8, CHECKS_PER_FRAME = 2 };
 
 struct walk {
     uintptr_t pc;
@@ -265,6 +265,17 @@ static void progress_reuse(struct progress *progress, const struct walk_trace *t
     progress->candidate = (int64_t)at - 1;
 }
 
+// The frame whose step read the word number `check`, counted from 1: `at` or one further out. No
+// step reads more than CHECKS_PER_FRAME words, so that half of the distance can be left out at
+// once.
+ALWAYS_INLINE uint32_t frame_of_check(const struct frame *frames, uint32_t at, uint32_t check) {
+    uint32_t beyond = frames[at].check_count - check;
+    for (; beyond >= CHECKS_PER_FRAME; beyond = frames[at].check_count - check)
+        at -= beyond / CHECKS_PER_FRAME;
+    while (at > 0 && frames[at - 1].check_count >= check) at--;
+    return at;
+}
+
 // True if the rest of the stack is that of the old trace.
 ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_trace *trace) {
     const struct frame *frames = trace->frames;
@@ -281,8 +292,7 @@ ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_t
         return true;
     }
     uint32_t from = (uint32_t)at;
-    while (at > 0 && frames[at - 1].check_count >= differs) at--;
-    progress_reuse(progress, trace, from, (uint32_t)at);
+    progress_reuse(progress, trace, from, frame_of_check(frames, from, differs));
     return false;
 }
 
@@ -405,7 +415,7 @@ ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_n
 // The most common change: frames lie where they lay, but some were called from other places. Their
 // addresses are exchanged in place. False: the stack has another shape; what is left of the trace,
 // `count` frames, still holds.
-static bool trace_patch(struct walk_trace *trace, const struct walk_start *start,
+static bool trace_patch(struct walk_trace *trace, const struct walk_start *start, uint32_t differs,
                         struct walk_result *result) {
     struct frame *frames = trace->frames;
     uint32_t count = trace->count, at = count - 1, lowest = count;
@@ -413,15 +423,17 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
         frames[at].frame_slot != start->frame_slot)
         return false;
     uintptr_t pc = start->pc;
+    if (differs == WALK_ELSEWHERE) differs = 0;
     result->has_new_code = false;
     for (;;) {
         if (frames[at].pc != pc) {
             frames[at].pc = pc;
             lowest = at;
         } else {
-            uint32_t differs = checks_verify(trace->checks, frames[at].check_count);
+            if (!differs) differs = checks_verify(trace->checks, frames[at].check_count);
             if (differs == 0) break;
-            while (at > 0 && frames[at - 1].check_count >= differs) at--;
+            at = frame_of_check(frames, at, differs);
+            differs = 0;
         }
         if (at == 0 || !patch_step(trace, at, &result->has_new_code)) {
             trace->count = trace->usable_count = lowest;
@@ -434,13 +446,14 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
     return true;
 }
 
-struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start) {
+struct walk_result walk_stack_from(struct walk_trace *trace, const struct walk_start *start,
+                                   uint32_t differs) {
     struct walk_result patched = {0};
     uint32_t generation = rule_generation();
     if (unlikely(trace->generation != generation)) trace->count = trace->usable_count = 0;
     trace->generation = generation;
     range_enter(&trace->range, start->stack);
-    if (trace_patch(trace, start, &patched)) return patched;
+    if (trace_patch(trace, start, differs, &patched)) return patched;
     return walk_fresh(trace, start, patched.has_new_code);
 }
 
@@ -475,7 +488,12 @@ void walk_search(struct walk_search *search, const struct walk_start *start,
     search->end = walk.stack;
 }
 
-enum { CHECKS_PER_FRAME = 2 };
+struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value) {
+    if (trace->count == 0 || trace->usable_count != trace->count)
+        return (struct walk_seen){.value = value};
+    const struct frame *top = &trace->frames[trace->count - 1];
+    return (struct walk_seen){top->frame_slot, top->pc, trace->checks, top->check_count, value};
+}
 
 static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
     const size_t page_mask = SYS_PAGE_BYTES - 1;

@@ -74,7 +74,14 @@ void walk_trace_reset(struct walk_trace *trace);
 // cairn_cut) outermost. Reads stack memory only inside `range`, extended by sys_is_readable. No
 // locks but those that object_find may take for new code. After a walk with new code the caller
 // clears range.has_new_code once the code is noted.
-struct walk_result walk_stack(struct walk_trace *trace, const struct walk_start *start);
+// `differs`: what walk_differs said of the trace's own walk_seen; 0: not asked.
+struct walk_result walk_stack_from(struct walk_trace *trace, const struct walk_start *start,
+                                   uint32_t differs);
+
+static inline struct walk_result walk_stack(struct walk_trace *trace,
+                                            const struct walk_start *start) {
+    return walk_stack_from(trace, start, 0);
+}
 
 // What the way outwards from a frame says about an address and about some code: for deciding
 // whether an interrupted event is still on the stack.
@@ -111,15 +118,28 @@ ALWAYS_INLINE uint32_t checks_verify(const struct walk_check *checks, uint32_t c
     return 0;
 }
 
-// True if the stack is that of the trace, frame for frame: walk_stack would change nothing.
-ALWAYS_INLINE bool walk_is_again(const struct walk_trace *trace, const struct walk_start *start) {
-    uint32_t count = trace->count;
-    const struct frame *top = &trace->frames[count - 1];
-    if (unlikely(count == 0 || trace->usable_count != count)) return false;
-    if (top->stack != start->stack || top->pc != start->pc || top->frame_slot != start->frame_slot)
-        return false;
-    return trace->generation == rule_generation() &&
-           checks_verify(trace->checks, top->check_count) == 0;
+// What a hook needs to know of a stack that was walked before, to tell it again, and what it stands
+// for.
+struct walk_seen {
+    const uintptr_t *frame;           // walk_start.frame_slot then; NULL: nothing is remembered
+    uintptr_t pc;                     // walk_start.pc
+    const struct walk_check *checks;  // check_count of them, outermost first
+    uint32_t check_count;
+    uint32_t value;  // the owner's
+};
+
+// The trace as something to be seen again; nothing where it cannot be verified by comparing.
+struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value);
+
+enum { WALK_SAME = 0, WALK_ELSEWHERE = UINT32_MAX };
+
+// Compares the stack of a hook with this frame with one that was seen, as long as no rules were
+// forgotten in between: WALK_SAME, frame for frame; WALK_ELSEWHERE: not even the caller; otherwise
+// the number of words not reached, as checks_verify. The stack pointer is known with the frame: it
+// lies above it.
+ALWAYS_INLINE uint32_t walk_differs(const struct walk_seen *seen, const uintptr_t *frame) {
+    if (seen->frame != frame || seen->pc != frame[1]) return WALK_ELSEWHERE;
+    return checks_verify(seen->checks, seen->check_count);
 }
 
 #endif

@@ -41,7 +41,6 @@ static void model_start(uintptr_t base, uint64_t seed, bool is_wide) {
     memset(model, 0, sizeof *model);
     model->base = base;
     model->seed = seed;
-    live.table = NULL;  // leaves of the other mode have another size
     assert_true(live_init(is_wide));
 }
 
@@ -130,7 +129,7 @@ static uint32_t left_behind_take(uintptr_t address, bool is_wide) {
 
 static bool is_extended(const struct block *block, bool is_wide) {
     if (is_wide) return block->size >= LIVE_SIZE_ESCAPE;
-    return live_usable(block->address) - block->size >= LIVE_SLACK_ESCAPE;
+    return live_room(block->address) - block->size >= LIVE_SLACK_ESCAPE;
 }
 
 static void step_insert(bool is_wide) {
@@ -278,11 +277,11 @@ static void test_extension_before_a_border(void **state) {
     uintptr_t border = model->base + LEAF_BYTES, first = border - 64, second = border + 16;
     chunk_write(first, second - first);
     chunk_write(second, CHUNK_MIN);
-    assert_true(live_insert(first, 11, live_usable(first) - LIVE_SLACK_ESCAPE, &stale));
-    assert_true(live_insert(second, 12, live_usable(second), &stale));
+    assert_true(live_insert(first, 11, live_room(first) - LIVE_SLACK_ESCAPE, &stale));
+    assert_true(live_insert(second, 12, live_room(second), &stale));
     live_each(see, &seen);
-    see(&expected, 11, live_usable(first) - LIVE_SLACK_ESCAPE);
-    see(&expected, 12, live_usable(second));
+    see(&expected, 11, live_room(first) - LIVE_SLACK_ESCAPE);
+    see(&expected, 12, live_room(second));
     assert_int_equal(seen.count, expected.count);
     assert_int_equal(seen.sum, expected.sum);
 }
@@ -346,7 +345,8 @@ static void test_threads_share_leaves(void **state) {
             assert_int_equal(live_take(address).id, i + 1);
         }
         uint32_t leaves = 0;
-        for (uint32_t i = 0; i < 1u << LIVE_TABLE_BITS; i++) leaves += live.table[i] != 0;
+        for (uintptr_t i = 0; i < SHARED_LEAVES; i++)
+            leaves += live_leaf(model->base + i * LEAF_BYTES) != NULL;
         assert_int_equal(leaves, SHARED_LEAVES);
     }
 }
@@ -361,7 +361,7 @@ static void test_block_on_a_forgotten_extension(void **state) {
         model_start(area_map(), 7, false);
         uintptr_t old = model->base + LEAF_BYTES - 64, new = old + 32;
         chunk_write(old, 8192);
-        assert_true(live_insert(old, 21, live_usable(old) - slacks[i], &stale));
+        assert_true(live_insert(old, 21, live_room(old) - slacks[i], &stale));
         chunk_write(new, CHUNK_MIN);
         assert_true(live_insert(new, 22, 20, &stale));
         assert_true(stale.id == 21);

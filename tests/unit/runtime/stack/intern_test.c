@@ -47,8 +47,7 @@ static void pool_fill(uint64_t *seed) {
 static void threads_start(void) {
     memset(threads, 0, sizeof threads);
     memset(walked, 0, sizeof walked);
-    stacks.seed_table = 0x1234567812345678;
-    stacks.seed_check = 0x9876543298765432;
+    stacks.seed = (struct stack_hash){0x1234567812345678, 0x9876543298765432};
     for (uint16_t slot = 0; slot < SLOTS; slot++)
         assert_true(stack_thread_init(&threads[slot], slot, CAIRN_DEPTH_MAX));
 }
@@ -204,7 +203,7 @@ static void test_recovery_outweighs_keep(void **state) {
     for (int i = 0; i < 2000; i++) {
         stack_pick(&seed, &walked[0]);
         if (random_chance(&seed, 30)) {
-            memset(threads[0].hashes, 0xaa, DEPTH_MAX * sizeof *threads[0].hashes);
+            memset(threads[0].identities, 0xaa, DEPTH_MAX * sizeof *threads[0].identities);
             stack_thread_recover(&threads[0]);
         }
         intern(0);
