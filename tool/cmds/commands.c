@@ -115,6 +115,26 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "diff",
+        .arguments = "BEFORE[,BEFORE...] AFTER[,AFTER...]",
+        .help = "what changed between recordings of a program",
+        .description =
+            "Stacks are matched by the names of their functions, so that the program may have been\n"
+            "built anew in between. With several recordings a side, only what lies outside of\n"
+            "their spread is a change. Of a run, the process with the most of the measure is\n"
+            "compared, or --process. Views: stacks, tree, functions, files, modules, types.\n",
+        .run = cmd_diff,
+        .words_max = 2,
+        .options = {
+            {OPTION_VIEW, "view", 'v', "VIEW", "stacks (default), tree, functions, files ..."},
+            OPTION_ROWS_FILTER,
+            {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions outwards"},
+            OPTION_ROW_ALL_FRAMES,
+            OPTION_ROW_BYTES,
+            {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
+        },
+    },
+    {
         .name = "info",
         .arguments = "[SUBJECT]",
         .help = "what a recording holds: process, modules, losses",

@@ -79,6 +79,20 @@ static const struct run_row *find_largest(const struct run *run, enum measure by
     return largest;
 }
 
+bool report_run_enter_largest(struct subject *subject, enum measure by, struct error *error) {
+    struct run run;
+    if (!subject->is_run) return true;
+    if (!run_open(subject->path, &run, error)) return false;
+    const struct run_row *row = find_largest(&run, by);
+    char path[PATH_MAX];
+    bool is_found = row && path_of(&run, row, path);
+    if (is_found) *subject = (struct subject){0};
+    if (is_found) memcpy(subject->path, path, sizeof path);
+    if (!is_found) error_set(error, "%s: no recording in this run", run.directory);
+    run_close(&run);
+    return is_found;
+}
+
 static void print_process_heading(const struct terminal *terminal, const struct run_row *row,
                                   enum measure by) {
     static const char *const words[] = {

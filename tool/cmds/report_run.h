@@ -7,6 +7,7 @@
 
 #include "tool/base/error.h"
 #include "tool/cmds/opened.h"
+#include "tool/cmds/subject.h"
 #include "tool/model/run.h"
 #include "tool/render/options.h"
 
@@ -24,6 +25,9 @@ bool report_run_summary(FILE *out, const struct run *run, const struct view_opti
 // `context`.
 bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
                       report_process_fn *print, const void *context, struct error *error);
+
+// Goes from a run into the process with the most of `by`; a single recording stays what it is.
+bool report_run_enter_largest(struct subject *subject, enum measure by, struct error *error);
 
 // Every process, the small ones and those without a recording too.
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,

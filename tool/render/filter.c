@@ -26,6 +26,7 @@ struct filter {
     const char *texts[PART_COUNT];
     struct pattern *patterns[PART_COUNT];
     enum lifespan lifespan;
+    bool may_be_empty;
     struct frame_names hiding;  // names without hidden frames
     const struct frame_names *original;
     struct kept_frames *places;  // by place
@@ -40,6 +41,7 @@ bool filter_open(struct filter **filter, const struct filter_request *request,
     *filter = made;
     if (!made) return error_set(error, "no memory for a filter");
     made->lifespan = request->lifespan;
+    made->may_be_empty = request->may_be_empty;
     for (int part = 0; part < PART_COUNT; part++) {
         made->texts[part] = texts[part];
         if (!texts[part] || pattern_compile(texts[part], &made->patterns[part], error)) continue;
@@ -136,9 +138,10 @@ bool filter_threads(const struct filter *filter, struct profile *profile, struct
         if (!are_kept) return error_set(error, "no memory for a filter");
         for (size_t i = 0; i < profile->thread_count; i++)
             kept += are_kept[i] = is_thread(filter, &profile->threads[i]);
-        bool is_ok = kept ? profile_keep_threads(profile, are_kept, &is_estimate) ||
-                                error_set(error, "no memory for a filter")
-                          : refuse_thread(filter, profile, error);
+        bool is_ok = kept || filter->may_be_empty
+                         ? profile_keep_threads(profile, are_kept, &is_estimate) ||
+                               error_set(error, "no memory for a filter")
+                         : refuse_thread(filter, profile, error);
         free(are_kept);
         if (!is_ok) return false;
     }
@@ -249,7 +252,7 @@ static bool narrow(const struct filter *filter, enum part part, const struct pro
         are_kept[i] = are_kept[i] && has == wants;
         is_any = is_any || (are_kept[i] && measure_stack(measure, stack).value > 0);
     }
-    return is_any || !filter->patterns[part];
+    return is_any || filter->may_be_empty;
 }
 
 bool filter_stacks(const struct filter *filter, struct profile *profile,

@@ -18,6 +18,7 @@ struct filter_request {
     const char *module;  // stacks with a frame in a module of this path
     const char *thread;  // id, or an expression for the name
     enum lifespan lifespan;
+    bool may_be_empty;  // matching nothing is no error
 };
 
 struct filter;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/diff.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check(size_t first, size_t second, const int64_t *values, enum change_kind kind,
+                  int64_t delta, bool is_noise) {
+    struct diff diff;
+    diff_start(&diff, first + second, first);
+    struct change change = diff_change(&diff, values);
+    assert_int_equal(change.kind, kind);
+    assert_int_equal(change.delta, delta);
+    assert_int_equal(change.is_noise, is_noise);
+}
+#define CHECK(first, second, kind, delta, is_noise, ...)                                           \
+    check(first, second, (const int64_t[]){__VA_ARGS__}, kind, delta, is_noise)
+
+static void test_changes(void **state) {
+    (void)state;
+    CHECK(1, 1, CHANGE_NONE, 0, false, 5, 5);
+    CHECK(1, 1, CHANGE_GROWN, 1, false, 5, 6);
+    CHECK(1, 1, CHANGE_SHRUNK, -2, false, 5, 3);
+    CHECK(1, 1, CHANGE_NEW, 3, false, 0, 3);
+    CHECK(1, 1, CHANGE_GONE, -3, false, 3, 0);
+    // the sides touch: noise, whatever the medians say
+    CHECK(3, 1, CHANGE_NONE, 1, true, 1, 3, 2, 3);
+    CHECK(3, 2, CHANGE_NONE, 4, true, 1, 9, 2, 3, 9);
+    CHECK(3, 3, CHANGE_GROWN, 8, false, 1, 3, 2, 11, 10, 9);
+    CHECK(2, 2, CHANGE_NONE, 0, true, 1, 3, 3, 1);
+    CHECK(2, 2, CHANGE_NONE, 0, false, 4, 4, 4, 4);
+    CHECK(2, 1, CHANGE_NEW, 7, false, 0, 0, 7);
+    // numbers of a damaged file wrap and do no harm
+    CHECK(1, 1, CHANGE_SHRUNK, -1, false, INT64_MIN + 1, INT64_MIN);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    struct diff diff;
+    size_t count, noise_count;
+    diff_start(&diff, 3, 1);
+    assert_true(diff_add(&diff, 0, "a", "a.c:1", 10));
+    assert_true(diff_add(&diff, 1, "a", "a.c:2", 5));
+    assert_true(diff_add(&diff, 1, "a", "a.c:2", 6));
+    assert_true(diff_add(&diff, 2, "a", "a.c:3", 9));
+    assert_true(diff_add(&diff, 1, "b", "", 7));
+    assert_true(diff_add(&diff, 2, "b", "", 7));
+    assert_true(diff_add(&diff, 0, "c", "", 100));
+    assert_int_equal(diff.rows.count, 3);
+    assert_string_equal(diff.rows.items[0].where, "a.c:3");
+    uint32_t *rows = diff_rank(&diff, &count, &noise_count);
+    assert_non_null(rows);
+    assert_int_equal(count, 2);
+    assert_int_equal(noise_count, 1);
+    assert_string_equal(diff.rows.items[rows[0]].key, "c");
+    assert_string_equal(diff.rows.items[rows[1]].key, "b");
+    free(rows);
+    diff_free(&diff);
+}
+
+static void check_join(const char *before, const char *after, bool is_joined) {
+    struct diff diff;
+    diff_start(&diff, 2, 1);
+    assert_true(diff_add(&diff, 0, before, "", 10));
+    assert_true(diff_add(&diff, 1, after, "", 12));
+    assert_true(diff_join_similar(&diff, NULL));
+    assert_int_equal(diff.joined_count, is_joined);
+    struct change change = diff_change(&diff, diff_values(&diff, 1));
+    assert_int_equal(change.kind, is_joined ? CHANGE_GROWN : CHANGE_NEW);
+    diff_free(&diff);
+}
+
+static void test_similar(void **state) {
+    (void)state;
+    check_join("f\ng\nh\nmain", "g\nh\nmain", true);
+    check_join("g\nh\nmain", "f\ng\nh\nmain", true);
+    check_join("f\ng\nh\nmain", "f\nh\nmain", true);
+    check_join("f\ng\nh\nmain", "f\nmain", false);               // half of it is gone
+    check_join("f\ng\nh\nmain", "f\nx\nmain", false);            // another function
+    check_join("f\ng\nmain", "g\nf\nmain", false);               // another order
+    check_join("f\ng\nh\nmain", "g\nh\nstart", false);           // another start
+    check_join("lib.so+0x12\nmain", "lib.so+0x34\nmain", true);  // another build of the library
+    check_join("lib.so+0x12\nmain", "bil.so+0x12\nmain", false);
+    check_join("f", "g", false);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_similar),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings opened one after the other, filtered, and added to a comparison: memory holds one of
+// them and the table, however many there are.
+#ifndef TOOL_CMDS_COMPARED_H
+#define TOOL_CMDS_COMPARED_H
+
+#include "tool/cmds/views.h"
+#include "tool/render/diff.h"
+
+#define COMPARED_MAX 64  // recordings a side
+
+struct compared_list {
+    char *text;  // names point into it
+    const char *names[COMPARED_MAX];
+    size_t count;
+};
+
+// Totals by recording, as struct diff has values.
+struct compared_totals {
+    int64_t *peak, *exit, *allocated, *calls;
+};
+
+struct compared {
+    struct diff diff;
+    struct compared_totals totals;
+    char program[2][64];  // of each side's last recording, safe text
+    bool is_inexact;      // some recording lost something
+    const char *process;  // --process, NULL: the largest
+    const struct request *request;
+    const struct grouping *grouping;  // NULL: stacks
+    struct filter *filter;
+};
+
+// "a.cairn,b.cairn"; a name of a file that has a comma in it is one name. False with an error.
+bool compared_list_read(struct compared_list *list, const char *word, struct error *error);
+void compared_list_free(struct compared_list *list);
+
+// `compared` has process, request, grouping and filter filled. False with an error.
+bool compared_build(struct compared *compared, const struct compared_list *before,
+                    const struct compared_list *after, struct error *error);
+void compared_free(struct compared *compared);
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn diff: what changed between recordings.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/cmds/compared.h"
+#include "tool/render/diff_screen.h"
+
+#define DIFF_SCHEMA "cairn.diff/1"
+enum { LINE_BYTES = FRAME_TEXT_BYTES };
+
+static bool choose_view(const struct request *request, struct compared *compared,
+                        struct error *error) {
+    const char *name = request->view ? request->view->name : "stacks";
+    bool is_stacks = !strcmp(name, "stacks") || !strcmp(name, "tree") || !strcmp(name, "leaks");
+    compared->grouping = is_stacks ? NULL : grouping_find(name);
+    if (is_stacks || (compared->grouping && compared->grouping->has_stable_names)) return true;
+    return error_set(error,
+                     "diff: view %s cannot be compared; stacks, tree, leaks, functions, "
+                     "files, modules and types can",
+                     name);
+}
+
+static void print_side(const struct compared_list *list, const char *program) {
+    printf("%s", program);
+    for (size_t i = 0; i < list->count; i++) printf("%s%s", i ? ", " : " (", list->names[i]);
+    putchar(')');
+}
+
+static void print_facts(const struct diff_screen *screen, const struct compared *compared,
+                        const struct compared_list *before, const struct compared_list *after) {
+    const struct terminal *terminal = screen->terminal;
+    print_side(before, compared->program[0]);
+    fputs(" \xe2\x86\x92 ", stdout);
+    print_side(after, compared->program[1]);
+    putchar('\n');
+    diff_print_figure(screen, "peak heap", compared->totals.peak, true);
+    diff_print_figure(screen, "allocated", compared->totals.allocated, true);
+    diff_print_figure(screen, "in calls", compared->totals.calls, false);
+    diff_print_figure(screen, "at exit", compared->totals.exit, true);
+    if (strcmp(compared->program[0], compared->program[1]) != 0)
+        terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
+    if (compared->is_inexact)
+        terminal_print(terminal, STYLE_WARNING,
+                       "  not all of them are exact: cairn report says what was lost\n");
+    putchar('\n');
+}
+
+static bool print_text(const struct compared *compared, const struct compared_list *before,
+                       const struct compared_list *after, struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    const struct request *request = compared->request;
+    const struct grouping *grouping = compared->grouping;
+    const struct diff_screen screen = {
+        &terminal,
+        &compared->diff,
+        &request->options,
+        {grouping ? grouping->one : "stack", grouping ? grouping->name : "stacks"}};
+    bool is_tree = request->view && !strcmp(request->view->name, "tree");
+    print_facts(&screen, compared, before, after);
+    diff_print_counts(&screen);
+    if (grouping) return diff_print_groups(&screen, error);
+    return is_tree ? diff_print_tree(&screen, error) : diff_print_stacks(&screen, error);
+}
+
+static void put_values(struct json *json, const char *key, const int64_t *values, size_t count) {
+    json_open_array(json, key);
+    for (size_t i = 0; i < count; i++) json_put_int(json, NULL, values[i]);
+    json_close(json);
+}
+
+static void put_figure(struct json *json, const struct diff *diff, const char *key,
+                       const int64_t *values) {
+    size_t first = diff->first_count;
+    json_open_object(json, key);
+    put_values(json, "before", values, first);
+    put_values(json, "after", values + first, diff->recording_count - first);
+    json_close(json);
+}
+
+static void put_row(struct json *json, const struct compared *compared, size_t row) {
+    const struct diff *diff = &compared->diff;
+    const int64_t *values = diff_values(diff, row);
+    struct change change = diff_change(diff, values);
+    json_open_object(json, NULL);
+    json_put_string(json, "change", change_word(change.kind));
+    json_put_bool(json, "within_spread", change.is_noise);
+    json_put_int(json, "delta", change.delta);
+    put_figure(json, diff, "values", values);
+    if (compared->grouping) {
+        json_put_string(json, "name", diff->rows.items[row].key);
+    } else {
+        json_open_array(json, "functions");
+        for (const char *at = diff->rows.items[row].key; at;) {
+            char line[LINE_BYTES];
+            const char *end = strchr(at, '\n');
+            snprintf(line, sizeof line, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
+            json_put_string(json, NULL, line);
+            at = end ? end + 1 : NULL;
+        }
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void put_side(struct json *json, const char *key, const struct compared_list *list) {
+    json_open_array(json, key);
+    for (size_t i = 0; i < list->count; i++) json_put_string(json, NULL, list->names[i]);
+    json_close(json);
+}
+
+static bool print_json(const struct compared *compared, const struct compared_list *before,
+                       const struct compared_list *after) {
+    const struct diff *diff = &compared->diff;
+    struct json json;
+    json_start(&json, stdout);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", DIFF_SCHEMA);
+    json_put_string(&json, "view", compared->grouping ? compared->grouping->name : "stacks");
+    json_put_string(&json, "by", measure_name(compared->request->options.by));
+    put_side(&json, "before", before);
+    put_side(&json, "after", after);
+    put_figure(&json, diff, "peak_bytes", compared->totals.peak);
+    put_figure(&json, diff, "allocated_bytes", compared->totals.allocated);
+    put_figure(&json, diff, "allocations", compared->totals.calls);
+    put_figure(&json, diff, "at_exit_bytes", compared->totals.exit);
+    json_open_array(&json, "rows");
+    for (size_t i = 0; i < diff->rows.count; i++) {
+        struct change change = diff_change(diff, diff_values(diff, i));
+        if (change.before || change.after || change.is_noise) put_row(&json, compared, i);
+    }
+    json_close(&json);
+    json_close(&json);
+    return true;
+}
+
+static bool check_not_empty(const struct compared *compared, struct error *error) {
+    const struct filter_request *filter = &compared->request->filter;
+    bool has_filter = filter->focus || filter->ignore || filter->module || filter->thread;
+    if (compared->diff.rows.count || !has_filter) return true;
+    return error_set(error, "diff: the filter matches nothing in any of the recordings");
+}
+
+int cmd_diff(const struct command_args *args) {
+    struct request request;
+    struct compared compared = {.process = args_text(args, OPTION_PROCESS, NULL),
+                                .request = &request};
+    struct compared_list before = {0}, after = {0};
+    struct filter *filter = NULL;
+    struct error error;
+    if (args->word_count != 2) {
+        error_set(&error, "diff: two recordings are needed, or two lists of them");
+        return command_fail(STATUS_USAGE, &error);
+    }
+    if (!request_read(args, &request, &error) || !choose_view(&request, &compared, &error) ||
+        !filter_open(&filter, &request.filter, &error))
+        return command_fail(STATUS_USAGE, &error);
+    filter_close(filter);
+    request.filter.may_be_empty = true;  // what is new matches nothing in the older recording
+    bool is_ok = compared_list_read(&before, args->words[0], &error) &&
+                 compared_list_read(&after, args->words[1], &error) &&
+                 compared_build(&compared, &before, &after, &error) &&
+                 check_not_empty(&compared, &error) &&
+                 (request.is_json ? print_json(&compared, &before, &after)
+                                  : print_text(&compared, &before, &after, &error));
+    compared_free(&compared);
+    compared_list_free(&before);
+    compared_list_free(&after);
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+}

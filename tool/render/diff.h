@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings side by side: a table with a row for what they have in common by name, a value for
+// each recording. Side A are the first `first_count` recordings, B the others; with several on a
+// side the spread of a side says what is noise.
+//
+// Rows own their texts, so that recordings can be opened one after the other. The key of a stack
+// is its functions without lines, innermost first, one a line: another build of the same program
+// has the same keys. Stacks that differ by a few functions more or less (inlining) are joined by
+// diff_join_similar.
+#ifndef TOOL_RENDER_DIFF_H
+#define TOOL_RENDER_DIFF_H
+
+#include "tool/render/frames.h"
+#include "tool/render/groups.h"
+#include "tool/render/options.h"
+
+struct diff_row {
+    char *key;    // safe text
+    char *where;  // a place for each line of the key, in the last recording that has the row
+};
+
+struct diff {
+    size_t recording_count, first_count;
+    ARRAY(struct diff_row) rows;
+    ARRAY(int64_t) values;  // by row, then by recording
+    struct index_table table;
+    size_t joined_count;  // rows that diff_join_similar found
+};
+
+enum change_kind {
+    CHANGE_NONE,
+    CHANGE_NEW,
+    CHANGE_GONE,
+    CHANGE_GROWN,
+    CHANGE_SHRUNK,
+    CHANGE_KINDS
+};
+
+struct change {
+    int64_t before, after, delta;  // medians of the sides, and their difference
+    enum change_kind kind;         // NONE: equal, or within the spread of a side
+    bool is_noise;                 // differs, but within the spread
+};
+
+void diff_start(struct diff *diff, size_t recording_count, size_t first_count);
+void diff_free(struct diff *diff);
+
+// Adds to a row, made if there is none. False without memory.
+bool diff_add(struct diff *diff, size_t recording, const char *key, const char *where,
+              int64_t value);
+// All stacks of a profile, or all its groups. False without memory.
+bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error);
+bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping *grouping,
+                     const struct profile *profile, const struct frame_names *names,
+                     const struct view_options *view, struct error *error);
+
+// For stacks: joins rows of one side alone whose functions are those of the other side but for a
+// few. False without memory.
+bool diff_join_similar(struct diff *diff, struct error *error);
+
+const int64_t *diff_values(const struct diff *diff, size_t row);
+struct change diff_change(const struct diff *diff, const int64_t *values);
+
+// Rows that changed, the largest difference first, for free(); NULL without memory. `noise_count`
+// becomes the number of those within the spread.
+uint32_t *diff_rank(const struct diff *diff, size_t *count, size_t *noise_count);
+
+const char *change_word(enum change_kind kind);
+
+#endif

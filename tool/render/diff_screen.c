@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/diff_screen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/shorten.h"
+
+enum { FRAME_INDENT = 8, LINE_BYTES = FRAME_TEXT_BYTES, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 15 };
+static const char arrow[] = "\xe2\x86\x92";
+static const char *const known_of_change = "+-";
+
+static struct unit_text value_text(int64_t value, bool is_bytes, bool is_plain_number) {
+    return is_bytes ? units_size_as(value, is_plain_number) : units_count(value);
+}
+
+struct unit_text diff_delta_text(int64_t delta, bool is_bytes, bool is_plain_number) {
+    struct unit_text text = value_text(delta, is_bytes, is_plain_number), out = text;
+    if (delta > 0) snprintf(out.text, sizeof out.text, "%c%.38s", known_of_change[0], text.text);
+    return out;
+}
+
+static enum style style_of(int64_t delta) {
+    return delta > 0 ? STYLE_WARNING : delta < 0 ? STYLE_NAME : STYLE_DIM;
+}
+
+// "(+13 %)": how much the value grew; nothing for what is new.
+static void print_growth(const struct terminal *terminal, struct change change) {
+    const double whole = 100;
+    if (!change.before || !change.delta) return;
+    double percent = (double)change.delta / (double)change.before * whole;
+    terminal_print(terminal, style_of(change.delta),
+                   fabs(percent) < 10 ? " (%+.1f %%)" : " (%+.0f %%)", percent);
+}
+
+void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
+                       bool is_bytes) {
+    enum { INDENT = 2, KEY_COLUMNS = 13 };
+    const struct terminal *terminal = screen->terminal;
+    bool is_plain = screen->view->is_plain_number;
+    struct change change = diff_change(screen->diff, values);
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, name);
+    fprintf(terminal->out, "%s %s %s", value_text(change.before, is_bytes, is_plain).text, arrow,
+            value_text(change.after, is_bytes, is_plain).text);
+    if (change.is_noise)
+        terminal_print(terminal, STYLE_DIM, "   within the spread of the recordings");
+    else if (!change.delta)
+        terminal_print(terminal, STYLE_DIM, "   the same");
+    else
+        terminal_print(terminal, style_of(change.delta), "   %s",
+                       diff_delta_text(change.delta, is_bytes, is_plain).text);
+    if (!change.is_noise) print_growth(terminal, change);
+    fputc('\n', terminal->out);
+}
+
+static const char *noun_of(const struct diff_screen *screen, size_t count) {
+    return screen->noun[count != 1];
+}
+
+void diff_print_counts(const struct diff_screen *screen) {
+    const struct diff *diff = screen->diff;
+    const struct terminal *terminal = screen->terminal;
+    size_t counts[CHANGE_KINDS] = {0}, noise_count = 0, used = 0, all = 0;
+    for (size_t i = 0; i < diff->rows.count; i++) {
+        struct change change = diff_change(diff, diff_values(diff, i));
+        bool is_there = change.before || change.after || change.is_noise;
+        counts[change.kind] += is_there && !change.is_noise;
+        noise_count += change.is_noise;
+        all += is_there;
+    }
+    terminal_print(terminal, STYLE_STRONG, "%s %s by %s: ", units_count((int64_t)all).text,
+                   noun_of(screen, all), measure_about(screen->view->by)->order);
+    for (size_t kind = CHANGE_NEW; kind <= CHANGE_KINDS; kind++) {
+        size_t which = kind % CHANGE_KINDS;
+        if (!counts[which]) continue;
+        fprintf(terminal->out, "%s%s %s", used++ ? ", " : "",
+                units_count((int64_t)counts[which]).text, change_word((enum change_kind)which));
+    }
+    if (noise_count)
+        fprintf(terminal->out, "%s%s within the spread", used++ ? ", " : "",
+                units_count((int64_t)noise_count).text);
+    if (!used) fputs("none", terminal->out);
+    fputc('\n', terminal->out);
+    if (diff->joined_count)
+        terminal_print(terminal, STYLE_DIM, "%s matched although functions were inlined or split\n",
+                       units_count((int64_t)diff->joined_count).text);
+}
+
+static void print_change(const struct diff_screen *screen, struct change change) {
+    bool is_bytes = measure_about(screen->view->by)->is_bytes;
+    bool is_plain = screen->view->is_plain_number;
+    const int columns = is_plain ? PLAIN_COLUMNS : SIZE_COLUMNS;
+    terminal_print(screen->terminal, style_of(change.delta), "%*s", columns + 2,
+                   diff_delta_text(change.delta, is_bytes, is_plain).text);
+    fprintf(screen->terminal->out, " %*s %s %-*s", columns,
+            value_text(change.before, is_bytes, is_plain).text, arrow, columns,
+            value_text(change.after, is_bytes, is_plain).text);
+}
+
+// Cuts the first line off `*text`; false at the end.
+static bool next_line(const char **text, char *line, size_t size) {
+    if (!*text) return false;
+    const char *end = strchr(*text, '\n');
+    size_t length = end ? (size_t)(end - *text) : strlen(*text);
+    snprintf(line, size, "%.*s", (int)length, *text);
+    *text = end ? end + 1 : NULL;
+    return true;
+}
+
+static void print_frames(const struct diff_screen *screen, const struct diff_row *row) {
+    const struct terminal *terminal = screen->terminal;
+    const char *key = row->key, *where = row->where;
+    char label[LINE_BYTES], location[LINE_BYTES];
+    size_t line = 0, left = 0, room = terminal->columns - FRAME_INDENT;
+    while (next_line(&key, label, sizeof label)) {
+        if (!next_line(&where, location, sizeof location)) *location = 0;
+        if (screen->view->depth && line++ >= screen->view->depth) {
+            left++;
+            continue;
+        }
+        text_cut(location, room / 2);
+        size_t location_columns = *location ? text_columns(location) + 2 : 0;
+        shorten_function(label, room - location_columns);
+        text_cut(label, room - location_columns);
+        terminal_indent(terminal, FRAME_INDENT);
+        terminal_print(terminal, STYLE_NAME, "%s", label);
+        terminal_print(terminal, STYLE_DIM, *location ? "  %s\n" : "%s\n", location);
+    }
+    if (!left) return;
+    terminal_indent(terminal, FRAME_INDENT);
+    terminal_print(terminal, STYLE_DIM, "\xe2\x80\xa6 %zu more frames: --depth 0\n", left);
+}
+
+// The least difference that is worth a line: a share of the larger side.
+static int64_t threshold_of(const struct diff_screen *screen) {
+    const struct diff *diff = screen->diff;
+    int64_t before = 0, after = 0;
+    for (size_t i = 0; i < diff->rows.count; i++) {
+        struct change change = diff_change(diff, diff_values(diff, i));
+        before = figures_add(before, change.before);
+        after = figures_add(after, change.after);
+    }
+    return view_threshold(screen->view, before > after ? before : after);
+}
+
+static bool is_worth(const struct change *change, int64_t threshold) {
+    return change->delta >= threshold || change->delta <= -threshold;
+}
+
+// Rows that are printed by `print`, and what the others add up to.
+static bool print_rows(const struct diff_screen *screen,
+                       void (*print)(const struct diff_screen *, const struct diff_row *,
+                                     struct change, size_t),
+                       struct error *error) {
+    const struct diff *diff = screen->diff;
+    size_t count, noise_count, shown = 0;
+    int64_t threshold = threshold_of(screen), rest = 0;
+    uint32_t *rows = diff_rank(diff, &count, &noise_count);
+    if (!rows) return error_set(error, "no memory for the comparison");
+    for (size_t i = 0; i < count; i++) {
+        struct change change = diff_change(diff, diff_values(diff, rows[i]));
+        bool has_room = !screen->view->top || shown < screen->view->top;
+        if (has_room && is_worth(&change, threshold))
+            print(screen, &diff->rows.items[rows[i]], change, ++shown);
+        else
+            rest = figures_add(rest, change.delta);
+    }
+    free(rows);
+    if (shown == count) return true;
+    bool is_bytes = measure_about(screen->view->by)->is_bytes;
+    terminal_print(screen->terminal, STYLE_DIM, "\n%s in %zu other %s (--top 0: all)\n",
+                   diff_delta_text(rest, is_bytes, screen->view->is_plain_number).text,
+                   count - shown, noun_of(screen, count - shown));
+    return true;
+}
+
+static void print_stack(const struct diff_screen *screen, const struct diff_row *row,
+                        struct change change, size_t number) {
+    (void)number;
+    fputc('\n', screen->terminal->out);
+    print_change(screen, change);
+    terminal_print(screen->terminal, STYLE_STRONG, " %s\n", change_word(change.kind));
+    print_frames(screen, row);
+}
+
+bool diff_print_stacks(const struct diff_screen *screen, struct error *error) {
+    return print_rows(screen, print_stack, error);
+}
+
+static void print_group(const struct diff_screen *screen, const struct diff_row *row,
+                        struct change change, size_t number) {
+    const struct terminal *terminal = screen->terminal;
+    char label[LINE_BYTES];
+    const int columns = screen->view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
+    size_t used = 3 * (size_t)columns + 16;
+    size_t room = terminal->columns > used + 16 ? terminal->columns - used : 16;
+    (void)number;
+    print_change(screen, change);
+    terminal_print(terminal, STYLE_STRONG, " %-6s", change_word(change.kind));
+    snprintf(label, sizeof label, "%s", *row->key == '/' ? text_base_name(row->key) : row->key);
+    shorten_function(label, room);
+    text_cut(label, room);
+    terminal_print(terminal, STYLE_NAME, " %s\n", label);
+}
+
+bool diff_print_groups(const struct diff_screen *screen, struct error *error) {
+    return print_rows(screen, print_group, error);
+}

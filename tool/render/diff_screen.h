@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changed between recordings, on a screen: figures, stacks, groups, a tree.
+#ifndef TOOL_RENDER_DIFF_SCREEN_H
+#define TOOL_RENDER_DIFF_SCREEN_H
+
+#include "tool/render/diff.h"
+#include "tool/render/terminal.h"
+
+struct diff_screen {
+    const struct terminal *terminal;
+    const struct diff *diff;
+    const struct view_options *view;
+    const char *noun[2];  // "stack", "stacks"
+};
+
+// "+1.8 MiB", "-12 B", "+1,024"; a size where `is_bytes`.
+struct unit_text diff_delta_text(int64_t delta, bool is_bytes, bool is_plain_number);
+
+// "  peak heap    13.3 MiB → 15.1 MiB   +1.8 MiB (+13 %)": one line; values as in struct diff.
+void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
+                       bool is_bytes);
+
+// How many rows are new, gone and so on.
+void diff_print_counts(const struct diff_screen *screen);
+
+// False without memory.
+bool diff_print_stacks(const struct diff_screen *screen, struct error *error);
+bool diff_print_groups(const struct diff_screen *screen, struct error *error);
+bool diff_print_tree(const struct diff_screen *screen, struct error *error);  // rows are stacks
+
+#endif
