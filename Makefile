@@ -4,6 +4,7 @@
 #   make try            record a real program and print the report (PROG='...' for another one)
 #   make check          everything: build, lint, unit tests, real programs
 #   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N: the long searches
+#   make bench ROUNDS=N ROWS='sqlite3|depth 20$$', make bench-quick: what recording costs, beside the peers
 #   make install        PREFIX=/usr/local DESTDIR=
 #   make V=1            shows the commands
 # Everything that is made lies below build/.
@@ -97,8 +98,13 @@ PROGRAMS := $(patsubst tests/programs/%,$(BUILD)/tests/programs/%,\
 TEST_PRELOADS := $(patsubst tests/tools/%_preload.c,$(BUILD)/tests/%_preload.so,\
 	$(wildcard tests/tools/*_preload.c))
 
+BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
+	$(patsubst %_preload.c,%_preload.so,$(filter %_preload.c,$(wildcard bench/programs/*.c))) \
+	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
+QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
+
 .PHONY: all tools runtime check-runtime tests fuzzers install deps try check fuzz fuzz-afl afl-targets soak \
-	lint tidy format bench-foundation bench-latency clean
+	lint tidy format bench bench-quick bench-programs bench-latency clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
@@ -106,7 +112,7 @@ all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 check-runtime: $(BUILD)/check/libcairn.so
-tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TEST_TOOL_PROGRAMS)
+tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TEST_TOOL_PROGRAMS) bench-programs
 
 $(BUILD)/cairn: $(TOOL_OBJECTS)
 	$(call say,LINK)
@@ -282,13 +288,40 @@ check:
 	@dev/deps.sh check
 	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(TESTS)
 
-bench-foundation: all $(TEST_PRELOADS)
-	@dev/deps.sh bench
-	$(PYTHON) bench/overhead.py
+# Programs that are measured are built as their users build: optimized, without frame pointers.
+BENCH_FLAGS := -D_GNU_SOURCE -I. -MMD -MP -O2 -g -Wall -Wextra $(WERROR)
+$(BUILD)/bench/%_preload.so: bench/programs/%_preload.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=gnu17 $(BENCH_FLAGS) -fPIC -shared $(NO_BUILTINS) -ftls-model=initial-exec -o $@ $< -ldl
+$(BUILD)/bench/%: bench/programs/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=gnu17 $(BENCH_FLAGS) -o $@ $< -pthread
+$(BUILD)/bench/%: bench/programs/%.cc Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CXX) -std=c++17 $(BENCH_FLAGS) -o $@ $< -pthread
 
-bench-latency: all
+# A part of the rows goes to build/, since bench/results/ is for whole tables.
+ROUNDS ?= 3
+BENCH_OUT ?= $(if $(ROWS)$(VARIANTS),$(BUILD)/bench/results,bench/results)
+RUN_BENCH := BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/bench.py
+bench-programs: $(BENCH_PROGRAMS)
+bench:
 	@dev/deps.sh bench
-	$(PYTHON) bench/latency.py
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
+	$(RUN_BENCH) --rounds $(ROUNDS) --rows '$(ROWS)' --variants '$(VARIANTS)' --out $(BENCH_OUT)
+
+bench-quick:
+	@dev/deps.sh bench
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
+	$(RUN_BENCH) --rounds 1 --rows '$(or $(ROWS),$(QUICK_ROWS))' --out $(BUILD)/bench/results
+
+bench-latency:
+	@dev/deps.sh bench
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
+	BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/latency.py
 
 soak: all tests
 	dev/soak.sh $(BUILD) $(EVENTS)

@@ -11,16 +11,15 @@ ratio is the median of the rounds' ratios. Exits with 1 if the goal is missed.
 import argparse
 import os
 import pathlib
-import platform
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-CAIRN = TOP / "build/cairn"
-SOURCE = TOP / "bench/programs/latency.c"
+import machine
+from variants import BUILD, CAIRN, TOP
+
 FIGURES = ("p50", "p99", "p99.9", "most")
 GOAL = 2.0  # of plain, at p99.9, under disk load
 DISK_LOAD = ("while :; do dd if=/dev/zero of=load bs=1M count=256 conv=fsync status=none; done")
@@ -38,7 +37,7 @@ class DiskLoad:
 
 
 def time_calls(program, calls, is_recorded):
-    wrap = [str(CAIRN), "run", "-q", "-o", "latency.cairn", "--"] if is_recorded else []
+    wrap = [CAIRN, "run", "-q", "-o", "latency.cairn", "--"] if is_recorded else []
     shutil.rmtree("latency.cairn", ignore_errors=True)
     pathlib.Path("latency.cairn").unlink(missing_ok=True)
     result = subprocess.run([*wrap, program, str(calls)], stdout=subprocess.PIPE, check=True)
@@ -67,8 +66,7 @@ def rows(name, pairs):
 
 def table(results, calls, rounds):
     lines = ["# Latency of one free and one malloc, in nanoseconds", "",
-             f"{os.cpu_count()} processors, Linux {platform.release()}, {' '.join(platform.libc_ver())}."
-             f" {calls} calls a run, medians of {rounds} interleaved rounds; made by `bench/latency.py`."
+             f"{machine.description()}. {calls} calls a run, medians of {rounds} interleaved rounds; made by `bench/latency.py`."
              " The disk load is `dd conv=fsync` into the recording's directory, without pause.", "",
              "| disk | variant | " + " | ".join(FIGURES) + " |", "|---|---|--:|--:|--:|--:|"]
     for name, pairs in results.items():
@@ -88,8 +86,7 @@ def main():
     os.chdir(work)
     results = {}
     try:
-        program = os.path.join(work, "latency")
-        subprocess.run(["gcc", "-O2", "-g", "-o", program, str(SOURCE)], check=True)
+        program = str(BUILD / "bench/latency")
         results["quiet"] = measure(program, options.calls, options.rounds)
         with DiskLoad():
             results["dd conv=fsync"] = measure(program, options.calls, options.rounds)

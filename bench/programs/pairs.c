@@ -1,102 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
-// pairs MODE DEPTH STACKS PAIRS: nanoseconds of a malloc+free pair from stacks of a given depth.
+// pairs MODE DEPTH STACKS PAIRS [THREADS]: nanoseconds of a malloc+free pair from stacks of a given
+// depth, in each thread.
 //   one      one stack again and again
-//   walk     STACKS stacks in the order of a walk over a tree: neighbours share most frames
-//   random   STACKS stacks in random order
-//   never    stacks that never repeat
-//   ring     one stack, blocks live for 1,000 further allocations
-// Prints the nanoseconds a pair. Frames differ by their call site: every level calls the next from
-// one of four places, chosen by two bits of the stack's number.
+//   ring     the same, each block lives for 1,000 further allocations
+//   walk     the leaves of a tree with STACKS leaves, four to a branch, again and again in their
+//   order random   STACKS stacks that differ from the outermost frame on, in random order never
+//   stacks that differ from the outermost frame on and never repeat
+// PAIRS pairs a thread are done in REPEATS parts, timed one by one, with all threads waiting for
+// each other between them. Prints `least middle mean processor pairs`: three figures over the parts
+// and the processor time, in nanoseconds a pair, and the number of pairs of all threads. With more
+// threads than processors the first three are divided by how many share one. Stacks differ by call
+// sites: each level calls the next from one of four places.
+#include "bench/programs/parts.h"
+
+#include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
-enum { RING = 1000, BLOCK_BYTES = 48 };
+enum { RING = 1000, BLOCK_BYTES = 48, THREADS_MAX = 64 };
 
-static void *ring[RING];
-static unsigned ring_at;
-static int has_ring;
+enum mode { MODE_ONE, MODE_RING, MODE_WALK, MODE_RANDOM, MODE_NEVER, MODES };
+static const char *const mode_names[MODES] = {"one", "ring", "walk", "random", "never"};
 
-__attribute__((noinline)) static void leaf(void) {
+static struct {
+    enum mode mode;
+    unsigned depth, threads;
+    unsigned tree_levels;  // of `depth`, the innermost ones; 0 unless MODE_WALK
+    uint64_t stacks, pairs_a_part;
+} plan;
+
+static pthread_barrier_t barrier;
+
+struct worker {
+    pthread_t thread;
+    uint64_t number;  // of the next stack
+    double start_ns[PARTS], end_ns[PARTS];
+    void *ring[RING];
+    unsigned ring_at;
+};
+// One for the main thread, which works too.
+static struct worker workers[THREADS_MAX];
+
+__attribute__((noinline)) static void leaf(struct worker *ring) {
     void *block = malloc(BLOCK_BYTES);
     __asm__ volatile("" : : "r"(block) : "memory");
-    if (!has_ring) {
+    if (!ring) {
         free(block);
         return;
     }
-    free(ring[ring_at]);
-    ring[ring_at] = block;
-    ring_at = (ring_at + 1) % RING;
+    free(ring->ring[ring->ring_at]);
+    ring->ring[ring->ring_at] = block;
+    ring->ring_at = (ring->ring_at + 1) % RING;
 }
 
-// Bits of `path` choose the call site, outermost level first; above the 32nd level they repeat.
-__attribute__((noinline)) static void level(unsigned depth, uint64_t path, unsigned repeat) {
+// Walks a tree of so many levels: each calls the next from four places, and the last the leaf.
+__attribute__((noinline)) static void tree(unsigned levels) {
+    if (levels == 0) {
+        leaf(NULL);
+        return;
+    }
+    tree(levels - 1);
+    __asm__ volatile("nop");
+    tree(levels - 1);
+    __asm__ volatile("nop;nop");
+    tree(levels - 1);
+    __asm__ volatile("nop;nop;nop");
+    tree(levels - 1);
+    __asm__ volatile("");
+}
+
+static void do_innermost(struct worker *self) {
+    if (plan.mode == MODE_WALK) {
+        for (uint64_t i = 0; i < plan.pairs_a_part; i += plan.stacks) tree(plan.tree_levels);
+    } else if (plan.mode == MODE_ONE || plan.mode == MODE_RING) {
+        struct worker *ring = plan.mode == MODE_RING ? self : NULL;
+        for (uint64_t i = 0; i < plan.pairs_a_part; i++) leaf(ring);
+    } else {
+        leaf(NULL);
+    }
+}
+
+// Two bits of `path` choose the place of each call; after 32 levels they come again.
+__attribute__((noinline)) static void level(unsigned depth, uint64_t path, struct worker *self) {
     if (depth == 0) {
-        for (unsigned i = 0; i < repeat; i++) leaf();
+        do_innermost(self);
         return;
     }
     uint64_t rest = path >> 2 | path << 62;
     switch (path & 3) {
     case 0:
-        level(depth - 1, rest, repeat);
+        level(depth - 1, rest, self);
         break;
     case 1:
-        level(depth - 1, rest, repeat);
+        level(depth - 1, rest, self);
         __asm__ volatile("nop");
         break;
     case 2:
-        level(depth - 1, rest, repeat);
+        level(depth - 1, rest, self);
         __asm__ volatile("nop;nop");
         break;
     default:
-        level(depth - 1, rest, repeat);
+        level(depth - 1, rest, self);
         __asm__ volatile("nop;nop;nop");
     }
     __asm__ volatile("");
 }
 
-static double now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+// A bijection that spreads a number over 64 bits (the finalizer of splitmix64).
+static uint64_t mix(uint64_t number) {
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
+    number = (number ^ number >> 27) * 0x94d049bb133111ebu;
+    return number ^ number >> 31;
 }
 
-// The stack's number as a path whose low digits lie innermost, so that neighbours share the outer
-// frames.
-static uint64_t path_of(uint64_t number, unsigned depth) {
-    uint64_t path = 0;
-    unsigned levels = depth < 32 ? depth : 32;
-    for (unsigned i = 0; i < levels; i++) {
-        path |= (number & 3) << (2 * (levels - 1 - i));
-        number >>= 2;
+static void do_part(struct worker *self) {
+    if (plan.mode != MODE_RANDOM && plan.mode != MODE_NEVER) {
+        level(plan.depth - plan.tree_levels, 0, self);
+        return;
     }
-    return path;
+    for (uint64_t i = 0; i < plan.pairs_a_part; i++) {
+        uint64_t number = ++self->number;
+        if (plan.mode == MODE_RANDOM) number = mix(number) % plan.stacks;
+        level(plan.depth, mix(number + 1), self);
+    }
+}
+
+static void *work(void *arg) {
+    struct worker *self = arg;
+    for (unsigned i = 0; i < PARTS; i++) {
+        pthread_barrier_wait(&barrier);
+        self->start_ns[i] = clock_ns(CLOCK_MONOTONIC);
+        do_part(self);
+        self->end_ns[i] = clock_ns(CLOCK_MONOTONIC);
+    }
+    return NULL;
+}
+
+static double part_ns(unsigned part) {
+    double start = workers->start_ns[part], end = workers->end_ns[part];
+    for (struct worker *other = workers + 1; other < workers + plan.threads; other++) {
+        if (other->start_ns[part] < start) start = other->start_ns[part];
+        if (other->end_ns[part] > end) end = other->end_ns[part];
+    }
+    return end - start;
+}
+
+static void print_figures(double processor_ns) {
+    double sharing = (double)plan.threads / (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double pairs = (double)plan.pairs_a_part, ns[PARTS];
+    for (unsigned i = 0; i < PARTS; i++) ns[i] = part_ns(i);
+    parts_print(ns, pairs * (sharing > 1 ? sharing : 1), processor_ns,
+                pairs * PARTS * plan.threads);
+}
+
+static int read_plan(int argc, char **argv) {
+    if (argc < 5) return 0;
+    while (plan.mode < MODES && strcmp(argv[1], mode_names[plan.mode])) plan.mode++;
+    plan.depth = (unsigned)atoi(argv[2]);
+    plan.stacks = strtoull(argv[3], NULL, 10);
+    plan.pairs_a_part = strtoull(argv[4], NULL, 10) / PARTS + 1;
+    plan.threads = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
+    if (plan.mode == MODE_WALK) {
+        while (1ull << (2 * plan.tree_levels) < plan.stacks) plan.tree_levels++;
+        plan.stacks = 1ull << (2 * plan.tree_levels);
+        plan.pairs_a_part = (plan.pairs_a_part / plan.stacks + 1) * plan.stacks;
+    }
+    return plan.mode < MODES && plan.stacks && plan.threads && plan.threads <= THREADS_MAX &&
+           plan.tree_levels <= plan.depth;
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5) return 2;
-    const char *mode = argv[1];
-    unsigned depth = (unsigned)atoi(argv[2]);
-    uint64_t stacks = strtoull(argv[3], NULL, 10), pairs = strtoull(argv[4], NULL, 10);
-    uint64_t state = 88172645463325252u;
-    has_ring = !strcmp(mode, "ring");
-    for (unsigned i = 0; i < RING; i++) free(malloc(BLOCK_BYTES));
-    double start = now_ns();
-    if (!strcmp(mode, "one") || has_ring) {
-        level(depth, 0, (unsigned)pairs);
-    } else {
-        for (uint64_t i = 0; i < pairs; i++) {
-            uint64_t number = i % stacks;
-            if (!strcmp(mode, "random")) {
-                state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-                number = state % stacks;
-            }
-            if (!strcmp(mode, "never")) number = i;
-            level(depth, path_of(number, depth), 1);
-        }
+    if (!read_plan(argc, argv)) {
+        fprintf(stderr, "usage: pairs one|ring|walk|random|never DEPTH STACKS PAIRS [THREADS]\n");
+        return 2;
     }
-    printf("%.2f\n", (now_ns() - start) / (double)pairs);
+    pthread_barrier_init(&barrier, NULL, plan.threads);
+    for (unsigned i = 1; i < plan.threads; i++) {
+        workers[i].number = (uint64_t)i << 40;
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i])) return 1;
+    }
+    double start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    work(workers);
+    for (unsigned i = 1; i < plan.threads; i++) pthread_join(workers[i].thread, NULL);
+    print_figures(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start);
     return 0;
 }

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the benchmark: what is run. A row writes its input into the current directory and returns
+the command line; `share` is the part of the work to do: 1, or REDUCED_SHARE for peers that would take
+minutes for all of it. Inputs are made here and are the same in every run."""
+
+import dataclasses
+import json
+import subprocess
+from typing import Callable
+
+import real_programs
+from variants import BUILD, PLAIN, PRELOAD, RUN
+
+REDUCED_SHARE = 0.2
+
+# How a row is timed (runner.py): the whole process; figures that the program prints; requests to a
+# server; many starts of a program that does nothing.
+PROCESS, PARTS, SERVER, START = "process", "parts", "server", "start"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    group: str
+    prepare: Callable  # share -> (argv, environment)
+    kind: str = PROCESS
+    figure: str = "least"  # of a PARTS row
+    threads: int = 1  # that live at once
+    variants: tuple = ()  # only these; all if empty
+
+
+PYTHON_CONTAINERS = """
+import json
+table = {}
+for i in range(%d):
+    key = i * 7919 %% 99991
+    table.setdefault('place %%d' %% (key %% 997), []).append((key, [key, key + 1], {'height': key / 1.5}))
+for rows in table.values():
+    rows.sort(key=lambda row: (-row[2]['height'], row[0]))
+print(len(table), sum(len(rows) for rows in table.values()), sorted(table)[:3])
+"""
+
+
+def python3(share, scale=1):
+    return ([real_programs.PYTHON, "-c", PYTHON_CONTAINERS % int(130000 * share * scale)],
+            {"PYTHONMALLOC": "malloc"})
+
+
+def jq(share):
+    def nested(depth):
+        if depth == 0:
+            return {"place": "stone", "heights": [depth, 31, 4810]}
+        return {"level": depth, "inner": [nested(depth - 1), nested(depth - 1)]}
+    with open("deep.json", "w", encoding="ascii") as file:
+        json.dump([nested(9) for _ in range(max(1, int(60 * share)))], file)
+    return ["jq", "-c", "[.. | .heights? // empty | add] | add", "deep.json"], {}
+
+
+CXX_HEADERS = ("algorithm any array chrono deque filesystem fstream functional future iostream list map"
+               " memory numeric optional queue random regex set sstream string thread tuple"
+               " unordered_map variant vector").split()
+CXX_USE = """bool use_%d(const std::string &s) {
+    std::map<std::string, std::array<int, %d>> m; std::unordered_map<int, std::vector<std::array<char, %d>>> u;
+    m[s][0]++; u[1].emplace_back(); std::sort(u[1].begin(), u[1].end());
+    return m.size() + u.size() > %d && std::regex_match(s, std::regex("s.*e"));
+}
+"""
+
+
+def cc1plus(share):
+    """The compiler proper: heaptrack does not follow g++ into its children."""
+    with open("unit.cc", "w", encoding="ascii") as source:
+        source.writelines(f"#include <{name}>\n" for name in CXX_HEADERS)
+        source.writelines(CXX_USE % (i, i + 2, i + 2, i) for i in range(int(20 * share)))
+    subprocess.run(["g++", "-std=c++17", "-E", "-o", "unit.ii", "unit.cc"], check=True)
+    path = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+    return [path, "-quiet", "-std=c++17", "-fpreprocessed", "-o", "/dev/null", "unit.ii"], {}
+
+
+def scaled(prepare, scale):
+    """One of real_programs, with so much work."""
+    return lambda share: prepare(max(1, int(scale * share)))
+
+
+def redis_requests(share):
+    return ["redis-server", "--save", "", "--appendonly", "no"], {"BENCH_REQUESTS": str(int(150000 * share))}
+
+
+PROGRAMS = [
+    Row("python3", "programs", python3),
+    Row("sqlite3", "programs", scaled(real_programs.sqlite3, 20)),
+    Row("xmllint", "programs", scaled(real_programs.xmllint, 60)),
+    Row("jq", "programs", jq),
+    Row("perl", "programs", scaled(real_programs.perl, 20)),
+    Row("git log", "programs", scaled(real_programs.git_log, 160)),
+    Row("cc1plus", "programs", cc1plus),
+    Row("redis-server", "programs", redis_requests, SERVER, threads=5),
+    Row("node", "programs", scaled(real_programs.node, 8), threads=11),
+]
+
+
+def own(name, *numbers):
+    """An own program; numbers that are floats are shared out, others stay."""
+    def prepare(share):
+        words = [str(int(n * share)) if isinstance(n, float) else str(n) for n in numbers]
+        return [str(BUILD / "bench" / name), *words], {}
+    return prepare
+
+
+def pairs(mode, depth, stacks, count, threads=1):
+    many = {"one": "one stack", "ring": "ring of 1,000 live blocks", "never": "stacks that never repeat",
+            "walk": f"{stacks:,} stacks in walk order", "random": f"{stacks:,} random stacks"}[mode]
+    name = f"{many}, depth {depth}" + (f", {threads} threads" if threads > 1 else "")
+    return Row(name, "pairs", own("pairs", mode, depth, stacks, float(count), threads), PARTS,
+               # Where every stack is new, growth is part of the cost and lies in single parts.
+               "mean" if mode == "never" else "least", threads)
+
+
+PAIRS = [
+    *(pairs("one", depth, 1, 1e6) for depth in (5, 20, 60, 200)),
+    *(pairs("walk", depth, 256, 1e6) for depth in (5, 20, 60, 200)),
+    pairs("ring", 20, 1, 1e6),
+    *(pairs("random", depth, 1024, 4e5) for depth in (20, 60)),
+    *(pairs("never", depth, 1, 3e5) for depth in (20, 60)),
+    *(pairs("walk", 20, 1024, 1e6, threads) for threads in (1, 2)),
+    pairs("walk", 20, 1024, 2e5, 16),
+]
+
+THREADS_AND_TREES = [
+    Row("16 threads with std::list", "own", own("lists", 16, 1e6), threads=17),
+    Row("producer and consumer", "own", own("handover", 5e6), threads=2),
+    Row("C++ trees, millions of stacks", "own", own("trees", 2e5)),
+    Row("100,000 short threads", "own", own("short_threads", 1e5), PARTS, "middle", threads=2),
+    Row("start of /bin/true", "own", lambda share: (["/bin/true"], {}), START),
+]
+
+LONG_VARIANTS = (PLAIN, PRELOAD, RUN)
+LONG = [
+    Row("python3, 5 s", "long", lambda share: python3(share, 8), variants=LONG_VARIANTS),
+    Row("sqlite3, 5 s", "long", scaled(real_programs.sqlite3, 150), variants=LONG_VARIANTS),
+]
+
+ROWS = PROGRAMS + PAIRS + THREADS_AND_TREES + LONG

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results as Markdown and as CSV."""
+
+import csv as csv_module
+import dataclasses
+import io
+
+import goals
+import machine
+from figures import Figures, figures
+from rows import PARTS, REDUCED_SHARE
+from variants import FLOOR, PLAIN
+
+NOTHING = "–"
+# As many digits as the figure deserves: below this 2 decimals, below that 1.
+TWO_DECIMALS, ONE_DECIMAL = 10, 100
+
+
+def text_of_ratio(ratio):
+    if ratio is None:
+        return NOTHING
+    return f"{ratio:.2f}x" if ratio < TWO_DECIMALS else f"{ratio:.1f}x" if ratio < ONE_DECIMAL else f"{ratio:.0f}x"
+
+
+def text_of_ns(ns):
+    return NOTHING if ns is None else f"{ns:.1f}" if abs(ns) < ONE_DECIMAL else f"{ns:,.0f}"
+
+
+def text_of_bytes(count):
+    if count is None:
+        return NOTHING
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(count) >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:,.0f}"
+
+
+def text_of_seconds(seconds):
+    if seconds is None:
+        return NOTHING
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1e3:.2f} ms"
+
+
+def text_of_report(cell):
+    if cell.report_s is None:
+        return NOTHING
+    return f"{text_of_seconds(cell.report_s)}, {text_of_bytes(cell.report_rss_bytes)}"
+
+
+def grid(results, rows, variants, text_of, first="", first_of=None):
+    """A table with a line a row and a column a variant; rows and columns without any figure are left out."""
+    lines = []
+    for row in rows:
+        cells = [figures(results, row, variant) for variant in variants]
+        texts = [cell.problem or text_of(cell) if cell else NOTHING for cell in cells]
+        if any(text != NOTHING for text in texts):
+            lines.append((row, texts))
+    kept = [i for i in range(len(variants)) if any(texts[i] != NOTHING for _, texts in lines)]
+    head = ["", *([first] if first_of else []), *(variants[i].name for i in kept)]
+    table = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+    for row, texts in lines:
+        extra = [first_of(row)] if first_of else []
+        table.append("| " + " | ".join([row.name, *extra, *(texts[i] for i in kept)]) + " |")
+    return table if kept else []
+
+
+def text_of_plain(results, row, plain):
+    cell = figures(results, row, plain)
+    if not cell:
+        return NOTHING
+    return f"{cell.wall_s * 1e9:,.1f} ns" if row.kind == PARTS else text_of_seconds(cell.wall_s)
+
+
+SECTIONS = [  # title, explanation, rows that it is of, text of a cell
+    ("Wall time, as a ratio to plain", "", lambda row: True, lambda c: text_of_ratio(c.wall_ratio)),
+    ("Nanoseconds added for an allocation and its free", "", lambda row: True,
+     lambda c: text_of_ns(c.added_ns)),
+    ("Processor time, as a ratio to plain", "Of the program and all helper processes; in rows with"
+     " nanoseconds of the program alone.", lambda row: True, lambda c: text_of_ratio(c.cpu_ratio)),
+    ("Resident memory added", "To the plain program's largest. cairn run and heaptrack with their helper"
+     " processes.", lambda row: True, lambda c: text_of_bytes(c.rss_added_bytes)),
+    ("Bytes written", "", lambda row: True,
+     lambda c: text_of_bytes(c.written_bytes) if c.written_bytes else NOTHING),
+    ("Reading it: time and memory of the report as text", "cairn report, heaptrack_print, jeprof,"
+     " google-pprof, ms_print.", lambda row: True, text_of_report),
+]
+
+
+def markdown(results, rounds):
+    plain = next(v for v in results.variants if v.name == PLAIN)
+    others = [v for v in results.variants if v.name != PLAIN]
+    small = ", ".join(v.name for v in others if v.is_reduced)
+    lines = ["# What recording costs", "",
+             f"{machine.description()}. Medians of {rounds} interleaved rounds; made by `make bench`."
+             " How each column is run: [bench/README.md](../README.md). How to read it:"
+             " [docs/performance.md](../../docs/performance.md).",
+             *([f"{small}: on inputs of {REDUCED_SHARE:.0%}, compared with plain on those."] if small else []),
+             "", "![Wall time as a ratio to plain](performance.svg)", "", "## Figures to reach", "",
+             *goals.table(results)]
+    for title, explanation, has_row, text_of in SECTIONS:
+        table = grid(results, [row for row in results.rows if has_row(row)], others, text_of, "plain",
+                     lambda row: text_of_plain(results, row, plain))
+        lines += ["", f"## {title}", *([explanation] if explanation else []), "", *table]
+    return "\n".join(lines) + "\n"
+
+
+def csv(results):
+    out = io.StringIO()
+    writer = csv_module.writer(out, lineterminator="\n")
+    writer.writerow(["row", "group", "variant", *(field.name for field in dataclasses.fields(Figures))])
+    for row in results.rows:
+        for variant in results.variants:
+            cell = figures(results, row, variant)
+            if cell:
+                writer.writerow([row.name, row.group, variant.name, *map(plain_text,
+                                                                        dataclasses.astuple(cell))])
+    return out.getvalue()
+
+
+def plain_text(value):
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value
