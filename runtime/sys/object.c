@@ -32,6 +32,38 @@ static void object_set_segments(struct object *object, const Elf64_Ehdr *header)
     object->segment_count = header->e_phnum;
 }
 
+// The program headers tell the whole mapping, and where unwind information is.
+static void object_span(struct object *object) {
+    object->start = UINTPTR_MAX;
+    object->end = 0;
+    for (uint32_t i = 0; i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        uintptr_t start = object->bias + segment->p_vaddr;
+        if (segment->p_type == PT_GNU_EH_FRAME) object->eh_frame_hdr = (const uint8_t *)start;
+        if (segment->p_type != PT_LOAD) continue;
+        uintptr_t page = start & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+        if (page < object->start) object->start = page;
+        if (start + segment->p_memsz > object->end) object->end = start + segment->p_memsz;
+    }
+}
+
+// Of an object with a hole between its segments the linker tells the one that holds the address.
+// Its unwind information lies in another one.
+static COLD void object_complete(struct object *object, const struct link_map *map) {
+    const uint8_t *first = (const uint8_t *)map->l_addr;  // of a library, where its header lies
+    uintptr_t pc = object->start;
+    struct object whole = *object;
+    if (!map->l_name[0]) {
+        whole.segments = (const Elf64_Phdr *)getauxval(AT_PHDR);
+        whole.segment_count = (uint32_t)getauxval(AT_PHNUM);
+    } else if (sys_is_readable(first)) {
+        object_set_segments(&whole, (const Elf64_Ehdr *)first);
+    }
+    if (!whole.segments) return;
+    object_span(&whole);
+    if (pc >= whole.start && pc < whole.end) *object = whole;
+}
+
 static bool object_find_lockless(uintptr_t pc, struct object *object) {
     struct found_object found;
     if (find_object((void *)pc, &found) != 0) return false;
@@ -43,6 +75,7 @@ static bool object_find_lockless(uintptr_t pc, struct object *object) {
         .path = found.link_map->l_name,
     };
     object_set_segments(object, found.map_start);
+    if (unlikely(!object->segments)) object_complete(object, found.link_map);
     return true;
 }
 
@@ -53,21 +86,12 @@ struct search {
 
 static int object_visit(struct dl_phdr_info *info, size_t size, void *data) {
     struct search *search = data;
-    struct object object = {.start = UINTPTR_MAX,
-                            .bias = info->dlpi_addr,
+    struct object object = {.bias = info->dlpi_addr,
                             .path = info->dlpi_name,
                             .segments = info->dlpi_phdr,
                             .segment_count = info->dlpi_phnum};
     (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const Elf64_Phdr *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_GNU_EH_FRAME) object.eh_frame_hdr = (const uint8_t *)start;
-        if (segment->p_type != PT_LOAD) continue;
-        uintptr_t page = start & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
-        if (page < object.start) object.start = page;
-        if (start + segment->p_memsz > object.end) object.end = start + segment->p_memsz;
-    }
+    object_span(&object);
     if (search->pc < object.start || search->pc >= object.end) return 0;
     *search->object = object;
     return 1;

@@ -310,7 +310,8 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
         walk->is_slow = false;
         fresh->return_slot = NULL;
         progress->slow_count = progress->fresh_count;
-        progress->candidate = (int64_t)progress->usable_count - 1;
+        // A guessed stack goes on to its end, where the mark is put.
+        progress->candidate = walk->is_guessed ? -1 : (int64_t)progress->usable_count - 1;
     }
     return step;
 }

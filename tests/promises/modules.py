@@ -5,6 +5,7 @@ one, unloaded ones stay named; RTLD_DEEPBIND, dlmopen, lazy and immediate bindin
 -fno-plt and executables that are not position-independent."""
 
 import os
+import shutil
 import subprocess
 
 import cairn_test as t
@@ -114,6 +115,31 @@ def check_callers_path():
             record([os.path.abspath("loader")])[0].check_like("caller's RUNPATH", plain)
 
 
+def check_holes(argv, function, lines):
+    """The executable's segments do not lie side by side."""
+    result, path = t.record(argv)
+    t.check_equal(f"{argv[0]}: end", (result.status, len(result.out.splitlines())), (0, lines))
+    found = t.report(path)
+    info = t.run_cairn("info", path).out.decode()
+    module = [line for line in info.splitlines() if line.endswith("/" + os.path.basename(argv[0]))]
+    t.check(module and "no build-id" not in module[-1], f"{argv[0]}: {module}")
+    if found:
+        t.check_equal(f"{argv[0]}: incomplete", found["trust"]["stacks_incomplete"], {})
+        t.check(t.stacks_through(found, function), f"{argv[0]}: no stack through {function}")
+
+
+def check_executables_with_holes():
+    rules = "".join(f"t{i}: ; @echo $@ $(subst t,u,$@)\n" for i in range(300))
+    with open("rules.mk", "w", encoding="ascii") as file:
+        file.write(f"all: {' '.join(f't{i}' for i in range(300))}\n{rules}")
+    if shutil.which("make"):
+        check_holes(["make", "-n", "-f", "rules.mk"], "main", 300)
+    for kind in ("-pie", "-no-pie"):
+        compile_c("holes" + kind, USER, kind, "-Llibs", "-lred", "-Wl,-rpath,$ORIGIN/libs",
+                  "-Wl,--build-id", "-Wl,-z,max-page-size=0x200000")
+        check_holes([os.path.abspath("holes" + kind)], "red_take", 1)
+
+
 t.need("gcc")
 build_libraries()
 check("turns", TURNS)
@@ -126,4 +152,5 @@ check_linked("lazy", "-Wl,-z,lazy")
 check_linked("now", "-Wl,-z,now")
 check_linked("no-plt", "-fno-plt")
 check_linked("no-pie", "-no-pie", "-fno-pie")
+check_executables_with_holes()
 t.finish()

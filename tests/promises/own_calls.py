@@ -19,7 +19,7 @@ PROGRAMS = [t.program("mixed"), t.program("threads", "short"), t.program("dlopen
             t.program("realloc_chain"), t.program("exceptions"), t.program("short_threads", "many", 300),
             [t.PYTHON, "-c", SCRIPT]]
 FEW, MANY = 20000, 200000
-TIMELINE_CALLS = 4
+TIMELINE_CALLS = 6
 FIELDS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "failed")
 
 
