@@ -61,6 +61,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_CELLS_COLD = 6,  // struct cairn_cell_cold, same index
     CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
     CAIRN_SECTION_POINTS = 8,      // struct cairn_point, CAIRN_POINT_LIMIT of them
+    CAIRN_SECTION_SYMBOLS = 9,     // bytes: names, added by the tool (symbols.h)
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/cmds/commands.h"
+#include "tool/cmds/name_options.h"
 
 static int print_and_end(void (*print)(FILE *out), FILE *out, int status) {
     print(out);
@@ -34,6 +35,8 @@ static int run_command(int argc, char **argv) {
     struct command_args args;
     int status;
     if (!command_parse(command, argc - 1, argv + 1, &args, &status)) return status;
+    struct error error;
+    if (!name_options_read(&args, &error)) return command_fail(STATUS_USAGE, &error);
     return command->run(&args);
 }
 

@@ -65,7 +65,8 @@ def need(*commands):
 def environment(extra=None):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith("CAIRN_") and name not in ("LD_PRELOAD", "COUNT_PRELOAD_OUT")}
-    env.update(PYTHONHASHSEED="0", GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
+    env.update(PYTHONHASHSEED="0", GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null",
+               XDG_CACHE_HOME=os.path.join(os.getcwd(), "cache"))
     env.update(extra or {})
     return env
 

@@ -74,7 +74,7 @@ int main(int argument_count, char **arguments) {
     struct symbol_report report;
     struct error error;
     double start = seconds_now();
-    if (!symbol_table_open(&table, &error) ||
+    if (!symbol_table_open(&table, NULL, NULL, &error) ||
         !symbol_resolve(table, &module, queries, count, &report, &error))
         return fail(error.text);
     double seconds = seconds_now() - start;

@@ -77,6 +77,18 @@ static bool refuse(const struct command *command, int value, const char *word, i
     return usage_error(command, &error, status);
 }
 
+static bool keep_option(struct command_args *args, const struct option_row *row, int *status) {
+    struct error error;
+    const char *value = optarg && row->argument ? optarg : "";
+    args->values[row->id] = value;
+    if (args->given_count < GIVEN_OPTIONS_MAX) {
+        args->given[args->given_count++] = (struct given_option){row->id, value};
+        return true;
+    }
+    error_set(&error, "%s: more than %d options", args->command->name, GIVEN_OPTIONS_MAX);
+    return usage_error(args->command, &error, status);
+}
+
 bool command_parse(const struct command *command, int argc, char **argv, struct command_args *args,
                    int *status) {
     struct getopt_table table;
@@ -92,7 +104,7 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
         }
         const struct option_row *row = row_of(command, value);
         if (!row) return refuse(command, value, argv[optind > 1 ? optind - 1 : 1], status);
-        args->values[row->id] = optarg && row->argument ? optarg : "";
+        if (!keep_option(args, row, status)) return false;
     }
     args->words = argv + optind;
     args->word_count = argc - optind;
@@ -116,6 +128,14 @@ bool args_has(const struct command_args *args, enum option_id option) {
 const char *args_text(const struct command_args *args, enum option_id option,
                       const char *otherwise) {
     return args->values[option] ? args->values[option] : otherwise;
+}
+
+const char *args_next(const struct command_args *args, enum option_id option, size_t *index) {
+    while (*index < args->given_count) {
+        const struct given_option *given = &args->given[(*index)++];
+        if (given->id == option) return given->value;
+    }
+    return NULL;
 }
 
 bool args_number(const struct command_args *args, enum option_id option, uint64_t otherwise,

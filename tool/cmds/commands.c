@@ -16,6 +16,15 @@
 #define OPTION_ROW_PROCESS \
     {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
+#define SYMBOL_OPTIONS                                                                             \
+    {OPTION_DEBUG_DIR, "debug-dir", 0, "DIR", "more debug files (may be given several times)"},    \
+    {OPTION_SYSROOT, "sysroot", 0, "DIR", "recorded paths lie below this directory too"},          \
+    {OPTION_DEBUGINFOD, "debuginfod", 0, NULL, "download debug files ($DEBUGINFOD_URLS)"},         \
+    {OPTION_SOURCE_MAP, "source-map", 0, "OLD=NEW", "sources below OLD are shown below NEW"},      \
+    {OPTION_FULL_NAMES, "full-names", 0, NULL, "names with parameters and all arguments"},         \
+    {OPTION_RENAME, "rename", 0, "RULES", "s/REGEX/TEXT/ on names, or a file of such rules"},      \
+    {OPTION_PLUMBING, "plumbing", 0, "FILE", "rules for what is plumbing, before cairn's own"}
+
 // What to look at: the same words for every view (tool/cmds/request.c reads them).
 #define OPTION_ROWS_FILTER                                                                         \
     {OPTION_BY, "by", 'b', "MEASURE", "rank by peak (default), exit, allocated or calls"},         \
@@ -39,7 +48,8 @@
     {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \
     OPTION_ROW_ALL_FRAMES,                                                                         \
     OPTION_ROW_BYTES,                                                                              \
-    {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/json.md)"}
+    {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/json.md)"},              \
+    SYMBOL_OPTIONS
 
 const struct command commands[] = {
     {
@@ -112,6 +122,7 @@ const struct command commands[] = {
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
             OPTION_ROW_PROCESS,
             OPTION_ROW_ALL_FRAMES,
+            SYMBOL_OPTIONS,
         },
     },
     {
@@ -140,7 +151,7 @@ const struct command commands[] = {
         .help = "what a recording holds: process, modules, losses",
         .run = cmd_info,
         .words_max = 1,
-        .options = {OPTION_ROW_PROCESS, OPTION_ROW_BYTES},
+        .options = {OPTION_ROW_PROCESS, OPTION_ROW_BYTES, SYMBOL_OPTIONS},
     },
     {
         .name = "env",

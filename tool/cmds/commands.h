@@ -27,12 +27,15 @@ enum option_id {
     OPTION_BY,
     OPTION_BYTES,
     OPTION_CHILDREN,
+    OPTION_DEBUGINFOD,
+    OPTION_DEBUG_DIR,
     OPTION_DEPTH,
     OPTION_EXEC,
     OPTION_FOCUS,
     OPTION_FOR,
     OPTION_FORCE,
     OPTION_FORMAT,
+    OPTION_FULL_NAMES,
     OPTION_HIDE,
     OPTION_IGNORE,
     OPTION_INVERTED,
@@ -42,10 +45,14 @@ enum option_id {
     OPTION_MIN_BYTES,
     OPTION_MODULE,
     OPTION_OUTPUT,
+    OPTION_PLUMBING,
     OPTION_PROCESS,
     OPTION_QUIET,
+    OPTION_RENAME,
     OPTION_SOURCE,
+    OPTION_SOURCE_MAP,
     OPTION_SUMMARY,
+    OPTION_SYSROOT,
     OPTION_THREAD,
     OPTION_THRESHOLD,
     OPTION_TOP,
@@ -61,7 +68,7 @@ struct option_row {
     const char *help;      // one line
 };
 
-#define COMMAND_OPTIONS_MAX 40
+#define COMMAND_OPTIONS_MAX 48
 
 struct command_args;
 
@@ -78,11 +85,20 @@ struct command {
     struct option_row options[COMMAND_OPTIONS_MAX];  // ends with name NULL
 };
 
+// An option as it was given; some may be given several times.
+struct given_option {
+    enum option_id id;
+    const char *value;  // "" for a switch
+};
+#define GIVEN_OPTIONS_MAX 64
+
 struct command_args {
     const struct command *command;
-    const char *values[OPTION_COUNT];  // NULL: not given; "" for a switch
-    int word_count;                    // words after the options
-    char **words;                      // ends with NULL
+    const char *values[OPTION_COUNT];  // NULL: not given; "" for a switch; else the last one
+    struct given_option given[GIVEN_OPTIONS_MAX];
+    size_t given_count;
+    int word_count;  // words after the options
+    char **words;    // ends with NULL
 };
 
 extern const struct command commands[];  // ends with name NULL
@@ -98,6 +114,9 @@ bool args_has(const struct command_args *args, enum option_id option);
 // Text of an option, `otherwise` if it is not given.
 const char *args_text(const struct command_args *args, enum option_id option,
                       const char *otherwise);
+// Every value of an option that may be given several times: the next from `*index` on, which starts
+// at 0; NULL at the end.
+const char *args_next(const struct command_args *args, enum option_id option, size_t *index);
 // A number of at most `most`; false after an error was filled.
 bool args_number(const struct command_args *args, enum option_id option, uint64_t otherwise,
                  uint64_t most, uint64_t *number, struct error *error);

@@ -190,7 +190,34 @@ static void print_build_id(const struct module *module) {
     for (uint32_t i = 0; i < module->build_id_bytes; i++) printf("%02x", module->build_id[i]);
 }
 
-static void print_modules(const struct profile *profile) {
+// Where the names of a module came from, if any were needed.
+static void print_source(const struct symbol_report *report) {
+    static const char *const sources[] = {
+        [SYMBOL_SOURCE_NONE] = "no names",
+        [SYMBOL_SOURCE_DYNSYM] = "exported functions",
+        [SYMBOL_SOURCE_SYMTAB] = "functions without lines",
+        [SYMBOL_SOURCE_DWARF] = "functions and lines",
+        [SYMBOL_SOURCE_GENERATED] = "functions as the program told them",
+    };
+    static const char *const origins[] = {[SYMBOL_ORIGIN_FILE] = "",
+                                          [SYMBOL_ORIGIN_CACHE] = ", from the cache",
+                                          [SYMBOL_ORIGIN_RECORDING] = ", from the recording"};
+    char text[TEXT_BYTES];
+    if (!report || (!report->resolved_count && !report->note)) return;
+    printf("    %s", sources[report->source]);
+    if (report->path) {
+        text_escape(text, sizeof text, report->path);
+        printf(" of %s", text);
+    }
+    fputs(origins[report->origin], stdout);
+    if (report->note) {
+        text_escape(text, sizeof text, report->note);
+        printf("; %s", text);
+    }
+    putchar('\n');
+}
+
+static void print_modules(const struct profile *profile, const struct names *names) {
     printf("\nmodules\n");
     for (size_t i = 0; i < profile->modules.count; i++) {
         const struct module *module = &profile->modules.modules[i];
@@ -202,6 +229,7 @@ static void print_modules(const struct profile *profile) {
         printf("  %s", path);
         if (module->unloaded_ns) printf("  (until %s)", units_duration(module->unloaded_ns).text);
         putchar('\n');
+        print_source(names_report(names, (uint32_t)i));
     }
 }
 
@@ -237,7 +265,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_incomplete(&opened.profile);
     print_losses(&opened.profile);
     print_threads(args, &opened.profile);
-    print_modules(&opened.profile);
+    print_modules(&opened.profile, opened.names);
     opened_close(&opened);
     return is_ok;
 }

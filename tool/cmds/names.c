@@ -3,10 +3,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "tool/base/text.h"
+#include "tool/cmds/name_options.h"
+#include "tool/cmds/progress.h"
+#include "tool/symbol/bundle.h"
 #include "tool/symbol/plumbing.h"
-#include "tool/symbol/symbol.h"
 
 struct place_names {
     struct frame *frames;
@@ -19,12 +23,34 @@ enum { MODULES_TEXT_BYTES = 160, MODULES_NAMED = 3 };
 struct names {
     const struct profile *profile;
     struct symbol_table *table;
-    struct place_names *places;  // by place
-    struct frame *unresolved;    // by place: the frame of one without a name
-    const char **notes;          // by module
+    struct place_names *places;     // by place
+    struct frame *unresolved;       // by place: the frame of one without a name
+    struct symbol_report *reports;  // by module; of those that were asked
+    struct symbol_options options;
+    struct bundle kept;    // names in the recording
+    ARRAY(char *) mapped;  // paths of sources under another name
     size_t wanted_count, unresolved_count;
     char unresolved_modules[MODULES_TEXT_BYTES];  // safe text
 };
+
+// The process of the recording if it still runs: its files may be in a tree of their own.
+static uint32_t running_process(const struct cairn_header *header) {
+    char link[64], program[CAIRN_TEXT_PATH];
+    snprintf(link, sizeof link, "/proc/%u/exe", header->pid);
+    ssize_t length = readlink(link, program, sizeof program - 1);
+    if (length < 0) return 0;
+    program[length] = 0;
+    return strcmp(program, header->executable) ? 0 : header->pid;
+}
+
+static bool open_table(struct names *names, struct error *error) {
+    const struct recording *recording = names->profile->recording;
+    const struct recording_section *section = &recording->sections[CAIRN_SECTION_SYMBOLS];
+    names->options = *name_options_symbols();
+    names->options.process = running_process(&recording->header);
+    bool has_kept = section->size && bundle_open(&names->kept, section->bytes, section->size);
+    return symbol_table_open(&names->table, &names->options, has_kept ? &names->kept : NULL, error);
+}
 
 bool names_open(const struct profile *profile, struct names **names, struct error *error) {
     size_t place_count = profile->places.list.count;
@@ -34,10 +60,9 @@ bool names_open(const struct profile *profile, struct names **names, struct erro
     opened->profile = profile;
     opened->places = calloc(place_count + 1, sizeof *opened->places);
     opened->unresolved = calloc(place_count + 1, sizeof *opened->unresolved);
-    opened->notes = calloc(profile->modules.count + 1, sizeof *opened->notes);
-    bool has_memory = opened->places && opened->unresolved && opened->notes;
-    bool is_ok = has_memory ? symbol_table_open(&opened->table, error)
-                            : error_set(error, "no memory for names");
+    opened->reports = calloc(profile->modules.count + 1, sizeof *opened->reports);
+    bool has_memory = opened->places && opened->unresolved && opened->reports;
+    bool is_ok = has_memory ? open_table(opened, error) : error_set(error, "no memory for names");
     if (is_ok) return true;
     names_close(opened);
     *names = NULL;
@@ -48,10 +73,12 @@ void names_close(struct names *names) {
     if (!names) return;
     for (size_t i = 0; names->places && i < names->profile->places.list.count; i++)
         free(names->places[i].frames);
+    for (size_t i = 0; i < names->mapped.count; i++) free(names->mapped.items[i]);
+    array_free(&names->mapped);
     symbol_table_close(names->table);
     free(names->places);
     free(names->unresolved);
-    free(names->notes);
+    free(names->reports);
     free(names);
 }
 
@@ -69,6 +96,26 @@ static bool is_asked(const struct names *names, size_t place) {
            names->profile->places.list.items[place].module != MODULE_NONE;
 }
 
+// The path that the user wants for a source; false without memory.
+static bool map_source(struct names *names, const char **file) {
+    char *mapped = *file ? name_options_map_source(*file) : NULL;
+    if (!mapped) return true;
+    char **slot = array_push(&names->mapped);
+    if (!slot) {
+        free(mapped);
+        return false;
+    }
+    *file = *slot = mapped;
+    return true;
+}
+
+// Functions of the standard library that are inlined into others of the same name say it twice.
+static bool is_repetition(const struct symbol_frame *found) {
+    const struct symbol_frame *next = found + 1;
+    return found->is_inlined && found->plain && next->plain && !strcmp(found->plain, next->plain) &&
+           (!strncmp(found->plain, "std::", 5) || !strncmp(found->plain, "core::", 6));
+}
+
 // Keeps the frames of a resolved place.
 static bool keep(struct names *names, size_t place, const struct symbol_query *query) {
     const struct place *entry = &names->profile->places.list.items[place];
@@ -77,40 +124,65 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
     if (!query->frame_count) return true;
     known->frames = calloc(query->frame_count, sizeof *known->frames);
     if (!known->frames) return false;
-    known->count = query->frame_count;
-    for (size_t i = 0; i < known->count; i++) {
+    for (size_t i = 0; i < query->frame_count; i++) {
         const struct symbol_frame *found = &query->frames[i];
-        enum plumbing_kind kind = plumbing_kind_of(found->function, path);
-        known->frames[i] = (struct frame){.function = found->function,
-                                          .file = found->file,
-                                          .line = found->line,
-                                          .module = path,
-                                          .offset = entry->address,
-                                          .is_inlined = found->is_inlined,
-                                          .is_hidden = plumbing_is_hidden(found->function, path),
-                                          .is_allocator = kind == PLUMBING_ALLOCATOR};
+        enum plumbing_kind kind = plumbing_kind_of(found->plain, path);
+        if (i + 1 < query->frame_count && is_repetition(found)) continue;
+        struct frame *frame = &known->frames[known->count++];
+        *frame = (struct frame){.function = found->function,
+                                .file = found->file,
+                                .line = found->line,
+                                .module = path,
+                                .offset = entry->address,
+                                .is_inlined = found->is_inlined,
+                                .is_hidden = kind != PLUMBING_NONE,
+                                .is_allocator = kind == PLUMBING_ALLOCATOR};
+        if (!map_source(names, &frame->file)) return false;
     }
     return true;
 }
 
-// The places of one module: `list` has their numbers, sorted by module.
-static bool resolve_module(struct names *names, const uint32_t *list, size_t count,
-                           struct error *error) {
-    uint32_t index = names->profile->places.list.items[list[0]].module;
-    const struct module *module = &names->profile->modules.modules[index];
-    struct symbol_query *queries = calloc(count, sizeof *queries);
-    if (!queries) return error_set(error, "no memory for names");
-    for (size_t i = 0; i < count; i++)
-        queries[i].address = names->profile->places.list.items[list[i]].address;
-    struct symbol_module file = {.path = module->path,
-                                 .build_id = module->build_id_bytes ? module->build_id : NULL,
-                                 .build_id_bytes = module->build_id_bytes};
-    struct symbol_report report = {0};
-    bool is_ok = symbol_resolve(names->table, &file, queries, count, &report, error);
-    if (is_ok) names->notes[index] = report.note;
-    for (size_t i = 0; i < count && is_ok; i++)
-        is_ok = keep(names, list[i], &queries[i]) || error_set(error, "no memory for names");
+// A job for each module of the places in `list`, which is sorted by module; `queries` has one of
+// each place.
+static size_t make_jobs(const struct names *names, const uint32_t *list, size_t count,
+                        struct symbol_query *queries, struct symbol_job *jobs) {
+    const struct place *places = names->profile->places.list.items;
+    size_t job_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        queries[i].address = places[list[i]].address;
+        if (!i || places[list[i]].module != places[list[i - 1]].module) {
+            const struct module *module = &names->profile->modules.modules[places[list[i]].module];
+            jobs[job_count++] = (struct symbol_job){
+                .module = {module->path, module->build_id_bytes ? module->build_id : NULL,
+                           module->build_id_bytes},
+                .queries = &queries[i]};
+        }
+        jobs[job_count - 1].count++;
+    }
+    return job_count;
+}
+
+// The places of `list`, sorted by module.
+static bool resolve(struct names *names, const uint32_t *list, size_t count, struct error *error) {
+    const struct place *places = names->profile->places.list.items;
+    struct symbol_query *queries = calloc(count + 1, sizeof *queries);
+    struct symbol_job *jobs = calloc(count + 1, sizeof *jobs);
+    bool is_ok = queries && jobs;
+    if (is_ok) {
+        size_t job_count = make_jobs(names, list, count, queries, jobs), first = 0;
+        struct progress progress;
+        const struct symbol_progress shown = progress_start(&progress, "looking up names");
+        is_ok = symbol_resolve_all(names->table, jobs, job_count, &shown, error);
+        progress_end(&progress);
+        for (size_t i = 0; i < job_count && is_ok; first += jobs[i++].count)
+            names->reports[places[list[first]].module] = jobs[i].report;
+        for (size_t i = 0; i < count && is_ok; i++)
+            is_ok = keep(names, list[i], &queries[i]) || error_set(error, "no memory for names");
+    } else {
+        error_set(error, "no memory for names");
+    }
     free(queries);
+    free(jobs);
     return is_ok;
 }
 
@@ -175,12 +247,7 @@ bool names_resolve(struct names *names, struct error *error) {
     for (size_t i = 0; i < place_count; i++)
         if (is_asked(names, i)) list[count++] = (uint32_t)i;
     qsort_r(list, count, sizeof *list, compare, places);
-    bool is_ok = true;
-    for (size_t first = 0, end; first < count && is_ok; first = end) {
-        for (end = first + 1; end < count; end++)
-            if (places[list[end]].module != places[list[first]].module) break;
-        is_ok = resolve_module(names, list + first, end - first, error);
-    }
+    bool is_ok = !count || resolve(names, list, count, error);
     free(list);
     return is_ok && count_unresolved(names, error);
 }
@@ -211,6 +278,6 @@ struct frame_names names_frames(struct names *names) {
                                     *names->unresolved_modules ? names->unresolved_modules : NULL};
 }
 
-const char *names_note(const struct names *names, uint32_t module) {
-    return module < names->profile->modules.count ? names->notes[module] : NULL;
+const struct symbol_report *names_report(const struct names *names, uint32_t module) {
+    return module < names->profile->modules.count ? &names->reports[module] : NULL;
 }

@@ -7,6 +7,7 @@
 #include "tool/base/error.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
+#include "tool/symbol/symbol.h"
 
 struct names;
 
@@ -22,7 +23,7 @@ bool names_resolve(struct names *names, struct error *error);
 
 struct frame_names names_frames(struct names *names);
 
-// Why names of a module are missing or doubtful; NULL if there is nothing to say about it.
-const char *names_note(const struct names *names, uint32_t module);
+// What the names of a module stood on; all zero if none were asked for. NULL: no such module.
+const struct symbol_report *names_report(const struct names *names, uint32_t module);
 
 #endif

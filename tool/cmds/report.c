@@ -25,7 +25,7 @@ struct report {
 static void print_notes(FILE *out, const struct opened *opened) {
     struct terminal terminal = terminal_of(out);
     for (uint32_t i = 0; i < opened->profile.modules.count; i++) {
-        const char *note = names_note(opened->names, i);
+        const char *note = names_report(opened->names, i)->note;
         if (!note) continue;
         char path[PATH_MAX], text[PATH_MAX];
         text_escape(path, sizeof path, opened->profile.modules.modules[i].path);

@@ -20,6 +20,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_CELLS_COLD] = sizeof(struct cairn_cell_cold),
     [CAIRN_SECTION_RECORDS] = sizeof(uint32_t),
     [CAIRN_SECTION_POINTS] = sizeof(struct cairn_point),
+    [CAIRN_SECTION_SYMBOLS] = 1,
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -72,7 +73,7 @@ static bool load_section(struct recording *recording, const struct source *sourc
     if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return true;
     struct recording_section *section = &recording->sections[claim->kind];
     size_t known = known_entry_bytes[claim->kind];
-    bool has_words = claim->kind == CAIRN_SECTION_RECORDS || claim->kind == CAIRN_SECTION_STRINGS;
+    bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
     bool is_usable = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
     if (section->entry_bytes || !is_usable) {
         recording->damage.bad_sections++;

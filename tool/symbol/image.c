@@ -77,6 +77,25 @@ bool image_has_dwarf(const struct image *image) {
            image_section(image, ".zdebug_info", &header);
 }
 
+uint64_t image_symbol_bytes(const struct image *image) {
+    uint64_t sum = 0;
+    if (!image->elf) return 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+        GElf_Shdr header;
+        GElf_Chdr packed;
+        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS) continue;
+        const char *name = elf_strptr(image->elf, image->string_section, header.sh_name);
+        bool is_debug = name && (!strncmp(name, ".debug_", strlen(".debug_")) ||
+                                 !strncmp(name, ".zdebug_", strlen(".zdebug_")));
+        bool is_symbols = header.sh_type == SHT_SYMTAB || header.sh_type == SHT_STRTAB;
+        if (!is_debug && !is_symbols) continue;
+        bool is_packed = header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed);
+        uint64_t bytes = is_packed ? packed.ch_size : header.sh_size;
+        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+    }
+    return sum;
+}
+
 bool image_has_build_id(const struct image *image, const uint8_t *build_id, size_t bytes) {
     return bytes && image->build_id_bytes == bytes && !memcmp(image->build_id, build_id, bytes);
 }

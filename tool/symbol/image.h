@@ -44,6 +44,9 @@ Elf_Scn *image_section_of_type(const struct image *image, uint32_t type, GElf_Sh
 
 bool image_has_dwarf(const struct image *image);
 
+// Bytes of debug information and symbol tables, unpacked; 0 for a closed image.
+uint64_t image_symbol_bytes(const struct image *image);
+
 bool image_has_build_id(const struct image *image, const uint8_t *build_id, size_t bytes);
 
 // True if some loadable executable segment covers the address; decides which address ranges are

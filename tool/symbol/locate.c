@@ -1,45 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places are those of gdb and of Debian: the global directory by build-id first (a match
-// there needs no further proof), then the name in .gnu_debuglink beside the module, in .debug
-// below it, and below the global directory. A module that was replaced on disk since the
-// recording can still be named if the debug file of the old one is there.
+// The module's own file first; unless that has debug information, the directories of debug files
+// by build-id (a match there needs no further proof), then the name in .gnu_debuglink, then a
+// server if the user wants that. A module that was replaced on disk since the recording can still
+// be named if the debug file of the old one is there.
 #include "tool/symbol/locate.h"
 
 #include <elfutils/libdwelf.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "tool/symbol/candidates.h"
+#include "tool/symbol/download.h"
 #include "tool/symbol/minidebug.h"
 
-#define DEBUG_ROOT "/usr/lib/debug"
 #define CRC_CHUNK_BYTES ((size_t)1 << 30)  // crc32() takes an unsigned int
 
-// Printf into a path; false if it does not fit.
-static bool __attribute__((format(printf, 2, 3)))
-path_print(char path[PATH_MAX], const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(path, PATH_MAX, format, arguments);
-    va_end(arguments);
-    return length > 0 && length < PATH_MAX;
-}
+// What a search needs besides the place for what it finds.
+struct search {
+    const struct symbol_options *options;
+    struct store *store;
+    const uint8_t *build_id;  // recorded, or the module's own
+    size_t build_id_bytes;
+};
 
-static bool build_id_path(char path[PATH_MAX], const uint8_t *build_id, size_t bytes) {
-    if (bytes < 2 || bytes > IMAGE_BUILD_ID_MAX) return false;
-    char hex[2 * IMAGE_BUILD_ID_MAX + 1];
-    for (size_t i = 0; i < bytes; i++) snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
-    return path_print(path, DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
-}
-
-static bool open_by_build_id(struct image *image, char path[PATH_MAX], const uint8_t *build_id,
-                             size_t bytes) {
-    if (!build_id_path(path, build_id, bytes) || image_open(image, path) != IMAGE_OK) return false;
+static bool open_if_same(struct image *image, const char *path, const uint8_t *build_id,
+                         size_t bytes) {
+    if (image_open(image, path) != IMAGE_OK) return false;
     if (image_has_build_id(image, build_id, bytes)) return true;
     image_close(image);
+    return false;
+}
+
+static bool open_by_build_id(struct image *image, const char **path, const struct search *search) {
+    struct candidates list = {.count = 0};
+    candidates_by_build_id(&list, search->options, search->build_id, search->build_id_bytes,
+                           search->store);
+    for (size_t i = 0; i < list.count; i++) {
+        *path = list.paths[i];
+        if (open_if_same(image, *path, search->build_id, search->build_id_bytes)) return true;
+    }
     return false;
 }
 
@@ -64,73 +66,90 @@ static bool is_debug_of(const struct image *debug, const struct image *module, u
     return has_crc(debug, crc);
 }
 
-static bool open_by_link(struct image *debug, char path[PATH_MAX], const struct image *module,
-                         const char *module_path) {
+static bool open_by_link(struct image *debug, const char **path, const struct image *module,
+                         const char *module_path, const struct search *search) {
     GElf_Word crc;
     const char *name = dwelf_elf_gnu_debuglink(module->elf, &crc);
     char directory[PATH_MAX];
     if (!name || !name[0] || strchr(name, '/') || !realpath(module_path, directory)) return false;
     *strrchr(directory, '/') = '\0';
-    static const struct {
-        const char *before, *after;
-    } places[] = {{"", "/"}, {"", "/.debug/"}, {DEBUG_ROOT, "/"}};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (!path_print(path, "%s%s%s%s", places[i].before, directory, places[i].after, name))
-            continue;
-        if (image_open(debug, path) != IMAGE_OK) continue;
+    struct candidates list = {.count = 0};
+    candidates_by_link(&list, search->options, directory, name, search->store);
+    for (size_t i = 0; i < list.count; i++) {
+        *path = list.paths[i];
+        if (image_open(debug, *path) != IMAGE_OK) continue;
         if (is_debug_of(debug, module, crc)) return true;
         image_close(debug);
     }
     return false;
 }
 
-static const char *missing_note(const char *path, enum image_result result) {
-    if (path[0] != '/') return "not a file on disk";
+static bool open_download(struct image *image, const char **path, const struct search *search) {
+    char found[PATH_MAX];
+    if (!search->options->has_debuginfod) return false;
+    if (!download_debug_file(search->build_id, search->build_id_bytes, found)) return false;
+    *path = store_intern(search->store, found, strlen(found));
+    return *path && open_if_same(image, *path, search->build_id, search->build_id_bytes);
+}
+
+static const char *missing_note(enum image_result result) {
     if (result == IMAGE_NOT_ELF) return "the file is not an ELF file";
     if (result == IMAGE_NOT_A_FILE) return "the path is not a file";
     return "the file is missing or may not be read";
 }
 
 // Opens the module's own file if it is the one that was recorded; returns why not, or a doubt.
-static const char *open_module(struct image *image, const struct symbol_module *module) {
-    const char *path = module->path ? module->path : "";
+static const char *open_module(struct image *image, const char **path,
+                               const struct symbol_module *module, const struct search *search) {
     // Names such as "[vdso]" must not be looked up in the current directory.
-    enum image_result result = path[0] == '/' ? image_open(image, path) : IMAGE_MISSING;
-    if (result != IMAGE_OK) return missing_note(path, result);
-    if (!module->build_id_bytes)
-        return image->build_id_bytes ? "the recording has no build-id to check the file" : NULL;
-    if (image_has_build_id(image, module->build_id, module->build_id_bytes)) return NULL;
-    image_close(image);
-    return "the file on disk is not the one that was recorded (build-id differs)";
+    if (!module->path || module->path[0] != '/') return "not a file on disk";
+    const char *note = NULL;
+    struct candidates list = {.count = 0};
+    candidates_of_module(&list, search->options, module->path, module->build_id_bytes,
+                         search->store);
+    for (size_t i = 0; i < list.count; i++) {
+        *path = list.paths[i];
+        enum image_result result = image_open(image, *path);
+        if (result != IMAGE_OK) {
+            if (!note) note = missing_note(result);
+            continue;
+        }
+        if (!module->build_id_bytes)
+            return image->build_id_bytes ? "the recording has no build-id to check the file" : NULL;
+        if (image_has_build_id(image, module->build_id, module->build_id_bytes)) return NULL;
+        image_close(image);
+        if (i == 0) note = "the file on disk is not the one that was recorded (build-id differs)";
+    }
+    return note;
 }
 
-bool locate_open(struct located *located, const struct symbol_module *module, struct store *store,
-                 struct error *error) {
-    *located = (struct located){IMAGE_CLOSED, IMAGE_CLOSED, IMAGE_CLOSED, NULL, NULL, NULL};
-    located->note = open_module(&located->module, module);
+static void find_debug_file(struct located *located, const struct search *search) {
     bool has_module = located->module.elf;
-    if (has_module && image_has_dwarf(&located->module)) goto paths;
-    const uint8_t *build_id = module->build_id;
-    size_t build_id_bytes = module->build_id ? module->build_id_bytes : 0;
-    if (!build_id_bytes && has_module) {
-        build_id = located->module.build_id;
-        build_id_bytes = located->module.build_id_bytes;
+    const char **path = &located->debug_path;
+    if (open_by_build_id(&located->debug, path, search)) return;
+    if (has_module &&
+        open_by_link(&located->debug, path, &located->module, located->module_path, search))
+        return;
+    if (open_download(&located->debug, path, search)) return;
+    *path = NULL;
+    if (has_module) minidebug_open(&located->packed, &located->module);
+}
+
+void locate_open(struct located *located, const struct symbol_module *module,
+                 const struct symbol_options *options, struct store *store) {
+    *located = (struct located){IMAGE_CLOSED, IMAGE_CLOSED, IMAGE_CLOSED, NULL, NULL, NULL};
+    struct search search = {options, store, module->build_id,
+                            module->build_id ? module->build_id_bytes : 0};
+    located->note = open_module(&located->module, &located->module_path, module, &search);
+    if (!located->module.elf) located->module_path = NULL;
+    if (located->module.elf && image_has_dwarf(&located->module)) return;
+    if (!search.build_id_bytes && located->module.elf) {
+        search.build_id = located->module.build_id;
+        search.build_id_bytes = located->module.build_id_bytes;
     }
-    char path[PATH_MAX];
-    if (open_by_build_id(&located->debug, path, build_id, build_id_bytes) ||
-        (has_module && open_by_link(&located->debug, path, &located->module, module->path))) {
-        located->debug_path = store_intern(store, path, strlen(path));
-        if (!located->debug_path) goto fail;
-    } else if (has_module) {
-        minidebug_open(&located->packed, &located->module);
-    }
-paths:
-    if (!has_module) return true;
-    located->module_path = store_intern(store, module->path, strlen(module->path));
-    if (located->module_path) return true;
-fail:
-    locate_close(located);
-    return error_set(error, "no memory for the symbols of %s", module->path ? module->path : "?");
+    find_debug_file(located, &search);
+    // its debug file says everything that the missing one could
+    if (located->debug.elf && !located->module.elf) located->note = NULL;
 }
 
 void locate_close(struct located *located) {
@@ -140,15 +159,19 @@ void locate_close(struct located *located) {
 }
 
 void locate_alternate(struct image *alternate, const char *from_path, const char *name,
-                      const uint8_t *build_id, size_t build_id_bytes) {
+                      const uint8_t *build_id, size_t build_id_bytes,
+                      const struct symbol_options *options, struct store *store) {
     *alternate = (struct image)IMAGE_CLOSED;
-    char path[PATH_MAX];
-    if (open_by_build_id(alternate, path, build_id, build_id_bytes)) return;
-    char real[PATH_MAX];
+    const struct search search = {options, store, build_id, build_id_bytes};
+    const char *found;
+    char real[PATH_MAX], path[PATH_MAX];
+    if (open_by_build_id(alternate, &found, &search)) return;
     const char *slash = realpath(from_path, real) ? strrchr(real, '/') : NULL;
-    if (name[0] != '/' && !slash) return;
-    int length = name[0] == '/' ? 0 : (int)(slash + 1 - real);
-    if (!path_print(path, "%.*s%s", length, real, name)) return;
-    if (image_open(alternate, path) != IMAGE_OK) return;
-    if (!image_has_build_id(alternate, build_id, build_id_bytes)) image_close(alternate);
+    bool is_absolute = name[0] == '/';
+    if (is_absolute || slash) {
+        int directory = is_absolute ? 0 : (int)(slash + 1 - real);
+        int length = snprintf(path, sizeof path, "%.*s%s", directory, real, name);
+        if (length < PATH_MAX && open_if_same(alternate, path, build_id, build_id_bytes)) return;
+    }
+    open_download(alternate, &found, &search);
 }

@@ -6,6 +6,7 @@
 #define TOOL_SYMBOL_LOCATE_H
 
 #include "tool/symbol/image.h"
+#include "tool/symbol/options.h"
 #include "tool/symbol/store.h"
 #include "tool/symbol/symbol.h"
 
@@ -19,14 +20,14 @@ struct located {
     const char *note;  // what is missing or doubtful, NULL if nothing
 };
 
-// False only without memory.
-bool locate_open(struct located *located, const struct symbol_module *module, struct store *store,
-                 struct error *error);
+void locate_open(struct located *located, const struct symbol_module *module,
+                 const struct symbol_options *options, struct store *store);
 void locate_close(struct located *located);
 
 // Opens the file of shared debug information that `from_path` refers to as `name`, by build-id;
 // closed if it is not there or is another one.
 void locate_alternate(struct image *alternate, const char *from_path, const char *name,
-                      const uint8_t *build_id, size_t build_id_bytes);
+                      const uint8_t *build_id, size_t build_id_bytes,
+                      const struct symbol_options *options, struct store *store);
 
 #endif

@@ -3,12 +3,27 @@
 #ifndef TOOL_SYMBOL_NAME_H
 #define TOOL_SYMBOL_NAME_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 // Demangles C++ (Itanium) and Rust (legacy and v0) without parameters, return types and hashes,
 // then leaves out what the writer of the code did not write: inline namespaces of the standard
 // library (std::__cxx11, std::__1) and template arguments that are the documented defaults
-// (std::vector<int, std::allocator<int> > is std::vector<int>). C++ names that are not mangled are
-// shortened likewise; other names are copied as they are. Compiler suffixes (.part.0, .isra.0,
+// (std::vector<int, std::allocator<int> > is std::vector<int>). Lambdas and closures are numbered
+// ("main::{lambda#1}", "run::{closure#0}"), an anonymous namespace is "(anon)". C++ names that are
+// not mangled are shortened likewise; other names, those of D and Swift among them, are copied as
+// they are. Compiler suffixes (.part.0, .isra.0,
 // .constprop.0, .cold, .llvm.123) are dropped. Returns memory for free(), NULL only without memory.
 char *name_readable(const char *mangled);
+
+// The same, but whole: parameters, all template arguments and namespaces.
+char *name_full(const char *mangled);
+
+// A readable name has a lambda or closure in it ("main::{lambda#1}"); where the last one begins,
+// with the brace, or NULL.
+const char *name_last_closure(const char *readable);
+static inline bool name_has_closure(const char *readable) {
+    return name_last_closure(readable) != NULL;
+}
 
 #endif

@@ -6,8 +6,6 @@
 #include "tool/symbol/qualify.h"
 
 #include <dwarf.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #define DEPTH_MAX 128
@@ -134,6 +132,7 @@ static size_t write_prefix(const struct place *place, Dwarf_CU *unit, char *text
         Dwarf_Die die = {.addr = place->address, .cu = unit};
         const char *name = dwarf_diename(&die);
         if (!name && dwarf_tag(&die) == DW_TAG_namespace) name = "(anonymous namespace)";
+        if (name && !strncmp(name, "<lambda", strlen("<lambda"))) name = "{lambda}";
         if (!name) continue;
         size_t length = strlen(name), separator = text[start] ? strlen("::") : 0;
         if (length + separator > start) break;
@@ -145,16 +144,38 @@ static size_t write_prefix(const struct place *place, Dwarf_CU *unit, char *text
     return start;
 }
 
+// The function's place; NULL if it has none. False only without memory.
+static bool place_of(struct qualifier *qualifier, Dwarf_Die *function, Dwarf_Die *unit,
+                     const struct place **place) {
+    *place = NULL;
+    if (!dwarf_diecu(function, unit, NULL, NULL)) return true;
+    struct unit_places *places = unit_places(qualifier, unit);
+    if (places) *place = find_place(places, function->addr);
+    return places;
+}
+
 const char *qualifier_find(struct qualifier *qualifier, Dwarf_Die *function) {
     Dwarf_Die unit;
-    if (!dwarf_diecu(function, &unit, NULL, NULL)) return "";
-    struct unit_places *places = unit_places(qualifier, &unit);
-    if (!places) return NULL;
-    const struct place *place = find_place(places, function->addr);
+    const struct place *place;
+    if (!place_of(qualifier, function, &unit, &place)) return NULL;
     if (!place || !place->parent) return "";
     char text[PREFIX_LENGTH_MAX];
     size_t end = sizeof text - 1;
     text[end] = '\0';
     size_t start = write_prefix(place->parent, unit.cu, text, end);
     return store_intern(qualifier->scratch, text + start, end - start);
+}
+
+bool qualifier_class_line(struct qualifier *qualifier, Dwarf_Die *function, uint32_t *line) {
+    Dwarf_Die unit;
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    const struct place *place;
+    *line = 0;
+    if (!place_of(qualifier, function, &unit, &place)) return false;
+    if (!place || !place->parent) return true;
+    Dwarf_Die die = {.addr = place->parent->address, .cu = unit.cu};
+    bool has_line = !dwarf_formudata(dwarf_attr(&die, DW_AT_decl_line, &attribute), &value);
+    if (has_line && value <= UINT32_MAX) *line = (uint32_t)value;
+    return true;
 }

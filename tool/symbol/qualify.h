@@ -5,6 +5,8 @@
 #define TOOL_SYMBOL_QUALIFY_H
 
 #include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "tool/symbol/store.h"
 
@@ -16,5 +18,9 @@ struct qualifier *qualifier_open(struct store *scratch);
 // Namespaces, classes and functions around the function that `function` declares ("a::B<int>"),
 // "" if there are none; NULL only without memory. Walks each compile unit at most once.
 const char *qualifier_find(struct qualifier *qualifier, Dwarf_Die *function);
+
+// Line at which the class around that function is declared, 0 if unknown: a lambda's own code has
+// no line of its own with gcc. False only without memory.
+bool qualifier_class_line(struct qualifier *qualifier, Dwarf_Die *function, uint32_t *line);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/symbol/name.h"
+
 #define DEPTH_MAX 512       // of the tree; what is deeper is not looked at
 #define ORIGIN_HOPS_MAX 16  // instance, definition, declaration, and hostile circles
 #define NAME_LENGTH_MAX 8192
@@ -56,6 +58,18 @@ static const char *qualified_name(struct walk *walk, Dwarf_Die *die, const char 
     return store_intern(walk->use->scratch, joined, (size_t)length);
 }
 
+// Where a lambda or closure begins: its own line, or that of its class.
+static bool find_declared_line(struct walk *walk, Dwarf_Die *die, uint32_t *line) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_line, &attribute), &value)) {
+        Dwarf_Die declaration = declaration_of(die);
+        return qualifier_class_line(walk->use->qualifier, &declaration, line);
+    }
+    *line = value <= UINT32_MAX ? (uint32_t)value : 0;
+    return true;
+}
+
 static bool name_scope(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
     const char *name = string_attribute(die, DW_AT_linkage_name);
     if (!name) name = string_attribute(die, DW_AT_MIPS_linkage_name);
@@ -64,8 +78,11 @@ static bool name_scope(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
     if (!name) return true;
     bool needs_prefix = !scope->is_full_name && (scope->caller || !walk->use->has_symtab);
     if (needs_prefix && !(name = qualified_name(walk, die, name))) return false;
-    scope->function = store_readable(walk->use->names, name);
-    return scope->function;
+    scope->linkage = store_intern(walk->use->names, name, strlen(name));
+    const char *readable = scope->linkage ? store_readable(walk->use->names, name) : NULL;
+    if (!readable) return false;
+    bool is_closure = name_has_closure(readable) || !strcmp(name, "operator()");
+    return !is_closure || find_declared_line(walk, die, &scope->declared_line);
 }
 
 static bool locate_call(struct walk *walk, Dwarf_Die *die, struct scope *scope) {

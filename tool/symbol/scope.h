@@ -11,10 +11,11 @@
 
 struct scope {
     struct scope *caller;   // function this one is inlined into, NULL if it is not inlined
-    const char *function;   // readable name, NULL if the unit has none
+    const char *linkage;    // name as the compiler wrote it, NULL if the unit has none
     bool is_full_name;      // not just the last part of a qualified name
     const char *call_file;  // where the caller calls it, if inlined
     uint32_t call_line;
+    uint32_t declared_line;  // of a lambda or closure, else 0
 };
 
 // What a walk uses besides the unit.

@@ -1,289 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of work for one module: find its files; sort the addresses; give each its compile
-// unit; read every touched unit once (tree and line table); put the frames together; ask the
-// symbol tables for what is left without a name.
+// Jobs are taken by a few threads, the largest first. Each has a store of its own, so that nothing
+// is shared while names are looked up; what is large at once is bounded by a budget (budget.h).
 #include "tool/symbol/symbol.h"
 
-#include <dwarf.h>
-#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "tool/symbol/line.h"
-#include "tool/symbol/locate.h"
-#include "tool/symbol/scope.h"
-#include "tool/symbol/symtab.h"
+#include "tool/base/array.h"
+#include "tool/symbol/answer.h"
+#include "tool/symbol/store.h"
+
+#define THREADS_MAX 8
+#define LOOK_INTERVAL_NS 50000000  // between two looks at the progress
 
 struct symbol_table {
-    struct store *names;
+    const struct symbol_options *options;
+    const struct bundle *kept;
+    ARRAY(struct store *) stores;
 };
 
-// Everything that is open while one module is resolved.
-struct resolution {
-    struct store *names;
-    struct store *scratch;
-    struct located files;
-    struct image alternate;
-    const struct image *dwarf_image;  // NULL: no DWARF
-    const char *dwarf_path;
-    Dwarf *dwarf;
-    Dwarf *alternate_dwarf;
-    struct unit_list units;
-    struct line_table lines;
-    struct qualifier *qualifier;
-    const char *note;  // what of the debug information is missing
-    struct symtab symtab;
-    bool has_symtab;
-    bool has_dynsym;
-    struct request *requests;
+// What the threads of one resolution share.
+struct work {
+    struct symbol_table *table;
+    struct symbol_job **jobs;  // in the order in which they are taken
+    struct store **stores;     // of each
     size_t count;
-    bool has_dwarf_answer;
+    atomic_size_t next;
+    atomic_size_t done;  // queries
+    atomic_bool is_failed;
+    size_t running;  // threads, under the lock
+    pthread_mutex_t lock;
+    pthread_cond_t is_over;
 };
 
-bool symbol_table_open(struct symbol_table **table, struct error *error) {
+bool symbol_table_open(struct symbol_table **table, const struct symbol_options *options,
+                       const struct bundle *kept, struct error *error) {
+    static const struct symbol_options none = {.sysroot = NULL};
     *table = calloc(1, sizeof **table);
-    if (*table && ((*table)->names = store_open())) return true;
-    free(*table);
-    *table = NULL;
-    return error_set(error, "no memory for symbols");
+    if (!*table) return error_set(error, "no memory for symbols");
+    (*table)->options = options ? options : &none;
+    (*table)->kept = kept;
+    return true;
 }
 
 void symbol_table_close(struct symbol_table *table) {
     if (!table) return;
-    store_close(table->names);
+    for (size_t i = 0; i < table->stores.count; i++) store_close(table->stores.items[i]);
+    array_free(&table->stores);
     free(table);
 }
 
-static int request_by_address(const void *left, const void *right) {
-    const struct request *a = left, *b = right;
-    return (a->address > b->address) - (a->address < b->address);
-}
-
-static int request_by_unit(const void *left, const void *right) {
-    const struct request *a = left, *b = right;
-    if (a->unit != b->unit) return a->unit < b->unit ? -1 : 1;
-    return request_by_address(left, right);
-}
-
-static bool make_requests(struct resolution *work, const struct symbol_query *queries,
-                          size_t count) {
-    work->requests = calloc(count, sizeof *work->requests);
-    if (!work->requests) return false;
-    work->count = count;
-    for (size_t i = 0; i < count; i++) {
-        work->requests[i].address = queries[i].address;
-        work->requests[i].query = (uint32_t)i;
-        work->requests[i].unit = UNIT_NONE;
+static void *run(void *context) {
+    struct work *work = context;
+    for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
+        struct answerer answerer = {work->table->options, work->table->kept, work->stores[i],
+                                    &work->done};
+        if (!atomic_load(&work->is_failed) && !answer(&answerer, work->jobs[i]))
+            atomic_store(&work->is_failed, true);
     }
-    qsort(work->requests, count, sizeof *work->requests, request_by_address);
+    pthread_mutex_lock(&work->lock);
+    if (!--work->running) pthread_cond_signal(&work->is_over);
+    pthread_mutex_unlock(&work->lock);
+    return NULL;
+}
+
+static int most_first(const void *left, const void *right) {
+    const struct symbol_job *a = *(struct symbol_job *const *)left;
+    const struct symbol_job *b = *(struct symbol_job *const *)right;
+    return (b->count > a->count) - (b->count < a->count);
+}
+
+static bool prepare(struct work *work, struct symbol_job *jobs, size_t *total) {
+    work->jobs = calloc(work->count + 1, sizeof(struct symbol_job *));
+    work->stores = calloc(work->count + 1, sizeof(struct store *));
+    if (!work->jobs || !work->stores) return false;
+    for (size_t i = 0; i < work->count; i++) {
+        struct symbol_job *job = work->jobs[i] = &jobs[i];
+        struct store **slot = array_push(&work->table->stores);
+        work->stores[i] = slot ? *slot = store_open() : NULL;
+        if (!slot || !*slot) return false;
+        job->report = (struct symbol_report){0};
+        for (size_t query = 0; query < job->count; query++)
+            job->queries[query] = (struct symbol_query){.address = job->queries[query].address};
+        *total += job->count;
+    }
+    qsort(work->jobs, work->count, sizeof *work->jobs, most_first);
     return true;
 }
 
-// Shared debug information (dwz) is handed to libdw only after its build-id was checked.
-static void open_alternate(struct resolution *work) {
-    const char *name;
-    const void *build_id;
-    ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(work->dwarf, &name, &build_id);
-    if (bytes <= 0) return;
-    locate_alternate(&work->alternate, work->dwarf_path, name, build_id, (size_t)bytes);
-    if (!work->alternate.elf) {
-        work->note = "the file of shared debug information (dwz) is missing";
-        return;
-    }
-    work->alternate_dwarf = dwarf_begin_elf(work->alternate.elf, DWARF_C_READ, NULL);
-    if (work->alternate_dwarf) dwarf_setalt(work->dwarf, work->alternate_dwarf);
+static size_t thread_count(size_t job_count) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t count = processors > 0 && processors < THREADS_MAX ? (size_t)processors : THREADS_MAX;
+    return count < job_count ? count : job_count;
 }
 
-static void open_dwarf(struct resolution *work) {
-    if (image_has_dwarf(&work->files.module)) {
-        work->dwarf_image = &work->files.module;
-        work->dwarf_path = work->files.module_path;
-    } else if (image_has_dwarf(&work->files.debug)) {
-        work->dwarf_image = &work->files.debug;
-        work->dwarf_path = work->files.debug_path;
+// Waits for the threads; looks now and then how far they are.
+static void watch(struct work *work, size_t total, const struct symbol_progress *progress) {
+    const long ns_per_s = 1000000000;
+    pthread_mutex_lock(&work->lock);
+    while (work->running) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_INTERVAL_NS;
+        until.tv_sec += until.tv_nsec / ns_per_s;
+        until.tv_nsec %= ns_per_s;
+        int result = pthread_cond_timedwait(&work->is_over, &work->lock, &until);
+        if (result == ETIMEDOUT && progress) progress->show(progress->context, work->done, total);
+    }
+    pthread_mutex_unlock(&work->lock);
+}
+
+static void run_all(struct work *work, size_t total, const struct symbol_progress *progress) {
+    pthread_t threads[THREADS_MAX];
+    size_t wanted = thread_count(work->count), started = 0;
+    pthread_mutex_lock(&work->lock);
+    while (started < wanted && !pthread_create(&threads[started], NULL, run, work)) started++;
+    work->running = started;
+    pthread_mutex_unlock(&work->lock);
+    if (started) {
+        watch(work, total, progress);
     } else {
-        return;
+        work->running = 1;  // no thread to be had: this one does the work
+        run(work);
     }
-    work->dwarf = dwarf_begin_elf(work->dwarf_image->elf, DWARF_C_READ, NULL);
-    if (work->dwarf) open_alternate(work);
+    for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
-static bool read_symtabs(struct resolution *work) {
-    const struct located *files = &work->files;
-    const struct image *images[] = {&files->module, &files->debug, &files->packed};
-    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
-        bool added;
-        if (!images[i]->elf) continue;
-        if (!symtab_add(&work->symtab, images[i], SHT_SYMTAB, &added)) return false;
-        work->has_symtab |= added;
-    }
-    if (!files->module.elf) return true;
-    return symtab_add(&work->symtab, &files->module, SHT_DYNSYM, &work->has_dynsym);
-}
-
-// The tree of a unit whose information was split off into a .dwo file, which libdw finds; without
-// the file the unit has lines only.
-static bool read_split(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *split,
-                       struct request *requests, size_t count) {
-    if (!split->addr) {
-        work->note = "debug information is missing that was split off into .dwo files";
-        return true;
-    }
-    struct line_table files = {0};
-    line_table_open_split(&files, dwarf_getelf(dwarf_cu_getdwarf(split->cu)));
-    bool has_files = bytes_left(&files.line);
-    bool is_done = !has_files || line_table_read(&files, skeleton);
-    struct scope_use use = {has_files ? &files : &work->lines, work->qualifier, work->scratch,
-                            work->names, work->has_symtab};
-    is_done = is_done && scope_find(&use, split, requests, count);
-    line_table_close(&files);
-    return is_done;
-}
-
-static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *requests,
-                      size_t count) {
-    if (!line_table_read(&work->lines, unit) ||
-        !line_find(&work->lines, work->dwarf_image, requests, count, work->names))
-        return false;
-    uint8_t type;
-    Dwarf_Die split = {0};
-    if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
-        type == DW_UT_skeleton)
-        return read_split(work, unit, &split, requests, count);
-    struct scope_use use = {&work->lines, work->qualifier, work->scratch, work->names,
-                            work->has_symtab};
-    return scope_find(&use, unit, requests, count);
-}
-
-// Reads each touched unit once.
-static bool read_units(struct resolution *work) {
-    if (!work->dwarf) return true;
-    if (!(work->qualifier = qualifier_open(work->scratch))) return false;
-    line_table_open(&work->lines, work->dwarf_image);
-    if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count))
-        return false;
-    qsort(work->requests, work->count, sizeof *work->requests, request_by_unit);
-    for (size_t i = 0, next; i < work->count && work->requests[i].unit != UNIT_NONE; i = next) {
-        struct request *first = &work->requests[i];
-        for (next = i; next < work->count && work->requests[next].unit == first->unit;) next++;
-        Dwarf_Die *unit = &work->units.units[first->unit].die;
-        if (!read_unit(work, unit, first, next - i)) return false;
-    }
-    return true;
-}
-
-static const struct symtab_entry *find_symbol(struct resolution *work, uint64_t address) {
-    const struct located *files = &work->files;
-    const struct image *image = files->module.elf ? &files->module : &files->debug;
-    if (!image->elf || !image_is_code(image, address)) return NULL;
-    return symtab_find(&work->symtab, address);
-}
-
-// Name of the function at an address that is not inlined; `scope` is what the debug information
-// knows of it, or NULL. The symbol table has the whole name where the debug information has its
-// last part, and the name that people use where a C library has several (strdup, __GI___strdup).
-static bool name_function(struct resolution *work, uint64_t address, const struct scope *scope,
-                          const char **name) {
-    *name = scope ? scope->function : NULL;
-    bool is_whole = *name && scope->is_full_name;
-    if (is_whole && (*name)[0] != '_') return true;
-    const struct symtab_entry *symbol = find_symbol(work, address);
-    if (!symbol || (*name && symbol->is_label)) return true;
-    const char *other = store_readable(work->names, symbol->name);
-    if (!other) return false;
-    if (!is_whole || strspn(other, "_") < strspn(*name, "_")) *name = other;
-    return true;
-}
-
-static const struct scope *outermost(const struct scope *scope, size_t *depth) {
-    for (*depth = 1; scope && scope->caller; scope = scope->caller) ++*depth;
-    return scope;
-}
-
-// The frames of one request: the chain of its scopes, innermost first. Each frame's line is where
-// it is: from the line table for the first, from the call of the one before for the others.
-static bool make_frames(struct resolution *work, const struct request *request,
-                        struct symbol_query *query) {
-    size_t count, i = 0;
-    const char *name;
-    const struct scope *function = outermost(request->scope, &count);
-    if (!name_function(work, request->address, function, &name)) return false;
-    if (!function && !name && !request->file) return true;
-    struct symbol_frame *frames = store_alloc(work->names, count * sizeof *frames);
-    if (!frames) return false;
-    frames[0].file = request->file;
-    frames[0].line = request->line;
-    for (const struct scope *scope = request->scope; scope != function; scope = scope->caller) {
-        frames[i].function = scope->function;
-        frames[i].is_inlined = true;
-        i++;
-        frames[i].file = scope->call_file;
-        frames[i].line = scope->call_line;
-    }
-    frames[i].function = name;
-    work->has_dwarf_answer |= request->scope || request->file;
-    query->frames = frames;
-    query->frame_count = count;
-    return true;
-}
-
-static void make_report(const struct resolution *work, struct symbol_report *report) {
-    const struct located *files = &work->files;
-    report->note = files->note ? files->note : work->note;
-    report->path = files->module_path;
-    if (work->has_dwarf_answer) {
-        report->source = SYMBOL_SOURCE_DWARF;
-        report->path = work->dwarf_path;
-    } else if (work->has_symtab) {
-        report->source = SYMBOL_SOURCE_SYMTAB;
-        if (files->debug.elf) report->path = files->debug_path;
-    } else if (work->has_dynsym) {
-        report->source = SYMBOL_SOURCE_DYNSYM;
-    } else {
-        report->source = SYMBOL_SOURCE_NONE;
-        report->path = NULL;
-        if (!report->note) report->note = "the file has no symbols";
-    }
-}
-
-static bool resolve(struct resolution *work, struct symbol_query *queries, size_t count) {
-    open_dwarf(work);
-    if (!make_requests(work, queries, count) || !read_symtabs(work) || !read_units(work))
-        return false;
+bool symbol_resolve_all(struct symbol_table *table, struct symbol_job *jobs, size_t count,
+                        const struct symbol_progress *progress, struct error *error) {
+    struct work work = {.table = table,
+                        .count = count,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .is_over = PTHREAD_COND_INITIALIZER};
+    size_t total = 0;
     for (size_t i = 0; i < count; i++)
-        if (!make_frames(work, &work->requests[i], &queries[work->requests[i].query])) return false;
-    return true;
-}
-
-static void resolution_close(struct resolution *work) {
-    if (work->dwarf) dwarf_end(work->dwarf);
-    if (work->alternate_dwarf) dwarf_end(work->alternate_dwarf);
-    image_close(&work->alternate);
-    locate_close(&work->files);
-    unit_free(&work->units);
-    line_table_close(&work->lines);
-    symtab_free(&work->symtab);
-    free(work->requests);
-    store_close(work->scratch);
+        if (jobs[i].count > UINT32_MAX) return error_set(error, "too many addresses at once");
+    bool is_done = prepare(&work, jobs, &total);
+    if (is_done) run_all(&work, total, progress);
+    free(work.jobs);
+    free(work.stores);
+    if (is_done && !work.is_failed) return true;
+    return error_set(error, "no memory for symbols");
 }
 
 bool symbol_resolve(struct symbol_table *table, const struct symbol_module *module,
                     struct symbol_query *queries, size_t count, struct symbol_report *report,
                     struct error *error) {
-    struct symbol_report unused;
-    if (!report) report = &unused;
-    *report = (struct symbol_report){0};
-    for (size_t i = 0; i < count; i++) {
-        queries[i].frames = NULL;
-        queries[i].frame_count = 0;
-    }
-    if (count > UINT32_MAX) return error_set(error, "too many addresses at once");
-    struct resolution work = {.names = table->names, .alternate = IMAGE_CLOSED};
-    if (!locate_open(&work.files, module, table->names, error)) return false;
-    bool is_done = (work.scratch = store_open()) && (!count || resolve(&work, queries, count));
-    if (is_done) make_report(&work, report);
-    for (size_t i = 0; i < count; i++) report->resolved_count += queries[i].frame_count != 0;
-    resolution_close(&work);
-    if (is_done) return true;
-    return error_set(error, "no memory for the symbols of %s", module->path ? module->path : "?");
+    struct symbol_job job = {.module = *module, .queries = queries, .count = count};
+    if (!symbol_resolve_all(table, &job, 1, NULL, error)) return false;
+    if (report) *report = job.report;
+    return true;
 }

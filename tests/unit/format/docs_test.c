@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "format/symbols.h"
 #include "tests/tools/make_recording.h"
 #include "tool/model/profile.h"
 
@@ -123,6 +124,34 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_control, is_off);
     FIELD(cairn_control, is_tool_gone);
     FIELD(cairn_control, tool_pid);
+}
+
+static void test_symbols(void **state) {
+    (void)state;
+    FIELD(cairn_symbols_header, magic);
+    FIELD(cairn_symbols_header, version);
+    FIELD(cairn_symbols_header, header_bytes);
+    FIELD(cairn_symbols_header, module_count);
+    FIELD(cairn_symbols_header, symbol_count);
+    FIELD(cairn_symbols_header, frame_count);
+    FIELD(cairn_symbols_header, string_bytes);
+    FIELD(cairn_symbols_module, path);
+    FIELD(cairn_symbols_module, build_id_bytes);
+    FIELD(cairn_symbols_module, build_id);
+    FIELD(cairn_symbols_module, source);
+    FIELD(cairn_symbols_module, source_path);
+    FIELD(cairn_symbols_module, note);
+    FIELD(cairn_symbols_module, first_symbol);
+    FIELD(cairn_symbols_module, symbol_count);
+    FIELD(cairn_symbols_module, stamp);
+    FIELD(cairn_symbol, address);
+    FIELD(cairn_symbol, first_frame);
+    FIELD(cairn_symbol, frame_count);
+    FIELD(cairn_symbol_frame, function);
+    FIELD(cairn_symbol_frame, file);
+    FIELD(cairn_symbol_frame, line);
+    FIELD(cairn_symbol_frame, declared_line);
+    FIELD(cairn_symbol_frame, flags);
 }
 
 static void test_entries(void **state) {
@@ -285,11 +314,9 @@ static void test_what_a_reader_makes_of_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_parts_of_the_header),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_worked_example),
-        cmocka_unit_test(test_what_a_reader_makes_of_it),
+        cmocka_unit_test(test_header),         cmocka_unit_test(test_parts_of_the_header),
+        cmocka_unit_test(test_entries),        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_worked_example), cmocka_unit_test(test_what_a_reader_makes_of_it),
     };
     return cmocka_run_group_tests(tests, read_document, free_document);
 }

@@ -44,7 +44,7 @@ static void resolve_copy(const uint8_t *bytes, size_t count, uint64_t first) {
     struct symbol_table *table;
     struct symbol_query queries[QUERY_COUNT];
     struct error error;
-    assert_true(symbol_table_open(&table, &error));
+    assert_true(symbol_table_open(&table, NULL, NULL, &error));
     for (size_t i = 0; i < QUERY_COUNT; i++)
         queries[i] = (struct symbol_query){.address = first + 16 * i};
     struct symbol_module module = {.path = in_scratch("copy")};

@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -47,6 +50,10 @@ static const struct {
     {"__gnu_cxx::new_allocator<int>::allocate", PROGRAM, PLUMBING_LIBRARY},
     {"std::string::_M_create", PROGRAM, PLUMBING_LIBRARY},
     {"std::string::append", PROGRAM, PLUMBING_NONE},
+    {"std::string::basic_string<std::allocator<char>>", PROGRAM, PLUMBING_LIBRARY},
+    {"std::basic_string<char16_t>::basic_string", PROGRAM, PLUMBING_LIBRARY},
+    {"app::basic_string", PROGRAM, PLUMBING_NONE},
+    {"std::make_shared<Foo>", PROGRAM, PLUMBING_NONE},
     {"app::load", PROGRAM, PLUMBING_NONE},
     {"app::my_std::_x", PROGRAM, PLUMBING_NONE},
     // Rust
@@ -57,6 +64,12 @@ static const struct {
     {"alloc::raw_vec::RawVec<T,A>::grow_one", PROGRAM, PLUMBING_LIBRARY},
     {"core::ops::function::FnOnce::call_once", PROGRAM, PLUMBING_LIBRARY},
     {"alloc::vec::Vec<T,A>::push", PROGRAM, PLUMBING_NONE},
+    {"alloc::vec::Vec<T,A>::with_capacity_in", PROGRAM, PLUMBING_LIBRARY},
+    {"alloc::vec::Vec<T>::with_capacity", PROGRAM, PLUMBING_NONE},
+    {"alloc::boxed::Box<T,A>::try_new_uninit_in", PROGRAM, PLUMBING_LIBRARY},
+    {"alloc::boxed::Box<T>::new", PROGRAM, PLUMBING_NONE},
+    {"run_mod", "/usr/bin/python3.11", PLUMBING_START},
+    {"run_mod", PROGRAM, PLUMBING_NONE},
     {"<app::Store as core::clone::Clone>::clone", PROGRAM, PLUMBING_NONE},
     {"<T as core::convert::Into<U>>::into", PROGRAM, PLUMBING_LIBRARY},
     {"std::rt::lang_start::{{closure}}", PROGRAM, PLUMBING_START},
@@ -107,11 +120,44 @@ static void stack_of_plumbing_keeps_one_frame(void **state) {
     assert_int_equal(plumbing_first_shown(NULL, 0), 0);
 }
 
+static void check_file(const char *text, const char *problem) {
+    char path[] = "/tmp/cairn-plumbing-XXXXXX";
+    struct error error = {""};
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    bool is_loaded = plumbing_load(path, &error);
+    unlink(path);
+    assert_int_equal(is_loaded, problem == NULL);
+    if (problem && !strstr(error.text, problem)) fail_msg("%s", error.text);
+}
+
+// Last, since rules stay.
+static void own_rules_come_first(void **state) {
+    (void)state;
+    check_file("# pools\nallocator pool_*\n\n  library *::detail::*  \nstart *_loop in libapp\n"
+               "show xmalloc\nallocator operator make\nlibrary * in libinside\n",
+               NULL);
+    assert_int_equal(plumbing_kind_of("pool_get", PROGRAM), PLUMBING_ALLOCATOR);
+    assert_int_equal(plumbing_kind_of("my_pool_get", PROGRAM), PLUMBING_NONE);
+    assert_int_equal(plumbing_kind_of("app::detail::run", PROGRAM), PLUMBING_LIBRARY);
+    assert_int_equal(plumbing_kind_of("main_loop", PROGRAM), PLUMBING_NONE);
+    assert_int_equal(plumbing_kind_of("main_loop", "/usr/lib/libapp.so.1"), PLUMBING_START);
+    assert_int_equal(plumbing_kind_of("xmalloc", PROGRAM), PLUMBING_NONE);
+    assert_int_equal(plumbing_kind_of("operator make", PROGRAM), PLUMBING_ALLOCATOR);
+    assert_int_equal(plumbing_kind_of(NULL, "/usr/lib/libinside.so"), PLUMBING_LIBRARY);
+    check_file("hide foo\n", ":1: \"hide\" is not");
+    check_file("library a\nlibrary\n", ":2: no name");
+    assert_false(plumbing_load("/nonexistent/rules", NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_as_written_down),
         cmocka_unit_test(first_shown_skips_plumbing),
         cmocka_unit_test(stack_of_plumbing_keeps_one_frame),
+        cmocka_unit_test(own_rules_come_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names from everywhere: a program whose files were moved away, a tree of another machine, a local
+debuginfod server; and names as the user wants them."""
+
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+import cairn_test as t
+
+t.need("g++", "objcopy", "strip")
+
+SOURCE = """
+#include <cstdlib>
+#include <string>
+#include <vector>
+static std::vector<void *> kept;
+namespace pool { __attribute__((noinline)) void *pool_get(size_t size) { return malloc(size); } }
+__attribute__((noinline)) static void fill(const std::vector<int> &sizes) {
+    auto put = [](int size) __attribute__((noinline)) {
+        kept.push_back(pool::pool_get((size_t)size));
+        __asm__ volatile("");
+    };
+    for (int size : sizes) put(size);
+}
+int main() {
+    fill({12345, 12345});
+    return kept.size() == 2 ? 0 : 1;
+}
+"""
+HERE = pathlib.Path.cwd()
+CLOSURE_LINE = 1 + SOURCE[:SOURCE.index("auto put")].count("\n")
+
+
+def build(directory, *options):
+    """The program, stripped, with its debug file beside it."""
+    directory.mkdir(parents=True)
+    (directory / "fill.cc").write_text(SOURCE)
+    commands = [["g++", "-g", "-O1", *options, "-o", "fill", str(directory / "fill.cc")],
+                ["objcopy", "--only-keep-debug", "fill", "fill.debug"], ["strip", "fill"],
+                ["objcopy", "--add-gnu-debuglink=fill.debug", "fill"]]
+    for command in commands:
+        t.check_equal(" ".join(command), t.run(command, cwd=directory).status, 0)
+    return directory / "fill"
+
+
+def frames(path, *options, env=None):
+    """The frames of the large blocks' stack."""
+    found = t.run_cairn("report", "--json", *options, path, env=env)
+    if not t.check_equal(f"report {options}", (found.status, found.err), (0, b"")):
+        return []
+    stacks = [s for s in t.json.loads(found.out)["stacks"] if s["allocated_bytes"] == 2 * 12345]
+    return stacks[0]["frames"] if t.check(len(stacks) == 1, f"stacks: {stacks}") else []
+
+
+def names(path, *options, env=None):
+    return [frame["function"] for frame in frames(path, *options, env=env)]
+
+
+def check_named(what, got):
+    wanted = ["pool::pool_get", f"fill::{{lambda fill.cc:{CLOSURE_LINE}}}", "fill", "main"]
+    t.check_equal(what, [name for name in got if name in wanted], wanted)
+
+
+def check_unnamed(what, got):
+    t.check("fill" not in got and "main" not in got, f"{what}: {got}")
+
+
+def info(path, *options):
+    return t.run_cairn("info", *options, path).out.decode()
+
+
+program = build(HERE / "built")
+_, recording = t.record([str(program)])
+check_named("beside the program", names(recording))
+t.check(f"functions and lines of {program}.debug" in info(recording), "info tells the file")
+
+# as the user wants them
+files = {frame["file"] for frame in frames(recording, f"--source-map={HERE}/built=/src")}
+t.check("/src/fill.cc" in files, f"--source-map: {files}")
+whole = names(recording, "--full-names")
+t.check(any(name and name.startswith("fill(std::vector<int, std::allocator<int> > const&)")
+            for name in whole), f"--full-names: {whole}")
+renamed = names(recording, "--rename", "s/^pool::(.*)$/\\1 of the pool/")
+t.check("pool_get of the pool" in renamed, f"--rename: {renamed}")
+(HERE / "rules").write_text("# ours\nallocator pool::*\nshow main\n")
+for options, shown in (((), "pool::pool_get"), (("--plumbing", "rules"), "fill::{lambda")):
+    screen = t.run_cairn("report", *options, recording).out.decode()
+    first = [line for line in screen.splitlines() if "24.1 KiB        2 blocks" in line]
+    t.check(len(first) == 1 and shown in first[0], f"{options}: {first}")
+for wrong in (("--rename", "s/(/x/"), ("--plumbing", "/nonexistent"), ("--sysroot", "rules"),
+              ("--source-map", "x"), ("--debug-dir", "/nonexistent"), ("--debuginfod",)):
+    result = t.run_cairn("report", *wrong, recording, env={"DEBUGINFOD_URLS": ""})
+    t.check_equal(f"{wrong}", (result.status, result.out), (2, b""))
+    t.check(wrong[0].encode() in result.err, f"{wrong}: {result.err}")
+
+# the debug file elsewhere, then everything elsewhere
+shutil.move(f"{program}.debug", HERE / "elsewhere.debug")
+check_unnamed("without the debug file", names(recording))
+tree = HERE / "tree"
+(tree / "files").mkdir(parents=True)
+shutil.move(HERE / "elsewhere.debug", tree / "files/fill.debug")
+check_named("--debug-dir", names(recording, "--debug-dir", tree / "files"))
+root = HERE / "root"
+(root / str(program.parent)[1:]).mkdir(parents=True)
+shutil.move(program, root / str(program)[1:])
+check_unnamed("without anything", names(recording))
+shutil.copy(tree / "files/fill.debug", root / (str(program)[1:] + ".debug"))
+check_named("--sysroot", names(recording, "--sysroot", root))
+
+# the same path, but another program
+build(HERE / "other", "-DOTHER")
+shutil.copy(HERE / "other/fill", program)
+shutil.copy(HERE / "other/fill.debug", f"{program}.debug")
+check_unnamed("another program in its place", names(recording))
+t.check("build-id differs" in info(recording), "info says that the file is another one")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_for(server, port):
+    for _ in range(100):
+        if server.poll() is not None:
+            return False
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        time.sleep(0.1)
+    return False
+
+
+def check_server():
+    port = free_port()
+    command = ["debuginfod", "-p", str(port), "-d", ":memory:", "-F", str(tree / "files")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            if not t.check(wait_for(server, port), "debuginfod does not start"):
+                return
+            env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{port}",
+                   "DEBUGINFOD_CACHE_PATH": str(HERE / "downloads")}
+            check_unnamed("servers are not asked by themselves", names(recording, env=env))
+            t.check(not (HERE / "downloads").exists(), "nothing is downloaded unasked")
+            got = []
+            for _ in range(50):  # the server may still be reading its files
+                got = names(recording, "--debuginfod", env=env)
+                if "main" in got:
+                    break
+                shutil.rmtree(HERE / "downloads", ignore_errors=True)
+                time.sleep(0.2)
+            check_named("--debuginfod", got)
+        finally:
+            server.terminate()
+
+
+if shutil.which("debuginfod"):
+    check_server()
+t.finish()

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// How names are shown: readable or whole, closures by their place, the user's own rules last.
+#ifndef TOOL_SYMBOL_NAMING_H
+#define TOOL_SYMBOL_NAMING_H
+
+#include "tool/symbol/options.h"
+#include "tool/symbol/store.h"
+#include "tool/symbol/symbol.h"
+
+// Sets the frame's `function` and `plain` from its other fields; false without memory.
+bool naming_apply(struct symbol_frame *frame, const struct symbol_options *options,
+                  struct store *store);
+
+#endif

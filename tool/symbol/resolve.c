@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of work for one module: find its files; sort the addresses; give each its compile
+// unit; read every touched unit once (tree and line table); put the frames together; ask the
+// symbol tables for what is left without a name.
+#include "tool/symbol/resolve.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/symbol/line.h"
+#include "tool/symbol/scope.h"
+#include "tool/symbol/symtab.h"
+
+// Everything that is open while one module is resolved.
+struct resolution {
+    struct resolver *resolver;
+    struct store *names;
+    struct store *scratch;
+    const struct located *files;
+    struct image alternate;
+    const struct image *dwarf_image;  // NULL: no DWARF
+    const char *dwarf_path;
+    Dwarf *dwarf;
+    Dwarf *alternate_dwarf;
+    struct unit_list units;
+    struct line_table lines;
+    struct qualifier *qualifier;
+    const char *note;  // what of the debug information is missing
+    struct symtab symtab;
+    bool has_symtab;
+    bool has_dynsym;
+    struct request *requests;
+    size_t count;
+    size_t done;  // requests that the progress knows of
+    bool has_dwarf_answer;
+};
+
+static int request_by_address(const void *left, const void *right) {
+    const struct request *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static int request_by_unit(const void *left, const void *right) {
+    const struct request *a = left, *b = right;
+    if (a->unit != b->unit) return a->unit < b->unit ? -1 : 1;
+    return request_by_address(left, right);
+}
+
+// One request for each query that nobody has answered yet.
+static bool make_requests(struct resolution *work, const struct symbol_query *queries,
+                          size_t count) {
+    work->requests = calloc(count, sizeof *work->requests);
+    if (!work->requests) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (queries[i].is_known) continue;
+        work->requests[work->count++] = (struct request){
+            .address = queries[i].address, .query = (uint32_t)i, .unit = UNIT_NONE};
+    }
+    qsort(work->requests, work->count, sizeof *work->requests, request_by_address);
+    return true;
+}
+
+// Shared debug information (dwz) is handed to libdw only after its build-id was checked.
+static void open_alternate(struct resolution *work) {
+    const char *name;
+    const void *build_id;
+    ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(work->dwarf, &name, &build_id);
+    if (bytes <= 0) return;
+    locate_alternate(&work->alternate, work->dwarf_path, name, build_id, (size_t)bytes,
+                     work->resolver->options, work->names);
+    if (!work->alternate.elf) {
+        work->note = "the file of shared debug information (dwz) is missing";
+        return;
+    }
+    work->alternate_dwarf = dwarf_begin_elf(work->alternate.elf, DWARF_C_READ, NULL);
+    if (work->alternate_dwarf) dwarf_setalt(work->dwarf, work->alternate_dwarf);
+}
+
+static void open_dwarf(struct resolution *work) {
+    if (work->resolver->is_without_lines) return;
+    if (image_has_dwarf(&work->files->module)) {
+        work->dwarf_image = &work->files->module;
+        work->dwarf_path = work->files->module_path;
+    } else if (image_has_dwarf(&work->files->debug)) {
+        work->dwarf_image = &work->files->debug;
+        work->dwarf_path = work->files->debug_path;
+    } else {
+        return;
+    }
+    work->dwarf = dwarf_begin_elf(work->dwarf_image->elf, DWARF_C_READ, NULL);
+    if (work->dwarf) open_alternate(work);
+}
+
+static bool read_symtabs(struct resolution *work) {
+    const struct located *files = work->files;
+    const struct image *images[] = {&files->module, &files->debug, &files->packed};
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+        bool added;
+        if (!images[i]->elf) continue;
+        if (!symtab_add(&work->symtab, images[i], SHT_SYMTAB, &added)) return false;
+        work->has_symtab |= added;
+    }
+    if (!files->module.elf) return true;
+    return symtab_add(&work->symtab, &files->module, SHT_DYNSYM, &work->has_dynsym);
+}
+
+// The tree of a unit whose information was split off into a .dwo file, which libdw finds; without
+// the file the unit has lines only.
+static bool read_split(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *split,
+                       struct request *requests, size_t count) {
+    if (!split->addr) {
+        work->note = "debug information is missing that was split off into .dwo files";
+        return true;
+    }
+    struct line_table files = {0};
+    line_table_open_split(&files, dwarf_getelf(dwarf_cu_getdwarf(split->cu)));
+    bool has_files = bytes_left(&files.line);
+    bool is_done = !has_files || line_table_read(&files, skeleton);
+    struct scope_use use = {has_files ? &files : &work->lines, work->qualifier, work->scratch,
+                            work->names, work->has_symtab};
+    is_done = is_done && scope_find(&use, split, requests, count);
+    line_table_close(&files);
+    return is_done;
+}
+
+static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *requests,
+                      size_t count) {
+    if (!line_table_read(&work->lines, unit) ||
+        !line_find(&work->lines, work->dwarf_image, requests, count, work->names))
+        return false;
+    uint8_t type;
+    Dwarf_Die split = {0};
+    if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
+        type == DW_UT_skeleton)
+        return read_split(work, unit, &split, requests, count);
+    struct scope_use use = {&work->lines, work->qualifier, work->scratch, work->names,
+                            work->has_symtab};
+    return scope_find(&use, unit, requests, count);
+}
+
+// Reads each touched unit once.
+static bool read_units(struct resolution *work) {
+    if (!work->dwarf) return true;
+    if (!(work->qualifier = qualifier_open(work->scratch))) return false;
+    line_table_open(&work->lines, work->dwarf_image);
+    if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count))
+        return false;
+    qsort(work->requests, work->count, sizeof *work->requests, request_by_unit);
+    for (size_t i = 0, next; i < work->count && work->requests[i].unit != UNIT_NONE; i = next) {
+        struct request *first = &work->requests[i];
+        for (next = i; next < work->count && work->requests[next].unit == first->unit;) next++;
+        Dwarf_Die *unit = &work->units.units[first->unit].die;
+        if (!read_unit(work, unit, first, next - i)) return false;
+        atomic_fetch_add(work->resolver->done, next - i);
+        work->done += next - i;
+    }
+    return true;
+}
+
+static const struct symtab_entry *find_symbol(struct resolution *work, uint64_t address) {
+    const struct located *files = work->files;
+    const struct image *image = files->module.elf ? &files->module : &files->debug;
+    if (!image->elf || !image_is_code(image, address)) return NULL;
+    return symtab_find(&work->symtab, address);
+}
+
+// Name of the function at an address that is not inlined, as linker or compiler wrote it; `scope`
+// is what the debug information knows of it, or NULL. The symbol table has the whole name where the
+// debug information has its last part, and the name that people use where a C library has several
+// (strdup, __GI___strdup).
+static bool name_function(struct resolution *work, uint64_t address, const struct scope *scope,
+                          const char **linkage) {
+    *linkage = scope ? scope->linkage : NULL;
+    const char *name = *linkage ? store_readable(work->names, *linkage) : NULL;
+    if (*linkage && !name) return false;
+    bool is_whole = name && scope->is_full_name;
+    if (is_whole && name[0] != '_') return true;
+    const struct symtab_entry *symbol = find_symbol(work, address);
+    if (!symbol || (name && symbol->is_label)) return true;
+    const char *other = store_readable(work->names, symbol->name);
+    if (!other) return false;
+    if (is_whole && strspn(other, "_") >= strspn(name, "_")) return true;
+    *linkage = store_intern(work->names, symbol->name, strlen(symbol->name));
+    return *linkage;
+}
+
+static const struct scope *outermost(const struct scope *scope, size_t *depth) {
+    for (*depth = 1; scope && scope->caller; scope = scope->caller) ++*depth;
+    return scope;
+}
+
+// The frames of one request: the chain of its scopes, innermost first. Each frame's line is where
+// it is: from the line table for the first, from the call of the one before for the others.
+static bool make_frames(struct resolution *work, const struct request *request,
+                        struct symbol_query *query) {
+    size_t count, i = 0;
+    const char *linkage;
+    const struct scope *function = outermost(request->scope, &count);
+    if (!name_function(work, request->address, function, &linkage)) return false;
+    query->is_known = true;
+    if (!function && !linkage && !request->file) return true;
+    struct symbol_frame *frames = store_alloc(work->names, count * sizeof *frames);
+    if (!frames) return false;
+    frames[0].file = request->file;
+    frames[0].line = request->line;
+    for (const struct scope *scope = request->scope; scope != function; scope = scope->caller) {
+        frames[i].linkage = scope->linkage;
+        frames[i].declared_line = scope->declared_line;
+        frames[i].is_inlined = true;
+        i++;
+        frames[i].file = scope->call_file;
+        frames[i].line = scope->call_line;
+    }
+    frames[i].linkage = linkage;
+    frames[i].declared_line = function ? function->declared_line : 0;
+    work->has_dwarf_answer |= request->scope || request->file;
+    query->frames = frames;
+    query->frame_count = count;
+    return true;
+}
+
+static void make_report(const struct resolution *work, struct symbol_report *report) {
+    const struct located *files = work->files;
+    report->origin = SYMBOL_ORIGIN_FILE;
+    report->note = files->note ? files->note : work->note;
+    report->path = files->module_path;
+    if (work->has_dwarf_answer) {
+        report->source = SYMBOL_SOURCE_DWARF;
+        report->path = work->dwarf_path;
+    } else if (work->has_symtab) {
+        report->source = SYMBOL_SOURCE_SYMTAB;
+        if (files->debug.elf) report->path = files->debug_path;
+    } else if (work->has_dynsym) {
+        report->source = SYMBOL_SOURCE_DYNSYM;
+    } else {
+        report->source = SYMBOL_SOURCE_NONE;
+        report->path = NULL;
+        if (!report->note) report->note = "the file has no symbols";
+    }
+    if (work->resolver->is_without_lines && !report->note)
+        report->note = "its lines are left for cairn report, for they take long to read";
+}
+
+static bool resolve(struct resolution *work, struct symbol_query *queries, size_t count) {
+    if (!count) return true;
+    open_dwarf(work);
+    if (!make_requests(work, queries, count) || !read_symtabs(work) || !read_units(work))
+        return false;
+    for (size_t i = 0; i < work->count; i++)
+        if (!make_frames(work, &work->requests[i], &queries[work->requests[i].query])) return false;
+    return true;
+}
+
+static void resolution_close(struct resolution *work) {
+    atomic_fetch_add(work->resolver->done, work->count - work->done);
+    if (work->dwarf) dwarf_end(work->dwarf);
+    if (work->alternate_dwarf) dwarf_end(work->alternate_dwarf);
+    image_close(&work->alternate);
+    unit_free(&work->units);
+    line_table_close(&work->lines);
+    symtab_free(&work->symtab);
+    free(work->requests);
+    store_close(work->scratch);
+}
+
+bool resolve_from_files(struct resolver *resolver, const struct located *files,
+                        struct symbol_job *job) {
+    struct resolution work = {
+        .resolver = resolver, .names = resolver->names, .files = files, .alternate = IMAGE_CLOSED};
+    bool is_done = (work.scratch = store_open()) && resolve(&work, job->queries, job->count);
+    if (is_done) make_report(&work, &job->report);
+    resolution_close(&work);
+    return is_done;
+}
