@@ -112,6 +112,15 @@ const struct command commands[] = {
             "  pprof        go tool pprof, Pyroscope, Parca\n"
             "  collapsed    flamegraph.pl and other flame graph tools\n"
             "  speedscope   speedscope, in a browser\n"
+            "  json         everything, for programs\n"
+            "  flamegraph   a picture (SVG), in a browser\n"
+            "  sqlite       SQL: tables and views (see also: cairn sql)\n"
+            "  dhat         dh_view.html of valgrind\n"
+            "  massif       ms_print, massif-visualizer\n"
+            "  csv          spreadsheets, data frames\n"
+            "  mptrace      scripts for MallocProfiler\n"
+            "  callgrind    callgrind_annotate, KCachegrind\n"
+            "  heaptrack    heaptrack_print, heaptrack_gui\n"
             "Without --format the ending of FILE says it. Without -o it goes to stdout.\n",
         .run = cmd_export,
         .words_max = 1,
@@ -144,6 +153,19 @@ const struct command commands[] = {
             OPTION_ROW_BYTES,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
         },
+    },
+    {
+        .name = "sql",
+        .arguments = "[SUBJECT] STATEMENT",
+        .help = "answers of SQL about a recording: cairn sql 'select * from top'",
+        .description =
+            "The tables are those of cairn export --format sqlite: info, losses, modules,\n"
+            "places, frames, nodes, stacks, functions, threads, points; the views summary,\n"
+            "top, leaks, by_module, timeline. Columns are lined up on a terminal, else\n"
+            "separated by tabs.\n",
+        .run = cmd_sql,
+        .words_max = 2,
+        .options = {OPTION_ROW_PROCESS},
     },
     {
         .name = "info",

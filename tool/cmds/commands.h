@@ -141,6 +141,7 @@ int cmd_env(const struct command_args *args);     // cmds/env.c
 int cmd_report(const struct command_args *args);  // cmds/report.c
 int cmd_export(const struct command_args *args);  // cmds/export.c
 int cmd_diff(const struct command_args *args);    // cmds/diff.c
+int cmd_sql(const struct command_args *args);     // cmds/sql.c
 int cmd_info(const struct command_args *args);    // cmds/info.c
 int cmd_help(const struct command_args *args);    // cmds/help.c
 

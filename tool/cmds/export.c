@@ -2,20 +2,15 @@
 // cairn export: a recording in the format of another tool. The formats are rows of a table in
 // tool/export; here their input is put together: profile, names, and what a report says about
 // trust.
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tool/base/output.h"
-#include "tool/base/text.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/opened.h"
+#include "tool/cmds/exported.h"
 #include "tool/cmds/subject.h"
-#include "tool/export/export.h"
-#include "tool/render/report_json.h"
-#include "tool/render/trust.h"
 
-enum { NAME_BYTES = 256, LINE_COLUMNS = 4000 };
+enum { NAME_BYTES = 256 };
 
 struct request {
     const struct export_format *format;
@@ -68,24 +63,6 @@ static bool read_request(const struct command_args *args, struct request *reques
     return true;
 }
 
-// The trust line in one piece, for free(); NULL without memory.
-static char *trust_text(const struct profile *profile, const struct frame_names *names) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    struct terminal terminal = {.out = out, .columns = LINE_COLUMNS};
-    trust_print(&terminal, profile, names);
-    if (fclose(out) || !text) {
-        free(text);
-        return NULL;
-    }
-    text[strcspn(text, "\n")] = 0;
-    size_t blanks = strspn(text, " ");
-    memmove(text, text + blanks, strlen(text + blanks) + 1);
-    return text;
-}
-
 static bool write_to(const struct request *request, const struct export *export,
                      struct error *error) {
     struct output output;
@@ -103,28 +80,13 @@ static bool write_to(const struct request *request, const struct export *export,
 
 static bool export_opened(struct opened *opened, const struct request *request,
                           struct error *error) {
-    const struct profile *profile = &opened->profile;
-    for (size_t i = 0; i < profile->stack_count; i++)
-        names_want_stack(opened->names, profile->stacks[i].node, 0);
-    if (!names_resolve(opened->names, error)) return false;
-    struct frame_names names = names_frames(opened->names);
-    char program[NAME_BYTES], command[REPORT_COMMAND_BYTES];
-    char *trust = trust_text(profile, &names);
-    if (!trust) return error_set(error, "no memory for the trust line");
-    program_name(profile, program, sizeof program);
-    report_command_line(&profile->recording->header, command, sizeof command);
-    const struct export export = {.profile = profile,
-                                  .names = &names,
-                                  .by = request->by,
-                                  .is_by_chosen = request->is_by_chosen,
-                                  .has_all_frames = request->has_all_frames,
-                                  .process_count = 1,
-                                  .program = program,
-                                  .command = command,
-                                  .trust = trust,
-                                  .tool_version = CAIRN_TOOL_VERSION};
-    bool is_ok = write_to(request, &export, error);
-    free(trust);
+    struct exported exported;
+    if (!exported_prepare(opened, &exported, error)) return false;
+    exported.export.by = request->by;
+    exported.export.is_by_chosen = request->is_by_chosen;
+    exported.export.has_all_frames = request->has_all_frames;
+    bool is_ok = write_to(request, &exported.export, error);
+    exported_free(&exported);
     return is_ok;
 }
 

@@ -15,6 +15,9 @@
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
 
+// The measures that --by names; the others are the same in blocks.
+#define EXPORT_MEASURES (MEASURE_CALLS + 1)
+
 struct export {
     const struct profile *profile;
     const struct frame_names *names;
@@ -48,5 +51,14 @@ const struct export_format *export_format_of_path(const char *path);
 bool export_pprof(FILE *out, const struct export *export, struct error *error);
 bool export_collapsed(FILE *out, const struct export *export, struct error *error);
 bool export_speedscope(FILE *out, const struct export *export, struct error *error);
+bool export_json(FILE *out, const struct export *export, struct error *error);
+bool export_flamegraph(FILE *out, const struct export *export, struct error *error);
+bool export_sqlite(const char *path, const struct export *export, struct error *error);
+bool export_dhat(FILE *out, const struct export *export, struct error *error);
+bool export_massif(FILE *out, const struct export *export, struct error *error);
+bool export_csv(FILE *out, const struct export *export, struct error *error);
+bool export_mptrace(FILE *out, const struct export *export, struct error *error);
+bool export_callgrind(FILE *out, const struct export *export, struct error *error);
+bool export_heaptrack(FILE *out, const struct export *export, struct error *error);
 
 #endif

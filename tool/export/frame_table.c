@@ -6,11 +6,16 @@
 
 #include "tool/base/text.h"
 
+static bool is_same(const struct frame_table *table, const struct frame *a, const struct frame *b) {
+    return frame_is_same(a, b) && (table->choice != FRAMES_DISTINCT || a->offset == b->offset);
+}
+
 static bool number_of(struct frame_table *table, const struct frame *frame, uint32_t *number) {
     uint64_t hash = frame_hash(frame, true);
+    if (table->choice == FRAMES_DISTINCT) hash = hash_mix(hash, frame->offset);
     struct index_probe probe = index_probe_start(&table->index, hash);
     while (index_probe_next(&table->index, &probe, number))
-        if (frame_is_same(frame, table->frames.items[*number])) return true;
+        if (is_same(table, frame, table->frames.items[*number])) return true;
     *number = (uint32_t)table->frames.count;
     const struct frame **slot = array_push(&table->frames);
     if (!slot) return false;
@@ -27,9 +32,11 @@ static bool push_frame(struct frame_table *table, const struct frame *frame) {
 
 // The frame that stands for a stack's outer end; none for stacks that are complete.
 static bool push_mark(struct frame_table *table, uint32_t cut) {
-    if (table->choice != FRAMES_PICTURE || cut == CAIRN_CUT_GUESSED) return true;
-    snprintf(table->mark_names[cut], sizeof table->mark_names[cut], "[incomplete: %s]",
-             cut_sentence(cut));
+    bool is_guessed = cut == CAIRN_CUT_GUESSED;
+    bool has_mark = !is_guessed || table->choice == FRAMES_DISTINCT;
+    if (table->choice == FRAMES_ALL || !has_mark) return true;
+    snprintf(table->mark_names[cut], sizeof table->mark_names[cut], "[%s: %s]",
+             is_guessed ? "complete" : "incomplete", cut_sentence(cut));
     table->marks[cut] = (struct frame){.function = table->mark_names[cut]};
     return push_frame(table, &table->marks[cut]);
 }
@@ -110,7 +117,7 @@ bool frame_table_stack(struct frame_table *table, uint32_t node) {
     for (; node != TREE_ROOT; node = nodes[node].parent)
         if (!append_place(table, nodes[node].place)) return false;
     if (is_picture && !table->export->has_all_frames) hide_plumbing(table);
-    if (!is_picture || table->stack.count) return true;
+    if (table->choice == FRAMES_ALL || table->stack.count) return true;
     uint32_t *slot = array_push(&table->stack);
     if (slot) *slot = table->not_recorded;
     return slot != NULL;

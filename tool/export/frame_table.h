@@ -8,9 +8,11 @@
 
 // Which frames of a stack are there.
 enum frame_choice {
-    FRAMES_ALL,      // every frame of the code
-    FRAMES_PICTURE,  // as screens show them: no plumbing, unless export->has_all_frames;
-                     // the outer end of an incomplete stack, and a stack without any, are frames
+    FRAMES_ALL,       // every frame of the code
+    FRAMES_MARKED,    // and one for the outer end of an incomplete stack, or a stack without any
+    FRAMES_DISTINCT,  // the same by address: different stacks differ in their frames
+    FRAMES_PICTURE,   // as FRAMES_MARKED, but as screens show it: no plumbing, unless
+                      // export->has_all_frames
 };
 
 struct frame_slice {
@@ -35,8 +37,8 @@ bool frame_table_build(struct frame_table *table, const struct export *export,
                        enum frame_choice choice, struct error *error);
 void frame_table_free(struct frame_table *table);
 
-// Fills table->stack with the numbers of the frames of a node, innermost first; at least one with
-// FRAMES_PICTURE. False without memory.
+// Fills table->stack with the numbers of the frames of a node, innermost first; at least one
+// unless the choice is FRAMES_ALL. False without memory.
 bool frame_table_stack(struct frame_table *table, uint32_t node);
 
 // "function" or "module+0x12", safe text.

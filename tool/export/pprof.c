@@ -55,7 +55,7 @@ enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM = 3, F
 
 static const struct {
     const char *name, *unit;
-    bool is_default[MEASURE_COUNT];
+    bool is_default[EXPORT_MEASURES];
 } sample_types[] = {
     {"alloc_objects", "count", {[MEASURE_CALLS] = true}},
     {"alloc_space", "bytes", {[MEASURE_ALLOCATED] = true}},

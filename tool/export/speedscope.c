@@ -64,7 +64,7 @@ static bool put_profile(struct json *json, const struct export *export, struct f
     json_open_object(json, NULL);
     json_put_string(json, "type", "sampled");
     json_put_string(json, "name", name);
-    json_put_string(json, "unit", by == MEASURE_CALLS ? "none" : "bytes");
+    json_put_string(json, "unit", measure_about(by)->is_bytes ? "bytes" : "none");
     bool is_ok = put_samples(json, export, frames, by);
     int64_t sum = put_weights(json, export->profile, by);
     json_put_int(json, "startValue", 0);
@@ -85,7 +85,7 @@ static bool put_all(struct json *json, const struct export *export, struct frame
     json_put_uint(json, "activeProfileIndex", export->by);
     put_frames(json, frames);
     json_open_array(json, "profiles");
-    for (int by = 0; by < MEASURE_COUNT && is_ok; by++)
+    for (int by = 0; by < EXPORT_MEASURES && is_ok; by++)
         is_ok = put_profile(json, export, frames, (enum measure)by);
     json_close(json);
     json_close(json);

@@ -139,6 +139,13 @@ static void put_trust(struct json *json, const struct profile *profile,
     json_close(json);
 }
 
+void report_json_put_facts(struct json *json, const struct profile *profile,
+                           const struct frame_names *names) {
+    put_process(json, &profile->recording->header);
+    put_figures(json, profile);
+    put_trust(json, profile, names);
+}
+
 static void put_frames(struct json *json, const struct frame_list *frames, size_t depth) {
     size_t index = 0;
     const struct frame *frame;
@@ -195,7 +202,7 @@ static bool put_stacks(struct json *json, const struct profile *profile,
     return is_ok;
 }
 
-static void put_threads(struct json *json, const struct profile *profile) {
+void report_json_put_threads(struct json *json, const struct profile *profile) {
     json_open_array(json, "threads");
     for (size_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
@@ -221,11 +228,9 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     json_open_object(json, NULL);
     json_put_string(json, "schema", REPORT_SCHEMA);
     if (file) json_put_string(json, "file", file);
-    put_process(json, &profile->recording->header);
-    put_figures(json, profile);
-    put_trust(json, profile, names);
+    report_json_put_facts(json, profile, names);
     bool is_ok = put_stacks(json, profile, names, view);
-    put_threads(json, profile);
+    report_json_put_threads(json, profile);
     json_close(json);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }

@@ -25,6 +25,11 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
 // knows them, no stacks, no threads; "file" is null.
 void report_json_put_row(struct json *json, const struct run_row *row);
 
+// Parts of it as members of another object: process, totals, peak, at_exit, rss and trust; threads.
+void report_json_put_facts(struct json *json, const struct profile *profile,
+                           const struct frame_names *names);
+void report_json_put_threads(struct json *json, const struct profile *profile);
+
 // argv as one line that a shell reads back; any bytes.
 #define REPORT_COMMAND_BYTES (2 * CAIRN_TEXT_COMMAND)
 void report_command_line(const struct cairn_header *header, char *out, size_t size);

@@ -82,7 +82,7 @@ static void test_every_format(void **state) {
     for (const struct export_format *format = export_formats; format->name; format++) {
         assert_true(!format->write != !format->write_file);
         assert_ptr_equal(export_format_find(format->name), format);
-        for (int by = 0; format->write && by < MEASURE_COUNT; by++) {
+        for (int by = 0; format->write && by < EXPORT_MEASURES; by++) {
             struct text text = write_format(format, (enum measure)by);
             if (!text.size) fail_msg("%s is empty", format->name);
             if (!format->is_binary) check_text(format, &text);

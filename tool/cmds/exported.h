@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands that hand a recording to another format have to put together: every name, and the
+// texts about program and trust.
+#ifndef TOOL_CMDS_EXPORTED_H
+#define TOOL_CMDS_EXPORTED_H
+
+#include "tool/cmds/opened.h"
+#include "tool/export/export.h"
+#include "tool/render/report_json.h"
+
+#define EXPORTED_NAME_BYTES 256
+
+struct exported {
+    struct export export;  // points into the rest and into what was opened
+    struct frame_names names;
+    char program[EXPORTED_NAME_BYTES];
+    char command[REPORT_COMMAND_BYTES];
+    char *trust;
+};
+
+// Resolves all names. `exported` must not be moved afterwards; the measure is the caller's to set.
+bool exported_prepare(struct opened *opened, struct exported *exported, struct error *error);
+void exported_free(struct exported *exported);
+
+#endif

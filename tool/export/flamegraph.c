@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flame graph as one SVG file without dependencies: whoever can show a picture shows it, and in a
+// browser a click zooms, Ctrl-F or "search" marks functions (flamegraph_script.c). The outermost
+// frame is on top; a frame's width is its share, its colour says which library it belongs to.
+//
+// Frames below a share of the whole are left out and counted: they would be thinner than a line.
+#include <inttypes.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/export/flamegraph_script.h"
+#include "tool/export/frame_tree.h"
+
+enum { WIDTH = 1200, ROW = 18, TOP = 76, BOTTOM = 34, SIDE = 10 };
+enum { THINNEST_SHARE = 4000, TEXT_BYTES = 2 * FRAME_TITLE_BYTES };
+
+struct writer {
+    FILE *out;
+    const struct export *export;
+    struct frame_table frames;
+    struct frame_tree tree;
+    int64_t *left;  // by node: what lies left of it
+    int64_t thinnest;
+    uint32_t deepest;
+    size_t left_out;
+};
+
+static void put_escaped(FILE *out, const char *text) {
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '>')
+            fputs("&gt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '"')
+            fputs("&quot;", out);
+        else
+            fputc_unlocked(*text, out);
+    }
+}
+
+static void put_amount(const struct writer *writer, int64_t value, char *out, size_t size) {
+    const struct measure_row *about = measure_about(writer->export->by);
+    if (about->is_bytes)
+        snprintf(out, size, "%s", units_size(value).text);
+    else
+        snprintf(out, size, "%s %s", units_count(value).text, about->noun[value != 1]);
+}
+
+// Where each node starts, and what is too thin. Children have higher numbers than their parents.
+static bool lay_out(struct writer *writer) {
+    const struct frame_node *nodes = writer->tree.nodes.items;
+    size_t count = writer->tree.nodes.count;
+    writer->left = calloc(count, sizeof *writer->left);
+    if (!writer->left) return false;
+    writer->thinnest = nodes[FRAME_TREE_ROOT].value / THINNEST_SHARE;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t left = writer->left[i];
+        bool is_drawn = nodes[i].value > writer->thinnest;
+        if (is_drawn && nodes[i].depth > writer->deepest) writer->deepest = nodes[i].depth;
+        writer->left_out += !is_drawn;
+        for (uint32_t child = nodes[i].first_child; child; child = nodes[child].next_sibling) {
+            writer->left[child] = left;
+            left += nodes[child].value;
+        }
+    }
+    return true;
+}
+
+// A hue for each library, in warm colours for the program itself.
+static unsigned hue_of(const struct writer *writer, const struct frame *frame) {
+    enum { HUES = 360, PROGRAM_HUE = 28, STEP = 30 };
+    const char *program = writer->export->profile->recording->header.executable;
+    if (!frame->module || !strcmp(frame->module, program)) return PROGRAM_HUE;
+    unsigned hash = 0;
+    for (const char *at = text_base_name(frame->module); *at; at++)
+        hash = hash * 31 + (unsigned char)*at;
+    return (PROGRAM_HUE + STEP + hash % (HUES - 2 * STEP)) % HUES;
+}
+
+static void put_title(struct writer *writer, const struct frame *frame, int64_t value) {
+    char place[FRAME_TEXT_BYTES], amount[FRAME_TEXT_BYTES];
+    int64_t total = writer->tree.nodes.items[FRAME_TREE_ROOT].value;
+    frame_location(frame, place, sizeof place);
+    put_amount(writer, value, amount, sizeof amount);
+    fputs("<title>", writer->out);
+    char title[FRAME_TITLE_BYTES];
+    frame_title(frame, title, sizeof title);
+    put_escaped(writer->out, title);
+    if (*place) {
+        fputs(" (", writer->out);
+        put_escaped(writer->out, place);
+        fputc(')', writer->out);
+    }
+    fprintf(writer->out, "\n%s, %s</title>", amount, units_percent(value, total).text);
+}
+
+static void put_label(struct writer *writer, const struct frame *frame, double x, double width,
+                      unsigned y) {
+    const double letter = 6.7;
+    const unsigned baseline = 13, padding = 3;
+    char title[FRAME_TITLE_BYTES];
+    size_t columns = width > 2 * padding ? (size_t)((width - 2 * padding) / letter) : 0;
+    frame_title(frame, title, sizeof title);
+    fprintf(writer->out, "<text x=\"%.2f\" y=\"%u\">", x + padding, y + baseline);
+    if (columns > 2) {
+        text_cut(title, columns);
+        put_escaped(writer->out, title);
+    }
+    fputs("</text>", writer->out);
+}
+
+static void put_node(struct writer *writer, uint32_t index) {
+    const struct frame_node *node = &writer->tree.nodes.items[index];
+    const struct frame *frame = writer->frames.frames.items[node->frame];
+    double total = (double)writer->tree.nodes.items[FRAME_TREE_ROOT].value;
+    double left = (double)writer->left[index] / total, share = (double)node->value / total;
+    double x = SIDE + left * (WIDTH - 2 * SIDE), width = share * (WIDTH - 2 * SIDE);
+    unsigned y = TOP + (node->depth - 1) * ROW;
+    fprintf(writer->out, "<g data-l=\"%.7f\" data-w=\"%.7f\">", left, share);
+    put_title(writer, frame, node->value);
+    fprintf(writer->out,
+            "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" style=\"--h:%u\"/>", x, y,
+            width, ROW - 1, hue_of(writer, frame));
+    put_label(writer, frame, x, width, y);
+    fputs("</g>\n", writer->out);
+}
+
+static void put_heading(struct writer *writer) {
+    const struct export *export = writer->export;
+    char amount[FRAME_TEXT_BYTES];
+    const struct measure_row *about = measure_about(export->by);
+    put_amount(writer, writer->tree.nodes.items[FRAME_TREE_ROOT].value, amount, sizeof amount);
+    fprintf(writer->out, "<text class=\"h\" x=\"%d\" y=\"24\">", SIDE);
+    put_escaped(writer->out, export->program);
+    fprintf(writer->out, ": %s %s</text>\n<text class=\"s\" x=\"%d\" y=\"44\">", amount,
+            about->is_bytes ? about->moment : "of allocation", SIDE);
+    put_escaped(writer->out, export->trust);
+    fputs("</text>\n", writer->out);
+    fprintf(writer->out,
+            "<text id=\"reset\" class=\"b\" x=\"%d\" y=\"64\">whole heap</text>\n"
+            "<text id=\"search\" class=\"b\" x=\"%d\" y=\"64\">search</text>\n"
+            "<text id=\"found\" class=\"s\" x=\"%d\" y=\"64\"></text>\n",
+            SIDE, SIDE + 90, SIDE + 150);
+}
+
+static void put_footing(struct writer *writer, unsigned height) {
+    fprintf(writer->out, "<text id=\"details\" class=\"s\" x=\"%d\" y=\"%u\">", SIDE, height - 12);
+    if (writer->left_out)
+        fprintf(writer->out, "%s frames below %.3f %% are not drawn",
+                units_count((int64_t)writer->left_out).text, 100.0 / THINNEST_SHARE);
+    fputs("</text>\n", writer->out);
+}
+
+static void put_svg(struct writer *writer) {
+    unsigned height = TOP + writer->deepest * ROW + BOTTOM;
+    const struct frame_node *nodes = writer->tree.nodes.items;
+    fprintf(writer->out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\">\n"
+            "<style>%s</style>\n<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n",
+            WIDTH, height, flamegraph_style);
+    put_heading(writer);
+    fputs("<g id=\"frames\">\n", writer->out);
+    for (uint32_t i = 1; i < writer->tree.nodes.count; i++)
+        if (nodes[i].value > writer->thinnest) put_node(writer, i);
+    fputs("</g>\n", writer->out);
+    put_footing(writer, height);
+    fprintf(writer->out, "<script><![CDATA[%s]]></script>\n</svg>\n", flamegraph_script);
+}
+
+bool export_flamegraph(FILE *out, const struct export *export, struct error *error) {
+    struct writer writer = {.out = out, .export = export};
+    if (!frame_table_build(&writer.frames, export, FRAMES_PICTURE, error)) return false;
+    bool is_ok = frame_tree_build(&writer.tree, &writer.frames, export->by, false, error);
+    if (is_ok && !lay_out(&writer)) is_ok = error_set(error, "no memory for the flame graph");
+    if (is_ok) put_svg(&writer);
+    free(writer.left);
+    frame_tree_free(&writer.tree);
+    frame_table_free(&writer.frames);
+    return is_ok;
+}
