@@ -134,7 +134,8 @@ $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports
 # The check build compares fast paths with slow ones as it runs (CAIRN_CHECK).
 $(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@ $(CHECK_OBJECTS) -lgcc_s
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@.new $(CHECK_OBJECTS) -lgcc_s
+	$(Q)mv -f $@.new $@
 
 $(BUILD)/obj/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
@@ -195,7 +196,8 @@ PROGRAM_FLAGS := -D_GNU_SOURCE -I. -MMD -MP -O1 -g -fno-builtin -Wall -Wextra $(
 $(BUILD)/tests/programs/lib%.so: tests/programs/lib%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -std=gnu17 $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<
+	$(Q)$(CC) -std=gnu17 $(PROGRAM_FLAGS) -fPIC -shared -MF $@.d -MT $@ -o $@.new $<
+	$(Q)mv -f $@.new $@
 $(BUILD)/tests/programs/%: tests/programs/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -207,7 +209,9 @@ $(BUILD)/tests/programs/%: tests/programs/%.cc Makefile
 $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(COMMON) -O2 -g -fPIC -shared $(NO_BUILTINS) -ftls-model=initial-exec -o $@ $< -ldl
+	$(Q)$(CC) $(COMMON) -O2 -g -fPIC -shared $(NO_BUILTINS) -ftls-model=initial-exec -MF $@.d -MT $@ \
+		-o $@.new $< -ldl
+	$(Q)mv -f $@.new $@
 
 $(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(TOOL_OBJECTS) Makefile
 	@mkdir -p $(@D)

@@ -204,8 +204,8 @@ void gate_end(void) {
     sink_end();
 }
 
-void gate_code_unloaded(void) {
-    struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
+void gate_code_unloaded(uintptr_t here) {
+    struct thread *thread = gate_enter(here);
     if (!thread) return;
     if (module_check_unloaded()) rule_forget_all();
     gate_leave();

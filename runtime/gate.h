@@ -138,6 +138,6 @@ void gate_count_loss(enum cairn_loss loss);
 bool gate_is_recording(void);
 
 // After the program unloaded code.
-void gate_code_unloaded(void);
+void gate_code_unloaded(uintptr_t here);
 
 #endif

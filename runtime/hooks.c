@@ -166,7 +166,7 @@ EXPORT void *pvalloc(size_t size) {
 EXPORT int dlclose(void *handle) {
     int result = real.dlclose(handle);
     int saved_errno = errno;
-    gate_code_unloaded();
+    gate_code_unloaded((uintptr_t)EVENT_HERE());
     errno = saved_errno;
     return result;
 }

@@ -469,14 +469,11 @@ void walk_search(struct walk_search *search, const struct walk_start *start,
                         .frame_slot = start->frame_slot,
                         .range = &known,
                         .is_search = true};
-    bool was_outside = false;
     enum step step = STEP_ON;
     range_enter(&known, start->stack);
     for (uint32_t i = 0; i < CAIRN_DEPTH_MAX && !search->has_met_code; i++) {
         uintptr_t stack = walk.stack;
-        bool is_in_code = search_is_in_code(search, walk.pc);
-        search->has_met_code = is_in_code && was_outside;
-        was_outside |= !is_in_code;
+        search->has_met_code = search_is_in_code(search, walk.pc);
         walk.is_slow = false;
         step = step_once(&walk);
         if (step != STEP_ON || walk.is_guessed) break;

@@ -87,9 +87,9 @@ static inline struct walk_result walk_stack(struct walk_trace *trace,
 // whether an interrupted event is still on the stack.
 struct walk_search {
     uintptr_t address;               // asked for: does it lie inside a frame?
-    uintptr_t code_start, code_end;  // asked for: is this code entered again further out?
+    uintptr_t code_start, code_end;  // asked for: is this code among the callers?
     bool is_inside;                  // the address lies between two frames on one stack
-    bool has_met_code;               // the way led out of that code, or began outside, and into it
+    bool has_met_code;               // the way led into it
     bool has_met_signal;             // the way led through a signal frame
     bool is_complete;                // the way led to the outermost frame
     uintptr_t end;                   // that frame's stack pointer: tells stacks apart

@@ -293,13 +293,20 @@ static void counters_map(void) {
     counters = mapped;
 }
 
-static void after_fork_in_child(void) {
-    lock_give();
-    counters_map();
-}
+// The child begins with what its parent had counted when it forked: the parent goes on counting
+// in the memory that both still share.
+static struct counters at_fork;
 
 static void before_fork(void) {
     lock_take();
+    at_fork = *counters;
+}
+
+static void after_fork_in_child(void) {
+    early_counters = at_fork;
+    counters = &early_counters;
+    lock_give();
+    counters_map();
 }
 
 __attribute__((constructor)) static void count_preload_start(void) {
