@@ -46,10 +46,21 @@
     OPTION_ROWS_FILTER,                                                                            \
     {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
     {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \
+    OPTION_ROWS_LEAKS,                                                                             \
     OPTION_ROW_ALL_FRAMES,                                                                         \
     OPTION_ROW_BYTES,                                                                              \
     {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/json.md)"},              \
     SYMBOL_OPTIONS
+
+#define OPTION_ROWS_SUPPRESSIONS                                                                   \
+    {OPTION_SUPPRESSIONS, "suppressions", 0, "FILE", "leaks left out, in LeakSanitizer's syntax"}, \
+    {OPTION_NO_SUPPRESSIONS, "no-suppressions", 0, NULL,                                           \
+     "show what common libraries keep on purpose as well"}
+
+#define OPTION_ROWS_LEAKS                                                                          \
+    OPTION_ROWS_SUPPRESSIONS,                                                                      \
+    {OPTION_BASELINE, "baseline", 0, "OLD", "leaks: only those that OLD does not have"},           \
+    {OPTION_ERROR_EXITCODE, "error-exitcode", 0, "N", "leaks: end with this status if any is left"}
 
 const struct command commands[] = {
     {
@@ -98,6 +109,9 @@ const struct command commands[] = {
         .name = "leaks",
         .arguments = "[SUBJECT]",
         .help = "what was never freed: the same as report --view leaks",
+        .description =
+            "All that is left at the end, reachable or not. What libc, ld.so, libstdc++, glib,\n"
+            "fontconfig and openssl allocate once and keep is left out and counted.\n",
         .run = cmd_report,
         .words_max = 1,
         .view = "leaks",

@@ -6,6 +6,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/leaks.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/report_summary.h"
@@ -18,6 +19,7 @@ enum { TEXT_BYTES = 1024 };
 
 struct report {
     struct request request;
+    struct leaks leaks;
     struct filter *filter;
 };
 
@@ -144,9 +146,15 @@ int cmd_report(const struct command_args *args) {
         error_wrap(&error, "%s", args->command->name);
         return command_fail(STATUS_USAGE, &error);
     }
+    if (!leaks_read(args, &report.request, &report.leaks, &error)) {
+        filter_close(report.filter);
+        return command_fail(STATUS_USAGE, &error);
+    }
     bool is_ok = subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);
+    int status = report.leaks.found_count ? report.leaks.error_status : STATUS_OK;
+    leaks_free(&report.leaks);
     filter_close(report.filter);
-    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+    return is_ok ? status : command_fail(STATUS_FAILURE, &error);
 }

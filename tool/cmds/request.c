@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
+#include "tool/cmds/leaks.h"
 #include "tool/cmds/views.h"
 
 enum { NAMES_BYTES = 256 };
@@ -130,5 +131,6 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     *own_names = names_frames(opened->names);
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
     *names = filter_names(filter, &opened->profile, own_names);
-    return *names || error_set(error, "no memory for a filter");
+    if (!*names) return error_set(error, "no memory for a filter");
+    return !request->leaks || leaks_apply(request->leaks, request, opened, *names, error);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/views.h"
 
+#include "tool/cmds/leaks.h"
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
 #include "tool/render/groups_screen.h"
@@ -14,6 +15,14 @@ static bool print_stacks(FILE *out, const struct view_subject *subject, struct e
     struct terminal terminal = terminal_of(out);
     return stacks_print(&terminal, &subject->opened->profile, subject->names,
                         &subject->request->options, error);
+}
+
+static bool print_leaks(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct leaks *leaks = subject->request->leaks;
+    if (!print_stacks(out, subject, error)) return false;
+    if (leaks) suppressions_print(&leaks->suppressions, &terminal, &subject->request->options);
+    return true;
 }
 
 static bool print_tree(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -73,7 +82,7 @@ const struct view views[] = {
     {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
     {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},
     {"leaks", "stacks with blocks that were never freed", "exit",
-     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_stacks},
+     STACKS_TOP, STACKS_DEPTH, 0, true, false, print_leaks},
     {0},
 };
 // clang-format on

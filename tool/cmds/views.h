@@ -10,6 +10,7 @@
 #include "tool/render/options.h"
 
 struct request;
+struct leaks;
 
 struct view_subject {
     struct opened *opened;
@@ -36,6 +37,7 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     const char *source;
+    struct leaks *leaks;  // cmds/leaks.h; NULL: nothing is suppressed
     bool is_json;
 };
 

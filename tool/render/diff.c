@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
+#include "tool/model/narrow.h"
 
 const char *change_word(enum change_kind kind) {
     static const char *const words[CHANGE_KINDS] = {"same", "new", "gone", "grown", "shrunk"};
@@ -118,6 +118,29 @@ bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *
                 spell(&frames, &key, &where) &&
                 diff_add(diff, recording, key.text.items, where.text.items, value);
     }
+    frame_list_free(&frames);
+    array_free(&key.text);
+    array_free(&where.text);
+    return is_ok || error_set(error, "no memory for the comparison");
+}
+
+bool diff_keep_growth(const struct diff *diff, struct profile *profile,
+                      const struct frame_names *names, const struct view_options *view,
+                      struct error *error) {
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    struct lines key = {0}, where = {0};
+    bool *are_kept = calloc(profile->stack_count + 1, sizeof *are_kept);
+    bool is_ok = are_kept != NULL;
+    for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
+        uint32_t row;
+        is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
+                spell(&frames, &key, &where);
+        if (!is_ok || !find(diff, hash_of(key.text.items), key.text.items, &row)) continue;
+        enum change_kind kind = diff_change(diff, diff_values(diff, row)).kind;
+        are_kept[i] = kind == CHANGE_NEW || kind == CHANGE_GROWN;
+    }
+    if (is_ok) profile_keep_stacks(profile, are_kept);
+    free(are_kept);
     frame_list_free(&frames);
     array_free(&key.text);
     array_free(&where.text);

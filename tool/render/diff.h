@@ -67,6 +67,12 @@ struct change diff_change(const struct diff *diff, const int64_t *values);
 // becomes the number of those within the spread.
 uint32_t *diff_rank(const struct diff *diff, size_t *count, size_t *noise_count);
 
+// Keeps the stacks of a profile whose row is new or grown, and drops the others. False without
+// memory.
+bool diff_keep_growth(const struct diff *diff, struct profile *profile,
+                      const struct frame_names *names, const struct view_options *view,
+                      struct error *error);
+
 const char *change_word(enum change_kind kind);
 
 #endif

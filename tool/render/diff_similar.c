@@ -68,6 +68,7 @@ static bool cut_into_frames(const struct diff *diff, struct candidate *candidate
 
 // Equal names, or addresses in the same module, which another build has elsewhere.
 static bool is_same(const char *a, const char *b) {
+    if (!a || !b) return false;
     const char *plus_a = strstr(a, "+0x"), *plus_b = strstr(b, "+0x");
     if (plus_a && plus_b) return plus_a - a == plus_b - b && !strncmp(a, b, (size_t)(plus_a - a));
     return !strcmp(a, b);

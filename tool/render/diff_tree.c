@@ -82,9 +82,10 @@ static size_t cut(char *text, const char **names) {
 static bool add_row(struct diff_tree *tree, const struct diff_screen *screen, size_t row) {
     const char *names[LEVELS_MAX];
     const int64_t *values = diff_values(screen->diff, row);
-    char *text = strdup(screen->diff->rows.items[row].key), **slot = array_push(&tree->texts);
-    if (slot) *slot = text;
-    if (!text || !slot) return false;
+    char **slot = array_push(&tree->texts);
+    if (!slot) return false;
+    char *text = *slot = strdup(screen->diff->rows.items[row].key);
+    if (!text) return false;
     size_t count = cut(text, names), depth = screen->view->depth;
     uint32_t node = 0;
     add_values(tree, node, values);

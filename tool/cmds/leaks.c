@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/leaks.h"
+
+#include <string.h>
+
+#include "tool/cmds/subject.h"
+#include "tool/model/measure.h"
+#include "tool/render/diff.h"
+
+enum { STATUS_MOST = 255 };
+
+bool leaks_read_rules(const struct command_args *args, struct suppressions *suppressions,
+                      struct error *error) {
+    const char *path = args_text(args, OPTION_SUPPRESSIONS, NULL);
+    suppressions_start(suppressions);
+    if (path && !suppressions_add_file(suppressions, path, error)) return false;
+    return args_has(args, OPTION_NO_SUPPRESSIONS) || suppressions_add_common(suppressions, error);
+}
+
+bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
+                struct error *error) {
+    static const enum option_id own[] = {OPTION_SUPPRESSIONS, OPTION_NO_SUPPRESSIONS,
+                                         OPTION_BASELINE, OPTION_ERROR_EXITCODE};
+    bool is_leaks = request->view && !strcmp(request->view->name, "leaks");
+    uint64_t status = 0;
+    for (size_t i = 0; !is_leaks && i < sizeof own / sizeof *own; i++)
+        if (args_has(args, own[i]))
+            return error_set(error,
+                             "%s: --suppressions, --no-suppressions, --baseline and "
+                             "--error-exitcode are for the view leaks",
+                             args->command->name);
+    if (!is_leaks) return true;
+    if (!args_number(args, OPTION_ERROR_EXITCODE, 0, STATUS_MOST, &status, error)) return false;
+    leaks->error_status = (int)status;
+    leaks->baseline = args_text(args, OPTION_BASELINE, NULL);
+    request->leaks = leaks;
+    return leaks_read_rules(args, &leaks->suppressions, error);
+}
+
+void leaks_free(struct leaks *leaks) {
+    suppressions_free(&leaks->suppressions);
+}
+
+// Adds the stacks of the baseline as the recording before.
+static bool add_baseline(const struct leaks *leaks, const struct request *request,
+                         struct diff *diff, struct error *error) {
+    struct subject subject;
+    struct opened old;
+    if (!subject_find(leaks->baseline, &subject, error)) return false;
+    if (subject.is_run)
+        return error_set(error, "%s: a run of several processes; name one of its recordings",
+                         leaks->baseline);
+    if (!opened_open(subject.path, &old, error)) return false;
+    for (size_t i = 0; i < old.profile.stack_count; i++)
+        names_want_stack(old.names, old.profile.stacks[i].node, 0);
+    bool is_ok = names_resolve(old.names, error);
+    if (is_ok) {
+        struct frame_names names = names_frames(old.names);
+        is_ok = diff_add_stacks(diff, 0, &old.profile, &names, &request->options, error);
+    }
+    opened_close(&old);
+    return is_ok;
+}
+
+static bool keep_new(const struct leaks *leaks, const struct request *request,
+                     struct opened *opened, const struct frame_names *names, struct error *error) {
+    struct diff diff;
+    diff_start(&diff, 2, 1);
+    bool is_ok = add_baseline(leaks, request, &diff, error) &&
+                 diff_add_stacks(&diff, 1, &opened->profile, names, &request->options, error) &&
+                 diff_join_similar(&diff, error) &&
+                 diff_keep_growth(&diff, &opened->profile, names, &request->options, error);
+    diff_free(&diff);
+    return is_ok;
+}
+
+bool leaks_apply(struct leaks *leaks, const struct request *request, struct opened *opened,
+                 const struct frame_names *names, struct error *error) {
+    const struct profile *profile = &opened->profile;
+    if (!suppressions_apply(&leaks->suppressions, &opened->profile, names, error)) return false;
+    if (leaks->baseline && !keep_new(leaks, request, opened, names, error)) return false;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        leaks->found_count += measure_stack(MEASURE_EXIT_BLOCKS, &profile->stacks[i]).value > 0;
+    return true;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the view of leaks does besides filters: takes out what is suppressed, and what an older
+// recording has as well.
+#ifndef TOOL_CMDS_LEAKS_H
+#define TOOL_CMDS_LEAKS_H
+
+#include "tool/cmds/views.h"
+#include "tool/render/suppressions.h"
+
+struct leaks {
+    struct suppressions suppressions;
+    const char *baseline;  // a recording; NULL: none
+    int error_status;      // to end with if a leak is left; 0 if not asked for
+    size_t found_count;    // stacks that are left, over all profiles it was applied to
+};
+
+// Reads the options and sets request->leaks for the view of leaks; other views do not take them.
+// False with an error: wrong use, or a file that cannot be read.
+bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
+                struct error *error);
+void leaks_free(struct leaks *leaks);
+
+// Rules as the options say: common ones and those of a file. False with an error.
+bool leaks_read_rules(const struct command_args *args, struct suppressions *suppressions,
+                      struct error *error);
+
+// Takes out of a profile what is no leak. Names of all stacks are needed. False with an error.
+bool leaks_apply(struct leaks *leaks, const struct request *request, struct opened *opened,
+                 const struct frame_names *names, struct error *error);
+
+#endif
