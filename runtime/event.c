@@ -35,8 +35,9 @@ ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, bo
 // New code was met: its modules are entered before its frames are encoded.
 static COLD void note_modules(struct walk_trace *trace) {
     bool has_replaced = false;
+    struct module_place last = {0, 0};
     for (uint32_t i = 0; i < trace->count; i++)
-        if (module_note(trace->frames[i].pc) == MODULE_REPLACED) has_replaced = true;
+        if (module_note(trace->frames[i].pc, &last) == MODULE_REPLACED) has_replaced = true;
     if (has_replaced) rule_forget_all();
     trace->range.has_new_code = false;
 }
@@ -94,12 +95,18 @@ static COLD void count_untracked(struct thread *thread, uint32_t cell, uint64_t 
     count_free(thread, (struct live_block){cell, size}, true);
 }
 
-static void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
+static COLD void alloc_enter_rare(struct thread *thread, void *block, size_t size, uint32_t cell) {
     struct live_block stale = {0, 0};
     bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
     if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
     if (unlikely(!is_entered)) return count_untracked(thread, cell, size);
     count_alloc(thread, cell, size);
+}
+
+ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
+    bool is_done =
+        cell == thread->seen.value && likely(event_enter_fast(thread, block, size, EVENT_GROWING));
+    if (!is_done) alloc_enter_rare(thread, block, size, cell);
 }
 
 static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
@@ -113,9 +120,7 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
 
 void event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                         uint32_t differs) {
-    uint32_t cell = cell_of_unseen(thread, frame, differs);
-    if (likely(cell == thread->seen.value) && likely(event_enter_fast(thread, block, size))) return;
-    alloc_enter(thread, block, size, cell);
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
 }
 
 // An id beyond the cells can only come from a slot that a block left behind unseen.
@@ -130,6 +135,7 @@ struct live_block event_take(void *block) {
 }
 
 ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
+    if (likely(event_free_fast(thread, block, EVENT_GROWING))) return true;
     struct live_block known = take_now(block);
     if (unlikely(!known.id)) return false;
     count_free(thread, known, true);

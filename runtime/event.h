@@ -12,6 +12,7 @@
 #include "runtime/gate.h"
 #include "runtime/live/live.h"
 #include "runtime/stack/cells.h"
+#include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 #include "runtime/verify.h"
 
@@ -42,21 +43,33 @@ void event_put_back(void *block, struct live_block old);
 // One event in EVENT_TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
 enum { EVENT_TIMED_EVERY = 1024 };
 
-// The fast paths: everything is looked at first, and only if nothing is unusual all is written. On
-// false nothing was; event_alloc and event_free start again and know every case.
-ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size) {
+// How much a fast path knows. In the hooks, nothing that takes a call, so that nothing has to be
+// kept for after one; out of line, also an older epoch, a peak and a total to publish, which are
+// frequent in a growing program.
+enum event_skill { EVENT_USUAL, EVENT_GROWING };
+
+// The fast paths: everything that could make an event unusual is looked at first, and only if
+// nothing does all is written. On false nothing was; event_alloc and event_free start again and
+// know every case.
+ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
+                                    enum event_skill skill) {
     struct cairn_thread *record = thread->record;
     uint32_t word, id = thread->seen.value;
     uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
     struct cairn_cell *cell = &cells.hot[id];
     int64_t net_bytes = record->net_bytes + (int64_t)size;
-    if (unlikely(!slot || !cell_is_current(cell))) return false;
-    if (unlikely(net_bytes > thread->high_bytes)) return false;
+    if (unlikely(!slot)) return false;
+    if (skill == EVENT_GROWING)
+        cell_turn(cell, id);
+    else if (unlikely(!cell_is_current(cell) || net_bytes > thread->high_bytes))
+        return false;
     *slot = word;
     cell_count_alloc(cell, id, size);
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes = net_bytes;
+    if (skill == EVENT_GROWING && unlikely(net_bytes > thread->high_bytes))
+        totals_publish(thread, 0, 0);
     return true;
 }
 
@@ -66,28 +79,34 @@ ALWAYS_INLINE void event_alloc_now(struct thread *thread, void *block, size_t si
                     gate_is_recording() && !verify_is_on &&
                     thread->trace.generation == rule_generation();
     uint32_t differs = likely(is_usual) ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
-    if (likely(differs == WALK_SAME) && likely(event_enter_fast(thread, block, size))) return;
+    if (likely(differs == WALK_SAME) && likely(event_enter_fast(thread, block, size, EVENT_USUAL)))
+        return;
     if (is_usual && differs != WALK_SAME)
         event_alloc_unseen(thread, block, size, frame, differs);
     else
         event_alloc(thread, block, size, frame);
 }
 
-ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block) {
+ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill) {
     struct cairn_thread *record = thread->record;
     struct live_block known;
     uint32_t *slot = live_take_slot((uintptr_t)block, &known);
     if (unlikely(!slot || known.id >= cells.id_limit)) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
-    int64_t net_bytes = record->net_bytes - (int64_t)known.size;
-    if (unlikely(record->net_bytes > thread->peak_bytes || net_bytes < thread->low_bytes))
-        return false;
+    int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     struct cairn_cell *cell = &cells.hot[known.id];
-    if (unlikely(cell_owner(known.id) != thread->slot || !cell_is_current(cell))) return false;
+    if (unlikely(cell_owner(known.id) != thread->slot)) return false;
+    bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
+    if (skill == EVENT_USUAL && unlikely(is_peak || is_low || !cell_is_current(cell))) return false;
     *slot = 0;
+    if (skill == EVENT_GROWING) {
+        if (is_peak) totals_peak_left(thread);
+        if (is_low) totals_publish(thread, -size, -1);
+        cell_turn(cell, known.id);
+    }
     cell_count_free(cell, known.id, known.size);
     record->frees++;
-    record->net_bytes = net_bytes;
+    record->net_bytes -= size;
     return true;
 }
 
@@ -103,7 +122,8 @@ ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return false;
-    bool is_known = likely(event_free_fast(thread, block)) || event_free(thread, block);
+    bool is_known =
+        likely(event_free_fast(thread, block, EVENT_USUAL)) || event_free(thread, block);
     gate_leave();
     return is_known;
 }

@@ -162,9 +162,11 @@ static bool module_lock(void) {
            owner == tid;
 }
 
-enum module_news module_note(uintptr_t pc) {
+enum module_news module_note(uintptr_t pc, struct module_place *last) {
     struct object object;
-    if (pc < CAIRN_CUT_LIMIT || !object_find(pc - 1, &object)) return MODULE_KNOWN;
+    if (pc < CAIRN_CUT_LIMIT || pc - 1 - last->start < last->end - last->start) return MODULE_KNOWN;
+    if (!object_find(pc - 1, &object)) return MODULE_KNOWN;
+    *last = (struct module_place){object.start, object.end};
     struct cairn_module found = {.start = object.start, .end = object.end, .bias = object.bias};
     module_read_segments(&found, &object);
     struct cairn_module *current = module_current(pc - 1);

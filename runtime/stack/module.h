@@ -27,12 +27,18 @@ struct modules {
 
 extern HIDDEN struct modules modules;
 
+// The addresses of a loaded module.
+struct module_place {
+    uintptr_t start, end;
+};
+
 // What noting an address brought to light.
 enum module_news { MODULE_KNOWN, MODULE_ADDED, MODULE_REPLACED };
 
 // Enters the module that covers the return address. MODULE_REPLACED: code there is not what it was,
 // rules must be forgotten. Behind the gate only.
-enum module_news module_note(uintptr_t pc);
+// `last` is the module noted just before, for a stack's many frames of few modules; at first empty.
+enum module_news module_note(uintptr_t pc, struct module_place *last);
 
 // Marks the modules that are no longer loaded; true if there were any.
 bool module_check_unloaded(void);
