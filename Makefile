@@ -62,9 +62,9 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-om
 UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE)
 UNIT_RUNTIME_FLAGS := $(UNIT_FLAGS) -ftls-model=initial-exec $(NO_BUILTINS)
 AFL_CC ?= afl-clang-fast
-AFL_FLAGS := $(COMMON) -Wno-unknown-warning-option -O1 -g -fsanitize=address,undefined \
+AFL_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined
-FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=undefined
 
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -88,8 +88,7 @@ TEST_TOOL_PROGRAMS := $(TEST_TOOLS:tests/tools/%.c=$(BUILD)/tests/%)
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZERS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
-# The targets that have a program which writes their seeds.
-AFL_TARGETS := $(patsubst tests/tools/%_seeds.c,$(BUILD)/afl/%_afl,$(wildcard tests/tools/*_seeds.c))
+AFL_TARGETS := $(FUZZ_SOURCES:tests/fuzz/%_fuzz.c=$(BUILD)/afl/%_afl)
 PROGRAM_SOURCES := $(wildcard tests/programs/*.c tests/programs/*.cc)
 PROGRAM_LIBRARIES := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%.so,\
 	$(filter tests/programs/lib%,$(PROGRAM_SOURCES)))
@@ -236,7 +235,9 @@ $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)
 
-fuzzers: $(FUZZERS) $(filter %_seeds,$(TEST_TOOL_PROGRAMS))
+# Seeds are cut from recordings of real programs (dev/fuzz-seeds.sh).
+SEED_PROGRAMS := $(filter %_seeds,$(TEST_TOOL_PROGRAMS)) $(PROGRAMS)
+fuzzers: $(FUZZERS) $(SEED_PROGRAMS) all
 fuzz: fuzzers
 	dev/fuzz.sh $(BUILD) $(SECONDS)
 
@@ -254,7 +255,7 @@ $(BUILD)/afl/%_afl: tests/fuzz/afl_main.c tests/fuzz/%_fuzz.c $(TOOL_ROOMS:%.c=$
 	$(call say,LINK)
 	$(Q)AFL_QUIET=1 $(AFL_CC) $(filter-out -MMD -MP,$(AFL_FLAGS)) -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)
 
-afl-targets: $(AFL_TARGETS) $(filter %_seeds,$(TEST_TOOL_PROGRAMS))
+afl-targets: $(AFL_TARGETS) $(SEED_PROGRAMS) all
 fuzz-afl:
 	@dev/deps.sh fuzz
 	@$(MAKE) --no-print-directory -s -j$$(nproc) afl-targets

@@ -1,39 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small valid recordings into a directory, for the fuzzer of the reader to start from.
+// Writes small recordings for the fuzzers of the reader to start from, in their short form: made up
+// ones with a bit of everything, and the first part of each section of real ones (compact files).
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "tests/fuzz/recording_form.h"
 #include "tests/tools/make_recording.h"
+#include "tool/model/reader.h"
+
+// What is kept of each section of a real recording, in whole entries. Small inputs are tried often.
+static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
+    [CAIRN_SECTION_MODULES] = 2 * sizeof(struct cairn_module),
+    [CAIRN_SECTION_STRINGS] = 192,
+    [CAIRN_SECTION_THREADS] = 2 * sizeof(struct cairn_thread),
+    [CAIRN_SECTION_OWNERS] = sizeof(uint16_t),
+    [CAIRN_SECTION_CELLS] = CAIRN_CELL_BLOCK / 4 * sizeof(struct cairn_cell),
+    [CAIRN_SECTION_CELLS_COLD] = CAIRN_CELL_BLOCK / 4 * sizeof(struct cairn_cell_cold),
+    [CAIRN_SECTION_RECORDS] = 256,
+    [CAIRN_SECTION_POINTS] = 4 * sizeof(struct cairn_point),
+};
 
 static struct making making;
+static const char *directory;
 
-static void write_seed(const char *directory, const char *name, bool is_compact) {
+static void write_form(const char *name, const uint8_t *whole, size_t whole_size) {
     char path[4096];
+    size_t size;
+    uint8_t *form = form_shorten(whole, whole_size, &size);
+    if (!form) abort();
     snprintf(path, sizeof path, "%s/%s", directory, name);
+    making_write(path, form, size);
+    free(form);
+}
+
+// The recording with its sections cut and moved together, but for `slack_bytes` behind each.
+static size_t cut_sections(const struct recording *recording, size_t slack_bytes, uint8_t *out) {
+    struct cairn_header header = recording->header;
+    size_t size = sizeof header;
+    for (uint32_t i = 0; i < header.section_count; i++) {
+        struct cairn_section *entry = &header.sections[i];
+        if (entry->kind >= RECORDING_SECTION_KINDS) abort();
+        const struct recording_section *section = &recording->sections[entry->kind];
+        size_t kept = section->size;
+        if (kept > kept_bytes[entry->kind]) kept = kept_bytes[entry->kind];
+        if (kept) memcpy(out + size, section->bytes, kept);
+        *entry =
+            (struct cairn_section){entry->kind, entry->entry_bytes, size, kept + slack_bytes, kept};
+        size += kept + slack_bytes;
+    }
+    memcpy(out, &header, sizeof header);
+    return size;
+}
+
+static void write_cut(const char *name, struct recording *recording, size_t slack_bytes) {
+    uint8_t out[CAIRN_HEADER_BYTES + (1 << 15)] = {0};
+    write_form(name, out, cut_sections(recording, slack_bytes, out));
+    recording_close(recording);
+}
+
+static void write_seed(const char *name, bool is_compact) {
+    const size_t slack_bytes = 32;
+    struct recording recording;
     size_t size;
     uint8_t *bytes = making_finish(&making, is_compact, &size);
-    making_write(path, bytes, size);
+    if (!recording_open_memory(bytes, size, &recording, NULL)) abort();
+    write_cut(name, &recording, is_compact ? 0 : slack_bytes);
     free(bytes);
 }
 
-int main(int argc, char **argv) {
-    if (argc != 2) {
-        fprintf(stderr, "usage: reader_seeds DIRECTORY\n");
-        return 2;
-    }
+static void write_made_up(void) {
     making_start(&making);
-    write_seed(argv[1], "empty", true);
+    write_seed("empty", true);
     making_sample(&making);
-    write_seed(argv[1], "compact", true);
+    write_seed("compact", true);
     making_sample(&making);
     making.header.state = CAIRN_STATE_RUNNING;
     making.header.has_exit = 0;
     making.header.end_ns = 0;
     making.header.lost[CAIRN_LOST_NESTED] = 1;
-    write_seed(argv[1], "raw", false);
+    write_seed("raw", false);
     making_sample(&making);
     making.header.totals.point_ns = 1 << 14;
     for (uint32_t i = 0; i < 20; i += 3) making_point(&making, i, 100 * i, 200 * i, 150 * i);
-    write_seed(argv[1], "points", true);
+    write_seed("points", true);
+}
+
+static bool write_real(const char *path) {
+    struct recording recording;
+    struct error error;
+    if (!recording_open(path, &recording, &error)) {
+        fprintf(stderr, "reader_seeds: %s\n", error.text);
+        return false;
+    }
+    const char *slash = strrchr(path, '/');
+    write_cut(slash ? slash + 1 : path, &recording, 0);
+    return true;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: reader_seeds DIRECTORY [RECORDING...]\n");
+        return 2;
+    }
+    directory = argv[1];
+    write_made_up();
+    for (int i = 2; i < argc; i++)
+        if (!write_real(argv[i])) return 1;
     return 0;
 }

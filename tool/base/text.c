@@ -47,8 +47,13 @@ static bool is_unsafe(uint32_t code) {
     return IS_IN(unsafe, code);
 }
 
+static bool is_plain(char byte) {
+    return byte >= ' ' && byte < 0x7f;
+}
+
 size_t text_safe_length(const char *text, size_t size) {
     uint32_t code;
+    if (size && is_plain(*text)) return 1;
     size_t length = decode(text, size, &code);
     return length && !is_unsafe(code) ? length : 0;
 }
@@ -83,6 +88,7 @@ static size_t columns_of(uint32_t code) {
                                         {0xac00, 0xd7a3},   {0xf900, 0xfaff},  {0xfe30, 0xfe6f},
                                         {0xff00, 0xff60},   {0xffe0, 0xffe6},  {0x1f300, 0x1f64f},
                                         {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+    if (code < combining[0].first) return 1;
     if (IS_IN(combining, code)) return 0;
     return IS_IN(wide, code) ? 2 : 1;
 }

@@ -63,7 +63,7 @@ static bool lay_out(struct writer *writer) {
         writer->left_out += !is_drawn;
         for (uint32_t child = nodes[i].first_child; child; child = nodes[child].next_sibling) {
             writer->left[child] = left;
-            left += nodes[child].value;
+            left = figures_add(left, nodes[child].value);
         }
     }
     return true;

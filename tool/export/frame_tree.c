@@ -23,15 +23,21 @@ static bool child_of(struct frame_tree *tree, uint32_t parent, uint32_t frame, u
     return true;
 }
 
+// A damaged recording can claim more than there are numbers.
+static void add_value(struct frame_tree *tree, uint32_t node, int64_t value) {
+    struct frame_node *sum = &tree->nodes.items[node];
+    sum->value = figures_add(sum->value, value);
+}
+
 static bool add_stack(struct frame_tree *tree, const struct frame_table *frames, int64_t value,
                       bool is_inverted) {
     uint32_t node = FRAME_TREE_ROOT;
     size_t count = frames->stack.count;
-    tree->nodes.items[node].value += value;
+    add_value(tree, node, value);
     for (size_t i = 0; i < count; i++) {
         uint32_t frame = frames->stack.items[is_inverted ? i : count - 1 - i];
         if (!child_of(tree, node, frame, &node)) return false;
-        tree->nodes.items[node].value += value;
+        add_value(tree, node, value);
     }
     return true;
 }

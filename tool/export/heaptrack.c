@@ -110,8 +110,13 @@ static bool is_amount(struct amount amount) {
     return amount.blocks >= 0 && amount.bytes >= 0 && (amount.blocks || !amount.bytes);
 }
 
+// Wraps instead of overflowing: a damaged recording may hold any number.
+static int64_t difference(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 static struct amount minus(struct amount a, struct amount b) {
-    return (struct amount){a.blocks - b.blocks, a.bytes - b.bytes};
+    return (struct amount){difference(a.blocks, b.blocks), difference(a.bytes, b.bytes)};
 }
 
 static bool split(struct amount all, struct amount peak, struct amount exit, struct amount kept,
@@ -135,9 +140,10 @@ static int64_t between(int64_t low, int64_t high, int64_t wanted) {
 static bool find_parts(struct amount all, struct amount peak, struct amount exit,
                        struct amount parts[PART_COUNT]) {
     int64_t most = peak.blocks < exit.blocks ? peak.blocks : exit.blocks;
-    int64_t least = between(0, most, peak.blocks + exit.blocks - all.blocks);
+    int64_t least = between(0, most, difference(peak.blocks, difference(all.blocks, exit.blocks)));
     int64_t most_bytes = peak.bytes < exit.bytes ? peak.bytes : exit.bytes;
-    int64_t least_bytes = between(0, most_bytes, peak.bytes + exit.bytes - all.bytes);
+    int64_t least_bytes =
+        between(0, most_bytes, difference(peak.bytes, difference(all.bytes, exit.bytes)));
     const int64_t blocks[] = {most, most - 1, least, least + 1};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         if (blocks[i] < least || blocks[i] > most) continue;

@@ -62,7 +62,7 @@ static void put_rest(FILE *out, const struct frame_tree *tree, uint32_t node, in
     if (!hidden) return;
     uint32_t child = nodes[node].first_child;
     for (uint32_t i = 0; child; i++, child = nodes[child].next_sibling)
-        if (i >= shown) bytes += nodes[child].value;
+        if (i >= shown) bytes = figures_add(bytes, nodes[child].value);
     fprintf(out, "%*sn0: %" PRId64 " in %u place%s, all below massif's threshold (0.10%%)\n",
             (int)nodes[node].depth + 1, "", bytes, hidden, hidden > 1 ? "s" : "");
 }

@@ -44,6 +44,7 @@ static bool put_samples(struct json *json, const struct export *export, struct f
     return is_ok;
 }
 
+// The sum; a damaged recording can claim more than there are numbers.
 static int64_t put_weights(struct json *json, const struct profile *profile, enum measure by) {
     int64_t sum = 0;
     json_open_array(json, "weights");
@@ -51,7 +52,7 @@ static int64_t put_weights(struct json *json, const struct profile *profile, enu
         int64_t value = measure_stack(by, &profile->stacks[i]).value;
         if (value <= 0) continue;
         json_put_int(json, NULL, value);
-        sum += value;
+        if (__builtin_add_overflow(sum, value, &sum)) sum = INT64_MAX;
     }
     json_close(json);
     return sum;

@@ -34,8 +34,8 @@ static bool places_intern(struct places *places, struct place wanted, uint32_t *
 
 bool places_of_module(struct places *places, uint32_t module, uint64_t return_address,
                       uint32_t *place) {
-    struct place wanted = {.module = module, .address = return_address - 1};
-    if (module != MODULE_NONE) {
+    struct place wanted = {.module = MODULE_NONE, .address = return_address - 1};
+    if (module != MODULE_NONE && places->modules->modules[module].is_valid) {
         wanted.address -= places->modules->modules[module].bias;
         wanted.module = places->modules->modules[module].same_as;
     }

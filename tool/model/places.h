@@ -32,7 +32,8 @@ struct places {
 void places_start(struct places *places, const struct module_map *modules);
 void places_free(struct places *places);
 
-// Number of the place; false without memory.
+// Number of the place; false without memory. Code of a module whose entry is damaged or not
+// finished is code of no module.
 bool places_of_address(struct places *places, uint64_t return_address, uint32_t *place);
 bool places_of_module(struct places *places, uint32_t module, uint64_t return_address,
                       uint32_t *place);

@@ -39,15 +39,13 @@ static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last)
     return share;
 }
 
-bool threads_build(struct profile *profile, const struct slot_bytes *slots, size_t slot_limit,
+bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
                    size_t *slot_count) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_THREADS);
     uint32_t *entries_left = calloc(slot_limit, sizeof *entries_left);
-    struct slot_bytes *left = calloc(slot_limit, sizeof *left);
     profile->threads = calloc(count + 1, sizeof *profile->threads);
-    bool is_ok = entries_left && left && profile->threads;
+    bool is_ok = entries_left && profile->threads;
     if (!is_ok) goto out;
-    memcpy(left, slots, slot_limit * sizeof *left);
     profile->thread_count = count;
     *slot_count = 0;
     struct cairn_thread entry;
@@ -67,6 +65,5 @@ bool threads_build(struct profile *profile, const struct slot_bytes *slots, size
     }
 out:
     free(entries_left);
-    free(left);
     return is_ok;
 }

@@ -18,9 +18,10 @@ struct slot_bytes {
     int64_t exit, peak;
 };
 
-// Fills threads and their sums; `slots` has `slot_limit` entries. `slot_count` becomes the
-// number of slots with threads: as many were alive at the same time. False without memory.
-bool threads_build(struct profile *profile, const struct slot_bytes *slots, size_t slot_limit,
+// Fills threads and their sums. `left` has `slot_limit` entries, what the cells of each slot hold,
+// and is used up. `slot_count` becomes the number of slots with threads: as many were alive at the
+// same time. False without memory.
+bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
                    size_t *slot_count);
 
 #endif

@@ -122,6 +122,25 @@ static void test_deep_stacks(void **state) {
     free(bytes);
 }
 
+// Code that names a module by its number, where that module's entry is not finished.
+static void test_unfinished_module(void **state) {
+    (void)state;
+    struct recording recording;
+    struct profile profile;
+    making_sample(&making);
+    for (uint32_t i = 0; i < making.module_count; i++) making.modules[i].is_ready = 0;
+    size_t size;
+    uint8_t *bytes = making_finish(&making, true, &size);
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    assert_true(profile_build(&recording, &profile, NULL));
+    for (size_t i = 0; i < profile.places.list.count; i++)
+        assert_int_equal(profile.places.list.items[i].module, MODULE_NONE);
+    profile_free(&profile);
+    recording_close(&recording);
+    assert_true(read_all(bytes, size));
+    free(bytes);
+}
+
 static int open_nowhere(void **state) {
     (void)state;
     nowhere = fopen("/dev/null", "w");
@@ -138,6 +157,7 @@ int main(void) {
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_random_bytes),
         cmocka_unit_test(test_deep_stacks),
+        cmocka_unit_test(test_unfinished_module),
     };
     return cmocka_run_group_tests(tests, open_nowhere, close_nowhere);
 }

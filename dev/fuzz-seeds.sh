@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Writes what the fuzzer NAME starts from: dev/fuzz-seeds.sh BUILD NAME DIRECTORY. Seeds of readers of
+# recordings are cut from recordings of real programs, made on the spot; programs that are not there are
+# left out. What is newer than the build stays.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "$1" && pwd)
+name=$2
+mkdir -p "$3"
+seeds=$(cd "$3" && pwd)
+[ -z "$(find "$seeds.made" -newer "$build/cairn" 2>/dev/null)" ] || exit 0
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/cairn-seeds.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+record() {
+    name_of_file=$1
+    shift
+    command -v "$1" >/dev/null || return 0
+    "$build/cairn" run -q -o "$name_of_file.cairn" "$@" >/dev/null 2>&1 || :
+}
+
+# One thread, several, children, a program that was killed, libraries that come and go.
+record_programs() {
+    echo 'int main() { return 0; }' >a.cc
+    record python3 python3 -c 'import threading
+thread = threading.Thread(target=lambda: [str(i) for i in range(99)])
+thread.start(); thread.join()'
+    record sqlite3 sqlite3 :memory: 'create table t(a); insert into t values(1); select count(*) from t'
+    record g++ g++ -c a.cc
+    record killed sh -c 'ls; kill -9 $$'
+    record threads "$build/tests/programs/threads" pipe
+    record fork "$build/tests/programs/births" fork
+    record modules "$build/tests/programs/dlopen_loop"
+}
+
+recordings() { find . -name '*.cairn' -type f; }
+
+# Small modules with their code from address 0x1000 on (symbol_fuzz.c), one for each form of debug
+# information.
+compile() {
+    file=$1
+    compiler=$2
+    shift 2
+    command -v "$compiler" >/dev/null || return 0
+    "$compiler" -O1 -fPIC -shared -nostdlib -fno-asynchronous-unwind-tables -Wl,--build-id=none \
+        -Wl,-z,noseparate-code -Wl,-z,norelro -Wl,--hash-style=sysv -Wl,-Ttext-segment=0x1000 \
+        "$@" -o "$seeds/$file" 2>/dev/null || :
+}
+
+compile_modules() {
+    cat >one.c <<'END'
+static volatile int sink;
+static inline __attribute__((always_inline)) int deep(int x) { sink = x; return x * 3; }
+static inline __attribute__((always_inline)) int inner(int x) { return deep(x) + deep(x + 1); }
+int outer(int x) { return inner(x) - 2; }
+int other(int x) { while (x > 9) x = outer(x - 1); return x; }
+END
+    cat >two.cc <<'END'
+namespace space {
+template <class T> struct box {
+    T value;
+    T get(T x) const { auto f = [this](T y) { return y * value; }; return f(x) + f(x + 1); }
+};
+struct local { __attribute__((noinline)) static int call(int x) { box<int> b{x}; return b.get(x); } };
+}
+int use(int x) { return space::local::call(x); }
+END
+    for version in 2 3 4 5; do compile "c$version" gcc "-gdwarf-$version" one.c; done
+    compile cxx g++ -g two.cc
+    compile packed g++ -g -gz two.cc
+    compile split gcc -g -gsplit-dwarf one.c
+    compile clang clang -g one.c
+    compile plain gcc one.c
+    # the small symbol table that distributions pack into a stripped file
+    if command -v xz >/dev/null && [ -f "$seeds/plain" ]; then
+        objcopy --only-keep-debug "$seeds/plain" small && xz small
+        strip -o stripped "$seeds/plain"
+        objcopy --add-section .gnu_debugdata=small.xz stripped "$seeds/minidebug"
+    fi
+}
+
+names() {
+    for library in $(ldd "$build/cairn" | sed -n 's/.*=> \(.*\) (.*/\1/p'); do
+        nm -D "$library" | sed -n 's/.* [TW] \([^@]*\).*/\1/p' | grep '^_Z' | head -5
+    done
+    nm -D "$(gcc -print-file-name=libstdc++.so)" | sed -n 's/.* [TW] \([^@]*\).*/\1/p' |
+        awk 'NR % 200 == 0'
+}
+
+rm -rf "$seeds"
+mkdir -p "$seeds"
+case "$name" in
+reader | report | export)
+    record_programs
+    recordings | xargs "$build/tests/reader_seeds" "$seeds"
+    ;;
+index)
+    record_programs
+    for index in */index; do cp "$index" "$seeds/$(dirname "$index")"; done
+    ;;
+cfi) "$build/tests/cfi_seeds" "$seeds" ;;
+symbol) compile_modules ;;
+name)
+    { names; names | c++filt; } | while read -r text; do
+        printf '%s' "$text" >"$seeds/$(printf '%s' "$text" | cksum | cut -d' ' -f1)"
+    done
+    ;;
+esac
+if [ -d "$top/tests/fuzz/corpus/$name" ]; then cp "$top/tests/fuzz/corpus/$name"/* "$seeds"; fi
+touch "$seeds.made"

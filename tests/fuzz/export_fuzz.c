@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a recording (recording_form.h) in a format that is exported, with names of
+// functions that are no better: a format is written or says why not, text stays text and JSON stays
+// JSON.
+#include "tests/fuzz/shown.h"
+#include "tool/export/export.h"
+
+static void check_text(const struct text *text) {
+    for (size_t i = 0; i < text->size; i++)
+        require((unsigned char)text->bytes[i] >= ' ' || strchr("\n\r\t", text->bytes[i]));
+}
+
+static void accept_any(const struct text *text) {
+    (void)text;
+}
+
+static const struct export_format *chosen;
+
+static void show(const struct profile *profile) {
+    struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
+    const struct export export = {.profile = profile,
+                                  .names = &names,
+                                  .process_count = 1,
+                                  .program = "x",
+                                  .command = profile->recording->header.command,
+                                  .trust = "x",
+                                  .tool_version = "0"};
+    struct text text;
+    struct error error = {""};
+    bool is_json = strstr(chosen->ending, "json") != NULL;
+    if (!chosen->write) return;
+    text_start(&text);
+    bool is_written = chosen->write(text.out, &export, &error);
+    require(is_written || *error.text);
+    text_end(&text, is_json && is_written ? check_json
+                    : chosen->is_binary   ? accept_any
+                                          : check_text);
+}
+
+// One format an input: all of them at once are slow.
+int LLVMFuzzerTestOneInput(const uint8_t *form, size_t form_size) {
+    size_t count = 0;
+    while (export_formats[count].name) count++;
+    chosen = &export_formats[form_size % count];
+    show_form(form, form_size, show);
+    return 0;
+}

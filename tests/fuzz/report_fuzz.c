@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a recording (recording_form.h) on every screen and as JSON, with names of functions
+// that are no better: whatever is shown is text without control characters and without turned
+// direction of writing, and the JSON is such to a parser of other people.
+#include "tests/fuzz/shown.h"
+#include "tool/model/combined.h"
+#include "tool/render/report_json.h"
+#include "tool/render/run_screen.h"
+#include "tool/render/stacks.h"
+#include "tool/render/summary.h"
+#include "tool/render/tree.h"
+
+static void print_views(const struct profile *profile) {
+    struct text screen, json;
+    text_start(&screen);
+    text_start(&json);
+    struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
+    struct terminal terminal = {.out = screen.out, .columns = 80};
+    struct view_options view = {.by = MEASURE_PEAK, .top = 5};
+    struct summary summary = {
+        .profile = profile, .names = &names, .view = &view, .path = "x", .has_list = true};
+    summary_print_facts(&terminal, &summary, NULL);
+    summary_print_file(&terminal, &summary);
+    stacks_print(&terminal, profile, &names, &view, NULL);
+    tree_print(&terminal, profile, &names, &view, NULL);
+    report_json_print(json.out, profile, &names, &view, NULL);
+    text_end(&screen, check_screen);
+    text_end(&json, check_json);
+}
+
+// The recording as one process of a run, twice, so that sums are made.
+static void print_run(const struct recording *recording) {
+    struct text text;
+    struct run_row rows[2];
+    struct run run = {.rows = {.items = rows, .count = 2}};
+    struct run_screen screen = {.run = &run, .top = 1};
+    struct combined combined = {0};
+    text_start(&text);
+    struct terminal terminal = {.out = text.out, .columns = 80};
+    for (size_t i = 0; i < run.rows.count; i++) {
+        run_row_of(recording, &rows[i]);
+        trust_sums_add(&screen.trust, recording);
+        require(combined_add(&combined, recording));
+    }
+    combined_find(&combined, &screen.combined_low_bytes, &screen.combined_high_bytes);
+    combined_free(&combined);
+    screen.sums = run_sum(&run);
+    run_screen_print_facts(&terminal, &screen);
+    run_screen_print_table(&terminal, &screen);
+    text_end(&text, check_screen);
+}
+
+static void show(const struct profile *profile) {
+    print_views(profile);
+    print_run(profile->recording);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *form, size_t form_size) {
+    show_form(form, form_size, show);
+    return 0;
+}
