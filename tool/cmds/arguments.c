@@ -108,6 +108,7 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
     }
     args->words = argv + optind;
     args->word_count = argc - optind;
+    args->has_separator = optind > 1 && !strcmp(argv[optind - 1], "--");
     struct error error;
     if ((size_t)args->word_count > command->words_max) {
         error_set(&error, "%s: unexpected argument \"%s\"", command->name,

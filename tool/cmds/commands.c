@@ -165,6 +165,7 @@ const struct command commands[] = {
             {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions outwards"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
+            SYMBOL_OPTIONS,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
         },
     },
@@ -180,6 +181,35 @@ const struct command commands[] = {
         .run = cmd_sql,
         .words_max = 2,
         .options = {OPTION_ROW_PROCESS},
+    },
+    {
+        .name = "check",
+        .arguments = "SUBJECT | -- COMMAND [ARGUMENT...]",
+        .help = "whether a recording, or a command, keeps within budgets; for tests",
+        .description =
+            "One line a budget, with the guilty stacks where it does not hold. Of a run, each\n"
+            "budget is for the process that took most. A file of budgets has limits by program\n"
+            "name (docs/ci.md). Blocks that common libraries keep are not counted at exit.\n"
+            "\n"
+            "Status: 0 if all budgets hold, 1 if one does not, 2 for wrong use.\n",
+        .run = cmd_check,
+        .words_max = SIZE_MAX,
+        .options = {
+            {OPTION_MAX_PEAK, "max-peak", 0, "SIZE", "the most that may be live at one time"},
+            {OPTION_MAX_EXIT, "max-exit", 0, "SIZE", "the most that may be left at the end"},
+            {OPTION_MAX_CALLS, "max-calls", 0, "N", "the most allocations, as 1e6"},
+            {OPTION_MAX_ALLOCATED, "max-allocated", 0, "SIZE", "the most bytes over all time"},
+            {OPTION_BASELINE, "baseline", 0, "OLD", "no more than this recording or run, of each"},
+            {OPTION_TOLERANCE, "tolerance", 0, "SHARE", "more than the baseline by this (0%)"},
+            {OPTION_BUDGETS, "budgets", 0, "FILE", "limits by program name, in TOML"},
+            OPTION_ROW_PROCESS,
+            OPTION_ROWS_SUPPRESSIONS,
+            {OPTION_JUNIT, "junit", 0, "FILE", "write JUnit's XML as well"},
+            {OPTION_MARKDOWN, "markdown", 0, "FILE", "write Markdown as well"},
+            {OPTION_FORCE, "force", 0, NULL, "replace those files"},
+            OPTION_ROW_OUTPUT,
+            SYMBOL_OPTIONS,
+        },
     },
     {
         .name = "info",

@@ -25,6 +25,7 @@ enum option_id {
     OPTION_ANYWAY,
     OPTION_BASELINE,
     OPTION_BLOCKS,
+    OPTION_BUDGETS,
     OPTION_BY,
     OPTION_BYTES,
     OPTION_CHILDREN,
@@ -42,8 +43,14 @@ enum option_id {
     OPTION_IGNORE,
     OPTION_INVERTED,
     OPTION_JSON,
+    OPTION_JUNIT,
     OPTION_LIFESPAN,
+    OPTION_MARKDOWN,
+    OPTION_MAX_ALLOCATED,
+    OPTION_MAX_CALLS,
+    OPTION_MAX_EXIT,
     OPTION_MAX_OVERHEAD,
+    OPTION_MAX_PEAK,
     OPTION_MIN_BYTES,
     OPTION_MODULE,
     OPTION_NO_SUPPRESSIONS,
@@ -59,6 +66,7 @@ enum option_id {
     OPTION_SUPPRESSIONS,
     OPTION_THREAD,
     OPTION_THRESHOLD,
+    OPTION_TOLERANCE,
     OPTION_TOP,
     OPTION_VIEW,
     OPTION_COUNT,
@@ -101,8 +109,9 @@ struct command_args {
     const char *values[OPTION_COUNT];  // NULL: not given; "" for a switch; else the last one
     struct given_option given[GIVEN_OPTIONS_MAX];
     size_t given_count;
-    int word_count;  // words after the options
-    char **words;    // ends with NULL
+    int word_count;      // words after the options
+    bool has_separator;  // "--" was in front of the words
+    char **words;        // ends with NULL
 };
 
 extern const struct command commands[];  // ends with name NULL
@@ -144,6 +153,7 @@ int cmd_run(const struct command_args *args);     // cmds/run.c
 int cmd_env(const struct command_args *args);     // cmds/env.c
 int cmd_report(const struct command_args *args);  // cmds/report.c
 int cmd_export(const struct command_args *args);  // cmds/export.c
+int cmd_check(const struct command_args *args);   // cmds/check.c
 int cmd_diff(const struct command_args *args);    // cmds/diff.c
 int cmd_sql(const struct command_args *args);     // cmds/sql.c
 int cmd_info(const struct command_args *args);    // cmds/info.c

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/budgets.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+
+static const double percent = 100;
+
+// A kind of limit: option and key of the file.
+static const struct kind {
+    enum option_id option;
+    const char *key;
+    enum measure measure;
+} kinds[] = {
+    {OPTION_MAX_PEAK, "max-peak", MEASURE_PEAK},
+    {OPTION_MAX_EXIT, "max-exit", MEASURE_EXIT},
+    {OPTION_MAX_CALLS, "max-calls", MEASURE_CALLS},
+    {OPTION_MAX_ALLOCATED, "max-allocated", MEASURE_ALLOCATED},
+};
+enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
+
+static bool add(struct budgets *budgets, const struct budget *budget, struct error *error) {
+    struct budget *slot = array_push(&budgets->list);
+    if (!slot) return error_set(error, "no memory for budgets");
+    *slot = *budget;
+    return true;
+}
+
+// "1e6", "1500000"; the whole text has to be the number.
+static bool parse_count(const char *text, int64_t *count) {
+    const double most = 9e18;
+    char *end;
+    double value = strtod(text, &end);
+    if (!isdigit((unsigned char)*text) || *end || value > most) return false;
+    *count = (int64_t)value;
+    return true;
+}
+
+static bool parse_limit(const struct kind *kind, const char *text, int64_t *limit) {
+    uint64_t bytes;
+    if (!measure_about(kind->measure)->is_bytes) return parse_count(text, limit);
+    if (units_size_parse(text, &bytes) && bytes <= INT64_MAX) {
+        *limit = (int64_t)bytes;
+        return true;
+    }
+    return parse_count(text, limit);
+}
+
+static bool parse_share(const char *text, double *share) {
+    const double most = 1e6;
+    char *end;
+    *share = strtod(text, &end) / percent;
+    bool is_right = isdigit((unsigned char)*text) && *share <= most;
+    end += strspn(end, " ");
+    return is_right && (!*end || !strcmp(end, "%"));
+}
+
+static const char *example_of(const struct kind *kind) {
+    return measure_about(kind->measure)->is_bytes ? "a size such as 200MiB"
+                                                  : "a number such as 1e6";
+}
+
+// A baseline is a budget for each measure.
+static bool add_baseline(struct budgets *budgets, const char *pattern, const char *baseline,
+                         double tolerance, struct error *error) {
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        struct budget budget = {
+            .measure = kinds[i].measure, .baseline = baseline, .tolerance = tolerance};
+        snprintf(budget.pattern, sizeof budget.pattern, "%s", pattern);
+        if (!add(budgets, &budget, error)) return false;
+    }
+    return true;
+}
+
+bool budgets_read_options(const struct command_args *args, struct budgets *budgets,
+                          struct error *error) {
+    const char *baseline = args_text(args, OPTION_BASELINE, NULL);
+    const char *tolerance = args_text(args, OPTION_TOLERANCE, NULL);
+    double share = 0;
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        struct budget budget = {.pattern = "*", .measure = kinds[i].measure};
+        const char *text = args_text(args, kinds[i].option, NULL);
+        if (!text) continue;
+        if (!parse_limit(&kinds[i], text, &budget.limit))
+            return error_set(error, "check: --%s needs %s, not \"%s\"", kinds[i].key,
+                             example_of(&kinds[i]), text);
+        if (!add(budgets, &budget, error)) return false;
+    }
+    if (tolerance && !parse_share(tolerance, &share))
+        return error_set(error, "check: --tolerance needs a share such as 2%%, not \"%s\"",
+                         tolerance);
+    if (tolerance && !baseline) return error_set(error, "check: --tolerance is for --baseline");
+    return !baseline || add_baseline(budgets, "*", baseline, share, error);
+}
+
+// What a table has said so far of its baseline.
+struct table {
+    const struct toml_entry *baseline;
+    double tolerance;
+};
+
+static bool read_entry(struct budgets *budgets, const char *path, const struct toml_entry *entry,
+                       struct table *table, struct error *error) {
+    struct budget budget = {0};
+    snprintf(budget.pattern, sizeof budget.pattern, "%s", *entry->table ? entry->table : "*");
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        if (strcmp(entry->key, kinds[i].key) != 0) continue;
+        budget.measure = kinds[i].measure;
+        if (parse_limit(&kinds[i], entry->text, &budget.limit)) return add(budgets, &budget, error);
+        return error_set(error, "%s:%u: %s needs %s, not \"%s\"", path, entry->line, entry->key,
+                         example_of(&kinds[i]), entry->text);
+    }
+    if (!strcmp(entry->key, "baseline") && entry->is_text) {
+        table->baseline = entry;
+        return true;
+    }
+    if (!strcmp(entry->key, "tolerance"))
+        return parse_share(entry->text, &table->tolerance) ||
+               error_set(error, "%s:%u: tolerance needs a share such as \"2%%\", not \"%s\"", path,
+                         entry->line, entry->text);
+    return error_set(error,
+                     "%s:%u: there is no budget \"%s\", but max-peak, max-exit, max-calls, "
+                     "max-allocated, baseline (a file's name) and tolerance",
+                     path, entry->line, entry->key);
+}
+
+static bool read_entries(struct budgets *budgets, const char *path, struct error *error) {
+    const struct toml_entry *entries = budgets->toml.entries.items;
+    size_t count = budgets->toml.entries.count;
+    struct table table = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(entries[i].table) >= RUN_TEXT_MAX)
+            return error_set(error, "%s:%u: the name is too long", path, entries[i].line);
+        if (*entries[i].key && !read_entry(budgets, path, &entries[i], &table, error)) return false;
+        bool is_last = i + 1 == count || strcmp(entries[i + 1].table, entries[i].table) != 0;
+        if (!is_last) continue;
+        const char *pattern = *entries[i].table ? entries[i].table : "*";
+        if (table.baseline &&
+            !add_baseline(budgets, pattern, table.baseline->text, table.tolerance, error))
+            return false;
+        table = (struct table){0};
+    }
+    return true;
+}
+
+bool budgets_read_file(const char *path, struct budgets *budgets, struct error *error) {
+    FILE *file = fopen(path, "re");
+    if (!file) return error_set(error, "%s: %s", path, strerror(errno));
+    bool is_ok = toml_read(file, path, &budgets->toml, error) && read_entries(budgets, path, error);
+    fclose(file);
+    if (is_ok && !budgets->list.count) is_ok = error_set(error, "%s: no budget in it", path);
+    return is_ok;
+}
+
+void budgets_free(struct budgets *budgets) {
+    array_free(&budgets->list);
+    toml_free(&budgets->toml);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Budgets against what was recorded. The peak of a threaded process is known within an error: a
+// budget fails when it is exceeded for certain, so that the same program is judged alike each time.
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/budgets.h"
+#include "tool/cmds/leaks.h"
+#include "tool/cmds/opened.h"
+#include "tool/cmds/subject.h"
+#include "tool/model/run.h"
+#include "tool/render/diff.h"
+#include "tool/render/diff_screen.h"
+#include "tool/render/site.h"
+
+enum { GUILTY_COUNT = 3, GUILTY_COLUMNS = 100, CALLERS_COLUMNS = 40, VALUE_BYTES = 64 };
+
+// What one process took.
+struct taken {
+    const struct run_row *row;
+    char path[PATH_MAX];  // of its recording; "": none was kept
+    int64_t values[MEASURE_COUNT];
+    int64_t peak_error, suppressed;
+};
+
+struct judge {
+    const struct command_args *args;
+    struct verdicts *verdicts;
+    struct run run;
+    struct run_row own_row;  // of a subject that is a single recording
+    ARRAY(struct taken) list;
+};
+
+static int64_t clamp(uint64_t value) {
+    return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+static void take_figures(struct taken *taken) {
+    const struct figures *figures = &taken->row->figures;
+    taken->values[MEASURE_PEAK] = clamp(figures->peak_bytes);
+    taken->values[MEASURE_EXIT] = figures->exit_bytes;
+    taken->values[MEASURE_ALLOCATED] = clamp(figures->allocated_bytes);
+    taken->values[MEASURE_CALLS] = clamp(figures->allocations);
+}
+
+// Opens a recording with the names of its stacks, and takes out what is suppressed.
+static bool open_named(const struct judge *judge, const char *path, struct opened *opened,
+                       struct suppressions *suppressions, struct error *error) {
+    if (!opened_open(path, opened, error)) return false;
+    for (size_t i = 0; i < opened->profile.stack_count; i++)
+        names_want_stack(opened->names, opened->profile.stacks[i].node, 0);
+    bool is_ok = names_resolve(opened->names, error);
+    if (is_ok && suppressions) {
+        struct frame_names names = names_frames(opened->names);
+        is_ok = leaks_read_rules(judge->args, suppressions, error) &&
+                suppressions_apply(suppressions, &opened->profile, &names, error);
+    }
+    if (!is_ok) opened_close(opened);
+    return is_ok;
+}
+
+static bool take_recording(const struct judge *judge, struct taken *taken, struct error *error) {
+    struct opened opened;
+    struct suppressions suppressions = {0};
+    bool is_ok = open_named(judge, taken->path, &opened, &suppressions, error);
+    if (is_ok) {
+        taken->values[MEASURE_PEAK] = opened.profile.peak.bytes;
+        taken->peak_error = clamp(opened.profile.peak.error_bytes);
+        for (size_t i = 0; i < suppressions.rules.count; i++)
+            taken->suppressed = figures_add(taken->suppressed, suppressions.rules.items[i].bytes);
+        taken->values[MEASURE_EXIT] = figures_add(opened.profile.exit_bytes, -taken->suppressed);
+        opened_close(&opened);
+    }
+    suppressions_free(&suppressions);
+    return is_ok;
+}
+
+static bool take(struct judge *judge, const struct run_row *row, const char *path,
+                 struct error *error) {
+    struct taken *taken = array_push(&judge->list);
+    if (!taken) return error_set(error, "no memory for the processes");
+    *taken = (struct taken){.row = row};
+    snprintf(taken->path, sizeof taken->path, "%s", path);
+    take_figures(taken);
+    return !*path || take_recording(judge, taken, error);
+}
+
+static bool is_meant(const struct budgets *budgets, const char *name) {
+    for (size_t i = 0; i < budgets->list.count; i++)
+        if (!fnmatch(budgets->list.items[i].pattern, name, 0)) return true;
+    return false;
+}
+
+static bool take_run(struct judge *judge, const struct budgets *budgets, const char *directory,
+                     struct error *error) {
+    if (!run_open(directory, &judge->run, error)) return false;
+    for (size_t i = 0; i < judge->run.rows.count; i++) {
+        const struct run_row *row = &judge->run.rows.items[i];
+        char path[PATH_MAX] = "";
+        if (!is_meant(budgets, row->name)) continue;
+        if (*row->file) {
+            int length = snprintf(path, sizeof path, "%s/%s", judge->run.directory, row->file);
+            if (length >= (int)sizeof path) return error_set(error, "%s: path too long", row->file);
+        }
+        if (!take(judge, row, path, error)) return false;
+    }
+    return true;
+}
+
+static bool take_single(struct judge *judge, const char *path, struct error *error) {
+    struct recording recording;
+    if (!recording_open(path, &recording, error)) return false;
+    run_row_of(&recording, &judge->own_row);
+    recording_close(&recording);
+    return take(judge, &judge->own_row, path, error);
+}
+
+static const char *value_text(enum measure measure, int64_t value, char out[VALUE_BYTES]) {
+    const struct measure_row *about = measure_about(measure);
+    if (about->is_bytes)
+        snprintf(out, VALUE_BYTES, "%s", units_size(value).text);
+    else
+        snprintf(out, VALUE_BYTES, "%s %s", units_count(value).text, about->noun[value != 1]);
+    return out;
+}
+
+static void print_site(FILE *out, const struct site *site, enum measure measure, int64_t whole) {
+    char label[FRAME_TEXT_BYTES] = STACK_NOT_RECORDED, location[FRAME_TEXT_BYTES] = "";
+    char value[VALUE_BYTES];
+    if (site->frame_count) {
+        frame_label(site->frames[0], label, sizeof label, GUILTY_COLUMNS);
+        frame_location(site->frames[0], location, sizeof location);
+    }
+    fprintf(out, "      %5s %14s  %s%s%s", units_percent(site->measured.value, whole).text,
+            value_text(measure, site->measured.value, value), label, *location ? " " : "",
+            location);
+    for (unsigned i = 1; i < site->frame_count; i++) {
+        frame_label(site->frames[i], label, sizeof label, CALLERS_COLUMNS);
+        fprintf(out, " \xe2\x86\x90 %s", label);
+    }
+    fputc('\n', out);
+}
+
+static bool print_sites(FILE *out, const struct opened *opened, enum measure measure,
+                        struct error *error) {
+    struct frame_names names = names_frames(opened->names);
+    struct site_list list;
+    int64_t whole = measure_total(measure, &opened->profile).value;
+    bool is_ok = site_list_build(&list, &opened->profile, &names, measure, false, error);
+    for (size_t i = 0; i < list.sites.count && i < GUILTY_COUNT && is_ok; i++)
+        print_site(out, &list.sites.items[i], measure, whole);
+    site_list_free(&list);
+    return is_ok;
+}
+
+// The places that hold the most of what exceeds a limit, as text for free(); NULL: none are known.
+static bool find_guilty(const struct judge *judge, const struct taken *taken, enum measure measure,
+                        char **text, struct error *error) {
+    struct opened opened;
+    struct suppressions suppressions = {0};
+    size_t size;
+    *text = NULL;
+    if (!*taken->path) return true;
+    bool is_exit = measure == MEASURE_EXIT;
+    bool is_ok = open_named(judge, taken->path, &opened, is_exit ? &suppressions : NULL, error);
+    if (is_ok) {
+        FILE *out = open_memstream(text, &size);
+        is_ok = out ? print_sites(out, &opened, measure, error)
+                    : error_set(error, "no memory for the stacks");
+        if (out) fclose(out);
+        opened_close(&opened);
+    }
+    suppressions_free(&suppressions);
+    return is_ok;
+}
+
+static bool add_side(const struct judge *judge, struct diff *diff, size_t side, const char *path,
+                     enum measure measure, struct error *error) {
+    struct view_options view = {.by = measure};
+    struct opened opened;
+    struct suppressions suppressions = {0};
+    bool is_exit = measure == MEASURE_EXIT;
+    bool is_ok = open_named(judge, path, &opened, is_exit ? &suppressions : NULL, error);
+    if (is_ok) {
+        struct frame_names names = names_frames(opened.names);
+        is_ok = diff_add_stacks(diff, side, &opened.profile, &names, &view, error);
+        opened_close(&opened);
+    }
+    suppressions_free(&suppressions);
+    return is_ok;
+}
+
+// The innermost three functions of a row.
+static void print_grown(FILE *out, const struct diff_row *row, struct change change,
+                        enum measure measure) {
+    const char *at = row->key;
+    fprintf(out, "      %14s %-6s ",
+            diff_delta_text(change.delta, measure_about(measure)->is_bytes, false).text,
+            change_word(change.kind));
+    for (int i = 0; i < GUILTY_COUNT && at; i++) {
+        size_t length = strcspn(at, "\n");
+        fprintf(out, "%s%.*s", i ? " \xe2\x86\x90 " : " ", (int)length, at);
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    fputc('\n', out);
+}
+
+static bool find_grown(const struct judge *judge, const struct taken *old,
+                       const struct taken *taken, enum measure measure, char **text,
+                       struct error *error) {
+    struct diff diff;
+    size_t count = 0, noise_count, size;
+    *text = NULL;
+    if (!*taken->path || !*old->path) return true;
+    diff_start(&diff, 2, 1);
+    bool is_ok = add_side(judge, &diff, 0, old->path, measure, error) &&
+                 add_side(judge, &diff, 1, taken->path, measure, error) &&
+                 diff_join_similar(&diff, error);
+    uint32_t *rows = is_ok ? diff_rank(&diff, &count, &noise_count) : NULL;
+    FILE *out = rows ? open_memstream(text, &size) : NULL;
+    for (size_t i = 0, shown = 0; out && i < count && shown < GUILTY_COUNT; i++) {
+        struct change change = diff_change(&diff, diff_values(&diff, rows[i]));
+        if (change.delta <= 0) continue;
+        print_grown(out, &diff.rows.items[rows[i]], change, measure);
+        shown++;
+    }
+    if (out) fclose(out);
+    if (is_ok && !out) is_ok = error_set(error, "no memory for the stacks");
+    free(rows);
+    diff_free(&diff);
+    return is_ok;
+}
+
+static const struct taken *find_worst(const struct judge *judge, const char *pattern,
+                                      enum measure measure, size_t *count) {
+    const struct taken *worst = NULL;
+    *count = 0;
+    for (size_t i = 0; i < judge->list.count; i++) {
+        const struct taken *taken = &judge->list.items[i];
+        if (fnmatch(pattern, taken->row->name, 0) != 0) continue;
+        ++*count;
+        if (!worst || taken->values[measure] > worst->values[measure]) worst = taken;
+    }
+    return worst;
+}
+
+static bool is_above(const struct taken *taken, enum measure measure, int64_t limit) {
+    int64_t value = taken->values[measure];
+    int64_t error = measure == MEASURE_PEAK ? taken->peak_error : 0;
+    return value > limit && value - limit > error;
+}
+
+static void name_subject(const struct taken *taken, const char *pattern, size_t count,
+                         struct verdict *verdict) {
+    text_escape(verdict->subject, sizeof verdict->subject, taken ? taken->row->name : pattern);
+    if (!taken) return;
+    int used = snprintf(verdict->process, sizeof verdict->process, "%" PRIu32, taken->row->pid);
+    if (count > 1)
+        snprintf(verdict->process + used, sizeof verdict->process - (size_t)used, ", of %zu",
+                 count);
+}
+
+static void describe(const struct taken *taken, enum measure measure, int64_t limit,
+                     const char *more, struct verdict *verdict) {
+    char value[VALUE_BYTES], most[VALUE_BYTES], suppressed[VALUE_BYTES];
+    bool has_suppressed = measure == MEASURE_EXIT && taken->suppressed;
+    snprintf(verdict->text, sizeof verdict->text, "%s%s%s%s%s%s",
+             value_text(measure, taken->values[measure], value),
+             verdict->holds ? " of " : ", more than ", value_text(measure, limit, most), more,
+             has_suppressed ? ", not counting suppressed " : "",
+             has_suppressed ? value_text(MEASURE_EXIT, taken->suppressed, suppressed) : "");
+}
+
+static bool judge_limit(const struct judge *judge, const struct budget *budget,
+                        struct error *error) {
+    size_t count;
+    enum measure measure = budget->measure;
+    const struct taken *worst = find_worst(judge, budget->pattern, measure, &count);
+    struct verdict verdict = {.budget = measure_name(measure),
+                              .text = "no process of this name was recorded"};
+    name_subject(worst, budget->pattern, count, &verdict);
+    if (worst) {
+        verdict.holds = !is_above(worst, measure, budget->limit);
+        describe(worst, measure, budget->limit, "", &verdict);
+        if (!verdict.holds && !find_guilty(judge, worst, measure, &verdict.guilty, error))
+            return false;
+    }
+    return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
+}
+
+static bool open_subject(struct judge *judge, const struct budgets *budgets, const char *path,
+                         const char *process, struct error *error) {
+    struct subject subject;
+    if (!subject_find(path, &subject, error)) return false;
+    if (process && !subject_enter(&subject, process, error)) return false;
+    return subject.is_run ? take_run(judge, budgets, subject.path, error)
+                          : take_single(judge, subject.path, error);
+}
+
+static void judge_close(struct judge *judge) {
+    run_close(&judge->run);
+    array_free(&judge->list);
+}
+
+static bool judge_against(const struct judge *judge, const struct judge *old,
+                          const struct budget *budget, struct error *error) {
+    enum measure measure = budget->measure;
+    size_t count;
+    const struct taken *worst = find_worst(judge, budget->pattern, measure, &count);
+    struct verdict verdict = {.budget = measure_name(measure),
+                              .text = "no process of this name was recorded"};
+    name_subject(worst, budget->pattern, count, &verdict);
+    const struct taken *before = worst ? find_worst(old, worst->row->name, measure, &count) : NULL;
+    // another build may have another name: a single process is compared with a single one
+    if (worst && !before && old->list.count == 1) before = &old->list.items[0];
+    if (worst && !before)
+        snprintf(verdict.text, sizeof verdict.text, "the baseline has no process of this name");
+    if (before) {
+        double most = (double)before->values[measure] * (1 + budget->tolerance);
+        int64_t limit = most < (double)INT64_MAX ? (int64_t)most : INT64_MAX;
+        struct taken both = *worst;  // both peaks are known within their errors
+        both.peak_error = figures_add(worst->peak_error, before->peak_error);
+        verdict.holds = !is_above(&both, measure, limit);
+        describe(worst, measure, limit, " that the baseline allows", &verdict);
+        if (!verdict.holds && !find_grown(judge, before, worst, measure, &verdict.guilty, error))
+            return false;
+    }
+    return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
+}
+
+static bool judge_baseline(const struct judge *judge, const struct budgets *budgets,
+                           const struct budget *budget, struct error *error) {
+    struct judge old = {.args = judge->args};
+    bool is_ok = open_subject(&old, budgets, budget->baseline, NULL, error) &&
+                 judge_against(judge, &old, budget, error);
+    judge_close(&old);
+    return is_ok;
+}
+
+bool budgets_judge(const struct budgets *budgets, const char *path, const char *process,
+                   const struct command_args *args, struct verdicts *verdicts,
+                   struct error *error) {
+    struct judge judge = {.args = args, .verdicts = verdicts};
+    bool is_ok = open_subject(&judge, budgets, path, process, error);
+    for (size_t i = 0; i < budgets->list.count && is_ok; i++) {
+        const struct budget *budget = &budgets->list.items[i];
+        is_ok = budget->baseline ? judge_baseline(&judge, budgets, budget, error)
+                                 : judge_limit(&judge, budget, error);
+    }
+    judge_close(&judge);
+    return is_ok;
+}
