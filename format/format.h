@@ -254,8 +254,11 @@ struct cairn_header {
     uint64_t
         windows[CAIRN_WINDOW_COUNT];  // (atomic) start of each; window 0 is at 0, others 0: unused
     uint32_t is_rss_sampled;  // rss_peak_bytes was seen by looking now and then: at least that
-    uint32_t reserved_flags;
-    uint64_t reserved[14];
+    uint32_t imported;    // offset in STRINGS: whose file this was made of, and what that did not
+                          // say; 0: recorded by cairn
+    uint32_t is_partial;  // imported: the numbers are not those of every event
+    uint32_t reserved_imported;
+    uint64_t reserved[13];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

@@ -170,6 +170,22 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "import",
+        .arguments = "FILE",
+        .help = "another profiler's file as a recording: heaptrack, massif, DHAT, pprof",
+        .description =
+            "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
+            "Zstandard); its format is told from its content, or --format: heaptrack, massif,\n"
+            "dhat or pprof. What such a file does not say is told, here and in every report.\n",
+        .run = cmd_import,
+        .words_max = 1,
+        .options = {
+            {OPTION_FORMAT, "format", 'f', "FORMAT", "which format it is of"},
+            {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording"},
+            {OPTION_FORCE, "force", 0, NULL, "write over it if it exists"},
+        },
+    },
+    {
         .name = "sql",
         .arguments = "[SUBJECT] STATEMENT",
         .help = "answers of SQL about a recording: cairn sql 'select * from top'",

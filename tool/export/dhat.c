@@ -54,11 +54,8 @@ static bool put_stack(struct json *json, struct frame_table *frames, const struc
 }
 
 static void put_frame(struct json *json, const struct frame *frame) {
-    char title[FRAME_TITLE_BYTES], place[FRAME_TEXT_BYTES], text[2 * FRAME_TITLE_BYTES];
-    frame_title(frame, title, sizeof title);
-    frame_location(frame, place, sizeof place);
-    snprintf(text, sizeof text, "0x%" PRIX64 ": %s (%s%s)", frame->offset, title,
-             frame->file ? "" : "in ", *place ? place : "?");
+    char text[FRAME_VALGRIND_BYTES];
+    frame_valgrind_text(frame, text, sizeof text);
     json_put_string(json, NULL, text);
 }
 

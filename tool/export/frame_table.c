@@ -135,3 +135,15 @@ void frame_title(const struct frame *frame, char *out, size_t size) {
     size_t used = strlen(out);
     snprintf(out + used, size - used, "%s0x%" PRIx64, has_module ? "+" : "", frame->offset);
 }
+
+void frame_valgrind_text(const struct frame *frame, char *out, size_t size) {
+    char title[FRAME_TITLE_BYTES] = "???", place[FRAME_TEXT_BYTES] = "";
+    if (frame->function) frame_title(frame, title, sizeof title);
+    if (frame->file)
+        frame_location(frame, place, sizeof place);
+    else if (frame->module)
+        text_escape(place, sizeof place, frame->module);
+    const char *open = frame->file ? " (" : " (in ";
+    snprintf(out, size, "0x%" PRIX64 ": %s%s%s%s", frame->offset, title, *place ? open : "", place,
+             *place ? ")" : "");
+}

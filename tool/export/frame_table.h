@@ -46,4 +46,8 @@ void frame_title(const struct frame *frame, char *out, size_t size);
 
 #define FRAME_TITLE_BYTES 4096
 
+// As valgrind prints it: "0x401136: main (prog.c:12)", "0x5f2: ??? (in /lib/libc.so)".
+void frame_valgrind_text(const struct frame *frame, char *out, size_t size);
+#define FRAME_VALGRIND_BYTES (2 * FRAME_TITLE_BYTES)
+
 #endif

@@ -11,7 +11,7 @@
 #include "tool/base/gzip.h"
 #include "tool/base/text.h"
 #include "tool/export/export.h"
-#include "tool/export/strings.h"
+#include "tool/model/strings.h"
 
 enum { NS_PER_MS = 1000000, PAGE_BYTES = 4096 };
 // A line a call: more of them than this are no file that anybody reads.

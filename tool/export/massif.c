@@ -35,11 +35,8 @@ static void put_snapshot(struct writer *writer, uint64_t at_ns, int64_t bytes, c
 }
 
 static void put_frame(FILE *out, const struct frame *frame) {
-    char title[FRAME_TITLE_BYTES], place[FRAME_TEXT_BYTES], text[LINE_BYTES];
-    frame_title(frame, title, sizeof title);
-    frame_location(frame, place, sizeof place);
-    snprintf(text, sizeof text, "0x%" PRIX64 ": %s (%s%s)", frame->offset, title,
-             frame->file ? "" : "in ", *place ? place : "?");
+    char text[FRAME_VALGRIND_BYTES];
+    frame_valgrind_text(frame, text, sizeof text);
     put_line(out, "", text);
 }
 

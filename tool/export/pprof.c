@@ -13,7 +13,7 @@
 #include "tool/base/gzip.h"
 #include "tool/export/export.h"
 #include "tool/export/protobuf.h"
-#include "tool/export/strings.h"
+#include "tool/model/strings.h"
 
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,

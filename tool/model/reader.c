@@ -186,6 +186,11 @@ const char *recording_string(struct recording *recording, uint32_t offset) {
     return "";
 }
 
+const char *recording_imported(struct recording *recording) {
+    uint32_t offset = recording->header.imported;
+    return offset ? recording_string(recording, offset) : NULL;
+}
+
 bool damage_is_any(const struct damage *damage) {
     return damage->missing_bytes || damage->bad_sections || damage->bad_strings ||
            damage->bad_modules || damage->bad_stacks;
@@ -199,5 +204,6 @@ static bool changes_numbers(size_t loss) {
 bool recording_is_exact(const struct recording *recording) {
     for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
         if (recording->header.lost[loss] && changes_numbers(loss)) return false;
+    if (recording->header.is_partial) return false;
     return !damage_is_any(&recording->damage);
 }

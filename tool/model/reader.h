@@ -64,6 +64,9 @@ bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t
 // Text at `offset` of STRINGS; "" and a damage note if there is none.
 const char *recording_string(struct recording *recording, uint32_t offset);
 
+// "massif; not in it: times": whose file the recording was made of; NULL: cairn recorded it.
+const char *recording_imported(struct recording *recording);
+
 // Every event was counted: nothing was lost that changes a number, nothing is damaged.
 bool recording_is_exact(const struct recording *recording);
 bool damage_is_any(const struct damage *damage);

@@ -122,6 +122,8 @@ static void put_trust(struct json *json, const struct profile *profile,
     json_open_object(json, "trust");
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
+    const char *imported = recording_imported(profile->recording);
+    if (imported) json_put_string(json, "imported", imported);
     json_open_object(json, "stacks_incomplete");
     uint64_t unknown = 0;
     for (uint32_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++) {

@@ -78,6 +78,24 @@ static void add_exactness(struct line *line, const struct profile *profile) {
         line_add(line, STYLE_PLAIN, "exact");
 }
 
+// "imported from massif", and what was not in it, in as many parts as it has.
+static void add_imported(struct line *line, struct recording *recording) {
+    const char *note = recording_imported(recording);
+    if (!note) return;
+    char text[FRAME_TEXT_BYTES];
+    text_escape(text, sizeof text, note);
+    char *lacks = strstr(text, ": ");
+    if (lacks) *lacks = 0;
+    line_add(line, STYLE_PLAIN, "imported from %s", text);
+    if (!lacks || !lacks[2]) return;
+    const char *word = "not in it: ";
+    char *rest = NULL;
+    for (char *part = strtok_r(lacks + 2, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
+        line_add(line, STYLE_PLAIN, "%s%s", word, part + strspn(part, " "));
+        word = "";
+    }
+}
+
 static void add_losses(struct line *line, const uint64_t *lost, uint64_t elsewhere) {
     bool has_lost = elsewhere != 0;
     if (elsewhere)
@@ -152,6 +170,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     const struct cairn_header *header = &profile->recording->header;
     struct line line = {.terminal = terminal};
     add_exactness(&line, profile);
+    add_imported(&line, profile->recording);
     add_losses(&line, header->lost, 0);
     add_stacks(&line, profile);
     add_names(&line, names);

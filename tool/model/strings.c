@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/export/strings.h"
+#include "tool/model/strings.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts numbered from 0, each once. Number 0 is the empty text.
-#ifndef TOOL_EXPORT_STRINGS_H
-#define TOOL_EXPORT_STRINGS_H
+#ifndef TOOL_MODEL_STRINGS_H
+#define TOOL_MODEL_STRINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

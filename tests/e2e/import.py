@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn import`: files of heaptrack, massif, DHAT and pprof as recordings. What cairn exports comes back
+with the same sums; files that the other tools wrote say the same as they do; damaged ones are errors."""
+
+import gzip
+import json
+import pathlib
+import random
+import re
+import shutil
+
+import cairn_test as t
+
+t.need("valgrind", "heaptrack")
+
+
+def import_file(path, *arguments):
+    name = t.fresh_path("imported") + ".cairn"
+    result = t.run_cairn("import", "-o", name, *arguments, str(path))
+    if not t.check_equal(f"import {path}: status", result.status, 0):
+        print(result.err.decode(errors="replace"))
+        return None, ""
+    return t.report(name), result.err.decode()
+
+
+def check_views(name, recording):
+    for view in ("stacks", "tree", "functions", "files", "modules", "timeline", "leaks"):
+        result = t.run_cairn("report", "--view", view, recording)
+        t.check(result.status == 0 or b"nothing" in result.err or b"no " in result.err,
+                f"{name}: --view {view}: {result.err.decode()}")
+
+
+def check_same(what, found, wanted, keys=("totals", "peak", "at_exit")):
+    """Sums, and those of each function, which have other ids and addresses now."""
+    for key in keys:
+        got = {k: v for k, v in found[key].items() if k not in ("at_ns", "failed", "error_bytes")}
+        t.check_equal(f"{what}: {key}", got, {k: wanted[key][k] for k in got})
+    t.check_sums(what, found)
+
+
+def through(found, function, key):
+    return sum(stack[key] for stack in t.stacks_through(found, function))
+
+
+argv = t.program("exceptions")
+_, recording = t.record(argv)
+wanted = t.report(recording)
+for form, keys in (("heaptrack", ("totals", "peak", "at_exit")),
+                   ("dhat", ("totals", "peak", "at_exit")),
+                   ("pprof", ("totals", "peak", "at_exit"))):
+    found, told = import_file(t.export_file(recording, form))
+    if found:
+        check_same(f"back from {form}", found, wanted, keys)
+        t.check("threads" in told and "threads" in found["trust"]["imported"], f"{form}: {told}")
+        for key in ("peak_bytes", "allocated_bytes", "allocations"):
+            t.check_equal(f"back from {form}: {key} through main", through(found, "main", key),
+                          through(wanted, "main", key))
+found, told = import_file(t.export_file(recording, "massif"))
+if found:
+    t.check_equal("back from massif: peak", found["peak"]["bytes"], wanted["peak"]["bytes"])
+    t.check_equal("back from massif: end", found["at_exit"]["bytes"], wanted["at_exit"]["bytes"])
+    t.check(not found["trust"]["exact"] and "calls" in told, f"massif: {told}")
+
+# files of the tools themselves
+t.run(["valgrind", "--tool=dhat", "--dhat-out-file=dhat.json", *argv])
+dhat = json.loads(pathlib.Path("dhat.json").read_text())
+found, _ = import_file("dhat.json")
+sums = {key: sum(point[key] for point in dhat["pps"]) for key in ("tb", "tbk", "gb", "gbk", "eb")}
+t.check_equal("DHAT's own", sums, {
+    "tb": found["totals"]["allocated_bytes"], "tbk": found["totals"]["allocations"],
+    "gb": found["peak"]["bytes"], "gbk": found["peak"]["blocks"], "eb": found["at_exit"]["bytes"]})
+t.check(through(found, "main", "peak_bytes") > 0, "DHAT's names")
+
+t.run(["valgrind", "--tool=massif", "--time-unit=ms", "--massif-out-file=massif.txt", *argv])
+massif = pathlib.Path("massif.txt").read_text()
+peak = re.search(r"mem_heap_B=(\d+)\n.*\n.*\nheap_tree=peak", massif)
+found, _ = import_file("massif.txt")
+if peak:
+    t.check_equal("massif's own peak", found["peak"]["bytes"], int(peak[1]))
+
+t.run(["heaptrack", "-o", "ht", *argv], timeout=120)
+data = next(pathlib.Path().glob("ht.*"))
+found, _ = import_file(data)
+printed = t.run(["heaptrack_print", "--disable-builtin-suppressions", str(data)]).out.decode()
+t.check_equal("heaptrack's calls", str(found["totals"]["allocations"]),
+              re.search(r"calls to allocation functions: (\d+)", printed)[1])
+t.check_equal("heaptrack's calls and cairn's", found["totals"]["allocations"],
+              wanted["totals"]["allocations"])
+t.check_equal("heaptrack's bytes and cairn's", found["totals"]["allocated_bytes"],
+              wanted["totals"]["allocated_bytes"])
+t.check(through(found, "main", "allocations") > 1000, "heaptrack's names")
+shutil.copy(data, "again" + data.suffix)
+t.check_equal("default name", t.run_cairn("import", "again" + data.suffix).status, 0)
+check_views("heaptrack", "again" + data.suffix + ".cairn")
+again = t.run_cairn("import", "again" + data.suffix)
+t.check(again.status == 1 and b"exists" in again.err, f"over an existing file: {again.err}")
+
+# what is damaged is an error with a place, or what is left of it; never a crash
+random.seed(7)
+for form in ("heaptrack", "dhat", "pprof", "massif"):
+    good = pathlib.Path(t.export_file(recording, form)).read_bytes()
+    plain = gzip.decompress(good) if good[:2] == b"\x1f\x8b" else good
+    for number in range(25):
+        bad = bytearray(plain)
+        if number % 2:
+            del bad[random.randrange(len(bad)):]
+        for _ in range(random.randrange(8) if number else 0):
+            if bad:
+                bad[random.randrange(len(bad))] = random.randrange(256)
+        pathlib.Path("bad").write_bytes(bad)
+        result = t.run_cairn("import", "--force", "-f", form, "-o", "bad.cairn", "bad")
+        t.check(result.status in (0, 1), f"{form}: status {result.status} of damaged data {number}")
+        if result.status == 0:
+            t.check_equal(f"{form}: report of damaged data", t.run_cairn("report", "bad.cairn").status, 0)
+        else:
+            t.check(result.err.startswith(b"cairn: "), f"{form}: {result.err}")
+
+for content, words in ((b"", "no known format"), (b"hello\n", "no known format"),
+                       (b"v 10400 9\n", "file version 9"),
+                       (b"v 10400 3\n+ 5\n", "line 2: an allocation that is not there"),
+                       (b'{"dhatFileVersion":2,"mode":"ad-hoc"}', 'mode is "ad-hoc"'),
+                       (b"desc: x\ncmd: y\n", "no snapshot")):
+    pathlib.Path("bad").write_bytes(content)
+    result = t.run_cairn("import", "--force", "bad")
+    t.check(result.status == 1 and words in result.err.decode(), f"{content}: {result.err}")
+t.check_equal("no file", t.run_cairn("import").status, 2)
+t.finish()

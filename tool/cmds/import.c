@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn import: another profiler's file as a recording.
+#include <errno.h>
+#include <string.h>
+
+#include "tool/base/output.h"
+#include "tool/base/text.h"
+#include "tool/cmds/commands.h"
+#include "tool/import/import.h"
+
+enum { TEXT_BYTES = 2 * IMPORT_TEXT_BYTES, NAMES_BYTES = 256 };
+
+static bool choose_format(const struct command_args *args, const struct import_format **format,
+                          struct error *error) {
+    const char *name = args_text(args, OPTION_FORMAT, NULL);
+    char known[NAMES_BYTES] = "";
+    *format = name ? import_format_find(name) : NULL;
+    if (!name || *format) return true;
+    for (const struct import_format *row = import_formats; row->name; row++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", row->name);
+    }
+    return error_set(error, "import: there is no format \"%s\", but %s", name, known);
+}
+
+static bool read_file(const char *path, const struct import_format **format,
+                      struct imported *imported, struct error *error) {
+    FILE *in = fopen(path, "rbe");
+    if (!in) return error_set(error, "%s: %s", path, strerror(errno));
+    bool is_ok = import_read(in, format, imported, error) || error_wrap(error, "%s", path);
+    fclose(in);
+    return is_ok;
+}
+
+static bool write_file(const struct command_args *args, const char *source, const char *format,
+                       const struct imported *imported, struct error *error) {
+    char usual[PATH_MAX];
+    struct output output;
+    snprintf(usual, sizeof usual, "%s.cairn", text_base_name(source));
+    const char *path = args_text(args, OPTION_OUTPUT, usual);
+    if (!output_open(path, args_has(args, OPTION_FORCE), &output, error)) return false;
+    if (!import_write(output.file, imported, format, error)) {
+        output_cancel(&output);
+        return false;
+    }
+    if (!output_commit(&output, error)) return false;
+    char lacks[TEXT_BYTES], name[PATH_MAX];
+    text_escape(lacks, sizeof lacks, imported->lacks);
+    text_escape(name, sizeof name, path);
+    fprintf(stderr, "cairn: %s, from %s: %zu stack%s%s%s\n", name, format, imported->stacks.count,
+            imported->stacks.count == 1 ? "" : "s", *lacks ? "; not in it: " : "", lacks);
+    return true;
+}
+
+int cmd_import(const struct command_args *args) {
+    const struct import_format *format;
+    struct imported imported;
+    struct error error;
+    if (!args->word_count) {
+        error_set(&error, "import: no file given");
+        return command_fail(STATUS_USAGE, &error);
+    }
+    const char *path = args->words[0];
+    if (!choose_format(args, &format, &error)) return command_fail(STATUS_USAGE, &error);
+    bool is_ok = import_start(&imported, &error) && read_file(path, &format, &imported, &error) &&
+                 write_file(args, path, format->name, &imported, &error);
+    import_free(&imported);
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of other heap profilers as recordings, so that every view works on them. A reader fills an
+// `imported`, which has what such files have in common; import_write makes a compact recording of
+// it, with the names in its SYMBOLS section.
+//
+// The files come from anywhere: every number is checked, what does not fit is an error that names
+// the place. A format is a file of this room and a row of the table.
+#ifndef TOOL_IMPORT_IMPORT_H
+#define TOOL_IMPORT_IMPORT_H
+
+#include <stdio.h>
+
+#include "tool/base/error.h"
+#include "tool/model/strings.h"
+#include "tool/model/tree.h"
+
+#define IMPORT_NO_MODULE UINT32_MAX
+#define IMPORT_TEXT_BYTES 1024
+
+// Text is a number in `strings`, 0: unknown.
+struct import_frame {
+    uint32_t function, file, line;
+};
+
+// A call in the code, and the functions inlined there, innermost first.
+struct import_place {
+    uint32_t module;  // number in `modules`
+    uint32_t first_frame, frame_count;
+};
+
+struct import_values {
+    int64_t calls, allocated_bytes;
+    int64_t peak_blocks, peak_bytes;
+    int64_t exit_blocks, exit_bytes;
+};
+
+struct import_stack {
+    uint32_t node;
+    struct import_values values;
+};
+
+struct import_point {
+    uint64_t at_ns;
+    int64_t bytes;
+};
+
+struct imported {
+    struct strings strings;
+    ARRAY(uint32_t) modules;  // their paths
+    struct index_table module_table;
+    ARRAY(struct import_frame) frames;
+    ARRAY(struct import_place) places;
+    struct index_table text_table;      // places by text (import_place_of_text)
+    ARRAY(uint32_t) place_texts;        // by place; 0: was not made of a text
+    struct tree tree;                   // of places
+    ARRAY(struct import_stack) stacks;  // each node once
+    ARRAY(uint32_t) stack_of_node;      // plus 1
+    ARRAY(struct import_point) points;  // ascending times
+    char command[IMPORT_TEXT_BYTES];
+    char lacks[IMPORT_TEXT_BYTES];  // what the source does not say, a sentence; "": nothing
+    bool is_partial;                // the numbers are not those of every event
+    uint32_t pid;
+    uint64_t start_unix_ns, duration_ns, peak_ns, rss_peak_bytes;
+};
+
+struct import_format {
+    const char *name;
+    const char *help;
+    bool (*is_one)(const char *head, size_t size);  // by its first bytes
+    bool (*read)(FILE *in, struct imported *imported, struct error *error);
+};
+
+extern const struct import_format import_formats[];  // ends with name NULL
+#define IMPORT_HEAD_BYTES 64
+
+const struct import_format *import_format_find(const char *name);
+
+bool import_start(struct imported *imported, struct error *error);
+void import_free(struct imported *imported);
+
+// Reads a stream (compressed or not) in the format, or in the one its first bytes are of if that is
+// NULL; `format` becomes the one that was read.
+bool import_read(FILE *in, const struct import_format **format, struct imported *imported,
+                 struct error *error);
+
+// Writes the recording. `source` names the format.
+bool import_write(FILE *out, const struct imported *imported, const char *source,
+                  struct error *error);
+
+// For readers. All are false, or give IMPORT_NONE, without memory or beyond 2^24 of anything.
+#define IMPORT_NONE UINT32_MAX
+uint32_t import_module(struct imported *imported, const char *path);  // "" or NULL: none
+// A new place; its frames are added to it before the next place is made.
+uint32_t import_place(struct imported *imported, uint32_t module);
+bool import_frame(struct imported *imported, const char *function, const char *file, uint32_t line);
+// The place of a line of valgrind: "0x401136: main (prog.c:12)", "0x1234: ??? (in /lib/libc.so)".
+uint32_t import_place_of_text(struct imported *imported, const char *text);
+// Adds to the stack of these places, innermost first.
+bool import_stack(struct imported *imported, const uint32_t *places, size_t count,
+                  const struct import_values *values);
+// The same for a node of the tree.
+bool import_node(struct imported *imported, uint32_t node, const struct import_values *values);
+
+bool import_no_memory(struct error *error);
+
+bool import_is_heaptrack(const char *head, size_t size);
+bool import_heaptrack(FILE *in, struct imported *imported, struct error *error);
+bool import_is_massif(const char *head, size_t size);
+bool import_massif(FILE *in, struct imported *imported, struct error *error);
+bool import_is_dhat(const char *head, size_t size);
+bool import_dhat(FILE *in, struct imported *imported, struct error *error);
+bool import_is_pprof(const char *head, size_t size);
+bool import_pprof(FILE *in, struct imported *imported, struct error *error);
+
+#endif

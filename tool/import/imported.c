@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ctype.h>
+#include <string.h>
+
+#include "tool/import/import.h"
+
+enum { COUNT_MAX = 1 << 24 };  // frames' codes have so many bits for a module
+
+bool import_no_memory(struct error *error) {
+    return error_set(error, "no memory, or more stacks than can be imported");
+}
+
+bool import_start(struct imported *imported, struct error *error) {
+    *imported = (struct imported){0};
+    strings_start(&imported->strings);
+    return tree_start(&imported->tree) || import_no_memory(error);
+}
+
+void import_free(struct imported *imported) {
+    strings_free(&imported->strings);
+    array_free(&imported->modules);
+    index_table_free(&imported->module_table);
+    array_free(&imported->frames);
+    array_free(&imported->places);
+    index_table_free(&imported->text_table);
+    array_free(&imported->place_texts);
+    tree_free(&imported->tree);
+    array_free(&imported->stacks);
+    array_free(&imported->stack_of_node);
+    array_free(&imported->points);
+}
+
+uint32_t import_module(struct imported *imported, const char *path) {
+    uint32_t text = strings_number(&imported->strings, path);
+    uint64_t hash = hash_mix(index_table_seed(), text);
+    struct index_probe probe = index_probe_start(&imported->module_table, hash);
+    for (uint32_t index; index_probe_next(&imported->module_table, &probe, &index);)
+        if (imported->modules.items[index] == text) return index;
+    uint32_t added = (uint32_t)imported->modules.count;
+    uint32_t *slot = added < COUNT_MAX ? array_push(&imported->modules) : NULL;
+    if (!slot || !index_table_insert(&imported->module_table, hash, added)) return IMPORT_NONE;
+    *slot = text;
+    return added;
+}
+
+uint32_t import_place(struct imported *imported, uint32_t module) {
+    if (module == IMPORT_NONE || imported->places.count >= COUNT_MAX) return IMPORT_NONE;
+    struct import_place *place = array_push(&imported->places);
+    uint32_t *text = array_push(&imported->place_texts);
+    if (!place || !text) return IMPORT_NONE;
+    *text = 0;
+    *place =
+        (struct import_place){.module = module, .first_frame = (uint32_t)imported->frames.count};
+    return (uint32_t)imported->places.count - 1;
+}
+
+// Where the parameters of a C++ function begin, which other profilers print and cairn does not; the
+// end if there are none.
+static size_t length_without_parameters(const char *name) {
+    static const char constant[] = " const", call[] = "operator";
+    size_t length = strlen(name), end = length, depth = 0;
+    if (end > sizeof constant && !strcmp(name + end - (sizeof constant - 1), constant))
+        end -= sizeof constant - 1;
+    if (!end || name[end - 1] != ')') return length;
+    while (end-- > 0) {
+        if (name[end] == ')') depth++;
+        if (name[end] == '(' && !--depth) break;
+    }
+    const size_t call_length = sizeof call - 1;
+    bool is_call = end >= call_length && end != SIZE_MAX &&
+                   !strncmp(name + end - call_length, call, call_length);
+    return !end || end == SIZE_MAX || is_call || name[end - 1] == ' ' ? length : end;
+}
+
+static uint32_t function_text(struct imported *imported, const char *name) {
+    size_t length = name ? length_without_parameters(name) : 0;
+    if (!name || !name[length]) return strings_number(&imported->strings, name);
+    char *cut = strndup(name, length);
+    uint32_t number = strings_number(&imported->strings, cut);
+    if (!cut) imported->strings.has_failed = true;
+    free(cut);
+    return number;
+}
+
+bool import_frame(struct imported *imported, const char *function, const char *file,
+                  uint32_t line) {
+    if (!imported->places.count || imported->frames.count >= UINT32_MAX) return false;
+    struct import_frame *frame = array_push(&imported->frames);
+    if (!frame) return false;
+    *frame = (struct import_frame){.function = function_text(imported, function),
+                                   .file = strings_number(&imported->strings, file),
+                                   .line = line};
+    imported->places.items[imported->places.count - 1].frame_count++;
+    return !imported->strings.has_failed;
+}
+
+// Takes "(prog.c:12)" or "(in /lib/libc.so)" off the end of `text`.
+static void split_location(char *text, const char **file, uint32_t *line, const char **module) {
+    size_t length = strlen(text);
+    char *open = strrchr(text, '(');
+    if (!open || open == text || open[-1] != ' ' || text[length - 1] != ')') return;
+    text[length - 1] = 0;
+    open[-1] = 0;
+    if (!strncmp(open + 1, "in ", 3)) {
+        *module = open + 4;
+        return;
+    }
+    char *colon = strrchr(open + 1, ':');
+    if (colon && isdigit((unsigned char)colon[1])) {
+        *colon = 0;
+        *line = (uint32_t)strtoul(colon + 1, NULL, 10);
+    }
+    *file = open + 1;
+}
+
+static bool fill_place(struct imported *imported, char *text) {
+    const char *file = NULL, *module = NULL;
+    uint32_t line = 0;
+    split_location(text, &file, &line, &module);
+    char *name = strstr(text, ": ");
+    bool has_address = !strncmp(text, "0x", 2) && name;
+    const char *function = has_address ? name + 2 : text;
+    if (has_address && !strcmp(function, "???")) {
+        *name = 0;  // better the address than nothing
+        function = text;
+    }
+    uint32_t number = import_module(imported, module);
+    return import_place(imported, number) != IMPORT_NONE &&
+           import_frame(imported, function, file, line);
+}
+
+uint32_t import_place_of_text(struct imported *imported, const char *text) {
+    uint32_t number = strings_number(&imported->strings, text);
+    uint64_t hash = hash_mix(index_table_seed(), number);
+    struct index_probe probe = index_probe_start(&imported->text_table, hash);
+    for (uint32_t index; index_probe_next(&imported->text_table, &probe, &index);)
+        if (imported->place_texts.items[index] == number) return index;
+    char *copy = strdup(text);
+    bool is_ok = copy && fill_place(imported, copy);
+    free(copy);
+    uint32_t added = (uint32_t)imported->places.count - 1;
+    if (!is_ok || !index_table_insert(&imported->text_table, hash, added)) return IMPORT_NONE;
+    imported->place_texts.items[added] = number;
+    return added;
+}
+
+static int64_t clamped(int64_t value, int64_t most) {
+    return value < 0 ? 0 : value > most ? most : value;
+}
+
+// No process has more than this; so sums cannot overflow.
+static void values_add(struct import_values *sum, const struct import_values *added) {
+    const int64_t blocks_max = (int64_t)1 << 46, bytes_max = (int64_t)1 << 60;
+    sum->calls = clamped(sum->calls + clamped(added->calls, blocks_max), blocks_max);
+    sum->allocated_bytes =
+        clamped(sum->allocated_bytes + clamped(added->allocated_bytes, bytes_max), bytes_max);
+    sum->peak_blocks =
+        clamped(sum->peak_blocks + clamped(added->peak_blocks, INT32_MAX), INT32_MAX);
+    sum->peak_bytes = clamped(sum->peak_bytes + clamped(added->peak_bytes, bytes_max), bytes_max);
+    sum->exit_blocks =
+        clamped(sum->exit_blocks + clamped(added->exit_blocks, blocks_max), sum->calls);
+    sum->exit_bytes =
+        clamped(sum->exit_bytes + clamped(added->exit_bytes, bytes_max), sum->allocated_bytes);
+}
+
+bool import_node(struct imported *imported, uint32_t node, const struct import_values *values) {
+    while (imported->stack_of_node.count <= node) {
+        uint32_t *slot = array_push(&imported->stack_of_node);
+        if (!slot) return false;
+        *slot = 0;
+    }
+    uint32_t *index = &imported->stack_of_node.items[node];
+    if (!*index) {
+        struct import_stack *stack = array_push(&imported->stacks);
+        if (!stack) return false;
+        *stack = (struct import_stack){.node = node};
+        *index = (uint32_t)imported->stacks.count;
+    }
+    values_add(&imported->stacks.items[*index - 1].values, values);
+    return true;
+}
+
+bool import_stack(struct imported *imported, const uint32_t *places, size_t count,
+                  const struct import_values *values) {
+    uint32_t node = TREE_ROOT;
+    for (size_t i = count; i-- > 0;)
+        if (!tree_child(&imported->tree, node, places[i], &node)) return false;
+    return import_node(imported, node, values);
+}

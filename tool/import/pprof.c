@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heap profiles in pprof's format (profile.proto). Sample types are known by their names:
+// alloc_objects, alloc_space, inuse_objects, inuse_space, as Go and others write them, and cairn's
+// own peak_objects and peak_space; "objects" and "space" alone are taken for those in use.
+//
+// The message is read into memory, at most MESSAGE_MAX bytes of it; every length is checked against
+// what remains, and what refers to nothing is an error.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/import/import.h"
+
+enum { WIRE_VARINT = 0, WIRE_EIGHT = 1, WIRE_BYTES = 2, WIRE_FOUR = 5, WIRE_BITS = 3 };
+enum { EIGHT_BYTES = 8, FOUR_BYTES = 4, VARINT_BITS = 7, VARINT_MORE = 0x80 };
+enum { TYPES_MAX = 16, DEPTH_MAX = 65536, MESSAGE_MAX = 1 << 30, CHUNK_BYTES = 1 << 16 };
+
+struct span {
+    const uint8_t *at, *end;
+};
+
+struct field {
+    uint32_t number;
+    uint64_t value;
+    struct span bytes;
+    bool is_bytes;
+};
+
+struct location {
+    uint64_t id, mapping, address;
+    uint32_t first_line, line_count;
+    uint32_t place_plus_1;
+};
+
+struct line {
+    uint64_t function, line;
+};
+
+struct function {
+    uint64_t id, name, file;
+};
+
+struct mapping {
+    uint64_t id, file;
+};
+
+enum value { CALLS, ALLOCATED, IN_USE_BLOCKS, IN_USE, PEAK_BLOCKS, PEAK, VALUE_COUNT };
+
+struct reader {
+    struct imported *imported;
+    struct error *error;
+    uint8_t *bytes;
+    ARRAY(struct span) texts, samples, types;
+    ARRAY(struct location) locations;
+    ARRAY(struct line) lines;
+    ARRAY(struct function) functions;
+    ARRAY(struct mapping) mappings;
+    int column[VALUE_COUNT];  // of a sample, -1: none
+    uint64_t period;
+    uint32_t *stack;
+};
+
+static bool bad(struct reader *reader, const char *what) {
+    return error_set(reader->error, "pprof: %s", what);
+}
+
+static bool take_varint(struct span *span, uint64_t *value) {
+    *value = 0;
+    for (unsigned shift = 0; span->at < span->end && shift < 64; shift += VARINT_BITS) {
+        uint8_t byte = *span->at++;
+        *value |= (uint64_t)(byte & (VARINT_MORE - 1)) << shift;
+        if (!(byte & VARINT_MORE)) return true;
+    }
+    return false;
+}
+
+static bool skip(struct span *span, uint64_t size, struct span *skipped) {
+    if (size > (uint64_t)(span->end - span->at)) return false;
+    *skipped = (struct span){span->at, span->at + size};
+    span->at += size;
+    return true;
+}
+
+// The next field of a message; false if it is damaged.
+static bool take_field(struct span *span, struct field *field) {
+    uint64_t tag;
+    if (!take_varint(span, &tag)) return false;
+    *field = (struct field){.number = (uint32_t)(tag >> WIRE_BITS)};
+    switch (tag & ((1u << WIRE_BITS) - 1)) {
+    case WIRE_VARINT:
+        return take_varint(span, &field->value);
+    case WIRE_BYTES:
+        field->is_bytes = true;
+        return take_varint(span, &field->value) && skip(span, field->value, &field->bytes);
+    case WIRE_EIGHT:
+        return skip(span, EIGHT_BYTES, &field->bytes);
+    case WIRE_FOUR:
+        return skip(span, FOUR_BYTES, &field->bytes);
+    default:
+        return false;
+    }
+}
+
+// The integers of a message by field number; others are left out.
+static bool read_integers(struct reader *reader, struct span span, uint64_t *values,
+                          uint32_t count) {
+    struct field field;
+    while (span.at < span.end) {
+        if (!take_field(&span, &field)) return bad(reader, "a message is damaged");
+        if (field.number < count && !field.is_bytes) values[field.number] = field.value;
+    }
+    return true;
+}
+
+static bool read_line(struct reader *reader, struct span span, struct location *location) {
+    uint64_t values[3] = {0};
+    struct line *line = array_push(&reader->lines);
+    if (!line) return import_no_memory(reader->error);
+    if (!read_integers(reader, span, values, 3)) return false;
+    *line = (struct line){.function = values[1], .line = values[2]};
+    location->line_count++;
+    return true;
+}
+
+static bool read_location(struct reader *reader, struct span span) {
+    struct field field;
+    struct location location = {.first_line = (uint32_t)reader->lines.count};
+    while (span.at < span.end) {
+        if (!take_field(&span, &field)) return bad(reader, "a location is damaged");
+        if (field.number == 1) location.id = field.value;
+        if (field.number == 2) location.mapping = field.value;
+        if (field.number == 3) location.address = field.value;
+        if (field.number == 4 && field.is_bytes && !read_line(reader, field.bytes, &location))
+            return false;
+    }
+    struct location *slot = array_push(&reader->locations);
+    if (!slot) return import_no_memory(reader->error);
+    *slot = location;
+    return true;
+}
+
+static bool read_function(struct reader *reader, struct span span) {
+    uint64_t values[5] = {0};
+    struct function *slot = array_push(&reader->functions);
+    if (!slot) return import_no_memory(reader->error);
+    if (!read_integers(reader, span, values, 5)) return false;
+    *slot = (struct function){.id = values[1], .name = values[2], .file = values[4]};
+    return true;
+}
+
+static bool read_mapping(struct reader *reader, struct span span) {
+    uint64_t values[6] = {0};
+    struct mapping *slot = array_push(&reader->mappings);
+    if (!slot) return import_no_memory(reader->error);
+    if (!read_integers(reader, span, values, 6)) return false;
+    *slot = (struct mapping){.id = values[1], .file = values[5]};
+    return true;
+}
+
+static bool keep_span(struct reader *reader, struct span span, uint32_t number) {
+    struct span *slot = number == 1   ? array_push(&reader->types)
+                        : number == 2 ? array_push(&reader->samples)
+                                      : array_push(&reader->texts);
+    if (!slot) return import_no_memory(reader->error);
+    *slot = span;
+    return true;
+}
+
+static bool read_field(struct reader *reader, const struct field *field) {
+    struct imported *imported = reader->imported;
+    if (field->number == 9) imported->start_unix_ns = field->value;
+    if (field->number == 10) imported->duration_ns = field->value;
+    if (field->number == 12) reader->period = field->value;
+    if (!field->is_bytes) return true;
+    switch (field->number) {
+    case 1:
+    case 2:
+    case 6:
+        return keep_span(reader, field->bytes, field->number);
+    case 3:
+        return read_mapping(reader, field->bytes);
+    case 4:
+        return read_location(reader, field->bytes);
+    case 5:
+        return read_function(reader, field->bytes);
+    default:
+        return true;
+    }
+}
+
+// A text as a C string, for free(); NULL without memory.
+static char *text_of(const struct reader *reader, uint64_t number) {
+    if (number >= reader->texts.count) return strdup("");
+    struct span span = reader->texts.items[number];
+    return strndup((const char *)span.at, (size_t)(span.end - span.at));
+}
+
+static void choose(struct reader *reader, const char *name, int column) {
+    static const struct {
+        const char *name;
+        enum value value;
+    } names[] = {{"alloc_objects", CALLS},         {"alloc_space", ALLOCATED},
+                 {"inuse_objects", IN_USE_BLOCKS}, {"inuse_space", IN_USE},
+                 {"objects", IN_USE_BLOCKS},       {"space", IN_USE},
+                 {"peak_objects", PEAK_BLOCKS},    {"peak_space", PEAK}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i].name) && reader->column[names[i].value] < 0)
+            reader->column[names[i].value] = column;
+}
+
+static bool read_types(struct reader *reader) {
+    char known[IMPORT_TEXT_BYTES / 4] = "";
+    for (int i = 0; i < VALUE_COUNT; i++) reader->column[i] = -1;
+    for (size_t i = 0; i < reader->types.count && i < TYPES_MAX; i++) {
+        uint64_t values[3] = {0};
+        if (!read_integers(reader, reader->types.items[i], values, 3)) return false;
+        char *name = text_of(reader, values[1]);
+        if (!name) return import_no_memory(reader->error);
+        choose(reader, name, (int)i);
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, " %s", name);
+        free(name);
+    }
+    if (reader->column[IN_USE] >= 0 || reader->column[ALLOCATED] >= 0) return true;
+    return error_set(reader->error, "pprof: it has no heap in it, but the sample types%s",
+                     *known ? known : ": none");
+}
+
+// Locations, functions and mappings start with their id.
+static int compare_ids(const void *a, const void *b) {
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+#define SORT(array)                                                                                \
+    ((array)->count ? qsort((array)->items, (array)->count, sizeof *(array)->items, compare_ids)   \
+                    : (void)0)
+#define FIND(array, wanted)                                                                        \
+    ((array)->count                                                                                \
+         ? bsearch(&(wanted), (array)->items, (array)->count, sizeof *(array)->items, compare_ids) \
+         : NULL)
+
+static bool make_lines(struct reader *reader, const struct location *location) {
+    for (uint32_t i = 0; i < location->line_count; i++) {
+        const struct line *line = &reader->lines.items[location->first_line + i];
+        const struct function *function = FIND(&reader->functions, line->function);
+        char *name = text_of(reader, function ? function->name : 0);
+        char *file = text_of(reader, function ? function->file : 0);
+        bool is_ok = name && file &&
+                     import_frame(reader->imported, *name ? name : "?", file,
+                                  line->line < INT32_MAX ? (uint32_t)line->line : 0);
+        free(name);
+        free(file);
+        if (!is_ok) return import_no_memory(reader->error);
+    }
+    return true;
+}
+
+static bool make_place(struct reader *reader, struct location *location) {
+    enum { ADDRESS_BYTES = 24 };
+    char address[ADDRESS_BYTES];
+    const struct mapping *mapping = FIND(&reader->mappings, location->mapping);
+    char *path = text_of(reader, mapping ? mapping->file : 0);
+    if (!path) return import_no_memory(reader->error);
+    uint32_t place = import_place(reader->imported, import_module(reader->imported, path));
+    free(path);
+    if (place == IMPORT_NONE) return import_no_memory(reader->error);
+    location->place_plus_1 = place + 1;
+    if (location->line_count) return make_lines(reader, location);
+    snprintf(address, sizeof address, "0x%" PRIx64, location->address);
+    return import_frame(reader->imported, address, NULL, 0) || import_no_memory(reader->error);
+}
+
+static bool place_of(struct reader *reader, uint64_t id, uint32_t *place) {
+    struct location *location = FIND(&reader->locations, id);
+    if (!location) return bad(reader, "a sample has a location that is not there");
+    if (!location->place_plus_1 && !make_place(reader, location)) return false;
+    *place = location->place_plus_1 - 1;
+    return true;
+}
+
+struct sample {
+    int64_t values[TYPES_MAX];
+    size_t value_count, depth;
+};
+
+static bool add_item(struct reader *reader, struct sample *sample, uint32_t field, uint64_t value) {
+    if (field == 2) {
+        if (sample->value_count < TYPES_MAX) sample->values[sample->value_count++] = (int64_t)value;
+        return true;
+    }
+    if (sample->depth >= DEPTH_MAX) return bad(reader, "a stack is too deep");
+    return place_of(reader, value, &reader->stack[sample->depth++]);
+}
+
+// Both forms of a repeated field: packed, and one by one.
+static bool read_items(struct reader *reader, struct sample *sample, struct field *field) {
+    if (field->number != 1 && field->number != 2) return true;
+    if (!field->is_bytes) return add_item(reader, sample, field->number, field->value);
+    while (field->bytes.at < field->bytes.end) {
+        uint64_t value;
+        if (!take_varint(&field->bytes, &value)) return bad(reader, "a sample is damaged");
+        if (!add_item(reader, sample, field->number, value)) return false;
+    }
+    return true;
+}
+
+static int64_t value_of(const struct reader *reader, const struct sample *sample,
+                        enum value wanted) {
+    int column = reader->column[wanted];
+    int64_t value = column >= 0 ? sample->values[column] : 0;
+    return value > 0 ? value : 0;
+}
+
+// What is live is allocated at least, and a block at least if it has bytes.
+static struct import_values values_of(const struct reader *reader, const struct sample *sample) {
+    struct import_values values = {.calls = value_of(reader, sample, CALLS),
+                                   .allocated_bytes = value_of(reader, sample, ALLOCATED),
+                                   .exit_blocks = value_of(reader, sample, IN_USE_BLOCKS),
+                                   .exit_bytes = value_of(reader, sample, IN_USE),
+                                   .peak_blocks = value_of(reader, sample, PEAK_BLOCKS),
+                                   .peak_bytes = value_of(reader, sample, PEAK)};
+    if (values.exit_bytes && !values.exit_blocks) values.exit_blocks = 1;
+    if (reader->column[PEAK] < 0) {
+        values.peak_blocks = values.exit_blocks;
+        values.peak_bytes = values.exit_bytes;
+    }
+    if (values.calls < values.exit_blocks) values.calls = values.exit_blocks;
+    if (values.allocated_bytes < values.exit_bytes) values.allocated_bytes = values.exit_bytes;
+    if (values.allocated_bytes && !values.calls) values.calls = 1;
+    return values;
+}
+
+static bool read_sample(struct reader *reader, struct span span) {
+    struct field field;
+    struct sample sample = {0};
+    while (span.at < span.end) {
+        if (!take_field(&span, &field)) return bad(reader, "a sample is damaged");
+        if (!read_items(reader, &sample, &field)) return false;
+    }
+    struct import_values values = values_of(reader, &sample);
+    return import_stack(reader->imported, reader->stack, sample.depth, &values) ||
+           import_no_memory(reader->error);
+}
+
+static bool load(struct reader *reader, FILE *in, struct span *message) {
+    size_t size = 0, room = 0;
+    for (size_t count = 1; count;) {
+        if (room - size < CHUNK_BYTES) {
+            room = room ? room * 2 : CHUNK_BYTES;
+            uint8_t *grown = size < MESSAGE_MAX ? realloc(reader->bytes, room) : NULL;
+            if (!grown) return bad(reader, "no memory for it, or it is larger than 1 GiB");
+            reader->bytes = grown;
+        }
+        count = fread(reader->bytes + size, 1, room - size, in);
+        size += count;
+    }
+    *message = (struct span){reader->bytes, reader->bytes + size};
+    return true;
+}
+
+static void say_what_lacks(const struct reader *reader) {
+    struct imported *imported = reader->imported;
+    char sampled[IMPORT_TEXT_BYTES / 4] = "";
+    imported->is_partial = reader->period > 1;
+    if (reader->period > 1)
+        snprintf(sampled, sizeof sampled, " (sampled: about one block every %" PRIu64 " bytes)",
+                 reader->period);
+    snprintf(imported->lacks, sizeof imported->lacks, "%s%s%sthreads, the heap over time%s",
+             reader->column[PEAK] < 0 ? "the peak (what is in use counts as it), " : "",
+             reader->column[ALLOCATED] < 0 ? "what was freed, " : "",
+             reader->column[IN_USE] < 0 ? "what is in use, " : "", sampled);
+}
+
+static bool read_all(struct reader *reader, FILE *in) {
+    struct span message = {0};
+    struct field field;
+    reader->stack = calloc(DEPTH_MAX, sizeof *reader->stack);
+    if (!reader->stack) return import_no_memory(reader->error);
+    if (!load(reader, in, &message)) return false;
+    while (message.at < message.end) {
+        if (!take_field(&message, &field)) return bad(reader, "it is damaged or cut off");
+        if (!read_field(reader, &field)) return false;
+    }
+    if (!read_types(reader)) return false;
+    SORT(&reader->locations);
+    SORT(&reader->functions);
+    SORT(&reader->mappings);
+    for (size_t i = 0; i < reader->samples.count; i++)
+        if (!read_sample(reader, reader->samples.items[i])) return false;
+    say_what_lacks(reader);
+    return true;
+}
+
+// A message of this kind starts with a sample type: field 1, bytes.
+bool import_is_pprof(const char *head, size_t size) {
+    return size > 2 && head[0] == 0x0a && (head[2] == 0x08 || head[2] == 0x10);
+}
+
+bool import_pprof(FILE *in, struct imported *imported, struct error *error) {
+    struct reader reader = {.imported = imported, .error = error};
+    bool is_ok = read_all(&reader, in);
+    imported->peak_ns = imported->duration_ns;
+    free(reader.bytes);
+    free(reader.stack);
+    array_free(&reader.texts);
+    array_free(&reader.samples);
+    array_free(&reader.types);
+    array_free(&reader.locations);
+    array_free(&reader.lines);
+    array_free(&reader.functions);
+    array_free(&reader.mappings);
+    return is_ok;
+}
