@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tool/cmds/live.h"
+
 static bool time_of(const char *path, uint64_t *time_ns) {
     const uint64_t ns_per_s = 1000000000u;
     struct stat status;
@@ -66,7 +68,11 @@ bool subject_find(const char *word, struct subject *subject, struct error *error
                                     "make one with: cairn run PROGRAM");
         word = subject->path;
     }
-    if (stat(word, &status)) return error_set(error, "%s: %s", word, strerror(errno));
+    if (stat(word, &status)) {
+        bool is_pid = *word && !word[strspn(word, "0123456789")];
+        if (is_pid) return live_find(word, subject->path, error);
+        return error_set(error, "%s: %s", word, strerror(errno));
+    }
     if (S_ISDIR(status.st_mode)) return find_in_directory(word, subject, error);
     if (word != subject->path) snprintf(subject->path, sizeof subject->path, "%s", word);
     return true;

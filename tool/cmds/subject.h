@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command is about: the recording or run that was named, or, with nothing named, the newest
-// *.cairn of the current directory.
+// What a command is about: the recording or run that was named, the process with the pid that was
+// named while it is being recorded, or, with nothing named, the newest *.cairn of the current
+// directory.
 #ifndef TOOL_CMDS_SUBJECT_H
 #define TOOL_CMDS_SUBJECT_H
 

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A pid as the subject: a program that runs under `cairn run` or with the library alone is read as it is
+now, exact to the byte; other processes are refused by name."""
+
+import os
+import subprocess
+import time
+
+import cairn_test as t
+
+HOLD = ("import sys, ctypes\n"
+        "libc = ctypes.CDLL(None); libc.malloc.restype = ctypes.c_void_p\n"
+        "libc.malloc.argtypes = [ctypes.c_size_t]\n"
+        "for _ in range(100): libc.malloc(12345)\n"
+        "print('ready', flush=True); sys.stdin.read()\n")
+
+
+def check_live(what, argv, env=None):
+    with subprocess.Popen(argv, env=t.environment(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        t.check_equal(f"{what}: start", child.stdout.readline(), b"ready\n")
+        pid = child.pid
+        if what == "run":
+            with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
+                pid = int(children.read().split()[0])
+        found = t.report(pid)
+        if found is not None:
+            t.check_equal(f"{what}: pid", found["process"]["pid"], pid)
+            held = sum(s["at_exit_bytes"] for s in found["stacks"]
+                       if s["at_exit_blocks"] == 100 and s["at_exit_bytes"] == 1234500)
+            t.check_equal(f"{what}: bytes held now", held, 1234500)
+        screen = t.run_cairn("report", "--view", "functions", str(pid)).out
+        t.check(b"is running" in screen, f"{what}: {screen[:200]}")
+        child.stdin.close()
+        child.wait(timeout=30)
+
+
+check_live("run", [t.CAIRN, "run", "-q", "-o", "run.cairn", "--", t.PYTHON, "-c", HOLD])
+check_live("alone", [t.PYTHON, "-c", HOLD],
+           {"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": os.path.abspath("alone.cairn")})
+with subprocess.Popen(["sleep", "30"]) as other:
+    time.sleep(0.1)
+    refused = t.run_cairn("report", str(other.pid))
+    t.check(refused.status == 1 and b"not being recorded" in refused.err, f"other: {refused.err}")
+    other.kill()
+gone = t.run_cairn("report", "4194305")
+t.check(gone.status == 1 and b"no process" in gone.err, f"gone: {gone.err}")
+t.finish()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process has its recording mapped, but the mapping cannot be opened without privileges. A file
+// has a path; memory has an open descriptor in the tool that holds it, found by its inode.
+#include "tool/cmds/live.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/format.h"
+
+enum { LINE_BYTES = PATH_MAX + 128 };
+static const char memory_name[] = "/memfd:cairn";
+
+static bool is_number(const char *text) {
+    return isdigit((unsigned char)*text) && !text[strspn(text, "0123456789")];
+}
+
+// Whether a file starts like a recording: other files may have such a name.
+static bool is_recording(const char *path) {
+    char magic[CAIRN_MAGIC_BYTES];
+    struct stat status;
+    if (stat(path, &status) || !S_ISREG(status.st_mode)) return false;
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    bool is_right =
+        fread(magic, sizeof magic, 1, file) == 1 && !memcmp(magic, CAIRN_MAGIC, sizeof magic);
+    fclose(file);
+    return is_right;
+}
+
+// A descriptor of the process `pid` for the memory with this inode.
+static bool find_descriptor(const char *pid, ino_t inode, char path[PATH_MAX]) {
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "/proc/%s/fd", pid);
+    DIR *entries = opendir(directory);
+    bool is_found = false;
+    if (!entries) return false;
+    for (struct dirent *entry; !is_found && (entry = readdir(entries));) {
+        struct stat status;
+        if (!is_number(entry->d_name)) continue;
+        int length = snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
+        is_found = length < PATH_MAX && !stat(path, &status) && status.st_ino == inode &&
+                   S_ISREG(status.st_mode) && is_recording(path);
+    }
+    closedir(entries);
+    return is_found;
+}
+
+static bool find_holder(ino_t inode, char path[PATH_MAX]) {
+    DIR *entries = opendir("/proc");
+    bool is_found = false;
+    if (!entries) return false;
+    for (struct dirent *entry; !is_found && (entry = readdir(entries));)
+        is_found = is_number(entry->d_name) && find_descriptor(entry->d_name, inode, path);
+    closedir(entries);
+    return is_found;
+}
+
+// The recording that a line of /proc/PID/maps is about, if it is one.
+static bool find_mapped(char *line, char path[PATH_MAX]) {
+    uintmax_t inode = 0;
+    int name = 0;
+    line[strcspn(line, "\n")] = 0;
+    if (sscanf(line, "%*s %*s %*s %*s %ju %n", &inode, &name) < 1 || !name || !inode) return false;
+    if (!strncmp(line + name, memory_name, sizeof memory_name - 1))
+        return find_holder((ino_t)inode, path);
+    bool is_shared = strstr(line, "-s ") != NULL;
+    snprintf(path, PATH_MAX, "%s", line + name);
+    return is_shared && line[name] == '/' && is_recording(path);
+}
+
+bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
+    char maps[64], *line = malloc(LINE_BYTES);
+    bool is_found = false;
+    snprintf(maps, sizeof maps, "/proc/%.16s/maps", pid);
+    FILE *file = line ? fopen(maps, "re") : NULL;
+    if (!file) {
+        bool is_absent = errno == ENOENT;
+        free(line);
+        return error_set(error,
+                         is_absent ? "there is no process %s, and no file of this name"
+                                   : "process %s belongs to somebody else",
+                         pid);
+    }
+    bool has_memory = false;
+    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file)) {
+        has_memory = strstr(line, memory_name) != NULL;  // looked for once, for all its parts
+        is_found = find_mapped(line, path);
+    }
+    fclose(file);
+    free(line);
+    if (is_found) return true;
+    return error_set(error,
+                     has_memory ? "process %s: the cairn that records it cannot be read"
+                                : "process %s is not being recorded",
+                     pid);
+}
