@@ -56,7 +56,7 @@ class Bench:
 
     def variants_of(self, row):
         return [variant for variant in self.results.variants
-                if not row.variants or variant.name in row.variants]
+                if variant.skips != row.group and (not row.variants or variant.name in row.variants)]
 
     def measure(self, row, variant, name, is_reduced, number):
         directory, argv, env = self.inputs[row.name, is_reduced]

@@ -9,7 +9,7 @@ import statistics
 from typing import Callable
 
 from figures import facts, figures
-from rows import LONG, PARTS
+from rows import LONG
 from variants import HEAPTRACK, HEAPTRACK_RAW, PRELOAD, RUN
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -99,8 +99,12 @@ def memory_allowance(row, found, stacks):
             + BYTES_ALWAYS)
 
 
+def recording_allowance(stacks):
+    return BYTES_A_STACK * stacks + RECORDING_ALWAYS
+
+
 def recording_share(results, _):
-    return max((100 * cell.written_bytes / (BYTES_A_STACK * stacks + RECORDING_ALWAYS)
+    return max((100 * cell.written_bytes / recording_allowance(stacks)
                 for _, cell, _, stacks in pairs_of_facts(results)), default=None)
 
 
@@ -159,17 +163,20 @@ def table(results):
 
 
 def allowances(results):
-    """What the two lines in percent of an allowance are made of."""
+    """What the two lines in percent of an allowance are made of, and the rows that exceed it."""
     found = list(pairs_of_facts(results))
     if not found:
         return []
-    over = [(row.name, f"{cell.rss_added_bytes / MIB:.1f} of "
-             f"{memory_allowance(row, facts_, stacks) / MIB:.1f} MiB")
-            for row, cell, facts_, stacks in found
-            if cell.rss_added_bytes > memory_allowance(row, facts_, stacks)]
-    lines = ["Allowed resident memory: 13 % of the peak heap + 100 bytes a (thread, stack) + 20 kB a live"
-             " thread + 2 MiB; allowed recording: 100 bytes a (thread, stack) + 1 MiB."
-             f" {len(found) - len(over)} of {len(found)} rows keep within the first."]
-    if over:
-        lines[0] += " Over it: " + ", ".join(f"{name} ({text})" for name, text in over) + "."
-    return lines
+    memory = [(row, cell.rss_added_bytes, memory_allowance(row, facts_, stacks))
+              for row, cell, facts_, stacks in found]
+    recordings = [(row, cell.written_bytes, recording_allowance(stacks)) for row, cell, _, stacks in found]
+    return ["Allowed resident memory: 13 % of the peak heap + 100 bytes a (thread, stack) + 20 kB a live"
+            f" thread + 2 MiB. {text_of_exceeding(memory)}", "",
+            f"Allowed recording: 100 bytes a (thread, stack) + 1 MiB. {text_of_exceeding(recordings)}"]
+
+
+def text_of_exceeding(rows):
+    over = [f"{row.name} ({taken / MIB:.1f} of {allowed / MIB:.1f} MiB)"
+            for row, taken, allowed in rows if taken > allowed]
+    text = f"{len(rows) - len(over)} of {len(rows)} rows keep to it"
+    return text + ("; not: " + ", ".join(over) + "." if over else ".")

@@ -29,6 +29,7 @@ class Variant:
     has_helpers: bool = False  # processes beside the program belong to its cost
     is_reduced: bool = False  # so slow that it gets the small input, and is compared with plain on that
     is_once: bool = False  # so slow that one round is enough for a figure
+    skips: str = ""  # a group of rows where it has nothing to say
     report: tuple = ()  # the command that reads the output; {file} the largest one, {program} the program
 
     def is_here(self):
@@ -54,7 +55,7 @@ def jemalloc(name, sample_log2, **options):
 
 def valgrind(name, tool, out_option, **options):
     return Variant(name, ("valgrind", "-q", f"--tool={tool}", f"--{out_option}={{place}}/{tool}.%p"),
-                   needs="/usr/bin/valgrind", is_reduced=True, is_once=True, **options)
+                   needs="/usr/bin/valgrind", is_reduced=True, is_once=True, skips="pairs", **options)
 
 
 def has_option(command, option):
