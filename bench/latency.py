@@ -66,7 +66,8 @@ def rows(name, pairs):
 
 def table(results, calls, rounds):
     lines = ["# Latency of one free and one malloc, in nanoseconds", "",
-             f"{machine.description()}. {calls} calls a run, medians of {rounds} interleaved rounds; made by `bench/latency.py`."
+             f"{machine.description()}. {calls} calls a run, medians of {rounds} interleaved rounds;"
+             " made by `bench/latency.py`."
              " The disk load is `dd conv=fsync` into the recording's directory, without pause.", "",
              "| disk | variant | " + " | ".join(FIGURES) + " |", "|---|---|--:|--:|--:|--:|"]
     for name, pairs in results.items():

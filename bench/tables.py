@@ -9,7 +9,7 @@ import goals
 import machine
 from figures import Figures, figures
 from rows import PARTS, REDUCED_SHARE
-from variants import FLOOR, PLAIN
+from variants import PLAIN
 
 NOTHING = "–"
 # As many digits as the figure deserves: below this 2 decimals, below that 1.
@@ -19,7 +19,8 @@ TWO_DECIMALS, ONE_DECIMAL = 10, 100
 def text_of_ratio(ratio):
     if ratio is None:
         return NOTHING
-    return f"{ratio:.2f}x" if ratio < TWO_DECIMALS else f"{ratio:.1f}x" if ratio < ONE_DECIMAL else f"{ratio:.0f}x"
+    decimals = 2 if ratio < TWO_DECIMALS else 1 if ratio < ONE_DECIMAL else 0
+    return f"{ratio:.{decimals}f}x"
 
 
 def text_of_ns(ns):
@@ -47,8 +48,9 @@ def text_of_report(cell):
     return f"{text_of_seconds(cell.report_s)}, {text_of_bytes(cell.report_rss_bytes)}"
 
 
-def grid(results, rows, variants, text_of, first="", first_of=None):
-    """A table with a line a row and a column a variant; rows and columns without any figure are left out."""
+def grid(results, rows, variants, text_of, text_of_first):
+    """A table with a line a row, its plain time and a column a variant; rows and columns without any
+    figure are left out."""
     lines = []
     for row in rows:
         cells = [figures(results, row, variant) for variant in variants]
@@ -56,11 +58,10 @@ def grid(results, rows, variants, text_of, first="", first_of=None):
         if any(text != NOTHING for text in texts):
             lines.append((row, texts))
     kept = [i for i in range(len(variants)) if any(texts[i] != NOTHING for _, texts in lines)]
-    head = ["", *([first] if first_of else []), *(variants[i].name for i in kept)]
+    head = ["", PLAIN, *(variants[i].name for i in kept)]
     table = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
     for row, texts in lines:
-        extra = [first_of(row)] if first_of else []
-        table.append("| " + " | ".join([row.name, *extra, *(texts[i] for i in kept)]) + " |")
+        table.append("| " + " | ".join([row.name, text_of_first(row), *(texts[i] for i in kept)]) + " |")
     return table if kept else []
 
 
@@ -71,18 +72,16 @@ def text_of_plain(results, row, plain):
     return f"{cell.wall_s * 1e9:,.1f} ns" if row.kind == PARTS else text_of_seconds(cell.wall_s)
 
 
-SECTIONS = [  # title, explanation, rows that it is of, text of a cell
-    ("Wall time, as a ratio to plain", "", lambda row: True, lambda c: text_of_ratio(c.wall_ratio)),
-    ("Nanoseconds added for an allocation and its free", "", lambda row: True,
-     lambda c: text_of_ns(c.added_ns)),
+SECTIONS = [  # title, explanation, text of a cell
+    ("Wall time, as a ratio to plain", "", lambda cell: text_of_ratio(cell.wall_ratio)),
+    ("Nanoseconds added for an allocation and its free", "", lambda cell: text_of_ns(cell.added_ns)),
     ("Processor time, as a ratio to plain", "Of the program and all helper processes; in rows with"
-     " nanoseconds of the program alone.", lambda row: True, lambda c: text_of_ratio(c.cpu_ratio)),
+     " nanoseconds of the program alone.", lambda cell: text_of_ratio(cell.cpu_ratio)),
     ("Resident memory added", "To the plain program's largest. cairn run and heaptrack with their helper"
-     " processes.", lambda row: True, lambda c: text_of_bytes(c.rss_added_bytes)),
-    ("Bytes written", "", lambda row: True,
-     lambda c: text_of_bytes(c.written_bytes) if c.written_bytes else NOTHING),
+     " processes.", lambda cell: text_of_bytes(cell.rss_added_bytes)),
+    ("Bytes written", "", lambda cell: text_of_bytes(cell.written_bytes) if cell.written_bytes else NOTHING),
     ("Reading it: time and memory of the report as text", "cairn report, heaptrack_print, jeprof,"
-     " google-pprof, ms_print.", lambda row: True, text_of_report),
+     " google-pprof, ms_print.", text_of_report),
 ]
 
 
@@ -97,9 +96,8 @@ def markdown(results, rounds):
              *([f"{small}: on inputs of {REDUCED_SHARE:.0%}, compared with plain on those."] if small else []),
              "", "![Wall time as a ratio to plain](performance.svg)", "", "## Figures to reach", "",
              *goals.table(results)]
-    for title, explanation, has_row, text_of in SECTIONS:
-        table = grid(results, [row for row in results.rows if has_row(row)], others, text_of, "plain",
-                     lambda row: text_of_plain(results, row, plain))
+    for title, explanation, text_of in SECTIONS:
+        table = grid(results, results.rows, others, text_of, lambda row: text_of_plain(results, row, plain))
         lines += ["", f"## {title}", *([explanation] if explanation else []), "", *table]
     return "\n".join(lines) + "\n"
 
