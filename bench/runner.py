@@ -20,6 +20,7 @@ from cairn_test import environment
 
 TIMEOUT_S = 240
 REPORT_TIMEOUT_S = 120
+SERVER_START_S = 60
 POLL_S = 0.05
 STARTS, STARTS_S = 30, 2.0  # of a START row: so many, or as many as fit
 MEASURE = str(variants.BUILD / "bench/measure")
@@ -131,8 +132,9 @@ def run_server(argv, env, variant):
     client = ["redis-cli", "-p", port]
 
     def load(process):
+        patience_ends = time.perf_counter() + SERVER_START_S
         while subprocess.run([*client, "ping"], capture_output=True, check=False).returncode:
-            if process.poll() is not None:
+            if process.poll() is not None or time.perf_counter() > patience_ends:
                 return None
             time.sleep(0.02)
         start = time.perf_counter()
