@@ -215,7 +215,7 @@ void commands_print_overview(FILE *out) {
           "usage: cairn COMMAND [OPTIONS] [ARGUMENTS]\n\n",
           out);
     for (const struct command *command = commands; command->name; command++)
-        fprintf(out, "  %-8s %s\n", command->name, command->help);
+        fprintf(out, "  %-10s %s\n", command->name, command->help);
     fputs("\nStart with:  cairn run PROGRAM [ARGUMENT...]\n"
           "Options of a command:  cairn help COMMAND\n",
           out);

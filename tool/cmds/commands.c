@@ -87,6 +87,8 @@ const struct command commands[] = {
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,
+            {OPTION_PORTABLE, "portable", 0, NULL, "keep all names in the recording"},
+            {OPTION_PYTHON, "python", 0, NULL, "see each object of Python (PYTHONMALLOC=malloc)"},
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_ANYWAY, "anyway", 0, NULL, "run it even if it cannot be recorded"},
         },
@@ -167,6 +169,7 @@ const struct command commands[] = {
             OPTION_ROW_BYTES,
             SYMBOL_OPTIONS,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
+            SYMBOL_OPTIONS,
         },
     },
     {
@@ -196,7 +199,7 @@ const struct command commands[] = {
             "separated by tabs.\n",
         .run = cmd_sql,
         .words_max = 2,
-        .options = {OPTION_ROW_PROCESS},
+        .options = {OPTION_ROW_PROCESS, SYMBOL_OPTIONS},
     },
     {
         .name = "check",
@@ -234,6 +237,17 @@ const struct command commands[] = {
         .run = cmd_info,
         .words_max = 1,
         .options = {OPTION_ROW_PROCESS, OPTION_ROW_BYTES, SYMBOL_OPTIONS},
+    },
+    {
+        .name = "symbolize",
+        .arguments = "[SUBJECT]",
+        .help = "keep all names in a recording, to read it elsewhere",
+        .description =
+            "Names are looked up in files again, where they may be better by now (--debug-dir,\n"
+            "--debuginfod); names that the recording has and no file knows stay.\n",
+        .run = cmd_symbolize,
+        .words_max = 1,
+        .options = {SYMBOL_OPTIONS},
     },
     {
         .name = "env",

@@ -56,7 +56,9 @@ enum option_id {
     OPTION_NO_SUPPRESSIONS,
     OPTION_OUTPUT,
     OPTION_PLUMBING,
+    OPTION_PORTABLE,
     OPTION_PROCESS,
+    OPTION_PYTHON,
     OPTION_QUIET,
     OPTION_RENAME,
     OPTION_SOURCE,
@@ -149,16 +151,17 @@ int command_fail(int status, const struct error *error);
 void command_print_help(FILE *out, const struct command *command);
 void commands_print_overview(FILE *out);
 
-int cmd_run(const struct command_args *args);     // cmds/run.c
-int cmd_env(const struct command_args *args);     // cmds/env.c
-int cmd_report(const struct command_args *args);  // cmds/report.c
-int cmd_export(const struct command_args *args);  // cmds/export.c
-int cmd_check(const struct command_args *args);   // cmds/check.c
-int cmd_diff(const struct command_args *args);    // cmds/diff.c
-int cmd_import(const struct command_args *args);  // cmds/import.c
-int cmd_sql(const struct command_args *args);     // cmds/sql.c
-int cmd_info(const struct command_args *args);    // cmds/info.c
-int cmd_help(const struct command_args *args);    // cmds/help.c
+int cmd_run(const struct command_args *args);        // cmds/run.c
+int cmd_env(const struct command_args *args);        // cmds/env.c
+int cmd_report(const struct command_args *args);     // cmds/report.c
+int cmd_export(const struct command_args *args);     // cmds/export.c
+int cmd_check(const struct command_args *args);      // cmds/check.c
+int cmd_diff(const struct command_args *args);       // cmds/diff.c
+int cmd_import(const struct command_args *args);     // cmds/import.c
+int cmd_sql(const struct command_args *args);        // cmds/sql.c
+int cmd_info(const struct command_args *args);       // cmds/info.c
+int cmd_help(const struct command_args *args);       // cmds/help.c
+int cmd_symbolize(const struct command_args *args);  // cmds/symbolize.c
 
 #define CAIRN_TOOL_VERSION "0.1.0"
 

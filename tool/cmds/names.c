@@ -25,7 +25,7 @@ struct names {
     struct symbol_table *table;
     struct place_names *places;     // by place
     struct frame *unresolved;       // by place: the frame of one without a name
-    struct symbol_report *reports;  // by module; of those that were asked
+    struct symbol_report *reports;  // by module, of those that were asked; last: generated code
     struct symbol_options options;
     struct bundle kept;    // names in the recording
     ARRAY(char *) mapped;  // paths of sources under another name
@@ -47,7 +47,12 @@ static bool open_table(struct names *names, struct error *error) {
     const struct recording *recording = names->profile->recording;
     const struct recording_section *section = &recording->sections[CAIRN_SECTION_SYMBOLS];
     names->options = *name_options_symbols();
-    names->options.process = running_process(&recording->header);
+    const struct cairn_header *header = &recording->header;
+    names->options.process = running_process(header);
+    names->options.generator = header->pid;
+    names->options.generator_user = header->uid;
+    names->options.generator_start_ns = header->start_unix_ns;
+    names->options.generator_directory = header->directory[0] == '/' ? header->directory : NULL;
     bool has_kept = section->size && bundle_open(&names->kept, section->bytes, section->size);
     return symbol_table_open(&names->table, &names->options, has_kept ? &names->kept : NULL, error);
 }
@@ -92,8 +97,7 @@ void names_want_stack(struct names *names, uint32_t node, size_t limit) {
 
 static bool is_asked(const struct names *names, size_t place) {
     const struct place_names *known = &names->places[place];
-    return known->is_wanted && !known->frames &&
-           names->profile->places.list.items[place].module != MODULE_NONE;
+    return known->is_wanted && !known->frames && !names->profile->places.list.items[place].cut;
 }
 
 // The path that the user wants for a source; false without memory.
@@ -119,7 +123,8 @@ static bool is_repetition(const struct symbol_frame *found) {
 // Keeps the frames of a resolved place.
 static bool keep(struct names *names, size_t place, const struct symbol_query *query) {
     const struct place *entry = &names->profile->places.list.items[place];
-    const char *path = names->profile->modules.modules[entry->module].path;
+    const char *path =
+        entry->module == MODULE_NONE ? NULL : names->profile->modules.modules[entry->module].path;
     struct place_names *known = &names->places[place];
     if (!query->frame_count) return true;
     known->frames = calloc(query->frame_count, sizeof *known->frames);
@@ -142,6 +147,13 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
     return true;
 }
 
+static struct symbol_module module_of(const struct names *names, uint32_t index) {
+    if (index == MODULE_NONE) return (struct symbol_module){.path = ""};
+    const struct module *module = &names->profile->modules.modules[index];
+    return (struct symbol_module){module->path, module->build_id_bytes ? module->build_id : NULL,
+                                  module->build_id_bytes};
+}
+
 // A job for each module of the places in `list`, which is sorted by module; `queries` has one of
 // each place.
 static size_t make_jobs(const struct names *names, const uint32_t *list, size_t count,
@@ -150,39 +162,46 @@ static size_t make_jobs(const struct names *names, const uint32_t *list, size_t 
     size_t job_count = 0;
     for (size_t i = 0; i < count; i++) {
         queries[i].address = places[list[i]].address;
-        if (!i || places[list[i]].module != places[list[i - 1]].module) {
-            const struct module *module = &names->profile->modules.modules[places[list[i]].module];
+        if (!i || places[list[i]].module != places[list[i - 1]].module)
             jobs[job_count++] = (struct symbol_job){
-                .module = {module->path, module->build_id_bytes ? module->build_id : NULL,
-                           module->build_id_bytes},
-                .queries = &queries[i]};
-        }
+                .module = module_of(names, places[list[i]].module), .queries = &queries[i]};
         jobs[job_count - 1].count++;
     }
     return job_count;
 }
 
-// The places of `list`, sorted by module.
-static bool resolve(struct names *names, const uint32_t *list, size_t count, struct error *error) {
+// What was asked of some places: `list` is sorted by module, `queries` has one of each place.
+struct asked {
+    uint32_t *list;
+    size_t count;
+    struct symbol_query *queries;
+    struct symbol_job *jobs;
+    size_t job_count;
+};
+
+static void asked_free(struct asked *asked) {
+    free(asked->list);
+    free(asked->queries);
+    free(asked->jobs);
+}
+
+// Asks the sources about the places of the list.
+static bool ask(struct names *names, struct asked *asked, struct error *error) {
     const struct place *places = names->profile->places.list.items;
-    struct symbol_query *queries = calloc(count + 1, sizeof *queries);
-    struct symbol_job *jobs = calloc(count + 1, sizeof *jobs);
-    bool is_ok = queries && jobs;
-    if (is_ok) {
-        size_t job_count = make_jobs(names, list, count, queries, jobs), first = 0;
-        struct progress progress;
-        const struct symbol_progress shown = progress_start(&progress, "looking up names");
-        is_ok = symbol_resolve_all(names->table, jobs, job_count, &shown, error);
-        progress_end(&progress);
-        for (size_t i = 0; i < job_count && is_ok; first += jobs[i++].count)
-            names->reports[places[list[first]].module] = jobs[i].report;
-        for (size_t i = 0; i < count && is_ok; i++)
-            is_ok = keep(names, list[i], &queries[i]) || error_set(error, "no memory for names");
-    } else {
-        error_set(error, "no memory for names");
+    asked->queries = calloc(asked->count + 1, sizeof *asked->queries);
+    asked->jobs = calloc(asked->count + 1, sizeof *asked->jobs);
+    if (!asked->queries || !asked->jobs) return error_set(error, "no memory for names");
+    asked->job_count = make_jobs(names, asked->list, asked->count, asked->queries, asked->jobs);
+    struct progress progress;
+    const struct symbol_progress shown = progress_start(&progress, "looking up names");
+    bool is_ok = symbol_resolve_all(names->table, asked->jobs, asked->job_count, &shown, error);
+    progress_end(&progress);
+    size_t first = 0;
+    for (size_t i = 0; i < asked->job_count && is_ok; first += asked->jobs[i++].count) {
+        uint32_t module = places[asked->list[first]].module;
+        size_t slot = module == MODULE_NONE ? names->profile->modules.count : module;
+        names->reports[slot] = asked->jobs[i].report;
     }
-    free(queries);
-    free(jobs);
     return is_ok;
 }
 
@@ -239,17 +258,84 @@ static bool count_unresolved(struct names *names, struct error *error) {
     return true;
 }
 
-bool names_resolve(struct names *names, struct error *error) {
+// The places for which `is_wanted` holds, by module. False without memory.
+static bool list_places(const struct names *names,
+                        bool (*is_wanted)(const struct names *names, size_t place),
+                        struct asked *asked, struct error *error) {
     struct place *places = names->profile->places.list.items;
-    size_t place_count = names->profile->places.list.count, count = 0;
-    uint32_t *list = calloc(place_count + 1, sizeof *list);
-    if (!list) return error_set(error, "no memory for names");
+    size_t place_count = names->profile->places.list.count;
+    asked->list = calloc(place_count + 1, sizeof *asked->list);
+    if (!asked->list) return error_set(error, "no memory for names");
     for (size_t i = 0; i < place_count; i++)
-        if (is_asked(names, i)) list[count++] = (uint32_t)i;
-    qsort_r(list, count, sizeof *list, compare, places);
-    bool is_ok = !count || resolve(names, list, count, error);
-    free(list);
+        if (is_wanted(names, i)) asked->list[asked->count++] = (uint32_t)i;
+    qsort_r(asked->list, asked->count, sizeof *asked->list, compare, places);
+    return true;
+}
+
+bool names_resolve(struct names *names, struct error *error) {
+    struct asked asked = {.count = 0};
+    bool is_ok = list_places(names, is_asked, &asked, error);
+    is_ok = is_ok && (!asked.count || ask(names, &asked, error));
+    for (size_t i = 0; i < asked.count && is_ok; i++)
+        is_ok = keep(names, asked.list[i], &asked.queries[i]) ||
+                error_set(error, "no memory for names");
+    asked_free(&asked);
     return is_ok && count_unresolved(names, error);
+}
+
+static bool is_code(const struct names *names, size_t place) {
+    return !names->profile->places.list.items[place].cut;
+}
+
+static bool is_generated(const struct names *names, size_t place) {
+    return is_code(names, place) && names->profile->places.list.items[place].module == MODULE_NONE;
+}
+
+static int by_address(const void *left, const void *right) {
+    const struct symbol_query *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static bool make_bundle(const struct asked *asked, void **bytes, size_t *size,
+                        struct error *error) {
+    struct bundle_part *parts = calloc(asked->job_count + 1, sizeof *parts);
+    if (!parts) return error_set(error, "no memory for names");
+    for (size_t i = 0; i < asked->job_count; i++) {
+        struct symbol_job *job = &asked->jobs[i];
+        qsort(job->queries, job->count, sizeof *job->queries, by_address);
+        parts[i] = (struct bundle_part){.module = job->module,
+                                        .source = job->report.source,
+                                        .source_path = job->report.path,
+                                        .note = job->report.note,
+                                        .queries = job->queries,
+                                        .count = job->count};
+    }
+    bool is_made = bundle_make(parts, asked->job_count, bytes, size);
+    free(parts);
+    return is_made || error_set(error, "no memory for names");
+}
+
+bool names_collect(struct names *names, enum names_part part, void **bytes, size_t *size,
+                   struct error *error) {
+    struct asked asked = {.count = 0}, older = {.count = 0};
+    bool is_anew = names->options.is_anew = part == NAMES_ANEW;
+    bool is_ok =
+        list_places(names, part == NAMES_GENERATED ? is_generated : is_code, &asked, error) &&
+        ask(names, &asked, error);
+    names->options.is_anew = false;
+    // what no source knows any more may have been kept
+    is_ok = is_ok &&
+            (!is_anew || (list_places(names, is_code, &older, error) && ask(names, &older, error)));
+    names->wanted_count = asked.count;
+    names->unresolved_count = 0;
+    for (size_t i = 0; i < asked.count && is_ok; i++) {
+        if (is_anew && !asked.queries[i].frame_count) asked.queries[i] = older.queries[i];
+        names->unresolved_count += !asked.queries[i].frame_count;
+    }
+    is_ok = is_ok && make_bundle(&asked, bytes, size, error);
+    asked_free(&asked);
+    asked_free(&older);
+    return is_ok;
 }
 
 static const struct frame *frames_of_place(void *context, uint32_t place, size_t *count) {
@@ -279,5 +365,8 @@ struct frame_names names_frames(struct names *names) {
 }
 
 const struct symbol_report *names_report(const struct names *names, uint32_t module) {
-    return module < names->profile->modules.count ? &names->reports[module] : NULL;
+    size_t count = names->profile->modules.count;
+    return module < count || module == MODULE_NONE
+               ? &names->reports[module < count ? module : count]
+               : NULL;
 }

@@ -21,9 +21,23 @@ void names_want_stack(struct names *names, uint32_t node, size_t limit);
 // Resolves what was marked. A place that was not stays without a name. False without memory.
 bool names_resolve(struct names *names, struct error *error);
 
+enum names_part {
+    NAMES_ALL,        // of every place, from any source
+    NAMES_ANEW,       // the same; what the recording or the cache has counts only where files know
+                      // nothing
+    NAMES_GENERATED,  // of code that the program generated
+};
+
+// Looks names up and puts them together as the SYMBOLS section of a recording holds them
+// (format/symbols.h); memory for free(). Afterwards names_frames knows how many places there are
+// and how many have no name, and nothing else.
+bool names_collect(struct names *names, enum names_part part, void **bytes, size_t *size,
+                   struct error *error);
+
 struct frame_names names_frames(struct names *names);
 
-// What the names of a module stood on; all zero if none were asked for. NULL: no such module.
+// What the names of a module stood on; all zero if none were asked for. MODULE_NONE: of generated
+// code. NULL: no such module.
 const struct symbol_report *names_report(const struct names *names, uint32_t module);
 
 #endif

@@ -3,6 +3,7 @@
 // signals, terminal and exit status.
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,7 +11,9 @@
 
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/name_options.h"
 #include "tool/cmds/report_summary.h"
+#include "tool/cmds/symbolize.h"
 #include "tool/watch/job.h"
 #include "tool/watch/launch.h"
 #include "tool/watch/program.h"
@@ -99,6 +102,29 @@ static void run_report(struct run *run) {
     }
 }
 
+// Some program told about code that it generated; whose, and when, is looked at later.
+static bool run_has_maps(void) {
+    glob_t found;
+    bool has_any = !glob("/tmp/perf-*.map", GLOB_NOSORT, NULL, &found);
+    globfree(&found);
+    if (has_any) return true;
+    has_any = !glob("jit-*.dump", GLOB_NOSORT, NULL, &found);
+    globfree(&found);
+    return has_any;
+}
+
+// Names into the recordings, while they are certainly there: those of generated code, which the
+// program told; all of them if the user wants that.
+static void run_keep_names(struct run *run) {
+    struct symbolized done = {0};
+    struct error error;
+    bool is_portable = args_has(run->args, OPTION_PORTABLE);
+    if (!run->store.is_made || (!is_portable && !run_has_maps())) return;
+    bool is_kept =
+        symbolize_path(run->store.path, is_portable ? NAMES_ALL : NAMES_GENERATED, &done, &error);
+    if (!is_kept && is_portable && run->summary) run_say(run, error.text);
+}
+
 static int run_status(const struct run *run) {
     int status = run->job.wait_status;
     return WIFSIGNALED(status) ? STATUS_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
@@ -125,6 +151,9 @@ static bool run_read_children(struct run *run, struct error *error) {
     run->children = is_all ? NULL : is_none ? "" : which;
     if (!is_all && args_has(run->args, OPTION_EXEC))
         return error_set(error, "run: --children cannot be chosen with --exec");
+    if (args_has(run->args, OPTION_PORTABLE) && args_has(run->args, OPTION_EXEC))
+        return error_set(error, "run: --exec leaves nobody who could do what --portable asks for; "
+                                "see cairn symbolize");
     return true;
 }
 
@@ -135,6 +164,7 @@ static bool run_read_options(struct run *run, struct error *error) {
         return false;
     snprintf(run->max_overhead, sizeof run->max_overhead, "%llu", (unsigned long long)most);
     run->launch.max_overhead = most ? run->max_overhead : NULL;
+    run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
     return true;
 }
 
@@ -191,6 +221,8 @@ static int run_beside(struct run *run) {
     }
     watch_finish(&run->watch, run->job.wait_status, run->job.rusage_peak_bytes);
     job_finish(&run->job);
+    run_keep_names(run);
+    name_options_symbols()->is_quick = true;  // the rest of the names is for cairn report
     run_report(run);
     watch_close(&run->watch);
     if (run->summary) fclose(run->summary);

@@ -10,6 +10,7 @@
 
 #include "tool/symbol/budget.h"
 #include "tool/symbol/cache.h"
+#include "tool/symbol/generated.h"
 #include "tool/symbol/naming.h"
 #include "tool/symbol/resolve.h"
 
@@ -178,6 +179,33 @@ static bool answer_from_recording(const struct answerer *answerer, struct symbol
     return take_known(answerer, kept, &module, SYMBOL_ORIGIN_RECORDING, job);
 }
 
+// Code that the program generated, by what it told about it.
+static bool answer_from_program(const struct answerer *answerer, struct symbol_job *job) {
+    struct generated generated;
+    bool is_done = generated_open(&generated, answerer->options, answerer->names);
+    for (size_t i = 0; i < job->count && is_done; i++) {
+        struct symbol_query *query = &job->queries[i];
+        const struct generated_code *code = generated_find(&generated, query->address);
+        if (query->is_known || !code) continue;
+        query->frames = store_alloc(answerer->names, sizeof *query->frames);
+        is_done = query->frames != NULL;
+        if (!is_done) break;
+        *query->frames = (struct symbol_frame){
+            .linkage = code->function, .file = code->file, .line = code->line};
+        query->frame_count = 1;
+        query->is_known = true;
+        job->report = (struct symbol_report){.source = SYMBOL_SOURCE_GENERATED,
+                                             .origin = SYMBOL_ORIGIN_FILE,
+                                             .path = generated.path};
+    }
+    generated_close(&generated);
+    return is_done;
+}
+
+static bool is_generated(const struct symbol_module *module) {
+    return !module->build_id_bytes && module->path && !*module->path;
+}
+
 static bool name_frames(const struct answerer *answerer, struct symbol_job *job) {
     for (size_t i = 0; i < job->count; i++) {
         struct symbol_query *query = &job->queries[i];
@@ -190,7 +218,10 @@ static bool name_frames(const struct answerer *answerer, struct symbol_job *job)
 
 bool answer(const struct answerer *answerer, struct symbol_job *job) {
     if (!answer_from_recording(answerer, job)) return false;
-    if (!job->count || !is_all_known(job))
-        if (!answer_from_cache(answerer, job)) return false;
-    return name_frames(answerer, job);
+    bool is_done = job->count && is_all_known(job);
+    if (!is_done) {
+        is_done = is_generated(&job->module) ? answer_from_program(answerer, job)
+                                             : answer_from_cache(answerer, job);
+    }
+    return is_done && name_frames(answerer, job);
 }

@@ -41,6 +41,8 @@ void candidates_of_module(struct candidates *list, const struct symbol_options *
     for (size_t i = 0; i < options->debug_dir_count; i++) {
         add(list, store, "%s%s", options->debug_dirs[i], path);
         add(list, store, "%s/%s", options->debug_dirs[i], text_base_name(path));
+        if (has_build_id)
+            add(list, store, "%s/%s.debug", options->debug_dirs[i], text_base_name(path));
     }
     if (sysroot && has_build_id) add(list, store, "%s%s", sysroot, path);
     if (root) add(list, store, "%s%s", root, path);

@@ -57,7 +57,8 @@ enum symbol_origin {
 };
 
 struct symbol_module {
-    const char *path;         // as mapped in the target: a file, or a name such as "[vdso]"
+    const char *path;         // as mapped in the target: a file, or a name such as "[vdso]"; "" for
+                              // code that belongs to none: addresses are those in the process
     const uint8_t *build_id;  // as recorded; NULL if the module has none
     size_t build_id_bytes;
 };

@@ -42,6 +42,7 @@ bool launch_set_environment(const struct launch *launch, struct error *error) {
         is_set = is_set && setenv("CAIRN_SOCKET", launch->socket_name, 1) == 0;
     else
         unsetenv("CAIRN_SOCKET");
+    if (launch->is_for_python) is_set = is_set && setenv("PYTHONMALLOC", "malloc", 1) == 0;
     if (launch->output) is_set = is_set && setenv("CAIRN_OUTPUT", launch->output, 1) == 0;
     if (launch->max_overhead)
         is_set = is_set && setenv("CAIRN_MAX_OVERHEAD", launch->max_overhead, 1) == 0;

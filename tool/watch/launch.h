@@ -18,6 +18,7 @@ struct launch {
     const char *output;        // CAIRN_OUTPUT: the process writes its own file; with a socket: if
                                // nobody answers there
     const char *max_overhead;  // CAIRN_MAX_OVERHEAD, in bytes
+    bool is_for_python;        // Python is to take each object from malloc
 };
 
 // A child that waits to become the program.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/rewrite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/compact.h"
+#include "tool/model/reader.h"
+#include "tool/model/source.h"
+
+// The old recording, and the new one's header. Section i of the new one comes from `from[i]` of
+// the old file, the last one from memory.
+struct rewriting {
+    struct source source;
+    struct cairn_header header;
+    uint64_t from[CAIRN_SECTION_MAX];
+    const void *bytes;
+    int file;
+};
+
+static uint64_t there(const struct source *source, const struct cairn_section *section) {
+    uint64_t used = section->used_bytes, left;
+    if (used > section->capacity_bytes) used = section->capacity_bytes;
+    left = section->offset < source->size ? source->size - section->offset : 0;
+    return used < left ? used : left;
+}
+
+// Leaves the section of this kind out and puts the new one behind the others.
+static bool exchange(struct rewriting *work, enum cairn_section_kind kind, size_t size,
+                     struct error *error) {
+    struct cairn_header *header = &work->header;
+    uint32_t kept = 0, count = header->section_count;
+    if (count > CAIRN_SECTION_MAX) count = CAIRN_SECTION_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (header->sections[i].kind == kind) continue;
+        header->sections[kept] = header->sections[i];
+        header->sections[kept].used_bytes = there(&work->source, &header->sections[i]);
+        work->from[kept++] = header->sections[i].offset;
+    }
+    if (kept == CAIRN_SECTION_MAX) return error_set(error, "has no room for another section");
+    header->sections[kept] = (struct cairn_section){
+        .kind = kind, .entry_bytes = 1, .capacity_bytes = size, .used_bytes = size};
+    header->section_count = kept + 1;
+    memset(&header->sections[kept + 1], 0,
+           (CAIRN_SECTION_MAX - kept - 1) * sizeof header->sections[0]);
+    cairn_compact_layout(header);
+    return true;
+}
+
+static bool write_at(int file, const void *bytes, uint64_t size, uint64_t at) {
+    const uint8_t *from = bytes;
+    while (size) {
+        ssize_t done = pwrite(file, from, size, (off_t)at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        from += done;
+        at += (uint64_t)done;
+        size -= (uint64_t)done;
+    }
+    return true;
+}
+
+static bool copy_section(const struct rewriting *work, uint32_t index, struct error *error) {
+    const struct cairn_section *section = &work->header.sections[index];
+    const uint8_t *bytes = work->bytes;
+    void *mapping = NULL;
+    bool is_new = index + 1 == work->header.section_count;
+    if (!is_new && !source_load(&work->source, work->from[index], section->used_bytes, &bytes,
+                                &mapping, error))
+        return false;
+    bool is_written = write_at(work->file, bytes, section->used_bytes, section->offset);
+    int problem = errno;
+    if (mapping) munmap(mapping, section->used_bytes);
+    return is_written || error_set(error, "cannot be written: %s", strerror(problem));
+}
+
+static bool write_new(struct rewriting *work, struct error *error) {
+    if (ftruncate(work->file, (off_t)work->header.mapped_bytes))
+        return error_set(error, "cannot be written: %s", strerror(errno));
+    for (uint32_t i = 0; i < work->header.section_count; i++)
+        if (!copy_section(work, i, error)) return false;
+    return write_at(work->file, &work->header, sizeof work->header, 0) ||
+           error_set(error, "cannot be written: %s", strerror(errno));
+}
+
+// Writes beside the old file and takes its place.
+static bool replace(struct rewriting *work, const char *path, struct error *error) {
+    char temporary[PATH_MAX];
+    struct stat status;
+    int length = snprintf(temporary, sizeof temporary, "%s.part", path);
+    if (length >= PATH_MAX) return error_set(error, "has too long a path");
+    if (fstat(work->source.descriptor, &status)) return error_set(error, "%s", strerror(errno));
+    const int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
+    work->file = open(temporary, flags, status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
+    if (work->file < 0) return error_set(error, "%s: %s", temporary, strerror(errno));
+    bool is_written = write_new(work, error);
+    if (close(work->file) && is_written)
+        is_written = error_set(error, "cannot be written: %s", strerror(errno));
+    if (is_written && rename(temporary, path)) is_written = error_set(error, "%s", strerror(errno));
+    if (!is_written) unlink(temporary);
+    return is_written;
+}
+
+bool recording_set_section(const char *path, enum cairn_section_kind kind, const void *bytes,
+                           size_t size, struct error *error) {
+    struct recording recording;
+    // the reader knows what a recording is
+    if (!recording_open(path, &recording, error)) return false;
+    recording_close(&recording);
+    struct rewriting work = {.bytes = bytes};
+    if (!source_open(path, &work.source, error)) return error_wrap(error, "%s", path);
+    size_t got = source_read(&work.source, 0, &work.header, sizeof work.header);
+    bool is_done = got == sizeof work.header || error_set(error, "is cut off");
+    is_done = is_done && exchange(&work, kind, size, error) && replace(&work, path, error);
+    source_close(&work.source);
+    return is_done || error_wrap(error, "%s", path);
+}
