@@ -86,7 +86,8 @@ enum cairn_cut {
     CAIRN_CUT_DEPTH = 3,        // more than CAIRN_DEPTH_MAX frames
     CAIRN_CUT_UNSUPPORTED = 4,  // unwind information of a form that cairn does not read
     CAIRN_CUT_GUESSED = 5,      // complete, but at least one frame was found by its frame pointer
-    CAIRN_CUT_LIMIT = 16,       // first value that is not a cut
+    CAIRN_CUT_NO_STACKS = 6,  // call stacks were not wanted (--no-stacks): one pseudo frame is all
+    CAIRN_CUT_LIMIT = 16,     // first value that is not a cut
 };
 
 struct cairn_section {

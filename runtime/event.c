@@ -4,11 +4,16 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/real.h"
+#include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 #include "runtime/unwind/walk.h"
+#include "runtime/verify.h"
+
+uint32_t event_mode, event_mode_wanted;
 
 ALWAYS_INLINE void count_alloc(struct thread *thread, uint32_t cell, uint64_t size) {
     struct cairn_thread *record = thread->record;
@@ -73,12 +78,23 @@ static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, 
     return thread->seen.value;
 }
 
+// The thread's only cell where call stacks are not wanted.
+static COLD uint32_t cell_of_thread(struct thread *thread) {
+    struct frame frame = {.pc = CAIRN_CUT_NO_STACKS};
+    bool is_lost = false;
+    uint32_t cell = stack_intern(&thread->stack, &frame, 1, 0, &is_lost);
+    if (is_lost) gate_count_loss(CAIRN_LOST_NO_MEMORY);
+    thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
+    return cell;
+}
+
 ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
+    if (unlikely(event_mode == EVENT_TOTALS)) return cell_of_thread(thread);
     bool is_valid = thread->trace.generation == rule_generation();
     uint32_t differs = is_valid ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
     uint32_t cell =
         differs == WALK_SAME ? thread->seen.value : cell_of_unseen(thread, frame, differs);
-    if (unlikely(verify_is_on)) verify_cell(thread, frame, cell);
+    if (unlikely(event_mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
     return cell;
 }
 
@@ -142,6 +158,11 @@ ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
     return true;
 }
 
+// Not the first: it would count for a thousand that find everything prepared.
+static bool is_timed(uint64_t number) {
+    return number && number % EVENT_TIMED_EVERY == 0;
+}
+
 static void count_own_time(struct thread *thread, uint64_t start_ns) {
     uint64_t taken_ns = sys_clock_ns() - start_ns, cost_ns = sys_clock_cost_ns();
     if (taken_ns > cost_ns) thread->record->own_ns += (taken_ns - cost_ns) * EVENT_TIMED_EVERY;
@@ -161,14 +182,14 @@ static COLD bool free_timed(struct thread *thread, void *block) {
 }
 
 void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(thread->record->allocations % EVENT_TIMED_EVERY == 0))
+    if (is_timed(thread->record->allocations))
         alloc_timed(thread, block, size, frame);
     else
         alloc_now(thread, block, size, frame);
 }
 
 bool event_free(struct thread *thread, void *block) {
-    if (unlikely(thread->record->frees % EVENT_TIMED_EVERY == 0)) return free_timed(thread, block);
+    if (is_timed(thread->record->frees)) return free_timed(thread, block);
     return free_now(thread, block);
 }
 
@@ -182,4 +203,30 @@ void event_realloc_done(struct thread *thread, struct live_block old, void *bloc
 void event_put_back(void *block, struct live_block old) {
     struct live_block stale;
     if (old.id) live_insert((uintptr_t)block, old.id, old.size, &stale);
+}
+
+// A forked child looks at its parent's word until it has a recording of its own.
+bool event_turn_on(void) {
+    if (!sink.header || !gate_is_recording()) return false;
+    event_mode = event_mode_wanted;
+    return true;
+}
+
+static bool totals_alloc(struct thread *thread, void *block, size_t size) {
+    bool is_usual = block && thread->seen.value &&
+                    thread->record->allocations % EVENT_TIMED_EVERY != 0 && gate_is_recording();
+    return is_usual && event_enter_fast(thread, block, size, EVENT_GROWING);
+}
+
+void event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
+    if (event_mode == EVENT_OFF && !event_turn_on()) return;
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return;
+    if (event_mode != EVENT_TOTALS || !totals_alloc(thread, block, size))
+        event_alloc(thread, block, size, frame);
+    gate_leave();
+}
+
+bool event_free_while_off(void *block) {
+    return !bootstrap_owns(block);
 }

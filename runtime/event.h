@@ -14,7 +14,6 @@
 #include "runtime/stack/cells.h"
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
-#include "runtime/verify.h"
 
 // The caller of the hook whose own frame begins at `frame` (__builtin_frame_address(0)): there lie
 // the saved frame pointer and the return address.
@@ -39,6 +38,23 @@ struct live_block event_take(void *block);
 void event_realloc_done(struct thread *thread, struct live_block old, void *block, size_t size,
                         uintptr_t *frame);
 void event_put_back(void *block, struct live_block old);
+
+// How this process records; set before its first thread does, then only from OFF to another.
+enum event_mode {
+    EVENT_FULL = 0,
+    EVENT_TOTALS,    // without call stacks: one cell a thread
+    EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
+    EVENT_OFF,       // not yet: until the control line says otherwise
+};
+extern HIDDEN uint32_t event_mode;         // enum event_mode
+extern HIDDEN uint32_t event_mode_wanted;  // what follows OFF
+
+// The ways of hooks in other modes than FULL. OFF: nothing is recorded until the tool clears the
+// control line's word; event_turn_on looks, event_free_while_off says whether the real function may
+// have the block.
+bool event_turn_on(void);
+void event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
+bool event_free_while_off(void *block);
 
 // One event in EVENT_TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
 enum { EVENT_TIMED_EVERY = 1024 };
@@ -76,8 +92,7 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
 ALWAYS_INLINE void event_alloc_now(struct thread *thread, void *block, size_t size,
                                    uintptr_t *frame) {
     bool is_usual = block && thread->record->allocations % EVENT_TIMED_EVERY != 0 &&
-                    gate_is_recording() && !verify_is_on &&
-                    thread->trace.generation == rule_generation();
+                    gate_is_recording() && thread->trace.generation == rule_generation();
     uint32_t differs = likely(is_usual) ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
     if (likely(differs == WALK_SAME) && likely(event_enter_fast(thread, block, size, EVENT_USUAL)))
         return;
@@ -112,6 +127,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
 
 // Records an allocation that returned `block` (NULL: it failed). For hooks.
 ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(event_mode)) return event_record_alloc_otherwise(block, size, frame);
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return;
     event_alloc_now(thread, block, size, frame);
@@ -120,6 +136,7 @@ ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame
 
 // Records that `block` is about to be freed; false: it is not known.
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
+    if (unlikely(event_mode == EVENT_OFF)) return event_free_while_off(block);
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return false;
     bool is_known =

@@ -17,6 +17,7 @@
 #define EXPORT __attribute__((visibility("default"), used))
 
 EXPORT void *malloc(size_t size) {
+    if (unlikely(event_mode == EVENT_OFF) && !event_turn_on()) return real.malloc(size);
     void *block = real.malloc(size);
     event_record_alloc(block, size, EVENT_HERE());
     return block;
@@ -42,6 +43,7 @@ static COLD void free_unknown(void *block) {
 }
 
 EXPORT void free(void *block) {
+    if (unlikely(event_mode == EVENT_OFF) && event_free_while_off(block)) return real.free(block);
     if (likely(event_record_free(block, EVENT_HERE()))) return real.free(block);
     free_unknown(block);
 }
@@ -73,7 +75,8 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
 // The block's entry, taken out of the live map.
 static struct live_block realloc_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
-    struct thread *thread = block ? gate_enter((uintptr_t)frame) : NULL;
+    bool is_recorded = block && event_mode != EVENT_OFF;
+    struct thread *thread = is_recorded ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
     struct live_block old = event_take(block);
     if (!old.id && !bootstrap_owns(block)) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
@@ -85,7 +88,7 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
 // glibc does); NULL for any other size is a failure that left the block as it was.
 static void realloc_book(void *block, struct live_block old, void *result, size_t size,
                          uintptr_t *frame) {
-    struct thread *thread = gate_enter((uintptr_t)frame);
+    struct thread *thread = event_mode == EVENT_OFF ? NULL : gate_enter((uintptr_t)frame);
     if (!thread) return;
     if (result || (block && size == 0)) {
         if (result || old.id) event_realloc_done(thread, old, result, size, frame);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "runtime/check.h"
+#include "runtime/event.h"
 #include "runtime/gate.h"
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
@@ -17,7 +18,6 @@
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
 #include "runtime/unwind/rule.h"
-#include "runtime/verify.h"
 
 static enum process_state state;  // (atomic)
 
@@ -105,19 +105,29 @@ static uint64_t read_bytes(const char *text) {
     return value;
 }
 
+static bool environment_has(const char *name, char value) {
+    const char *text = environment_get(name);
+    return text && text[0] == value && !text[1];
+}
+
 static void configure(void) {
     const char *most = environment_get("CAIRN_MAX_OVERHEAD");
     if (most && most[0]) sys_set_budget(read_bytes(most));
+    if (environment_has("CAIRN_STACKS", '0'))
+        event_mode_wanted = EVENT_TOTALS;
+    else if (CHECK_IS_BUILT_IN || environment_has("CAIRN_VERIFY", '1'))
+        event_mode_wanted = EVENT_VERIFIED;
+    event_mode = environment_has("CAIRN_OFF", '1') ? EVENT_OFF : event_mode_wanted;
 }
 
 static bool process_open(void) {
     sys_clock_init();
     check_start();
-    verify_start();
     configure();
     object_init();
     if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0))
         return false;
+    if (event_mode == EVENT_OFF) sink.header->control.is_off = 1;
     connect_rooms();
     stacks.seed = (struct stack_hash){sys_random(), sys_random()};
     if (!begin_sections()) return false;
@@ -141,6 +151,7 @@ bool process_start_forked(void) {
     struct cairn_header *parent = sink.header;
     bool is_open = sink_open(parent->pid);
     if (is_open) {
+        sink.header->control.is_off = parent->control.is_off;
         connect_rooms();
         is_open = inherit_recording(parent);
     }

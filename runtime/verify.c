@@ -5,14 +5,6 @@
 #include <sys/syscall.h>
 
 #include "runtime/check.h"
-#include "runtime/sys/environment.h"
-
-bool verify_is_on;
-
-void verify_start(void) {
-    const char *wanted = environment_get("CAIRN_VERIFY");
-    verify_is_on = CHECK_IS_BUILT_IN || (wanted && wanted[0] == '1');
-}
 
 // The trace of full walks; NULL without memory.
 static struct walk_trace *verify_trace(struct thread *thread) {

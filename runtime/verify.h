@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAIRN_VERIFY=1: every allocation's cell is found a second time without any memory of the past, by
-// a full walk that nothing shortens and a hash of all its frames. Where the two differ the process
-// says so and aborts: a program may only ask for this itself.
+// EVENT_VERIFIED (CAIRN_VERIFY=1, and the check build): every allocation's cell is found a second
+// time without any memory of the past, by a full walk that nothing shortens and a hash of all its
+// frames. Where the two differ the process says so and aborts: a program may only ask for this
+// itself.
 #ifndef RUNTIME_VERIFY_H
 #define RUNTIME_VERIFY_H
 
 #include <stdint.h>
 
 #include "runtime/gate.h"
-
-extern HIDDEN bool verify_is_on;
-
-// Reads the environment.
-void verify_start(void);
 
 // `cell` was found for the hook with this frame.
 void verify_cell(struct thread *thread, uintptr_t *frame, uint32_t cell);

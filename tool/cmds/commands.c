@@ -11,6 +11,8 @@
 
 #define OPTION_ROW_OUTPUT \
     {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"}
+#define OPTION_ROW_NO_STACKS \
+    {OPTION_NO_STACKS, "no-stacks", 0, NULL, "count only: totals and peak without call stacks"}
 #define OPTION_ROW_MAX_OVERHEAD \
     {OPTION_MAX_OVERHEAD, "max-overhead", 0, "SIZE", "memory that cairn may take in each process"}
 #define OPTION_ROW_PROCESS \
@@ -83,6 +85,7 @@ const struct command commands[] = {
             {OPTION_CHILDREN, "children", 0, "WHICH",
              "also record: all (default), none, or a pattern of names"},
             OPTION_ROW_MAX_OVERHEAD,
+            OPTION_ROW_NO_STACKS,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
             OPTION_ROW_TOP,
@@ -261,6 +264,7 @@ const struct command commands[] = {
         .options = {
             OPTION_ROW_OUTPUT,
             OPTION_ROW_MAX_OVERHEAD,
+            OPTION_ROW_NO_STACKS,
             {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
         },
     },

@@ -24,22 +24,25 @@ static const struct form *form_find(const char *name) {
 
 // gdb takes one command for all variables.
 static void print_gdb(const struct launch *launch) {
+    struct launch_variable variables[LAUNCH_VARIABLES];
+    size_t count = launch_variables(launch, variables);
     printf("set exec-wrapper env 'LD_PRELOAD=%s'", launch->library);
-    if (launch->output) printf(" 'CAIRN_OUTPUT=%s'", launch->output);
-    if (launch->max_overhead) printf(" 'CAIRN_MAX_OVERHEAD=%s'", launch->max_overhead);
+    for (size_t i = 0; i < count; i++) printf(" '%s=%s'", variables[i].name, variables[i].value);
     putchar('\n');
 }
 
 static void print_lines(const struct form *form, const struct launch *launch) {
+    struct launch_variable variables[LAUNCH_VARIABLES];
+    size_t count = launch_variables(launch, variables);
     printf(form->line, "LD_PRELOAD", launch->library);
-    if (launch->output) printf(form->line, "CAIRN_OUTPUT", launch->output);
-    if (launch->max_overhead) printf(form->line, "CAIRN_MAX_OVERHEAD", launch->max_overhead);
+    for (size_t i = 0; i < count; i++) printf(form->line, variables[i].name, variables[i].value);
 }
 
 int cmd_env(const struct command_args *args) {
     enum { BYTES_TEXT = 24 };
     struct error error;
-    struct launch launch = {.output = args_text(args, OPTION_OUTPUT, NULL)};
+    struct launch launch = {.output = args_text(args, OPTION_OUTPUT, NULL),
+                            .has_no_stacks = args_has(args, OPTION_NO_STACKS)};
     const char *wanted = args_text(args, OPTION_FOR, "shell");
     const struct form *form = form_find(wanted);
     char most[BYTES_TEXT];

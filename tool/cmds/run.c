@@ -165,6 +165,7 @@ static bool run_read_options(struct run *run, struct error *error) {
     snprintf(run->max_overhead, sizeof run->max_overhead, "%llu", (unsigned long long)most);
     run->launch.max_overhead = most ? run->max_overhead : NULL;
     run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
+    run->launch.has_no_stacks = args_has(run->args, OPTION_NO_STACKS);
     return true;
 }
 

@@ -126,6 +126,7 @@ static const struct {
     [CAIRN_CUT_DEPTH] = {"depth", "deeper than cairn follows"},
     [CAIRN_CUT_UNSUPPORTED] = {"unsupported", "unwind information of an unknown form"},
     [CAIRN_CUT_GUESSED] = {"guessed", "a frame was found by its frame pointer"},
+    [CAIRN_CUT_NO_STACKS] = {"no_stacks", "call stacks were not wanted"},
 };
 
 static bool is_known_cut(uint32_t cut) {

@@ -30,6 +30,21 @@ bool launch_find_library(struct launch *launch, bool has_operators, struct error
     return error_set(error, "%s is neither in %s nor in %s../lib/cairn", name, own, own);
 }
 
+size_t launch_variables(const struct launch *launch,
+                        struct launch_variable variables[LAUNCH_VARIABLES]) {
+    const struct launch_variable all[LAUNCH_VARIABLES] = {
+        {"CAIRN_SOCKET", launch->socket_name},
+        {"CAIRN_OUTPUT", launch->output},
+        {"CAIRN_MAX_OVERHEAD", launch->max_overhead},
+        {"CAIRN_STACKS", launch->has_no_stacks ? "0" : NULL},
+        {"PYTHONMALLOC", launch->is_for_python ? "malloc" : NULL},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < LAUNCH_VARIABLES; i++)
+        if (all[i].value) variables[count++] = all[i];
+    return count;
+}
+
 bool launch_set_environment(const struct launch *launch, struct error *error) {
     const char *older = getenv("LD_PRELOAD");
     char *list = NULL;
@@ -38,14 +53,11 @@ bool launch_set_environment(const struct launch *launch, struct error *error) {
         return error_set(error, "out of memory");
     bool is_set = !launch->library[0] || setenv("LD_PRELOAD", list, 1) == 0;
     free(list);
-    if (launch->socket_name)
-        is_set = is_set && setenv("CAIRN_SOCKET", launch->socket_name, 1) == 0;
-    else
-        unsetenv("CAIRN_SOCKET");
-    if (launch->is_for_python) is_set = is_set && setenv("PYTHONMALLOC", "malloc", 1) == 0;
-    if (launch->output) is_set = is_set && setenv("CAIRN_OUTPUT", launch->output, 1) == 0;
-    if (launch->max_overhead)
-        is_set = is_set && setenv("CAIRN_MAX_OVERHEAD", launch->max_overhead, 1) == 0;
+    struct launch_variable variables[LAUNCH_VARIABLES];
+    size_t count = launch_variables(launch, variables);
+    unsetenv("CAIRN_SOCKET");
+    for (size_t i = 0; i < count; i++)
+        is_set = is_set && setenv(variables[i].name, variables[i].value, 1) == 0;
     return is_set || error_set(error, "out of memory");
 }
 

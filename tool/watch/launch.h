@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -18,8 +19,18 @@ struct launch {
     const char *output;        // CAIRN_OUTPUT: the process writes its own file; with a socket: if
                                // nobody answers there
     const char *max_overhead;  // CAIRN_MAX_OVERHEAD, in bytes
-    bool is_for_python;        // Python is to take each object from malloc
+    bool is_for_python;        // PYTHONMALLOC=malloc: Python is to take each object from malloc
+    bool has_no_stacks;        // CAIRN_STACKS=0: totals only
 };
+
+struct launch_variable {
+    const char *name, *value;
+};
+enum { LAUNCH_VARIABLES = 5 };
+
+// The variables that say how to record, with names; all but LD_PRELOAD. Their number.
+size_t launch_variables(const struct launch *launch,
+                        struct launch_variable variables[LAUNCH_VARIABLES]);
 
 // A child that waits to become the program.
 struct launched {
