@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -114,6 +115,7 @@ def main():
     here = variants.all_variants()
     kept = chosen(here, options.variants, lambda variant: (variant.name,))
     kept = [v for v in here if v in kept or v.name in (variants.PLAIN, variants.FLOOR)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: ended by SIGTERM"))
     work = tempfile.mkdtemp(prefix="cairn-bench.", dir=MEMORY_DIRECTORY)
     try:
         bench = Bench(found, kept, options.share, work)

@@ -82,11 +82,14 @@ def run_timed(argv, env, is_watched=False, out=None, during=None, timeout=TIMEOU
         watch = MemoryWatch(process.pid)
         if is_watched:
             watch.start()
-        wall = during(process) if during else None
         try:
+            wall = during(process) if during else None
             process.wait(timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
+        except BaseException:  # Ctrl-C does not reach a session of its own
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         watch.is_over.set()
     if not figures.exists():
         return Sample(timeout, None, 0), None
