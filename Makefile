@@ -39,7 +39,7 @@ HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/nu
 WARNINGS := -Wall -Wextra $(WERROR) -Wundef -Wshadow -Wno-format-truncation
 COMMON := -std=gnu17 -D_GNU_SOURCE -I. -MMD -MP $(WARNINGS)
 TOOL_FLAGS := $(COMMON) -O2 -g
-TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lm -pthread
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo -lm -pthread
 
 # The runtime lives in other people's processes: no fortify and no stack protector (their helpers
 # are missing or newer than some libc it must load on), own unwind tables for every function,

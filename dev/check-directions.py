@@ -25,6 +25,7 @@ ALLOWED = {
     "tool/symbol": ["format", "tool/base", "tool/model"],
     "tool/render": ["format", "tool/base", "tool/model"],
     "tool/export": ["format", "tool/base", "tool/model", "tool/render"],
+    "tool/tui": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/watch": ["format", "tool/base", "tool/model"],
     "tool": ["include", "format"],

@@ -47,6 +47,7 @@
     {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below"},                                  \
     OPTION_ROWS_FILTER,                                                                            \
     {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
+    {OPTION_PRINT, "print", 0, NULL, "tree: print it, even on a terminal"},                        \
     {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \
     OPTION_ROWS_LEAKS,                                                                             \
     OPTION_ROW_ALL_FRAMES,                                                                         \

@@ -7,6 +7,7 @@
 #include "tool/render/groups_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
+#include "tool/tui/browser.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
 static const double tree_threshold = 0.01;
@@ -25,12 +26,19 @@ static bool print_leaks(FILE *out, const struct view_subject *subject, struct er
     return true;
 }
 
+// On a terminal to be walked through; in a pipe for other programs; --print: to be read as it is.
 static bool print_tree(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
-    const struct view_options *options = &subject->request->options;
+    const struct request *request = subject->request;
     const struct profile *profile = &subject->opened->profile;
-    return terminal.is_terminal ? tree_print(&terminal, profile, subject->names, options, error)
-                                : tree_print_lines(out, profile, subject->names, options, error);
+    if (!request->is_printed && !terminal.is_terminal)
+        return tree_print_lines(out, profile, subject->names, &request->options, error);
+    if (!request->is_printed && browser_is_possible()) {
+        fflush(out);
+        *error->text = 0;
+        return browser_run(profile, subject->names, &request->options, error);
+    }
+    return tree_print(&terminal, profile, subject->names, &request->options, error);
 }
 
 static bool print_groups(FILE *out, const struct view_subject *subject, struct error *error) {

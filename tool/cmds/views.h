@@ -39,6 +39,7 @@ struct request {
     const char *source;
     struct leaks *leaks;  // cmds/leaks.h; NULL: nothing is suppressed
     bool is_json;
+    bool is_printed;  // a tree is printed, even on a terminal
 };
 
 // Reads view, measure and filters. False with an error: wrong use.

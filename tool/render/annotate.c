@@ -166,8 +166,7 @@ static void print_heading(const struct annotation *annotation, const struct prof
                    "line");
 }
 
-// Paths come from other people's files: nothing but a regular file is opened.
-static FILE *open_source(const char *path) {
+FILE *annotate_open_source(const char *path) {
     struct stat status;
     if (stat(path, &status)) return NULL;
     errno = EINVAL;
@@ -197,9 +196,9 @@ bool annotate_print(const struct terminal *terminal, const struct profile *profi
     bool is_ok =
         build(&annotation, profile, names, error) && choose_file(&annotation, wanted, error);
     if (is_ok) {
-        source = open_source(annotation.path);
+        source = annotate_open_source(annotation.path);
         // a source that was moved: as the user named it
-        if (!source && wanted) source = open_source(wanted);
+        if (!source && wanted) source = annotate_open_source(wanted);
         is_ok = source || error_set(error, "%s: %s", annotation.path, strerror(errno));
     }
     if (is_ok) {

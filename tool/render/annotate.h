@@ -14,4 +14,8 @@ bool annotate_print(const struct terminal *terminal, const struct profile *profi
                     const struct frame_names *names, const struct view_options *view,
                     const char *wanted, struct error *error);
 
+// Opens a source for reading; paths come from other people's files, so nothing but a regular file
+// is opened. NULL with errno.
+FILE *annotate_open_source(const char *path);
+
 #endif

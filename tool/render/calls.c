@@ -43,6 +43,15 @@ static size_t path_of(const struct frame_list *frames, bool is_inverted,
     return count;
 }
 
+// Cuts a path to what lies behind its first occurrence of a function, itself included; 0: it does
+// not occur.
+static size_t cut_to_pivot(const struct frame **path, size_t count, const struct frame *pivot) {
+    size_t first = 0;
+    while (first < count && !frame_is_same_function(path[first], pivot)) first++;
+    for (size_t i = first; i < count; i++) path[i - first] = path[i];
+    return count - first;
+}
+
 static void book(struct calls *calls, uint32_t node, struct measured measured,
                  const struct stack *stack) {
     struct call *call = &calls->nodes.items[node];
@@ -56,6 +65,11 @@ static bool add_stack(struct calls *calls, const struct frame_list *frames,
     const struct frame **path = calloc(frames->frames.count + 1, sizeof(struct frame *));
     if (!path) return false;
     size_t count = path_of(frames, view->is_inverted, path);
+    if (view->pivot) count = cut_to_pivot(path, count, view->pivot);
+    if (view->pivot && !count) {
+        free(path);
+        return true;
+    }
     if (!count) path[count++] = NULL;
     uint32_t node = CALLS_ROOT;
     book(calls, node, measured, stack);

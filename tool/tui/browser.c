@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours are the terminal's own default with attributes and one accent, so that light and dark
+// backgrounds both stay readable; NO_COLOR leaves the attributes.
+#include "tool/tui/browser.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/annotate.h"
+#include "tool/tui/browser_state.h"
+
+enum {
+    FIGURES_COLUMNS = 32,
+    HEAD_LINES = 1,
+    FOOT_LINES = 2,
+    SIDE_BY_SIDE_COLUMNS = 140,  // from here on the source stands beside the tree, else below it
+    LABEL_COLUMNS_MIN = 8,
+    INPUT_BYTES = 128,
+    LINE_BYTES = 1024,
+    PAIR_NAME = 1,
+    KEY_BACKSPACE_ASCII = 127,
+};
+
+struct screen {
+    struct browser browser;
+    size_t top;  // first line shown
+    bool has_source, has_help, is_done;
+    char message[LINE_BYTES];
+    struct pattern *pattern;  // of the last search
+    int tree_columns, tree_lines;
+};
+
+static const char help_text[] =
+    "up down pgup pgdn home end   move              /  n     search (regular expression), again\n"
+    "right enter                  unfold            s        sort by peak, exit, allocated, calls\n"
+    "left                         fold              i        from the start, or from allocators\n"
+    "*                            unfold the        c  C     callees, callers of the function\n"
+    "                             largest path      u        the whole tree again\n"
+    "v                            source beside     a        plumbing frames\n"
+    "?                            this help         q        leave\n";
+
+static int accent(void) {
+    return has_colors() && !getenv("NO_COLOR") ? COLOR_PAIR(PAIR_NAME) : A_BOLD;
+}
+
+// Text cut to `columns`; returns the columns that it took.
+static size_t put_text(int attribute, const char *text, size_t columns) {
+    char cut[LINE_BYTES];
+    if (!columns) return 0;
+    snprintf(cut, sizeof cut, "%s", text);
+    text_cut(cut, columns);
+    attron(attribute);
+    addstr(cut);
+    attroff(attribute);
+    return text_columns(cut);
+}
+
+static void draw_head(const struct screen *screen) {
+    const struct browser *browser = &screen->browser;
+    const struct measure_row *about = measure_about(browser->view.by);
+    char text[LINE_BYTES], label[LINE_BYTES / 2] = "";
+    if (browser->view.pivot) frame_label(browser->view.pivot, label, sizeof label, LINE_BYTES / 4);
+    struct measured whole = browser->calls.nodes.items[CALLS_ROOT].measured;
+    const char *direction = browser->view.is_inverted ? "by allocating function" : "from the start";
+    snprintf(text, sizeof text, " %s %s, %s%s%s",
+             about->is_bytes ? units_size(whole.value).text : units_count(whole.value).text,
+             about->moment,
+             !browser->view.pivot        ? direction
+             : browser->view.is_inverted ? "callers of "
+                                         : "callees of ",
+             label, browser->view.has_all_frames ? ", all frames" : "");
+    move(0, 0);
+    put_text(A_BOLD, text, (size_t)COLS);
+}
+
+static void draw_line(const struct screen *screen, int y, const struct browser_line *line,
+                      bool is_selected) {
+    const struct browser *browser = &screen->browser;
+    const struct call *call = &browser->calls.nodes.items[line->node];
+    const struct measure_row *about = measure_about(browser->view.by);
+    int64_t whole = measure_total(browser->view.by, browser->profile).value;
+    char label[LINE_BYTES] = STACK_NOT_RECORDED, location[LINE_BYTES] = "";
+    const char *fold = !call->first_child              ? " "
+                       : browser->are_open[line->node] ? "\xe2\x96\xbe"
+                                                       : "\xe2\x96\xb8";
+    int base = is_selected ? A_REVERSE : A_NORMAL;
+    size_t columns = (size_t)screen->tree_columns, indent = line->level;
+    if (indent > columns / 3) indent = columns / 3;
+    move(y, 0);
+    attron(base);
+    printw("%6s %10s %10s  %*s", units_percent(call->measured.value, whole).text,
+           about->is_bytes ? units_size(call->measured.value).text
+                           : units_count(call->measured.value).text,
+           units_count(about->is_bytes ? call->measured.blocks : call->calls).text, (int)indent,
+           "");
+    addstr(fold);
+    addch(' ');
+    attroff(base);
+    size_t used = FIGURES_COLUMNS + indent + 1;
+    size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
+    if (call->frame) {
+        frame_location(call->frame, location, sizeof location);
+        text_cut(location, room / 2);
+        frame_label(call->frame, label, sizeof label,
+                    *location ? room - text_columns(location) - 1 : room);
+    }
+    used = put_text(base | (is_selected ? 0 : accent()), label, room);
+    if (*location && used + 1 < room) {
+        put_text(base, " ", 1);
+        used += 1 + put_text(base | A_DIM, location, room - used - 1);
+    }
+    for (; is_selected && used < room; used++) put_text(base, " ", 1);
+}
+
+// Keeps the selected line on the screen.
+static void keep_in_view(struct screen *screen) {
+    size_t selected = screen->browser.selected, height = (size_t)screen->tree_lines;
+    if (selected < screen->top) screen->top = selected;
+    if (selected >= screen->top + height) screen->top = selected - height + 1;
+}
+
+static void draw_tree(struct screen *screen) {
+    keep_in_view(screen);
+    for (int y = 0; y < screen->tree_lines; y++) {
+        size_t index = screen->top + (size_t)y;
+        if (index >= screen->browser.lines.count) break;
+        draw_line(screen, HEAD_LINES + y, &screen->browser.lines.items[index],
+                  index == screen->browser.selected);
+    }
+}
+
+static void draw_source_lines(FILE *file, const struct frame *frame, int y, int x, int lines,
+                              int columns) {
+    char line[LINE_BYTES], safe[LINE_BYTES];
+    unsigned number = 0,
+             first = frame->line > (unsigned)lines / 2 ? frame->line - (unsigned)lines / 2 : 1;
+    while (lines > 0 && fgets(line, sizeof line, file)) {
+        if (++number < first) continue;
+        line[strcspn(line, "\r\n")] = 0;
+        for (char *tab = line; (tab = strchr(tab, '\t'));) *tab = ' ';
+        text_escape(safe, sizeof safe, line);
+        bool is_here = number == frame->line;
+        move(y++, x);
+        attron(A_DIM);
+        printw("%5u ", number);
+        attroff(A_DIM);
+        put_text(is_here ? A_REVERSE : A_NORMAL, safe, (size_t)(columns > 7 ? columns - 7 : 1));
+        lines--;
+    }
+}
+
+static void draw_source(const struct screen *screen, int y, int x, int lines, int columns) {
+    const struct call *call = browser_call(&screen->browser);
+    const struct frame *frame = call ? call->frame : NULL;
+    char text[LINE_BYTES];
+    move(y, x);
+    if (!frame || !frame->file) {
+        put_text(A_DIM, " no source is known here", (size_t)columns);
+        return;
+    }
+    text_escape(text, sizeof text, frame->file);
+    put_text(A_UNDERLINE, text, (size_t)columns);
+    FILE *file = annotate_open_source(frame->file);
+    if (file) {
+        draw_source_lines(file, frame, y + 1, x, lines - 1, columns);
+        fclose(file);
+        return;
+    }
+    move(y + 1, x);
+    put_text(A_DIM, " cannot be read", (size_t)columns);
+}
+
+static void draw_help(void) {
+    int y = HEAD_LINES + 1;
+    for (const char *at = help_text; *at; y++) {
+        char line[LINE_BYTES];
+        size_t length = strcspn(at, "\n");
+        snprintf(line, sizeof line, "  %.*s", (int)length, at);
+        move(y, 0);
+        put_text(A_NORMAL, line, (size_t)COLS);
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void draw(struct screen *screen) {
+    int body = LINES - HEAD_LINES - FOOT_LINES;
+    bool is_beside = screen->has_source && COLS >= SIDE_BY_SIDE_COLUMNS;
+    screen->tree_columns = is_beside ? COLS * 3 / 5 : COLS;
+    screen->tree_lines = screen->has_source && !is_beside ? body * 3 / 5 : body;
+    if (screen->tree_lines < 1) screen->tree_lines = 1;
+    erase();
+    draw_head(screen);
+    if (screen->has_help) {
+        draw_help();
+    } else {
+        draw_tree(screen);
+        if (is_beside)
+            draw_source(screen, HEAD_LINES, screen->tree_columns + 1, body,
+                        COLS - screen->tree_columns - 1);
+        else if (screen->has_source)
+            draw_source(screen, HEAD_LINES + screen->tree_lines, 0, body - screen->tree_lines,
+                        COLS);
+    }
+    move(LINES - 2, 0);
+    put_text(A_BOLD, screen->message, (size_t)COLS);
+    move(LINES - 1, 0);
+    put_text(A_DIM,
+             " right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
+             "v source  ? help  q leave",
+             (size_t)COLS);
+    refresh();
+}
+
+// Reads a line at the foot; false: taken back.
+static bool read_input(const char *prompt, char input[INPUT_BYTES]) {
+    size_t used = 0;
+    *input = 0;
+    for (;;) {
+        move(LINES - 2, 0);
+        clrtoeol();
+        put_text(A_BOLD, prompt, (size_t)COLS);
+        put_text(A_NORMAL, input, (size_t)COLS / 2);
+        refresh();
+        int key = getch();
+        if (key == '\n' || key == KEY_ENTER) return used > 0;
+        if (key == 27 || key == ERR) return false;
+        if ((key == KEY_BACKSPACE || key == KEY_BACKSPACE_ASCII || key == '\b') && used)
+            input[--used] = 0;
+        else if (key >= ' ' && key < KEY_BACKSPACE_ASCII && used + 1 < INPUT_BYTES)
+            input[used++] = (char)key, input[used] = 0;
+    }
+}
+
+static bool search(struct screen *screen, bool is_new) {
+    char input[INPUT_BYTES];
+    struct error error;
+    bool is_found;
+    if (is_new) {
+        struct pattern *pattern;
+        if (!read_input("search: ", input)) return true;
+        if (!pattern_compile(input, &pattern, &error)) {
+            snprintf(screen->message, sizeof screen->message, "%s", error.text);
+            return true;
+        }
+        pattern_free(screen->pattern);
+        screen->pattern = pattern;
+    }
+    if (!screen->pattern) return true;
+    if (!browser_search(&screen->browser, screen->pattern, &is_found)) return false;
+    if (!is_found) snprintf(screen->message, sizeof screen->message, "nothing matches");
+    return true;
+}
+
+static bool change_view(struct screen *screen, int key, struct error *error) {
+    static const enum measure order[] = {[MEASURE_PEAK] = MEASURE_EXIT,
+                                         [MEASURE_EXIT] = MEASURE_ALLOCATED,
+                                         [MEASURE_ALLOCATED] = MEASURE_CALLS,
+                                         [MEASURE_CALLS] = MEASURE_PEAK,
+                                         [MEASURE_PEAK_BLOCKS] = MEASURE_EXIT_BLOCKS,
+                                         [MEASURE_EXIT_BLOCKS] = MEASURE_PEAK_BLOCKS};
+    struct view_options *view = &screen->browser.view;
+    if (key == 's') view->by = order[view->by];
+    if (key == 'i') view->is_inverted = !view->is_inverted;
+    if (key == 'a') view->has_all_frames = !view->has_all_frames;
+    screen->top = 0;
+    return browser_rebuild(&screen->browser, error);
+}
+
+static bool handle(struct screen *screen, int key, struct error *error) {
+    struct browser *browser = &screen->browser;
+    long page = screen->tree_lines;
+    switch (key) {
+    case 'q':
+    case 'Q':
+        screen->is_done = true;
+        return true;
+    case KEY_UP:
+    case 'k':
+        browser_move(browser, -1);
+        return true;
+    case KEY_DOWN:
+    case 'j':
+        browser_move(browser, 1);
+        return true;
+    case KEY_PPAGE:
+        browser_move(browser, -page);
+        return true;
+    case KEY_NPAGE:
+        browser_move(browser, page);
+        return true;
+    case KEY_HOME:
+    case 'g':
+        browser_move(browser, -(long)browser->lines.count);
+        return true;
+    case KEY_END:
+    case 'G':
+        browser_move(browser, (long)browser->lines.count);
+        return true;
+    case KEY_RIGHT:
+    case 'l':
+    case '\n':
+    case KEY_ENTER:
+        return browser_unfold(browser);
+    case KEY_LEFT:
+    case 'h':
+        return browser_fold(browser);
+    case '*':
+        return browser_unfold_path(browser);
+    case '/':
+        return search(screen, true);
+    case 'n':
+        return search(screen, false);
+    case 'c':
+    case 'C':
+        screen->top = 0;
+        return browser_pivot(browser, key == 'C', error);
+    case 's':
+    case 'i':
+    case 'a':
+        return change_view(screen, key, error);
+    case 'u':
+        screen->top = 0;
+        return browser_whole(browser, error);
+    case 'v':
+        screen->has_source = !screen->has_source;
+        return true;
+    case '?':
+        screen->has_help = !screen->has_help;
+        return true;
+    default:
+        return true;
+    }
+}
+
+static void start_terminal(void) {
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
+    initscr();
+    cbreak();
+    noecho();
+    keypad(stdscr, true);
+    set_escdelay(25);
+    curs_set(0);
+    if (!has_colors()) return;
+    start_color();
+    use_default_colors();
+    init_pair(PAIR_NAME, COLOR_CYAN, -1);
+}
+
+bool browser_run(const struct profile *profile, const struct frame_names *names,
+                 const struct view_options *view, struct error *error) {
+    struct screen screen = {0};
+    bool is_ok = browser_open(&screen.browser, profile, names, view, error);
+    if (is_ok) {
+        is_ok = browser_unfold_path(&screen.browser);
+        browser_move(&screen.browser, -(long)screen.browser.lines.count);
+        start_terminal();
+        while (is_ok && !screen.is_done) {
+            draw(&screen);
+            int key = getch();
+            *screen.message = 0;
+            if (key == ERR) break;  // the terminal is gone
+            if (screen.has_help && key != 'q') key = '?';
+            is_ok = handle(&screen, key, error);
+        }
+        endwin();
+    }
+    if (!is_ok && !*error->text) error_set(error, "no memory for the tree");
+    pattern_free(screen.pattern);
+    browser_close(&screen.browser);
+    return is_ok;
+}
