@@ -21,8 +21,19 @@ static void put_byte(FILE *out, unsigned char byte) {
         fprintf(out, "\\\\x%02x", byte);
 }
 
+// Bytes from the start of `text` that need no escape: nearly all texts are nothing else.
+static size_t plain_length(const char *text) {
+    size_t length = 0;
+    for (unsigned char byte; (byte = (unsigned char)text[length]) >= ' ' && byte < 0x7f; length++)
+        if (byte == '"' || byte == '\\') break;
+    return length;
+}
+
 static void put_string(FILE *out, const char *text) {
-    fputc('"', out);
+    fputc_unlocked('"', out);
+    size_t plain = plain_length(text);
+    fwrite_unlocked(text, 1, plain, out);
+    text += plain;
     for (size_t left = strlen(text); left;) {
         size_t length = text_safe_length(text, left);
         if (length > 1) {
@@ -34,28 +45,28 @@ static void put_string(FILE *out, const char *text) {
         text += length;
         left -= length;
     }
-    fputc('"', out);
+    fputc_unlocked('"', out);
 }
 
 // Comma, line and key of the next member.
 static void put_start(struct json *json, const char *key) {
     if (json->depth > 0) {
         bool *has_members = &json->has_members[json->depth - 1];
-        if (*has_members) fputc(',', json->out);
+        if (*has_members) fputc_unlocked(',', json->out);
         if (json->depth <= JSON_LINE_DEPTH && json->closers[json->depth - 1] == ']')
-            fputc('\n', json->out);
+            fputc_unlocked('\n', json->out);
         else if (json->depth == 1 && *has_members)
-            fputc('\n', json->out);
+            fputc_unlocked('\n', json->out);
         *has_members = true;
     }
     if (!key) return;
     put_string(json->out, key);
-    fputc(':', json->out);
+    fputc_unlocked(':', json->out);
 }
 
 static void open_level(struct json *json, const char *key, char opener, char closer) {
     put_start(json, key);
-    fputc(opener, json->out);
+    fputc_unlocked(opener, json->out);
     if (json->depth >= JSON_DEPTH_MAX) return;
     json->has_members[json->depth] = false;
     json->closers[json->depth++] = closer;
@@ -75,7 +86,7 @@ void json_open_array(struct json *json, const char *key) {
 
 void json_close(struct json *json) {
     if (!json->depth) return;
-    fputc(json->closers[--json->depth], json->out);
+    fputc_unlocked(json->closers[--json->depth], json->out);
     if (!json->depth) fputc('\n', json->out);
 }
 
@@ -87,14 +98,23 @@ void json_put_string(struct json *json, const char *key, const char *value) {
         fputs("null", json->out);
 }
 
+static void put_number(FILE *out, uint64_t value, bool is_negative) {
+    enum { DIGITS_MAX = 24, BASE = 10 };
+    char digits[DIGITS_MAX], *at = digits + DIGITS_MAX;
+    do *--at = (char)('0' + value % BASE);
+    while (value /= BASE);
+    if (is_negative) *--at = '-';
+    fwrite_unlocked(at, 1, (size_t)(digits + DIGITS_MAX - at), out);
+}
+
 void json_put_int(struct json *json, const char *key, int64_t value) {
     put_start(json, key);
-    fprintf(json->out, "%" PRId64, value);
+    put_number(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value, value < 0);
 }
 
 void json_put_uint(struct json *json, const char *key, uint64_t value) {
     put_start(json, key);
-    fprintf(json->out, "%" PRIu64, value);
+    put_number(json->out, value, false);
 }
 
 void json_put_thousandths(struct json *json, const char *key, unsigned thousandths) {

@@ -174,7 +174,7 @@ static void put_svg(struct writer *writer) {
 bool export_flamegraph(FILE *out, const struct export *export, struct error *error) {
     struct writer writer = {.out = out, .export = export};
     if (!frame_table_build(&writer.frames, export, FRAMES_PICTURE, error)) return false;
-    bool is_ok = frame_tree_build(&writer.tree, &writer.frames, export->by, false, error);
+    bool is_ok = frame_tree_build(&writer.tree, &writer.frames, export->by, error);
     if (is_ok && !lay_out(&writer)) is_ok = error_set(error, "no memory for the flame graph");
     if (is_ok) put_svg(&writer);
     free(writer.left);

@@ -29,14 +29,11 @@ static void add_value(struct frame_tree *tree, uint32_t node, int64_t value) {
     sum->value = figures_add(sum->value, value);
 }
 
-static bool add_stack(struct frame_tree *tree, const struct frame_table *frames, int64_t value,
-                      bool is_inverted) {
+static bool add_stack(struct frame_tree *tree, const struct frame_table *frames, int64_t value) {
     uint32_t node = FRAME_TREE_ROOT;
-    size_t count = frames->stack.count;
     add_value(tree, node, value);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t frame = frames->stack.items[is_inverted ? i : count - 1 - i];
-        if (!child_of(tree, node, frame, &node)) return false;
+    for (size_t i = frames->stack.count; i-- > 0;) {
+        if (!child_of(tree, node, frames->stack.items[i], &node)) return false;
         add_value(tree, node, value);
     }
     return true;
@@ -66,30 +63,99 @@ static void sort_children(struct frame_tree *tree, uint32_t parent, uint32_t *sc
     *link = 0;
 }
 
-static bool build(struct frame_tree *tree, struct frame_table *frames, enum measure by,
-                  bool is_inverted) {
-    const struct profile *profile = frames->export->profile;
+static bool add_root(struct frame_tree *tree) {
     struct frame_node *root = array_push(&tree->nodes);
-    if (!root) return false;
-    *root = (struct frame_node){0};
-    for (size_t i = 0; i < profile->stack_count; i++) {
-        int64_t value = measure_stack(by, &profile->stacks[i]).value;
-        if (value <= 0) continue;
-        if (!frame_table_stack(frames, profile->stacks[i].node)) return false;
-        if (!add_stack(tree, frames, value, is_inverted)) return false;
-    }
+    if (root) *root = (struct frame_node){0};
+    return root != NULL;
+}
+
+static bool sort_all(struct frame_tree *tree) {
     uint32_t *scratch = calloc(tree->nodes.count, sizeof *scratch);
     for (uint32_t i = 0; scratch && i < tree->nodes.count; i++) sort_children(tree, i, scratch);
     free(scratch);
     return scratch != NULL;
 }
 
-bool frame_tree_build(struct frame_tree *tree, struct frame_table *frames, enum measure by,
-                      bool is_inverted, struct error *error) {
-    *tree = (struct frame_tree){0};
-    if (build(tree, frames, by, is_inverted)) return true;
+static bool add_stacks(struct frame_tree *tree, struct frame_table *frames, enum measure by) {
+    const struct profile *profile = frames->export->profile;
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        int64_t value = measure_stack(by, &profile->stacks[i]).value;
+        if (value <= 0) continue;
+        if (!frame_table_stack(frames, profile->stacks[i].node)) return false;
+        if (!add_stack(tree, frames, value)) return false;
+    }
+    return true;
+}
+
+// A stack that is followed outwards, and how far it has come.
+struct walker {
+    uint32_t stack, node;
+};
+
+// One frame further for each walker; those whose node is too small, or that are at their end, stop.
+static bool add_level(struct frame_tree *tree, struct frame_table *frames, enum measure by,
+                      size_t level, struct walker *walkers, size_t *count) {
+    const struct profile *profile = frames->export->profile;
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        struct walker walker = walkers[i];
+        const struct stack *stack = &profile->stacks[walker.stack];
+        if (!frame_table_stack(frames, stack->node)) return false;
+        if (level >= frames->stack.count) continue;
+        if (!child_of(tree, walker.node, frames->stack.items[level], &walker.node)) return false;
+        add_value(tree, walker.node, measure_stack(by, stack).value);
+        walkers[kept++] = walker;
+    }
+    *count = kept;
+    return true;
+}
+
+static size_t drop_small(const struct frame_tree *tree, struct walker *walkers, size_t count,
+                         int64_t least) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (tree->nodes.items[walkers[i].node].value >= least) walkers[kept++] = walkers[i];
+    return kept;
+}
+
+static bool add_inverted(struct frame_tree *tree, struct frame_table *frames, enum measure by,
+                         unsigned least_share) {
+    const struct profile *profile = frames->export->profile;
+    struct walker *walkers = calloc(profile->stack_count + 1, sizeof *walkers);
+    size_t count = 0;
+    bool is_ok = walkers != NULL;
+    for (uint32_t i = 0; is_ok && i < profile->stack_count; i++) {
+        int64_t value = measure_stack(by, &profile->stacks[i]).value;
+        if (value <= 0) continue;
+        walkers[count++] = (struct walker){.stack = i, .node = FRAME_TREE_ROOT};
+        add_value(tree, FRAME_TREE_ROOT, value);
+    }
+    for (size_t level = 0; is_ok && count; level++) {
+        is_ok = add_level(tree, frames, by, level, walkers, &count);
+        int64_t least = tree->nodes.items[FRAME_TREE_ROOT].value / least_share;
+        if (is_ok) count = drop_small(tree, walkers, count, least);
+    }
+    free(walkers);
+    return is_ok;
+}
+
+static bool finish(struct frame_tree *tree, bool is_built, struct error *error) {
+    if (is_built && sort_all(tree)) return true;
     frame_tree_free(tree);
     return error_set(error, "no memory for the tree of frames");
+}
+
+bool frame_tree_build(struct frame_tree *tree, struct frame_table *frames, enum measure by,
+                      struct error *error) {
+    *tree = (struct frame_tree){0};
+    return finish(tree, add_root(tree) && add_stacks(tree, frames, by), error);
+}
+
+bool frame_tree_build_inverted(struct frame_tree *tree, struct frame_table *frames, enum measure by,
+                               unsigned least_share, struct error *error) {
+    *tree = (struct frame_tree){0};
+    bool is_built = add_root(tree) && add_inverted(tree, frames, by, least_share);
+    return finish(tree, is_built, error);
 }
 
 void frame_tree_free(struct frame_tree *tree) {

@@ -23,7 +23,11 @@ struct frame_tree {
 
 // Stacks with a value above zero. False without memory.
 bool frame_tree_build(struct frame_tree *tree, struct frame_table *frames, enum measure by,
-                      bool is_inverted, struct error *error);
+                      struct error *error);
+// The same from the allocating functions outwards. Inverted stacks share little, so nodes below
+// 1/`least_share` of the whole have no children: what is too small to be shown takes no memory.
+bool frame_tree_build_inverted(struct frame_tree *tree, struct frame_table *frames, enum measure by,
+                               unsigned least_share, struct error *error);
 void frame_tree_free(struct frame_tree *tree);
 
 #endif

@@ -186,6 +186,19 @@ static uint32_t info_of(const struct group *group, uint64_t index) {
     return group->info + (index < group->larger_count);
 }
 
+// A line of an event: "+ 1f". There are two of them for each call.
+static void put_event(FILE *out, char sign, uint32_t info) {
+    static const char digits[] = "0123456789abcdef";
+    enum { LINE_BYTES = 16, DIGIT_BITS = 4 };
+    char line[LINE_BYTES], *at = line + LINE_BYTES;
+    *--at = '\n';
+    do *--at = digits[info % (sizeof digits - 1)];
+    while (info >>= DIGIT_BITS);
+    *--at = ' ';
+    *--at = sign;
+    fwrite_unlocked(at, 1, (size_t)(line + LINE_BYTES - at), out);
+}
+
 // What is freed at once counts as temporary for heaptrack, so each block is freed when the next one
 // is there, unless both together would be more than the peak.
 static void put_passing(struct writer *writer, size_t stack_count) {
@@ -198,22 +211,22 @@ static void put_passing(struct writer *writer, size_t stack_count) {
             uint32_t info = info_of(group, at);
             uint64_t bytes = group->bytes + (at < group->larger_count);
             bool is_first = has_last && bytes + last_bytes > peak_bytes;
-            if (is_first) fprintf(writer->out, "- %x\n", last);
-            fprintf(writer->out, "+ %x\n", info);
-            if (has_last && !is_first) fprintf(writer->out, "- %x\n", last);
+            if (is_first) put_event(writer->out, '-', last);
+            put_event(writer->out, '+', info);
+            if (has_last && !is_first) put_event(writer->out, '-', last);
             last = info;
             last_bytes = bytes;
             has_last = true;
         }
     }
-    if (has_last) fprintf(writer->out, "- %x\n", last);
+    if (has_last) put_event(writer->out, '-', last);
 }
 
 static void put_part(struct writer *writer, size_t stack_count, enum part part, char sign) {
     for (size_t i = 0; i < stack_count; i++) {
         const struct group *group = &writer->plans[i].groups[part];
         for (uint64_t at = 0; at < group->count; at++)
-            fprintf(writer->out, "%c %x\n", sign, info_of(group, at));
+            put_event(writer->out, sign, info_of(group, at));
     }
 }
 

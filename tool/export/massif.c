@@ -99,7 +99,8 @@ static void put_tree(struct writer *writer, const struct frame_tree *tree) {
 static bool put_detailed(struct writer *writer, uint64_t at_ns, enum measure by, const char *kind,
                          struct error *error) {
     struct frame_tree tree;
-    if (!frame_tree_build(&tree, &writer->frames, by, true, error)) return false;
+    if (!frame_tree_build_inverted(&tree, &writer->frames, by, THRESHOLD_SHARE, error))
+        return false;
     put_snapshot(writer, at_ns, tree.nodes.items[FRAME_TREE_ROOT].value, kind);
     put_tree(writer, &tree);
     frame_tree_free(&tree);
