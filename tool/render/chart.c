@@ -37,10 +37,12 @@ static uint64_t end_of(const struct profile *profile) {
     for (size_t i = points; !end && i-- > 0;)
         if (recording_point(profile->recording, i, &point) && point.is_used)
             end = (i + 1) * header->totals.point_ns;
-    return end > profile->peak.at_ns ? end : profile->peak.at_ns + 1;
+    if (end <= profile->peak.at_ns) end = profile->peak.at_ns + 1;
+    return end ? end : 1;
 }
 
 static size_t column_of(const struct chart *chart, uint64_t ns) {
+    if (ns >= chart->end_ns) return chart->count - 1;
     size_t column = (size_t)((double)ns / (double)chart->end_ns * (double)chart->count);
     return column < chart->count ? column : chart->count - 1;
 }

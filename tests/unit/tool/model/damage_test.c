@@ -11,7 +11,10 @@
 #include <cmocka.h>
 
 #include "tests/tools/make_recording.h"
+#include "tool/model/narrow.h"
 #include "tool/model/profile.h"
+#include "tool/render/chart.h"
+#include "tool/render/groups_screen.h"
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
@@ -28,6 +31,28 @@ static const struct frame *nameless(void *context, uint32_t place, size_t *count
     frame->offset = profile->places.list.items[place].address;
     *count = 1;
     return frame;
+}
+
+static void read_views(const struct terminal *terminal, struct profile *profile,
+                       const struct frame_names *names, const struct view_options *view,
+                       struct error *error) {
+    static const char *const groups[] = {"functions", "types"};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        const struct grouping *grouping = grouping_find(groups[i]);
+        struct group_list list;
+        assert_true(group_list_build(&list, grouping, profile, names, view, error));
+        groups_print(terminal, profile, grouping, &list, view);
+        group_list_free(&list);
+    }
+    assert_true(threads_print(terminal, profile, view, error));
+    assert_true(chart_print(terminal, profile, view, error));
+    assert_true(tree_print_lines(terminal->out, profile, names, view, error));
+    bool is_estimate, *are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
+    if (profile->thread_count) are_kept[profile->thread_count / 2] = true;
+    assert_true(profile_keep_threads(profile, are_kept, &is_estimate));
+    profile_keep_lifespan(profile, LIFESPAN_GONE);
+    assert_true(stacks_print(terminal, profile, names, view, error));
+    free(are_kept);
 }
 
 // Reads and prints everything; true if the recording was accepted.
@@ -50,6 +75,7 @@ static bool read_all(const uint8_t *bytes, size_t size) {
     assert_true(stacks_print(&terminal, &profile, &names, &view, &error));
     assert_true(tree_print(&terminal, &profile, &names, &view, &error));
     assert_true(report_json_print(nowhere, &profile, &names, &view, &error));
+    read_views(&terminal, &profile, &names, &view, &error);
     profile_free(&profile);
     recording_close(&recording);
     return true;
