@@ -86,7 +86,10 @@ static bool take(struct judge *judge, const struct run_row *row, const char *pat
     *taken = (struct taken){.row = row};
     snprintf(taken->path, sizeof taken->path, "%s", path);
     take_figures(taken);
-    return !*path || take_recording(judge, taken, error);
+    if (*path && !take_recording(judge, taken, error)) return false;
+    // what a program held when it became another one was not left by it
+    if (row->stop_reason == CAIRN_STOP_EXEC) taken->values[MEASURE_EXIT] = 0;
+    return true;
 }
 
 static bool is_meant(const struct budgets *budgets, const char *name) {

@@ -57,6 +57,8 @@ static uint64_t value_of(const struct run_row *row, enum measure by) {
     switch (by) {
     case MEASURE_EXIT:
     case MEASURE_EXIT_BLOCKS:
+        // what a program held when it became another one is no leak of anybody's
+        if (row->stop_reason == CAIRN_STOP_EXEC) return 0;
         return figures->exit_bytes > 0 ? (uint64_t)figures->exit_bytes : 0;
     case MEASURE_ALLOCATED:
         return figures->allocated_bytes;

@@ -31,11 +31,12 @@ struct terminal terminal_of(FILE *out) {
 }
 
 void terminal_print(const struct terminal *terminal, enum style style, const char *format, ...) {
+    // red and cyan can be read on light and on dark; yellow and blue cannot
     static const char *const codes[] = {[STYLE_PLAIN] = "",
                                         [STYLE_STRONG] = "\033[1m",
                                         [STYLE_DIM] = "\033[2m",
                                         [STYLE_NAME] = "\033[36m",
-                                        [STYLE_WARNING] = "\033[33m"};
+                                        [STYLE_WARNING] = "\033[31m"};
     bool is_styled = terminal->has_color && style != STYLE_PLAIN;
     if (is_styled) fputs(codes[style], terminal->out);
     va_list arguments;
