@@ -109,8 +109,12 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     if (unlikely(!slot || known.id >= cells.id_limit)) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
+    if (unlikely(cell_owner(known.id) != thread->slot)) {
+        if (skill == EVENT_USUAL || known.id == CAIRN_CELL_OTHER) return false;
+        known.id = stack_foreign(&thread->stack, known.id);
+        if (known.id == CAIRN_CELL_OTHER) return false;
+    }
     struct cairn_cell *cell = &cells.hot[known.id];
-    if (unlikely(cell_owner(known.id) != thread->slot)) return false;
     bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
     if (skill == EVENT_USUAL && unlikely(is_peak || is_low || !cell_is_current(cell))) return false;
     *slot = 0;

@@ -113,10 +113,13 @@ uint32_t slots_count(void) {
     return count ? count : 1;
 }
 
+static bool is_alive(int32_t tid) {
+    return sys_is_thread_alive((int)sink.header->pid, tid);
+}
+
 static bool slot_is_free(uint32_t slot) {
     const struct thread *thread = &threads[slot];
-    return __atomic_load_n(&thread->is_exiting, __ATOMIC_ACQUIRE) &&
-           !sys_is_thread_alive(thread->tid);
+    return __atomic_load_n(&thread->is_exiting, __ATOMIC_ACQUIRE) && !is_alive(thread->tid);
 }
 
 // The slot of a thread that is gone, with the lock held; NULL if none of those looked at is.
@@ -127,10 +130,11 @@ static struct thread *slot_take_over_locked(int32_t tid) {
         if (tid > 0 && slots->tids[i] == tid) return &threads[i];  // the number came back
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
         uint32_t slot = slots->clock_hand++ % count;
-        bool is_gone = i == 0 && slots->tids[slot] && !sys_is_thread_alive(slots->tids[slot]);
-        if (is_gone || slot_is_free(slot)) return &threads[slot];
+        if (slot_is_free(slot)) return &threads[slot];
     }
-    return NULL;
+    // One that ended without its exit being seen.
+    uint32_t slot = slots->clock_hand % count;
+    return slots->tids[slot] && !is_alive(slots->tids[slot]) ? &threads[slot] : NULL;
 }
 
 // Waits for a while only: the holder may have been stopped. A thread that finds the lock its own
@@ -216,6 +220,7 @@ struct thread *slots_register(uintptr_t here) {
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
     thread->seen.frame = NULL;
+    recall_limit(&thread->recall, slots_count());
     walk_trace_reset(&thread->trace);
     stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;

@@ -150,9 +150,20 @@ static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, struct st
     return cell_begin(thread, own, (uint32_t)(record - (uint32_t *)stacks.records.base), hash);
 }
 
-uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {
+// Whatever interrupts this for good, an entry with an id is whole.
+static void foreign_remember(struct foreign_cell *entry, uint32_t id, uint32_t own) {
+    entry->id = 0;
+    compiler_barrier();
+    entry->own = own;
+    compiler_barrier();
+    entry->id = id;
+}
+
+COLD uint32_t stack_foreign_slow(struct stack_thread *thread, uint32_t id) {
     struct stack_hash hash = hash_frame(stacks.seed, id, FOREIGN_PLACE);
     uint32_t own = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!own)) own = foreign_make(thread, id, hash);
-    return own ? own : CAIRN_CELL_OTHER;
+    if (!own) return CAIRN_CELL_OTHER;
+    foreign_remember(&thread->foreign[id % FOREIGN_CACHE], id, own);
+    return own;
 }

@@ -21,16 +21,23 @@
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
+// A cell of another thread and this thread's own one for it; id 0: none.
+struct foreign_cell {
+    uint32_t id, own;
+};
+enum { FOREIGN_CACHE = 256 };
+
 struct stack_thread {
     struct arena arena;
     struct table table;
-    uint64_t *identities;            // of the last stack's frames, outermost first
-    struct stack_hash last_hash;     // of the last stack
-    uint32_t last_count;             // frames of the last stack
-    uint32_t last_cell;              // its cell; 0: none, or it was lost
-    uint32_t last_generation;        // of the modules, when it was hashed
-    uint32_t next_cell, end_cell;    // what is left of the block of cells
-    uint32_t *next_word, *end_word;  // what is left of the chunk of records
+    uint64_t *identities;                        // of the last stack's frames, outermost first
+    struct stack_hash last_hash;                 // of the last stack
+    uint32_t last_count;                         // frames of the last stack
+    uint32_t last_cell;                          // its cell; 0: none, or it was lost
+    uint32_t last_generation;                    // of the modules, when it was hashed
+    uint32_t next_cell, end_cell;                // what is left of the block of cells
+    uint32_t *next_word, *end_word;              // what is left of the chunk of records
+    struct foreign_cell foreign[FOREIGN_CACHE];  // by the low bits of id
     uint16_t slot;
 };
 
@@ -55,7 +62,12 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
 uint32_t stack_find(const struct stack_thread *thread, const struct frame *frames, uint32_t count);
 
 // This thread's cell for frees of blocks that belong to another thread's cell.
-uint32_t stack_foreign(struct stack_thread *thread, uint32_t id);
+uint32_t stack_foreign_slow(struct stack_thread *thread, uint32_t id);
+
+ALWAYS_INLINE uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {
+    const struct foreign_cell *known = &thread->foreign[id % FOREIGN_CACHE];
+    return likely(known->id == id) ? known->own : stack_foreign_slow(thread, id);
+}
 
 // Forgets the last stack: it may be half written.
 void stack_thread_recover(struct stack_thread *thread);

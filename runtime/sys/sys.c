@@ -303,8 +303,8 @@ int sys_tid(void) {
     return (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-bool sys_is_thread_alive(int tid) {
-    return sys_call(SYS_tgkill, sys_pid(), tid, 0, 0, 0, 0) != -ESRCH;
+bool sys_is_thread_alive(int pid, int tid) {
+    return sys_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) != -ESRCH;
 }
 
 uint64_t sys_random(void) {

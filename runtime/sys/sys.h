@@ -99,8 +99,8 @@ uint64_t sys_limit(int resource);
 int sys_pid(void);
 int sys_tid(void);
 
-// True while thread `tid` of this process exists.
-bool sys_is_thread_alive(int tid);
+// True while thread `tid` of process `pid` exists.
+bool sys_is_thread_alive(int pid, int tid);
 
 // For each page from `memory` on, bit 0 of pages[i]: it is there. False if the kernel does not say.
 bool sys_find_touched(void *memory, size_t page_count, unsigned char *pages);

@@ -5,7 +5,10 @@
 
 #include "runtime/unwind/rule.h"
 
-enum { TABLE_SLOTS = 4096, TABLE_PROBES = 8, CHECKS_MAX = 32768 };
+enum { TABLE_SLOTS = 4096, TABLE_PROBES = 8 };
+
+// Words of one thread's stacks: 512 KiB for a single thread, not less than 16 KiB.
+enum { CHECKS_MAX = 32768, CHECKS_MIN = 1024 };
 
 // Captures before the first trial, and at most between two.
 enum { FIRST_PAUSE = 4096, LONGEST_PAUSE = 1 << 22, FILL = 2 * RECALL_NODES };
@@ -26,6 +29,11 @@ static bool recall_make(struct recall *recall) {
     recall->nodes = (struct recall_node *)memory;
     recall->table = (uint16_t *)(memory + node_bytes);
     return true;
+}
+
+void recall_limit(struct recall *recall, uint32_t thread_count) {
+    uint32_t share = CHECKS_MAX / thread_count;
+    recall->check_limit = share < CHECKS_MIN ? CHECKS_MIN : share;
 }
 
 void recall_reset(struct recall *recall) {
@@ -205,10 +213,10 @@ static void node_add(struct recall *recall, const struct walk_seen *seen) {
 }
 
 static void recall_add(struct recall *recall, const struct walk_seen *seen) {
-    bool is_full =
-        recall->node_count == RECALL_NODES || seen->check_count > CHECKS_MAX - recall->check_count;
+    bool is_full = recall->node_count == RECALL_NODES ||
+                   recall->check_count + seen->check_count > recall->check_limit;
     if (is_full) recall_reset(recall);
-    if (recall->generation != rule_generation() || seen->check_count > CHECKS_MAX) return;
+    if (recall->generation != rule_generation() || seen->check_count > recall->check_limit) return;
     if (recall->place && recall->place_shared >= seen->check_count) return;
     node_add(recall, seen);
 }

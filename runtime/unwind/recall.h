@@ -51,6 +51,7 @@ struct recall {
     struct walk_check *checks;  // of all nodes
     uint32_t node_count, check_count;
     uint32_t touched_count;  // most checks there ever were
+    uint32_t check_limit;
     uint32_t generation;     // of the rules
     enum recall_phase phase;
     uint32_t left;          // captures until the phase ends
@@ -61,6 +62,9 @@ struct recall {
     uint16_t place;         // where the stack that was not found belongs: below this node…
     uint32_t place_shared;  // …after so many equal words
 };
+
+// Shares the memory for words that a process may spend on this among its threads.
+void recall_limit(struct recall *recall, uint32_t thread_count);
 
 // Looks for the stack of a hook with this frame, which is not the last one seen. NULL: unknown, or
 // not in use; recall_keep must follow when it is known. Counts as one capture.

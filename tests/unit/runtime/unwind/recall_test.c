@@ -72,6 +72,7 @@ static bool capture(uint32_t number) {
 static void recall_start(void) {
     assert_true(rule_init());
     memset(&recall, 0, sizeof recall);
+    recall_limit(&recall, 1);
     stacks_make(1, 4);
     while (!recall.nodes) capture(0);
 }
