@@ -125,7 +125,7 @@ const struct command commands[] = {
     },
     {
         .name = "export",
-        .arguments = "[SUBJECT]",
+        .arguments = "[SUBJECT...]",
         .help = "the recording in the format of another tool: pprof, flame graphs, ...",
         .description =
             "FORMAT is one of\n"
@@ -141,9 +141,10 @@ const struct command commands[] = {
             "  mptrace      scripts for MallocProfiler\n"
             "  callgrind    callgrind_annotate, KCachegrind\n"
             "  heaptrack    heaptrack_print, heaptrack_gui\n"
-            "Without --format the ending of FILE says it. Without -o it goes to stdout.\n",
+            "Without --format the ending of FILE says it. Without -o it goes to stdout.\n"
+            "The processes of a run, and several subjects, are added up.\n",
         .run = cmd_export,
-        .words_max = 1,
+        .words_max = SIZE_MAX,
         .options = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},
             {OPTION_BY, "by", 'b', "MEASURE", "peak (default), exit, allocated or calls"},

@@ -78,30 +78,52 @@ static bool write_to(const struct request *request, const struct export *export,
     return false;
 }
 
-static bool export_opened(struct opened *opened, const struct request *request,
-                          struct error *error) {
-    struct exported exported;
-    if (!exported_prepare(opened, &exported, error)) return false;
-    exported.export.by = request->by;
-    exported.export.is_by_chosen = request->is_by_chosen;
-    exported.export.has_all_frames = request->has_all_frames;
-    bool is_ok = write_to(request, &exported.export, error);
+static bool write_export(const struct request *request, struct exported *exported,
+                         struct error *error) {
+    exported->export.by = request->by;
+    exported->export.is_by_chosen = request->is_by_chosen;
+    exported->export.has_all_frames = request->has_all_frames;
+    return write_to(request, &exported->export, error);
+}
+
+static bool export_one(const char *path, const struct request *request, struct error *error) {
+    struct opened opened;
+    struct exported exported = {0};
+    if (!opened_open(path, &opened, error)) return false;
+    bool is_ok =
+        exported_prepare(&opened, &exported, error) && write_export(request, &exported, error);
     exported_free(&exported);
+    opened_close(&opened);
+    return is_ok;
+}
+
+static bool export_several(const struct command_args *args, const struct request *request,
+                           struct error *error) {
+    struct merged merged;
+    struct exported exported = {0};
+    if (!merged_open(args->words, args->word_count, &merged, error)) return false;
+    bool is_ok = exported_prepare_merged(&merged, &exported, error) &&
+                 write_export(request, &exported, error);
+    exported_free(&exported);
+    merged_close(&merged);
     return is_ok;
 }
 
 int cmd_export(const struct command_args *args) {
     struct request request;
     struct subject subject;
-    struct opened opened;
     struct error error;
     const char *process = args_text(args, OPTION_PROCESS, NULL);
     if (!read_request(args, &request, &error)) return command_fail(STATUS_USAGE, &error);
+    if (process && args->word_count > 1) {
+        error_set(&error, "export: --process chooses from one run, not from several subjects");
+        return command_fail(STATUS_USAGE, &error);
+    }
     if (!subject_find(args->words[0], &subject, &error) ||
-        (process && !subject_enter(&subject, process, &error)) ||
-        !opened_open(subject.path, &opened, &error))
+        (process && !subject_enter(&subject, process, &error)))
         return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = export_opened(&opened, &request, &error);
-    opened_close(&opened);
+    bool is_one = args->word_count <= 1 && !subject.is_run;
+    bool is_ok = is_one ? export_one(subject.path, &request, &error)
+                        : export_several(args, &request, &error);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -6,6 +6,7 @@
 
 #include "tool/cmds/opened.h"
 #include "tool/export/export.h"
+#include "tool/model/merge.h"
 #include "tool/render/report_json.h"
 
 #define EXPORTED_NAME_BYTES 256
@@ -17,6 +18,17 @@ struct exported {
     char command[REPORT_COMMAND_BYTES];
     char *trust;
 };
+
+// The recordings of several subjects, and of the processes of runs, added up (tool/model/merge.h).
+struct merged {
+    struct merge merge;
+    struct names *names;
+};
+bool merged_open(char **words, int count, struct merged *merged, struct error *error);
+void merged_close(struct merged *merged);
+
+// The same for what was added up.
+bool exported_prepare_merged(struct merged *merged, struct exported *exported, struct error *error);
 
 // Resolves all names. `exported` must not be moved afterwards; the measure is the caller's to set.
 bool exported_prepare(struct opened *opened, struct exported *exported, struct error *error);

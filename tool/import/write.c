@@ -302,9 +302,11 @@ static void write_all(struct writer *writer, FILE *out) {
 
 bool import_write(FILE *out, const struct imported *imported, const char *source,
                   struct error *error) {
-    struct writer *writer = calloc(1, sizeof *writer);
+    // the header wants pages of its own
+    struct writer *writer = aligned_alloc(_Alignof(struct writer), sizeof *writer);
     uint32_t empty;
     if (!writer) return import_no_memory(error);
+    memset(writer, 0, sizeof *writer);
     writer->imported = imported;
     bool is_ok = put_string(writer, "", &empty) && fill_header(writer, source) &&
                  make_modules(writer) && make_cells(writer) && make_thread(writer) &&

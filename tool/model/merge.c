@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_MAX 65536u  // a list that nobody reads; their values are in the totals
+
+// Numbers of the added profile's parts in the sum.
+struct map {
+    uint32_t *modules, *places, *nodes;
+};
+
+bool merge_start(struct merge *merge) {
+    memset(merge, 0, sizeof *merge);
+    merge->profile.recording = &merge->recording;
+    places_start(&merge->profile.places, &merge->profile.modules);
+    return tree_start(&merge->profile.tree);
+}
+
+void merge_free(struct merge *merge) {
+    for (size_t i = 0; i < merge->paths.count; i++) free(merge->paths.items[i]);
+    array_free(&merge->paths);
+    array_free(&merge->modules);
+    array_free(&merge->stacks);
+    array_free(&merge->threads);
+    array_free(&merge->stack_of_node);
+    index_table_free(&merge->module_table);
+    merge->profile.modules.modules = NULL;  // was ours
+    merge->profile.stacks = NULL;
+    merge->profile.threads = NULL;
+    profile_free(&merge->profile);
+}
+
+static bool is_same(const struct module *a, const struct module *b) {
+    return a->identity == b->identity && a->build_id_bytes == b->build_id_bytes &&
+           !memcmp(a->build_id, b->build_id, a->build_id_bytes) &&
+           (a->build_id_bytes || !strcmp(a->path, b->path));
+}
+
+static bool module_of(struct merge *merge, const struct module *module, uint32_t *number) {
+    uint64_t hash = hash_mix(module->identity, index_table_seed());
+    struct index_probe probe = index_probe_start(&merge->module_table, hash);
+    while (index_probe_next(&merge->module_table, &probe, number))
+        if (is_same(module, &merge->modules.items[*number])) return true;
+    *number = (uint32_t)merge->modules.count;
+    char **path = array_push(&merge->paths);
+    if (path) *path = strdup(module->path);
+    struct module *slot = path && *path ? array_push(&merge->modules) : NULL;
+    if (!slot || !index_table_insert(&merge->module_table, hash, *number)) return false;
+    *slot = *module;
+    slot->path = *path;
+    slot->same_as = *number;
+    merge->profile.modules.modules = merge->modules.items;
+    merge->profile.modules.count = merge->modules.count;
+    return true;
+}
+
+static bool place_of(struct merge *merge, const struct map *map, const struct place *place,
+                     uint32_t *number) {
+    struct places *places = &merge->profile.places;
+    if (place->cut) return places_of_cut(places, place->cut, number);
+    if (place->module == MODULE_NONE)
+        return places_of_module(places, MODULE_NONE, place->address + 1, number);
+    uint32_t module = map->modules[place->module];
+    return places_of_module(places, module, merge->modules.items[module].bias + place->address + 1,
+                            number);
+}
+
+static bool map_code(struct merge *merge, const struct profile *profile, struct map *map) {
+    const struct tree_node *nodes = profile->tree.nodes.items;
+    for (size_t i = 0; i < profile->modules.count; i++)
+        if (!module_of(merge, &profile->modules.modules[i], &map->modules[i])) return false;
+    for (size_t i = 0; i < profile->places.list.count; i++)
+        if (!place_of(merge, map, &profile->places.list.items[i], &map->places[i])) return false;
+    for (size_t i = 1; i < profile->tree.nodes.count; i++)
+        if (!tree_child(&merge->profile.tree, map->nodes[nodes[i].parent],
+                        map->places[nodes[i].place], &map->nodes[i]))
+            return false;
+    return true;
+}
+
+static struct stack *stack_of(struct merge *merge, uint32_t node, const struct stack *stack) {
+    while (merge->stack_of_node.count <= node) {
+        uint32_t *slot = array_push(&merge->stack_of_node);
+        if (!slot) return NULL;
+        *slot = 0;
+    }
+    uint32_t *index = &merge->stack_of_node.items[node];
+    if (*index) return &merge->stacks.items[*index - 1];
+    struct stack *added = array_push(&merge->stacks);
+    if (!added) return NULL;
+    *index = (uint32_t)merge->stacks.count;
+    *added = (struct stack){.id = stack->id, .node = node, .cut = stack->cut};
+    return added;
+}
+
+static bool add_stacks(struct merge *merge, const struct profile *profile, const struct map *map) {
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        struct stack *sum = stack_of(merge, map->nodes[stack->node], stack);
+        if (!sum) return false;
+        const struct cell_values values = {.calls = stack->allocations,
+                                           .frees = stack->frees,
+                                           .allocated_bytes = stack->allocated_bytes,
+                                           .freed_bytes = stack->freed_bytes,
+                                           .peak_bytes = stack->peak_bytes,
+                                           .peak_blocks = stack->peak_blocks,
+                                           .exit_bytes = stack->exit_bytes,
+                                           .exit_blocks = stack->exit_blocks};
+        stack_add(sum, &values);
+    }
+    for (size_t i = 0; i < profile->thread_count && merge->threads.count < THREADS_MAX; i++) {
+        struct profile_thread *thread = array_push(&merge->threads);
+        if (!thread) return false;
+        *thread = profile->threads[i];
+    }
+    return true;
+}
+
+static void add_totals(struct profile *sum, const struct profile *profile) {
+    sum->totals.allocations += profile->totals.allocations;
+    sum->totals.frees += profile->totals.frees;
+    sum->totals.allocated_bytes += profile->totals.allocated_bytes;
+    sum->totals.freed_bytes += profile->totals.freed_bytes;
+    sum->totals.failed += profile->totals.failed;
+    sum->peak.bytes = figures_add(sum->peak.bytes, profile->peak.bytes);
+    sum->peak.blocks = figures_add(sum->peak.blocks, profile->peak.blocks);
+    sum->peak.error_bytes += profile->peak.error_bytes;
+    sum->exit_bytes = figures_add(sum->exit_bytes, profile->exit_bytes);
+    sum->exit_blocks = figures_add(sum->exit_blocks, profile->exit_blocks);
+    sum->figures.own_ns += profile->figures.own_ns;
+}
+
+// The facts of the first process, with what adds up over all.
+static void add_facts(struct merge *merge, const struct recording *recording) {
+    struct cairn_header *sum = &merge->recording.header;
+    const struct cairn_header *header = &recording->header;
+    struct damage *damage = &merge->recording.damage;
+    uint64_t own_bytes = sum->own_bytes, cpu_ns = sum->cpu_ns, rss_bytes = sum->rss_peak_bytes;
+    uint32_t is_partial = sum->is_partial;
+    if (!merge->process_count++) {
+        *sum = *header;
+        sum->imported = 0;
+        memset(sum->sections, 0, sizeof sum->sections);
+    } else {
+        for (size_t i = 0; i < CAIRN_LOSS_MAX; i++) sum->lost[i] += header->lost[i];
+        if (header->end_ns > sum->end_ns) sum->end_ns = header->end_ns;
+    }
+    sum->own_bytes = own_bytes + header->own_bytes;
+    sum->cpu_ns = cpu_ns + header->cpu_ns;
+    sum->rss_peak_bytes = rss_bytes + header->rss_peak_bytes;
+    sum->is_partial = is_partial | header->is_partial;
+    damage->missing_bytes += recording->damage.missing_bytes;
+    damage->bad_sections += recording->damage.bad_sections;
+    damage->bad_strings += recording->damage.bad_strings;
+    damage->bad_modules += recording->damage.bad_modules;
+    damage->bad_stacks += recording->damage.bad_stacks;
+}
+
+bool merge_add(struct merge *merge, const struct profile *profile) {
+    struct map map = {.modules = calloc(profile->modules.count + 1, sizeof(uint32_t)),
+                      .places = calloc(profile->places.list.count + 1, sizeof(uint32_t)),
+                      .nodes = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t))};
+    bool is_ok = map.modules && map.places && map.nodes && map_code(merge, profile, &map) &&
+                 add_stacks(merge, profile, &map);
+    add_totals(&merge->profile, profile);
+    add_facts(merge, profile->recording);
+    free(map.modules);
+    free(map.places);
+    free(map.nodes);
+    return is_ok;
+}
+
+void merge_finish(struct merge *merge) {
+    struct profile *profile = &merge->profile;
+    profile->stacks = merge->stacks.items;
+    profile->stack_count = profile->built_stack_count = merge->stacks.count;
+    profile->threads = merge->threads.items;
+    profile->thread_count = merge->threads.count;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        if (profile->stacks[i].cut) profile->incomplete[profile->stacks[i].cut]++;
+}
