@@ -7,6 +7,9 @@
 #include "tool/base/text.h"
 #include "tool/model/index_table.h"
 
+// A path of a module is one of a file; what is longer is damage, and would make reading slow.
+enum { PATH_BYTES_MAX = 4096 };
+
 // FNV-1a, 64 bits: identities must be the same in every run and on every machine.
 static uint64_t hash_bytes(const void *bytes, size_t size) {
     const uint64_t offset_basis = 0xcbf29ce484222325u, prime = 0x100000001b3u;
@@ -18,6 +21,10 @@ static uint64_t hash_bytes(const void *bytes, size_t size) {
 // musl's dynamic linker knows the program by the name it was called with.
 static const char *module_path(struct recording *recording, uint32_t offset) {
     const char *path = recording_string(recording, offset);
+    if (strnlen(path, PATH_BYTES_MAX) == PATH_BYTES_MAX) {
+        recording->damage.bad_strings++;
+        return "";
+    }
     const char *program = recording->header.executable;
     bool is_relative = *path && *path != '/';
     bool is_program = is_relative && !strcmp(text_base_name(path), text_base_name(program));
@@ -62,6 +69,23 @@ static bool is_same_file(const struct module *a, const struct module *b) {
            !memcmp(a->build_id, b->build_id, a->build_id_bytes) && !strcmp(a->path, b->path);
 }
 
+static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t size) {
+    for (size_t at = 0; at < size; at += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, (const uint8_t *)bytes + at,
+               size - at < sizeof word ? size - at : sizeof word);
+        hash = hash_mix(hash ^ word, index_table_seed());
+    }
+    return hash;
+}
+
+// Of all that is_same_file compares: a made-up recording may have many modules of one build-id.
+static uint64_t hash_file(const struct module *module) {
+    uint64_t hash = hash_mix(module->start - module->bias, index_table_seed());
+    hash = mix_bytes(hash, module->build_id, module->build_id_bytes);
+    return mix_bytes(hash, module->path, strlen(module->path));
+}
+
 static bool find_same(struct module_map *map, struct error *error) {
     struct index_table table = {0};
     bool is_ok = true;
@@ -69,7 +93,7 @@ static bool find_same(struct module_map *map, struct error *error) {
         struct module *module = &map->modules[i];
         module->same_as = i;
         if (!module->is_valid) continue;
-        uint64_t hash = hash_mix(module->identity, index_table_seed());
+        uint64_t hash = hash_file(module);
         struct index_probe probe = index_probe_start(&table, hash);
         for (uint32_t other; index_probe_next(&table, &probe, &other);)
             if (is_same_file(module, &map->modules[other])) {

@@ -96,6 +96,11 @@ uint64_t image_symbol_bytes(const struct image *image) {
     return sum;
 }
 
+uint64_t image_file_bytes(const struct image *image) {
+    size_t bytes = 0;
+    return image->elf && elf_rawfile(image->elf, &bytes) ? bytes : 0;
+}
+
 bool image_has_build_id(const struct image *image, const uint8_t *build_id, size_t bytes) {
     return bytes && image->build_id_bytes == bytes && !memcmp(image->build_id, build_id, bytes);
 }

@@ -47,6 +47,9 @@ bool image_has_dwarf(const struct image *image);
 // Bytes of debug information and symbol tables, unpacked; 0 for a closed image.
 uint64_t image_symbol_bytes(const struct image *image);
 
+// Size of the file; 0 for a closed image.
+uint64_t image_file_bytes(const struct image *image);
+
 bool image_has_build_id(const struct image *image, const uint8_t *build_id, size_t bytes);
 
 // True if some loadable executable segment covers the address; decides which address ranges are

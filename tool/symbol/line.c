@@ -45,7 +45,8 @@ static void add_row(struct run *run) {
     if (!run->has_last || run->now.address < run->last.address) {
         begin_sequence(run);
     } else if (run->is_code) {
-        while (run->next < run->count && run->requests[run->next].address < run->now.address)
+        while (run->next < run->count && run->requests[run->next].address < run->now.address &&
+               effort_spend(run->table->effort, 1))
             answer(run, &run->requests[run->next++]);
     }
     run->last = run->now;

@@ -193,7 +193,9 @@ bool line_table_read(struct line_table *table, Dwarf_Die *unit) {
     if (!table->is_split && dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attribute), &offset))
         return true;
     struct bytes whole = table_bytes(table, offset);
-    return !bytes_left(&whole) || read_header(table, &whole);
+    size_t table_size = bytes_left(&whole);
+    if (!table_size || !effort_spend(table->effort, table_size)) return true;
+    return read_header(table, &whole);
 }
 
 bool line_table_file(struct line_table *table, uint64_t number, struct store *names,

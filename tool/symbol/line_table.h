@@ -8,6 +8,7 @@
 #include <elfutils/libdw.h>
 
 #include "tool/symbol/bytes.h"
+#include "tool/symbol/effort.h"
 #include "tool/symbol/image.h"
 #include "tool/symbol/store.h"
 
@@ -22,6 +23,7 @@ struct line_file {
 // Kept from unit to unit for its buffers; all zero at first.
 struct line_table {
     bool is_split;
+    struct effort *effort;  // set by the user before anything is read
 
     // Sections of the image.
     struct bytes line;

@@ -14,6 +14,8 @@
 #include "tool/symbol/scope.h"
 #include "tool/symbol/symtab.h"
 
+#define STEPS_OF_INLINED 16  // of a frame, which takes memory too
+
 // Everything that is open while one module is resolved.
 struct resolution {
     struct resolver *resolver;
@@ -27,6 +29,7 @@ struct resolution {
     Dwarf *alternate_dwarf;
     struct unit_list units;
     struct line_table lines;
+    struct effort effort;
     struct qualifier *qualifier;
     const char *note;  // what of the debug information is missing
     struct symtab symtab;
@@ -115,7 +118,7 @@ static bool read_split(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *
         work->note = "debug information is missing that was split off into .dwo files";
         return true;
     }
-    struct line_table files = {0};
+    struct line_table files = {.effort = &work->effort};
     line_table_open_split(&files, dwarf_getelf(dwarf_cu_getdwarf(split->cu)));
     bool has_files = bytes_left(&files.line);
     bool is_done = !has_files || line_table_read(&files, skeleton);
@@ -145,8 +148,12 @@ static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *
 static bool read_units(struct resolution *work) {
     if (!work->dwarf) return true;
     if (!(work->qualifier = qualifier_open(work->scratch))) return false;
+    work->effort.left =
+        EFFORT_STEPS_MIN + EFFORT_STEPS_PER_BYTE * image_file_bytes(work->dwarf_image);
+    work->lines.effort = &work->effort;
     line_table_open(&work->lines, work->dwarf_image);
-    if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count))
+    if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count,
+                     &work->effort))
         return false;
     qsort(work->requests, work->count, sizeof *work->requests, request_by_unit);
     for (size_t i = 0, next; i < work->count && work->requests[i].unit != UNIT_NONE; i = next) {
@@ -198,7 +205,12 @@ static bool make_frames(struct resolution *work, const struct request *request,
                         struct symbol_query *query) {
     size_t count, i = 0;
     const char *linkage;
-    const struct scope *function = outermost(request->scope, &count);
+    const struct scope *innermost = request->scope;
+    const struct scope *function = outermost(innermost, &count);
+    if (count > 1 && !effort_spend(&work->effort, (count - 1) * STEPS_OF_INLINED)) {
+        innermost = function;
+        count = 1;
+    }
     if (!name_function(work, request->address, function, &linkage)) return false;
     query->is_known = true;
     if (!function && !linkage && !request->file) return true;
@@ -206,7 +218,7 @@ static bool make_frames(struct resolution *work, const struct request *request,
     if (!frames) return false;
     frames[0].file = request->file;
     frames[0].line = request->line;
-    for (const struct scope *scope = request->scope; scope != function; scope = scope->caller) {
+    for (const struct scope *scope = innermost; scope != function; scope = scope->caller) {
         frames[i].linkage = scope->linkage;
         frames[i].declared_line = scope->declared_line;
         frames[i].is_inlined = true;
@@ -226,6 +238,8 @@ static void make_report(const struct resolution *work, struct symbol_report *rep
     const struct located *files = work->files;
     report->origin = SYMBOL_ORIGIN_FILE;
     report->note = files->note ? files->note : work->note;
+    if (work->dwarf && !work->effort.left)
+        report->note = "its debug information takes too long to read, so only a part of it was";
     report->path = files->module_path;
     if (work->has_dwarf_answer) {
         report->source = SYMBOL_SOURCE_DWARF;

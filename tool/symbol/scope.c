@@ -13,6 +13,7 @@
 #define DEPTH_MAX 512       // of the tree; what is deeper is not looked at
 #define ORIGIN_HOPS_MAX 16  // instance, definition, declaration, and hostile circles
 #define NAME_LENGTH_MAX 8192
+#define STEPS_OF_RANGE 8
 
 struct walk {
     struct request *requests;
@@ -95,13 +96,18 @@ static bool locate_call(struct walk *walk, Dwarf_Die *die, struct scope *scope) 
     return line_table_file(walk->use->files, value, walk->use->names, &scope->call_file);
 }
 
+static bool spend(struct walk *walk, uint64_t steps) {
+    return effort_spend(walk->use->files->effort, steps);
+}
+
 // The scope of a function or inlined call if it contains requested addresses, else NULL.
 static struct scope *enter(struct walk *walk, Dwarf_Die *die, struct scope *caller) {
     struct scope *scope = NULL;
     Dwarf_Addr base = 0, start, end;
     for (ptrdiff_t offset = 0; (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0;) {
+        if (!spend(walk, STEPS_OF_RANGE)) break;
         size_t i = request_lower_bound(walk->requests, walk->count, start);
-        for (; i < walk->count && walk->requests[i].address < end; i++) {
+        for (; i < walk->count && walk->requests[i].address < end && spend(walk, 1); i++) {
             if (walk->requests[i].scope != caller) continue;
             if (!scope && !(scope = store_alloc(walk->use->scratch, sizeof *scope))) goto fail;
             walk->requests[i].scope = scope;
@@ -148,9 +154,13 @@ static void visit(struct walk *walk, Dwarf_Die *die, struct scope *scope, int de
 static void walk_children(struct walk *walk, Dwarf_Die *parent, struct scope *scope, int depth) {
     Dwarf_Die die;
     if (depth == DEPTH_MAX || dwarf_child(parent, &die)) return;
+    const char *at;
     do {
         visit(walk, &die, scope, depth + 1);
-    } while (!walk->is_failed && !dwarf_siblingof(&die, &die));
+        at = die.addr;
+        // The way to the next sibling may lead through all that is inside.
+    } while (!walk->is_failed && !dwarf_siblingof(&die, &die) &&
+             spend(walk, (uint64_t)((const char *)die.addr - at)));
 }
 
 static bool is_c(Dwarf_Die *unit) {

@@ -23,10 +23,12 @@ size_t request_lower_bound(const struct request *requests, size_t count, uint64_
 }
 
 static void assign_range(const struct image *image, struct request *requests, size_t count,
-                         uint64_t start, uint64_t end, uint32_t unit) {
+                         uint64_t start, uint64_t end, uint32_t unit, struct effort *effort) {
+    const uint64_t steps_of_range = 8;
+    if (!effort_spend(effort, steps_of_range)) return;
     size_t i = request_lower_bound(requests, count, start);
     if (i == count || requests[i].address >= end || !image_is_code(image, start)) return;
-    for (; i < count && requests[i].address < end; i++) {
+    for (; i < count && requests[i].address < end && effort_spend(effort, 1); i++) {
         if (requests[i].unit != UNIT_NONE && requests[i].range_bytes <= end - start) continue;
         requests[i].unit = unit;
         requests[i].range_bytes = end - start;
@@ -68,7 +70,7 @@ static void assign_by_aranges(const struct unit_list *list, Dwarf *dwarf, struct
 }
 
 bool unit_assign(struct unit_list *list, Dwarf *dwarf, const struct image *image,
-                 struct request *requests, size_t count) {
+                 struct request *requests, size_t count, struct effort *effort) {
     Dwarf_CU *cu = NULL;
     uint8_t type;
     Dwarf_Die die;
@@ -77,8 +79,8 @@ bool unit_assign(struct unit_list *list, Dwarf *dwarf, const struct image *image
         if (!add_unit(list, &die)) return false;
         Dwarf_Addr base = 0, start, end;
         ptrdiff_t offset = 0;
-        while ((offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0)
-            assign_range(image, requests, count, start, end, (uint32_t)(list->count - 1));
+        while (effort->left && (offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0)
+            assign_range(image, requests, count, start, end, (uint32_t)(list->count - 1), effort);
     }
     assign_by_aranges(list, dwarf, requests, count);
     return true;

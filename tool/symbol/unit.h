@@ -5,6 +5,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "tool/symbol/effort.h"
 #include "tool/symbol/image.h"
 
 #define UNIT_NONE UINT32_MAX
@@ -36,7 +37,7 @@ struct unit_list {
 // Reads the ranges of all compile units and gives each request (sorted by address) the unit whose
 // range fits closest. False only without memory.
 bool unit_assign(struct unit_list *list, Dwarf *dwarf, const struct image *image,
-                 struct request *requests, size_t count);
+                 struct request *requests, size_t count, struct effort *effort);
 void unit_free(struct unit_list *list);
 
 // Index of the first request (sorted by address) that is not below the address.
