@@ -52,7 +52,7 @@ struct recall {
     uint32_t node_count, check_count;
     uint32_t touched_count;  // most checks there ever were
     uint32_t check_limit;
-    uint32_t generation;     // of the rules
+    uint32_t generation;  // of the rules
     enum recall_phase phase;
     uint32_t left;          // captures until the phase ends
     uint32_t pause;         // captures between two trials
