@@ -59,8 +59,8 @@ command = ["--", *t.program("containers", 1)]
 temporary = pathlib.Path("scratch").absolute()
 temporary.mkdir()
 place = {"TMPDIR": str(temporary)}
-verdicts = {check("--budgets", "good.toml", *command, status=0, env=place) and "same"
-            for _ in range(REPEATS)}
+for _ in range(REPEATS):
+    check("--budgets", "good.toml", *command, status=0, env=place)
 t.check_equal("recordings of checks that hold are removed", list(temporary.iterdir()), [])
 text = check("--budgets", "bad.toml", "--junit", "out.xml", "--markdown", "out.md", *command, status=1,
              env=place)
