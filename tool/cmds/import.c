@@ -53,7 +53,7 @@ static bool write_file(const struct command_args *args, const char *source, cons
 }
 
 int cmd_import(const struct command_args *args) {
-    const struct import_format *format;
+    const struct import_format *format = NULL;
     struct imported imported;
     struct error error;
     if (!args->word_count) {
@@ -63,7 +63,7 @@ int cmd_import(const struct command_args *args) {
     const char *path = args->words[0];
     if (!choose_format(args, &format, &error)) return command_fail(STATUS_USAGE, &error);
     bool is_ok = import_start(&imported, &error) && read_file(path, &format, &imported, &error) &&
-                 write_file(args, path, format->name, &imported, &error);
+                 format && write_file(args, path, format->name, &imported, &error);
     import_free(&imported);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -148,8 +148,8 @@ static void turn(struct reader *reader, struct kind *kind) {
 }
 
 static bool allocate(struct reader *reader) {
-    struct kind *kind;
-    if (!find_kind(reader, &kind)) return false;
+    struct kind *kind = NULL;
+    if (!find_kind(reader, &kind) || !kind) return false;
     turn(reader, kind);
     kind->calls++;
     reader->live_bytes += (int64_t)kind->bytes;
@@ -160,8 +160,8 @@ static bool allocate(struct reader *reader) {
 
 // The free that leaves a peak moves the epoch: all that has not changed since was so at the peak.
 static bool release(struct reader *reader) {
-    struct kind *kind;
-    if (!find_kind(reader, &kind)) return false;
+    struct kind *kind = NULL;
+    if (!find_kind(reader, &kind) || !kind) return false;
     if (kind->frees >= kind->calls) return bad(reader, "a free of what is not allocated");
     if (reader->live_bytes > reader->peak_bytes) {
         reader->peak_bytes = reader->live_bytes;
