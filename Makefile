@@ -339,8 +339,7 @@ install: all
 	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn-cxx.so
 	for file in $(wildcard README.md CHANGELOG.md LICENSE docs/*.md); do \
 		install -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/cairn/ || exit 1; done
-	for page in $(wildcard docs/man/*.1); do \
-		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} || exit 1; done
+	dev/install-manual.sh $(BUILD)/cairn $(DESTDIR)$(PREFIX)
 
 clean:
 	rm -rf $(BUILD)

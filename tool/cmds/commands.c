@@ -272,10 +272,14 @@ const struct command commands[] = {
     },
     {
         .name = "help",
-        .arguments = "[COMMAND]",
-        .help = "this list, or a command's options",
+        .arguments = "[COMMAND|TOPIC]",
+        .help = "this list, a command's options, or how to go about a question",
         .run = cmd_help,
         .words_max = 1,
+        .options = {
+            {OPTION_COMPLETION, "completion", 0, "SHELL", "completion for bash, zsh or fish"},
+            {OPTION_MANUAL, "manual", 0, NULL, "the manual page, for scdoc"},
+        },
     },
     {0},
 };

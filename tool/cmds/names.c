@@ -26,6 +26,7 @@ struct names {
     struct place_names *places;     // by place
     struct frame *unresolved;       // by place: the frame of one without a name
     struct symbol_report *reports;  // by module, of those that were asked; last: generated code
+    uint32_t *unresolved_counts;    // the same; places without a function's name
     struct symbol_options options;
     struct bundle kept;    // names in the recording
     ARRAY(char *) mapped;  // paths of sources under another name
@@ -66,7 +67,9 @@ bool names_open(const struct profile *profile, struct names **names, struct erro
     opened->places = calloc(place_count + 1, sizeof *opened->places);
     opened->unresolved = calloc(place_count + 1, sizeof *opened->unresolved);
     opened->reports = calloc(profile->modules.count + 1, sizeof *opened->reports);
-    bool has_memory = opened->places && opened->unresolved && opened->reports;
+    opened->unresolved_counts = calloc(profile->modules.count + 1, sizeof(uint32_t));
+    bool has_memory =
+        opened->places && opened->unresolved && opened->reports && opened->unresolved_counts;
     bool is_ok = has_memory ? open_table(opened, error) : error_set(error, "no memory for names");
     if (is_ok) return true;
     names_close(opened);
@@ -84,6 +87,7 @@ void names_close(struct names *names) {
     free(names->places);
     free(names->unresolved);
     free(names->reports);
+    free(names->unresolved_counts);
     free(names);
 }
 
@@ -243,8 +247,8 @@ static void name_modules(struct names *names, uint32_t *counts) {
 static bool count_unresolved(struct names *names, struct error *error) {
     const struct place *places = names->profile->places.list.items;
     size_t module_count = names->profile->modules.count;
-    uint32_t *counts = calloc(module_count + 1, sizeof *counts);
-    if (!counts) return error_set(error, "no memory for names");
+    uint32_t *counts = names->unresolved_counts;
+    memset(counts, 0, (module_count + 1) * sizeof *counts);
     names->wanted_count = names->unresolved_count = 0;
     for (size_t i = 0; i < names->profile->places.list.count; i++) {
         if (!names->places[i].is_wanted || places[i].cut) continue;
@@ -253,9 +257,16 @@ static bool count_unresolved(struct names *names, struct error *error) {
         names->unresolved_count++;
         counts[places[i].module < module_count ? places[i].module : module_count]++;
     }
-    name_modules(names, counts);
-    free(counts);
+    uint32_t *left = calloc(module_count + 1, sizeof *left);
+    if (!left) return error_set(error, "no memory for names");
+    memcpy(left, counts, (module_count + 1) * sizeof *left);
+    name_modules(names, left);
+    free(left);
     return true;
+}
+
+size_t names_unresolved(const struct names *names, uint32_t module) {
+    return module < names->profile->modules.count ? names->unresolved_counts[module] : 0;
 }
 
 // The places for which `is_wanted` holds, by module. False without memory.

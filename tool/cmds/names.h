@@ -40,4 +40,7 @@ struct frame_names names_frames(struct names *names);
 // code. NULL: no such module.
 const struct symbol_report *names_report(const struct names *names, uint32_t module);
 
+// How many places of a module were looked for and have no function's name.
+size_t names_unresolved(const struct names *names, uint32_t module);
+
 #endif

@@ -7,6 +7,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/leaks.h"
+#include "tool/cmds/name_hints.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/report_summary.h"
@@ -22,19 +23,6 @@ struct report {
     struct leaks leaks;
     struct filter *filter;
 };
-
-// Why frames have no names, for the modules of which some were wanted.
-static void print_notes(FILE *out, const struct opened *opened) {
-    struct terminal terminal = terminal_of(out);
-    for (uint32_t i = 0; i < opened->profile.modules.count; i++) {
-        const char *note = names_report(opened->names, i)->note;
-        if (!note) continue;
-        char path[PATH_MAX], text[PATH_MAX];
-        text_escape(path, sizeof path, opened->profile.modules.modules[i].path);
-        text_escape(text, sizeof text, note);
-        terminal_print(&terminal, STYLE_DIM, "names of %s: %s\n", text_base_name(path), text);
-    }
-}
 
 // "of this, --focus 'x': 1.2 MiB at the peak (9.1 %), 5 of 11 stacks".
 static void print_filter(FILE *out, const struct report *report, const struct profile *profile) {
@@ -63,7 +51,7 @@ static bool print_view(FILE *out, const struct report *report, struct opened *op
     fputc('\n', out);
     print_filter(out, report, &opened->profile);
     if (!(view ? view : views)->print(out, &subject, error)) return false;
-    print_notes(out, opened);
+    name_hints_print(out, opened);
     return true;
 }
 

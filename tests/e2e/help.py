@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Help, manual page and completion are made of one table: each option that a command's help names is
+in all of them, and shells and scdoc accept what is made."""
+
+import pathlib
+import re
+import shutil
+
+import cairn_test as t
+
+
+def said(*arguments):
+    result = t.run_cairn("help", *arguments)
+    t.check_equal(f"help {arguments}", (result.status, result.err), (0, b""))
+    return result.out.decode()
+
+
+overview = said()
+commands = re.findall(r"^  ([a-z]+) ", overview[:overview.index("Start with")], re.MULTILINE)
+topics = re.findall(r"^  ([a-z]+) ", overview[overview.index("Topics"):], re.MULTILINE)
+t.check("run" in commands and "peak" in topics, f"overview: {commands} {topics}")
+options = {name: set(re.findall(r"^ +(?:-., )?--([a-z-]+)", said(name), re.MULTILINE))
+           for name in commands}
+for topic in topics:
+    for command, option in re.findall(r"cairn ([a-z]+)[^\n]*? --([a-z-]+)", said(topic)):
+        t.check(command not in options or option in options[command],
+                f"topic {topic}: cairn {command} has no --{option}")
+    for command in re.findall(r"^  cairn ([a-z]+)", said(topic), re.MULTILINE):
+        t.check(command in commands, f"topic {topic}: there is no cairn {command}")
+t.check_equal("no such topic", t.run_cairn("help", "nothing").status, 2)
+t.check_equal("no such shell", t.run_cairn("help", "--completion", "csh").status, 2)
+
+for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])):
+    text = said("--completion", shell)
+    pathlib.Path(f"cairn.{shell}").write_text(text)
+    for name, wanted in options.items():
+        missing = [option for option in wanted - {"help"}
+                   if not re.search(rf"(--|-l ){option}\b", text)]
+        t.check(not missing, f"{shell}: {name} lacks {missing}")
+    if shutil.which(shell):
+        result = t.run([*check, f"cairn.{shell}"])
+        t.check_equal(f"{shell} -n", (result.status, result.err), (0, b""))
+
+script = """source ./cairn.bash
+COMP_WORDS=(cairn rep); COMP_CWORD=1; _cairn; echo "${COMPREPLY[@]}"
+COMP_WORDS=(cairn report --full); COMP_CWORD=2; _cairn; echo "${COMPREPLY[@]}"
+COMP_WORDS=(cairn report --view tr); COMP_CWORD=3; _cairn; echo "${COMPREPLY[@]}"
+COMP_WORDS=(cairn help gro); COMP_CWORD=2; _cairn; echo "${COMPREPLY[@]}"
+"""
+t.check_equal("bash completes", t.run(["bash", "-c", script]).out.decode().split(),
+              ["report", "--full-names", "tree", "growth"])
+
+page = said("--manual")
+if shutil.which("scdoc"):
+    made = t.run(["scdoc"], stdin=page.encode())
+    t.check_equal("scdoc", (made.status, made.err), (0, b""))
+    text = made.out.decode().replace("\\", "")
+    for name, wanted in options.items():
+        for option in wanted - {"help"}:
+            t.check(f"--{option}" in text, f"manual page lacks --{option} of {name}")
+t.finish()

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/topics.h"
+
+#include <stddef.h>
+
+// clang-format off
+const struct topic topics[] = {
+    {"peak", "what held the memory when most was in use",
+     "  cairn run PROGRAM                 the five places that held most at the peak\n"
+     "  cairn report --view tree          from main inwards: where the peak went\n"
+     "  cairn report --inverted           from allocating functions to their callers\n"
+     "  cairn report --view types         by container and element\n"
+     "\n"
+     "\"At the peak\" is one moment: when the whole heap was largest. What each stack held\n"
+     "then adds up to the peak; a stack may have held more at another time.\n"
+     "--focus REGEX looks at stacks through a function or file, --thread at threads.\n"},
+    {"leaks", "what was never freed",
+     "  cairn leaks                       what was left at the end, by stack\n"
+     "  cairn leaks --view tree           the same as a tree\n"
+     "\n"
+     "cairn does not search memory for pointers: all that was not freed is shown, also\n"
+     "what a program keeps until its end on purpose. Blocks left by stacks that run once\n"
+     "are seldom leaks; many blocks of one stack often are.\n"},
+    {"growth", "a server or loop that takes more and more",
+     "  cairn run -o a.cairn SERVER       a checkpoint is written every ten seconds\n"
+     "  cairn report a.cairn              reads it while the server runs\n"
+     "  cairn diff before.cairn after.cairn\n"
+     "\n"
+     "Copy a checkpoint, let the server work, and compare the copy with the next one: what\n"
+     "holds more in the second is what grows. --view timeline shows the heap over time.\n"},
+    {"temporary", "memory that is allocated and freed again at once",
+     "  cairn report --by calls           what allocates most often\n"
+     "  cairn report --by allocated       what allocates most bytes, kept or not\n"
+     "  cairn report --lifespan gone      only what was freed before the end\n"
+     "\n"
+     "Such memory does not make a program large, but slow: each block costs time, and so\n"
+     "does clearing and copying it. Reuse a buffer, or reserve room before a loop.\n"},
+    {"containers", "programs in containers and images",
+     "  cairn run --exec PROGRAM          as the image's command: the program keeps pid 1\n"
+     "  cairn env --for docker            variables for an image that cannot start cairn\n"
+     "\n"
+     "The file is written to CAIRN_OUTPUT; put it on a volume. Names: read the recording\n"
+     "beside the image's files, cairn report --sysroot /path/to/root; or keep them in it\n"
+     "inside, cairn symbolize RECORDING. While the container runs, --sysroot\n"
+     "/proc/PID/root does it from outside.\n"},
+    {"ci", "tests that fail when a program takes more memory",
+     "  cairn check                       budgets for recordings (cairn help check)\n"
+     "  cairn diff old.cairn new.cairn    what changed, function by function\n"
+     "  cairn run -q --portable -o test.cairn ./test\n"
+     "\n"
+     "-q prints nothing, the status is the program's own. --portable keeps all names, so\n"
+     "that the artifact can be read on another machine. cairn report --json is for scripts.\n"},
+    {"formats", "files, and the formats of other tools",
+     "  NAME.PID.cairn                    a recording, or a directory with one a process\n"
+     "  cairn report --json               a report for scripts (docs/json.md)\n"
+     "  cairn export --format FORMAT      flame graphs, pprof and others: cairn help export\n"
+     "  cairn import FILE                 the other way: cairn help import\n"
+     "\n"
+     "The bytes of a recording are described in docs/format.md. A recording has no names\n"
+     "unless cairn run --portable or cairn symbolize kept them.\n"},
+    {NULL, NULL, NULL},
+};
+// clang-format on
