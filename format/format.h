@@ -272,14 +272,27 @@ struct cairn_header {
     char destination[CAIRN_TEXT_PATH];  // absolute path of the recording's file
 };
 
+// Why a program is started without us; format/sanitizers.def names what is linked to what.
+enum cairn_unrecorded {
+    CAIRN_UNRECORDED_NONE = 0,
+    CAIRN_UNRECORDED_ASAN = 1,
+    CAIRN_UNRECORDED_HWASAN = 2,
+    CAIRN_UNRECORDED_TSAN = 3,
+    CAIRN_UNRECORDED_MSAN = 4,
+    CAIRN_UNRECORDED_LSAN = 5,
+};
+
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached
-// (SCM_RIGHTS), or one byte without: do not record.
+// (SCM_RIGHTS), or one byte without: do not record. With `unrecorded` it does not ask, but says
+// that a program is being started without us; the answer is then one byte.
 #define CAIRN_HELLO_MAGIC 0x63616972u
+#define CAIRN_HELLO_PROGRAM 64u
 struct cairn_hello {
     uint32_t magic;
     uint32_t version;
-    uint32_t forked_from;  // pid, or 0 for the start of a program
-    uint32_t reserved;
+    uint32_t forked_from;               // pid, or 0 for the start of a program
+    uint32_t unrecorded;                // enum cairn_unrecorded
+    char program[CAIRN_HELLO_PROGRAM];  // name of the unrecorded program, ends in NUL; cut
 };
 
 _Static_assert(sizeof(struct cairn_section) == 32, "layout");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrapped functions by which a program changes the rules it runs under. Each only takes note and
-// passes on; none changes what the program asked for.
+// Wrapped functions by which a program changes the rules it runs under (hooks_exec.c has exec).
+// Each only takes note and passes on; none changes what the program asked for.
 //   seccomp     from then on the runtime makes no system call that a filter might punish
 //   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
-//   exec, _exit a recording that this process writes itself is finished before its image goes
+//   _exit       a recording that this process writes itself is finished before its image goes
 //   dlopen      with RTLD_DEEPBIND, or into another namespace: calls from there bypass us, and that
 //               is counted
 #include <dlfcn.h>
@@ -169,93 +169,4 @@ EXPORT void _Exit(int status) {
     process_exit();
     real._Exit(status);
     __builtin_unreachable();
-}
-
-// Before a call that may replace the image; afterwards recording goes on if it did not.
-static void before_exec(void) {
-    int saved_errno = errno;
-    be_ready();
-    process_leave();
-    errno = saved_errno;
-}
-
-int execve(const char *path, char *const words[], char *const variables[]);
-int execv(const char *path, char *const words[]);
-int execvp(const char *name, char *const words[]);
-int execvpe(const char *name, char *const words[], char *const variables[]);
-int fexecve(int file, char *const words[], char *const variables[]);
-int execveat(int directory, const char *path, char *const words[], char *const variables[],
-             int flags);
-int execl(const char *path, const char *word, ...);
-int execlp(const char *name, const char *word, ...);
-int execle(const char *path, const char *word, ...);
-
-EXPORT int execve(const char *path, char *const words[], char *const variables[]) {
-    before_exec();
-    return real.execve(path, words, variables);
-}
-
-EXPORT int execv(const char *path, char *const words[]) {
-    before_exec();
-    return real.execv(path, words);
-}
-
-EXPORT int execvp(const char *name, char *const words[]) {
-    before_exec();
-    return real.execvp(name, words);
-}
-
-EXPORT int execvpe(const char *name, char *const words[], char *const variables[]) {
-    before_exec();
-    return real.execvpe(name, words, variables);
-}
-
-EXPORT int fexecve(int file, char *const words[], char *const variables[]) {
-    before_exec();
-    return real.fexecve(file, words, variables);
-}
-
-EXPORT int execveat(int directory, const char *path, char *const words[], char *const variables[],
-                    int flags) {
-    before_exec();
-    return real.execveat(directory, path, words, variables, flags);
-}
-
-// The list forms: their words, up to and with the NULL, become a vector on the stack.
-static size_t count_words(const char *word, va_list list) {
-    size_t count = 0;
-    for (const char *next = word; next; next = va_arg(list, const char *)) count++;
-    return count;
-}
-
-#define COLLECT_WORDS(words, word)                                                                 \
-    va_list list;                                                                                  \
-    va_start(list, word);                                                                          \
-    size_t count = count_words(word, list);                                                        \
-    va_end(list);                                                                                  \
-    char *words[count + 1];                                                                        \
-    va_start(list, word);                                                                          \
-    words[0] = (char *)(uintptr_t)word;                                                            \
-    for (size_t i = 1; i <= count; i++) words[i] = va_arg(list, char *)
-
-EXPORT int execl(const char *path, const char *word, ...) {
-    COLLECT_WORDS(words, word);
-    va_end(list);
-    before_exec();
-    return real.execv(path, words);
-}
-
-EXPORT int execlp(const char *name, const char *word, ...) {
-    COLLECT_WORDS(words, word);
-    va_end(list);
-    before_exec();
-    return real.execvp(name, words);
-}
-
-EXPORT int execle(const char *path, const char *word, ...) {
-    COLLECT_WORDS(words, word);
-    char *const *variables = va_arg(list, char *const *);
-    va_end(list);
-    before_exec();
-    return real.execve(path, words, variables);
 }

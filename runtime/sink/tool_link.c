@@ -53,15 +53,29 @@ static long link_receive(long socket, int *memory_fd) {
     return got;
 }
 
-enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, int *memory_fd) {
-    struct cairn_hello hello = {CAIRN_HELLO_MAGIC, CAIRN_VERSION, forked_from, 0};
+// False if there is no answer.
+static bool link_say(const char *name, const struct cairn_hello *hello, int *memory_fd) {
     long socket = link_connect(name);
-    if (socket < 0) return TOOL_ABSENT;
-    long sent = sys_call(SYS_sendto, socket, (long)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0);
-    long got = sent == sizeof hello ? link_receive(socket, memory_fd) : -1;
+    if (socket < 0) return false;
+    long sent = sys_call(SYS_sendto, socket, (long)hello, sizeof *hello, MSG_NOSIGNAL, 0, 0);
+    long got = sent == sizeof *hello ? link_receive(socket, memory_fd) : -1;
     link_close(socket);
-    if (got != 1) return TOOL_ABSENT;
+    return got == 1;
+}
+
+enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, int *memory_fd) {
+    const struct cairn_hello hello = {
+        .magic = CAIRN_HELLO_MAGIC, .version = CAIRN_VERSION, .forked_from = forked_from};
+    if (!link_say(name, &hello, memory_fd)) return TOOL_ABSENT;
     return *memory_fd < 0 ? TOOL_REFUSED : TOOL_GAVE;
+}
+
+void tool_link_say_unrecorded(const char *name, enum cairn_unrecorded reason, const char *program) {
+    struct cairn_hello hello = {
+        .magic = CAIRN_HELLO_MAGIC, .version = CAIRN_VERSION, .unrecorded = reason};
+    int unused;
+    memcpy(hello.program, program, strnlen(program, sizeof hello.program - 1));
+    link_say(name, &hello, &unused);
 }
 
 bool tool_link_is_alive(const char *name) {

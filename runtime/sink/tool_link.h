@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/format.h"
+
 enum tool_answer {
     TOOL_ABSENT,   // nobody listens: record to a file
     TOOL_REFUSED,  // the tool does not want this process recorded
@@ -14,6 +16,10 @@ enum tool_answer {
 // Asks the tool on the abstract socket `name` (CAIRN_SOCKET) for this process' memfd. Waits two
 // seconds at most.
 enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, int *memory_fd);
+
+// Says that `program` is being started without us, and waits for the answer, so that it is known
+// before the program can end.
+void tool_link_say_unrecorded(const char *name, enum cairn_unrecorded reason, const char *program);
 
 // True if a tool still listens there.
 bool tool_link_is_alive(const char *name);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that cannot be recorded as others are: built with a sanitizer, for another libc, for 32 bits,
 static. `cairn run` says so in words, with status 125 where it does not start them, and a program with
-the preload alone goes on as if nothing was there."""
+the preload alone goes on as if nothing was there. A recorded program starts those with a sanitizer,
+however it does that, as if nothing was there either."""
 
 import os
 import shutil
@@ -74,11 +75,62 @@ def check_recorded(name, path):
                       sum(1000 + i for i in range(100)))
 
 
+# Ways to start argv[1]: each ends with its status.
+STARTS = {
+    "execv": "os.execv(p, [p])",
+    "execve": "os.execve(p, [p], os.environ)",
+    "execvp": "os.chdir('/'); os.environ['PATH'] = '/bin:' + os.path.dirname(p); os.execvp(n, [n])",
+    "fexecve": "os.execve(os.open(p, os.O_RDONLY), [p], os.environ)",
+    "execl": "libc.execl(p.encode(), p.encode(), None)",
+    "execle": "libc.execle(p.encode(), p.encode(), None, (ctypes.c_char_p * 2)("
+              "b'LD_PRELOAD=' + os.environ['LD_PRELOAD'].encode(), None))",
+    "spawn": "end(os.waitpid(os.posix_spawn(p, [p], os.environ), 0)[1])",
+    "spawnp": "os.environ['PATH'] = os.path.dirname(p); "
+              "end(os.waitpid(os.posix_spawnp(n, [n], os.environ), 0)[1])",
+    "vfork": "sys.exit(subprocess.call([p], close_fds=False))",
+    "system": "end(os.system(p))",
+}
+STARTER = """import ctypes, os, subprocess, sys
+p, libc = sys.argv[1], ctypes.CDLL(None)
+n = os.path.basename(p)
+def end(status): sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def check_as_child(name, path):
+    """As without us; the tool says which program it was."""
+    for how, start in STARTS.items():
+        result = t.run_cairn("run", "-o", t.fresh_path("child"), "--",
+                             t.PYTHON, "-c", STARTER + start, path)
+        t.check_equal(f"{name} by {how}", (result.status, result.out), (6, b"seen 7\n"))
+        is_explained(f"{name} by {how}", result, f"{os.path.basename(path)} was not recorded")
+        t.check(b"anitizer" in result.err, f"{name} by {how}: the sanitizer is not named")
+    alone = t.run(["sh", "-c", f"{path}; exit $?"],
+                  env={"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": t.fresh_path("alone") + ".cairn"})
+    t.check_equal(f"{name}, sh with the preload alone", (alone.status, alone.out, alone.err),
+                  (6, b"seen 7\n", b""))
+
+
+def check_others_stay():
+    """Of LD_PRELOAD only our entry goes."""
+    name = "has-asan-init"
+    with open("init.c", "w", encoding="ascii") as file:
+        file.write("#include <stdio.h>\n#include <stdlib.h>\nvoid __asan_init(void) {}\n"
+                   'int main(void) { const char *p = getenv("LD_PRELOAD"); puts(p ? p : "none"); }\n')
+    subprocess.run(["gcc", "-rdynamic", "-o", name, "init.c"], check=True)
+    other = str(t.BUILD / "tests/interruptible_preload.so")
+    for older, left in ((None, "none"), (other, other), (f"{other}:{t.COUNTER}",) * 2):
+        result = t.run_cairn("run", "-q", "-o", t.fresh_path("others"), "--", "sh", "-c", f"./{name}; :",
+                             env={"LD_PRELOAD": older} if older else {})
+        t.check_equal(f"preloads left of {older}", result.out, left.encode() + b"\n")
+
+
 left_out = []
 for compiler, sanitizer in (("gcc", "address"), ("gcc", "thread"), ("clang", "address")):
     program = build(f"{compiler}-{sanitizer}", compiler, f"-fsanitize={sanitizer}")
     if program:
         check_refused(f"{compiler}'s {sanitizer} sanitizer", program, "Sanitizer")
+        check_as_child(f"{compiler}'s {sanitizer} sanitizer", program)
     else:
         left_out.append(f"{compiler} -fsanitize={sanitizer}")
 undefined = build("with-undefined", "gcc", "-fsanitize=undefined")
@@ -90,6 +142,7 @@ if narrow:
     check_alone("32-bit program", narrow)
 else:
     left_out.append("gcc -m32")
+check_others_stay()
 static = build("static", "gcc", "-static")
 if static:
     check_refused("static program", static, "static")

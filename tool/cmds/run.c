@@ -83,6 +83,21 @@ static const char *run_empty_reason(const struct run *run) {
     return text;
 }
 
+// Programs that the library left alone.
+static void run_say_unrecorded(const struct run *run) {
+    const struct cairn_hello *first = &run->watch.unrecorded;
+    const char *why = program_unrecorded_obstacle(first->unrecorded);
+    unsigned long long more = run->watch.unrecorded_count - 1;
+    char text[MESSAGE_BYTES];
+    if (!run->watch.unrecorded_count) return;
+    if (more)
+        snprintf(text, sizeof text, "%s and %llu more were not recorded: %s", first->program, more,
+                 why);
+    else
+        snprintf(text, sizeof text, "%s was not recorded: %s", first->program, why);
+    run_say(run, text);
+}
+
 static void run_report(struct run *run) {
     struct error error;
     char text[MESSAGE_BYTES];
@@ -93,6 +108,7 @@ static void run_report(struct run *run) {
     args_number(run->args, OPTION_TOP, top, SIZE_MAX, &top, NULL);
     options.top = (size_t)top;
     if (run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
+    run_say_unrecorded(run);
     if (!run->store.is_made) {
         snprintf(text, sizeof text, "nothing was recorded%s%s", options.empty_reason ? ": " : "",
                  options.empty_reason ? options.empty_reason : "");

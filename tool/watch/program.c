@@ -84,24 +84,24 @@ static const struct {
 };
 enum { ALLOCATOR_SIGNS = sizeof allocator_signs / sizeof *allocator_signs };
 
-// Sanitizers put a malloc of their own around the program's blocks: as a library, which of some has
-// to be the first of all (the program ends at once if another one is preloaded), or linked in.
 static const struct {
+    enum cairn_unrecorded kind;
     const char *library, *symbol, *obstacle;
     bool has_to_be_first;
 } sanitizers[] = {
-    {"libasan.so", "__asan_init",
-     "it is built with AddressSanitizer, which brings a malloc of its own", true},
-    {"libhwasan.so", "__hwasan_init",
-     "it is built with HWAddressSanitizer, which brings a malloc of its own", true},
-    {"libtsan.so", "__tsan_init",
-     "it is built with ThreadSanitizer, which brings a malloc of its own", false},
-    {"libmsan.so", "__msan_init",
-     "it is built with MemorySanitizer, which brings a malloc of its own", false},
-    {"liblsan.so", "__lsan_init",
-     "it is built with LeakSanitizer, which brings a malloc of its own", false},
+#define SANITIZER(kind, library, symbol, name, has_to_be_first)                                    \
+    {CAIRN_UNRECORDED_##kind, library, symbol,                                                     \
+     "it is built with " name ", which brings a malloc of its own", has_to_be_first},
+#include "format/sanitizers.def"
+#undef SANITIZER
 };
 enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
+
+const char *program_unrecorded_obstacle(enum cairn_unrecorded kind) {
+    for (size_t i = 0; i < SANITIZER_COUNT; i++)
+        if (sanitizers[i].kind == kind) return sanitizers[i].obstacle;
+    return "it cannot be";
+}
 
 // What the tables of an ELF file tell about its allocator.
 struct findings {

@@ -130,9 +130,22 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
+// A program was started without the library, since it would not bear it.
+static void note_unrecorded(struct watch *watch, const struct cairn_hello *message) {
+    struct cairn_hello said = *message;
+    said.program[sizeof said.program - 1] = 0;
+    if (watch->children && fnmatch(watch->children, said.program, 0) != 0) return;
+    if (!watch->unrecorded_count++) watch->unrecorded = said;
+}
+
 // A process says hello: the same pid again means that it replaced its program.
 static void watch_greet(struct watch *watch, const struct hello_guest *guest,
                         const struct cairn_hello *message) {
+    if (message->unrecorded) {
+        note_unrecorded(watch, message);
+        hello_answer(guest, -1);
+        return;
+    }
     struct watched *older = watched_find(watch, guest->pid);
     uint64_t image = 0;
     bool is_first = guest->pid == watch->main_pid && !message->forked_from;

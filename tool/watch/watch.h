@@ -33,7 +33,9 @@ struct watch {
     struct watched **polled_processes;
     unsigned polled_room;
     uint64_t start_ns, next_checkpoint_ns;
-    struct error problem;  // first thing that went wrong while watching; empty text: none
+    uint64_t unrecorded_count;      // programs that the library left alone
+    struct cairn_hello unrecorded;  // what was said of the first
+    struct error problem;           // first thing that went wrong while watching; empty text: none
 };
 
 // Opens the socket. The program is not started yet.

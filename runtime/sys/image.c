@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what the dynamic linker would: the dynamic section's list of libraries, and the hash table
+// of the symbols that the program defines (GNU's form). Every offset may lie; what cannot be read
+// is as if it were not there.
+#include "runtime/sys/image.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "runtime/sys/sys.h"
+
+enum {
+    SEGMENTS_MAX = 24,
+    ENTRIES_AT_ONCE = 16,
+    ENTRIES_MAX = 512,
+    LIBRARIES_MAX = 48,
+    NAME_BYTES = 24,  // longer than any name that is looked for
+    CHAIN_MAX = 256,
+};
+
+struct image {
+    int file;
+    unsigned segment_count, library_count;
+    Elf64_Phdr segments[SEGMENTS_MAX];
+    uint64_t strings, symbols, hash;    // addresses; 0: none
+    uint64_t libraries[LIBRARIES_MAX];  // offsets of their names in `strings`
+};
+
+static const struct {
+    enum cairn_unrecorded kind;
+    char library[NAME_BYTES], symbol[NAME_BYTES];
+} sanitizers[] = {
+#define SANITIZER(kind, library, symbol, name, has_to_be_first)                                    \
+    {CAIRN_UNRECORDED_##kind, library, symbol},
+#include "format/sanitizers.def"
+#undef SANITIZER
+};
+enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
+
+static bool read_at(const struct image *image, uint64_t offset, void *out, size_t bytes) {
+    return sys_call(SYS_pread64, image->file, (long)out, (long)bytes, (long)offset, 0, 0) ==
+           (long)bytes;
+}
+
+// What lies at an address of the program; false if the file does not have it.
+static bool read_address(const struct image *image, uint64_t address, void *out, size_t bytes) {
+    for (unsigned i = 0; i < image->segment_count; i++) {
+        const Elf64_Phdr *segment = &image->segments[i];
+        if (segment->p_type != PT_LOAD || address - segment->p_vaddr >= segment->p_filesz) continue;
+        return read_at(image, segment->p_offset + (address - segment->p_vaddr), out, bytes);
+    }
+    return false;
+}
+
+static bool read_segments(struct image *image) {
+    Elf64_Ehdr header;
+    if (!read_at(image, 0, &header, sizeof header)) return false;
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof *image->segments || header.e_phnum > SEGMENTS_MAX)
+        return false;
+    image->segment_count = header.e_phnum;
+    return read_at(image, header.e_phoff, image->segments, header.e_phnum * sizeof(Elf64_Phdr));
+}
+
+// False at the last entry.
+static bool note_entry(struct image *image, const Elf64_Dyn *entry) {
+    if (entry->d_tag == DT_STRTAB) image->strings = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_SYMTAB) image->symbols = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_GNU_HASH) image->hash = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_NEEDED && image->library_count < LIBRARIES_MAX)
+        image->libraries[image->library_count++] = entry->d_un.d_val;
+    return entry->d_tag != DT_NULL;
+}
+
+static void read_dynamic(struct image *image, const Elf64_Phdr *segment) {
+    Elf64_Dyn entries[ENTRIES_AT_ONCE];
+    uint64_t count = segment->p_filesz / sizeof *entries;
+    if (count > ENTRIES_MAX) count = ENTRIES_MAX;
+    for (uint64_t at = 0; at < count; at += ENTRIES_AT_ONCE) {
+        uint64_t some = count - at < ENTRIES_AT_ONCE ? count - at : ENTRIES_AT_ONCE;
+        if (!read_at(image, segment->p_offset + at * sizeof *entries, entries,
+                     some * sizeof *entries))
+            return;
+        for (uint64_t i = 0; i < some; i++)
+            if (!note_entry(image, &entries[i])) return;
+    }
+}
+
+static enum cairn_unrecorded look_at_libraries(const struct image *image) {
+    for (unsigned i = 0; i < image->library_count; i++) {
+        char name[NAME_BYTES];
+        if (!read_address(image, image->strings + image->libraries[i], name, sizeof name)) continue;
+        for (unsigned k = 0; k < SANITIZER_COUNT; k++)
+            if (!strncmp(name, sanitizers[k].library, strlen(sanitizers[k].library)))
+                return sanitizers[k].kind;
+    }
+    return CAIRN_UNRECORDED_NONE;
+}
+
+static uint32_t hash_of(const char *name) {
+    const uint32_t start = 5381, factor = 33;
+    uint32_t hash = start;
+    for (; *name; name++) hash = hash * factor + (uint8_t)*name;
+    return hash;
+}
+
+static bool is_symbol(const struct image *image, uint64_t index, const char *name) {
+    Elf64_Sym symbol;
+    char found[NAME_BYTES];
+    return read_address(image, image->symbols + index * sizeof symbol, &symbol, sizeof symbol) &&
+           symbol.st_shndx != SHN_UNDEF &&
+           read_address(image, image->strings + symbol.st_name, found, strlen(name) + 1) &&
+           !memcmp(found, name, strlen(name) + 1);
+}
+
+// The table's head, a filter of words with two bits a name, buckets with the first symbol of each
+// chain, chains with the symbols' hashes, whose lowest bit is the end.
+struct hash_head {
+    uint32_t bucket_count, first_symbol, filter_words, filter_shift;
+};
+
+static bool is_defined(const struct image *image, const struct hash_head *head, const char *name) {
+    const uint32_t word_bits = 64;
+    uint32_t hash = hash_of(name), index = 0, link = 0;
+    uint64_t filter = image->hash + sizeof *head, word = 0;
+    uint64_t buckets = filter + head->filter_words * (uint64_t)sizeof word;
+    uint64_t chains = buckets + head->bucket_count * (uint64_t)sizeof index;
+    uint64_t place = filter + hash / word_bits % head->filter_words * sizeof word;
+    if (!read_address(image, place, &word, sizeof word)) return false;
+    uint32_t other = head->filter_shift < 32 ? hash >> head->filter_shift : 0;
+    if (!(word >> hash % word_bits & word >> other % word_bits & 1)) return false;
+    place = buckets + hash % head->bucket_count * sizeof index;
+    if (!read_address(image, place, &index, sizeof index) || index < head->first_symbol)
+        return false;
+    for (unsigned i = 0; i < CHAIN_MAX && !(link & 1); i++, index++) {
+        place = chains + (index - head->first_symbol) * (uint64_t)sizeof link;
+        if (!read_address(image, place, &link, sizeof link)) return false;
+        if ((link | 1) == (hash | 1) && is_symbol(image, index, name)) return true;
+    }
+    return false;
+}
+
+static enum cairn_unrecorded look_at_symbols(const struct image *image) {
+    struct hash_head head;
+    if (!image->hash || !read_address(image, image->hash, &head, sizeof head)) return 0;
+    if (!head.bucket_count || !head.filter_words) return CAIRN_UNRECORDED_NONE;
+    for (unsigned i = 0; i < SANITIZER_COUNT; i++)
+        if (is_defined(image, &head, sanitizers[i].symbol)) return sanitizers[i].kind;
+    return CAIRN_UNRECORDED_NONE;
+}
+
+static enum cairn_unrecorded look(int file) {
+    struct image image;
+    image.file = file;
+    image.library_count = 0;
+    image.strings = image.symbols = image.hash = 0;
+    if (!read_segments(&image)) return CAIRN_UNRECORDED_NONE;
+    for (unsigned i = 0; i < image.segment_count; i++)
+        if (image.segments[i].p_type == PT_DYNAMIC) read_dynamic(&image, &image.segments[i]);
+    enum cairn_unrecorded found = look_at_libraries(&image);
+    return found ? found : look_at_symbols(&image);
+}
+
+static bool is_executable(const struct stat *status) {
+    const unsigned any_execute = S_IXUSR | S_IXGRP | S_IXOTH;
+    return S_ISREG(status->st_mode) && (status->st_mode & any_execute);
+}
+
+bool image_look_at_file(int file, enum cairn_unrecorded *found) {
+    struct stat status;
+    if (sys_call(SYS_fstat, file, (long)&status, 0, 0, 0, 0) != 0 || !is_executable(&status))
+        return false;
+    *found = look(file);
+    return true;
+}
+
+bool image_look(int directory, const char *path, enum cairn_unrecorded *found) {
+    struct stat status;
+    if (sys_call(SYS_newfstatat, directory, (long)path, (long)&status, 0, 0, 0) != 0 ||
+        !is_executable(&status))
+        return false;
+    long file =
+        sys_call(SYS_openat, directory, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+    if (file < 0) return true;  // may be executed, not read
+    *found = look((int)file);
+    sys_call(SYS_close, file, 0, 0, 0, 0, 0);
+    return true;
+}
