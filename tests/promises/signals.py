@@ -13,6 +13,7 @@ import ledger
 SECONDS = 20 if os.environ.get("CAIRN_LONG") else 2
 EVENTS_OF_HANDLER = 4  # two blocks, made and freed
 AFTER_BLOCKS = 1000
+LEAST_SIGNALS = 5  # how many come is a matter of the machine; one that is busy gives a few a second
 INTERRUPTIBLE = str(t.BUILD / "tests/interruptible_preload.so")
 SAYS = re.compile(rb"errno kept, handled (\d+), jumped (\d+)\n")
 
@@ -33,7 +34,7 @@ def storm(kind, hertz, how, env):
     seen = found["totals"]["allocations"] + found["totals"]["frees"]
     t.check(0 <= seen + lost - made <= jumped,
             f"{name}: {seen} recorded + {lost} lost, should be {made} (+ up to {jumped})")
-    t.check(handled > SECONDS * hertz // 20, f"{name}: only {handled} signals came")
+    t.check(handled >= LEAST_SIGNALS, f"{name}: only {handled} signals came")
     after = t.stacks_through(found, "afterwards")
     t.check_equal(f"{name}: afterwards", [(s["allocations"], s["at_exit_bytes"]) for s in after],
                   [(AFTER_BLOCKS, AFTER_BLOCKS * 1000)])
