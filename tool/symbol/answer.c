@@ -183,6 +183,7 @@ static bool answer_from_recording(const struct answerer *answerer, struct symbol
 static bool answer_from_program(const struct answerer *answerer, struct symbol_job *job) {
     struct generated generated;
     bool is_done = generated_open(&generated, answerer->options, answerer->names);
+    job->report.note = "not a file on disk, and the program kept no names of it";
     for (size_t i = 0; i < job->count && is_done; i++) {
         struct symbol_query *query = &job->queries[i];
         const struct generated_code *code = generated_find(&generated, query->address);
