@@ -115,7 +115,8 @@ static void configure(void) {
     if (most && most[0]) sys_set_budget(read_bytes(most));
     if (environment_has("CAIRN_STACKS", '0'))
         event_mode_wanted = EVENT_TOTALS;
-    else if (CHECK_IS_BUILT_IN || environment_has("CAIRN_VERIFY", '1'))
+    else if ((CHECK_IS_BUILT_IN && !environment_get("CAIRN_FAULT")) ||
+             environment_has("CAIRN_VERIFY", '1'))  // a fault may meet the second walk alone
         event_mode_wanted = EVENT_VERIFIED;
     event_mode = environment_has("CAIRN_OFF", '1') ? EVENT_OFF : event_mode_wanted;
 }
