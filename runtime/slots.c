@@ -126,6 +126,7 @@ static bool slot_is_free(uint32_t slot) {
 static struct thread *slot_take_over_locked(int32_t tid) {
     uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
     if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    if (count == 0) return NULL;
     for (uint32_t i = 0; i < count; i++)
         if (tid > 0 && slots->tids[i] == tid) return &threads[i];  // the number came back
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {

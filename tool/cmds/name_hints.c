@@ -28,11 +28,11 @@ static void print_remedy(const struct terminal *terminal, const struct module *m
     char package[NAME_BYTES], safe[NAME_BYTES];
     if (package_of(module->path, package, sizeof package)) {
         text_escape(safe, sizeof safe, package);
-        terminal_print(terminal, STYLE_DIM, "package %s-dbgsym or %s-dbg", safe, safe);
+        terminal_print(terminal, STYLE_DIM, "  package %s-dbgsym or -dbg", safe);
     } else {
-        terminal_print(terminal, STYLE_DIM, "building it with -g");
+        terminal_print(terminal, STYLE_DIM, "  building it with -g");
     }
-    terminal_print(terminal, STYLE_DIM, ", --debug-dir%s would name them\n",
+    terminal_print(terminal, STYLE_DIM, ", --debug-dir%s names them\n",
                    name_options_symbols()->has_debuginfod ? "" : " or --debuginfod");
 }
 
@@ -50,7 +50,7 @@ static void print_hint(const struct terminal *terminal, const struct module *mod
         fputc('\n', terminal->out);
         return;
     }
-    terminal_print(terminal, STYLE_DIM, ": %s %s without a name; ",
+    terminal_print(terminal, STYLE_DIM, ": %s %s without a name\n",
                    units_count((int64_t)unresolved).text, unresolved == 1 ? "frame" : "frames");
     print_remedy(terminal, module);
 }
