@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions that cairn adds to a malloc+free pair, counted by callgrind: the difference between two
+numbers of pairs, so that starting up does not count. The table of docs/performance.md.
+
+    make all bench-programs && bench/instructions.py
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
+ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("walk", 20, 256),
+        ("random", 20, 1024), ("never", 20, 1)]
+PAIRS = (20000, 60000)
+
+
+def instructions(row, pairs, variables):
+    with tempfile.TemporaryDirectory() as place:
+        env = dict(os.environ, CAIRN_OUTPUT=f"{place}/x.cairn", FLOOR_OUT=f"{place}/floor", **variables)
+        said = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
+                               BUILD / "bench/pairs", *map(str, row), str(pairs)], env=env,
+                              capture_output=True, text=True, check=True).stderr
+    return int(re.search(r"refs:\s+([\d,]+)", said)[1].replace(",", ""))
+
+
+def a_pair(row, variables):
+    few, many = (instructions(row, pairs, variables) for pairs in PAIRS)
+    return (many - few) / (PAIRS[1] - PAIRS[0])
+
+
+cairn = {"LD_PRELOAD": str(BUILD / "libcairn.so")}
+VARIANTS = {"floor": {"LD_PRELOAD": str(BUILD / "bench/floor_preload.so")},
+            "off": {**cairn, "CAIRN_OFF": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"}, "": cairn}
+for row in ROWS:
+    plain = a_pair(row, {})
+    for name, variables in VARIANTS.items():
+        if name and row != ("one", 20, 1):
+            continue
+        print(f"{row[0]}, depth {row[1]}, stacks {row[2]} {name}: {a_pair(row, variables) - plain:.0f}",
+              flush=True)
