@@ -3,9 +3,9 @@
 // depth, in each thread.
 //   one      one stack again and again
 //   ring     the same, each block lives for 1,000 further allocations
-//   walk     the leaves of a tree with STACKS leaves, four to a branch, again and again in their
-//   order random   STACKS stacks that differ from the outermost frame on, in random order never
-//   stacks that differ from the outermost frame on and never repeat
+//   walk     the leaves of a tree with STACKS leaves, four to a branch, in their order
+//   random   STACKS stacks that differ from the outermost frame on, in random order
+//   never    stacks that differ from the outermost frame on and never repeat
 // PAIRS pairs a thread are done in REPEATS parts, timed one by one, with all threads waiting for
 // each other between them. Prints `least middle mean processor pairs`: three figures over the parts
 // and the processor time, in nanoseconds a pair, and the number of pairs of all threads. With more
