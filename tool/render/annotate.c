@@ -10,6 +10,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/groups.h"
+#include "tool/render/shorten.h"
 
 enum {
     CONTEXT_LINES = 2,
@@ -18,6 +19,7 @@ enum {
     CALLS_COLUMNS = 11,
     NUMBER_COLUMNS = 5,
     LINE_BYTES = 4096,
+    SHARE_BYTES = 64,
     TAB_COLUMNS = 8,
     LISTED_MAX = 6,
 };
@@ -153,10 +155,14 @@ static void print_heading(const struct annotation *annotation, const struct prof
     const struct group *file = annotation->file;
     const struct measure_row *about = measure_about(annotation->view->by);
     struct stat status;
-    terminal_print(terminal, STYLE_STRONG, "%s", annotation->path);
     int64_t whole = measure_total(annotation->view->by, profile).value;
-    fprintf(terminal->out, ", with all it calls %s %s\n",
-            units_percent(file->total.value, whole).text, about->moment);
+    char share[SHARE_BYTES], path[sizeof annotation->path];
+    snprintf(share, sizeof share, ", with all it calls %s %s",
+             units_percent(file->total.value, whole).text, about->moment);
+    snprintf(path, sizeof path, "%s", annotation->path);
+    shorten_path(path, terminal->columns > strlen(share) ? terminal->columns - strlen(share) : 0);
+    terminal_print(terminal, STYLE_STRONG, "%s", path);
+    fprintf(terminal->out, "%s\n", share);
     if (!fstat(fileno(source), &status) &&
         (uint64_t)status.st_mtime > profile->recording->header.start_unix_ns / ns_per_s)
         terminal_print(terminal, STYLE_WARNING,

@@ -93,3 +93,16 @@ void shorten_function(char *name, size_t columns) {
     if (text_columns(name) <= columns) return;
     drop_namespaces(name, columns);
 }
+
+void shorten_path(char *path, size_t columns) {
+    if (text_columns(path) <= columns) return;
+    char *best = NULL;
+    for (char *at = path + ELISION_BYTES; at < path + strlen(path); at++) {
+        if (*at != '/') continue;
+        best = at;
+        if (text_columns(at) + 1 <= columns) break;
+    }
+    if (!best) return;
+    memcpy(path, elision, ELISION_BYTES);
+    memmove(path + ELISION_BYTES, best, strlen(best) + 1);
+}

@@ -35,10 +35,24 @@ static void test_operators(void **state) {
     check("<impl core::fmt::Debug for alloc::vec::Vec<T>>::fmt", 20, "…::fmt");
 }
 
+static void test_paths(void **state) {
+    (void)state;
+    char path[64] = "/home/me/projects/thing/source.cc";
+    shorten_path(path, 33);
+    assert_string_equal(path, "/home/me/projects/thing/source.cc");
+    shorten_path(path, 20);
+    assert_string_equal(path, "…/thing/source.cc");
+    shorten_path(path, 5);
+    assert_string_equal(path, "…/source.cc");
+    shorten_path(path, 5);
+    assert_string_equal(path, "…/source.cc");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shorten),
         cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
