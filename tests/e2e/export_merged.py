@@ -4,6 +4,7 @@
 and in memory that does not grow with their number."""
 
 import json
+import re
 import resource
 
 import cairn_test as t
@@ -50,10 +51,46 @@ def memory_of(count):
 few, many = memory_of(2), memory_of(100)
 t.check(many < few + 4096, f"100 recordings take {many} KB, 2 of them {few} KB")
 
+# recordings that bring their names: of an import, and of a run that is kept portable
 named = t.fresh_path("named") + ".cairn"
 t.run_cairn("import", "-o", named, t.export_file(first, "dhat"))
-refused = t.run_cairn("export", "-f", "csv", first, named)
-t.check(refused.status == 1 and b"has names of its own" in refused.err, f"{refused.err}")
+imported = t.report(named)
+data = json.loads(t.export(named, "json", named, first))
+t.check_equal("imported, twice, and recorded: peak", data["peak"]["bytes"],
+              2 * imported["peak"]["bytes"] + t.report(first)["peak"]["bytes"])
+lines = t.export(named, "collapsed", named).decode().splitlines()
+t.check_equal("imported twice: stacks", len(lines),
+              len(t.export(named, "collapsed").decode().splitlines()))
+t.check(any("main" in line for line in lines), f"imported twice: names: {lines[:3]}")
+portable = t.fresh_path("portable") + ".cairn"
+t.run_cairn("run", "-q", "--portable", "-o", portable, "sh", "-c",
+            f"{t.program('exceptions')[0]}; {t.program('leak')[0]}; true")
+
+
+def own_lines(subject):
+    """Collapsed stacks of the test's programs: those of the shell are not the same twice."""
+    return sorted(line for line in t.export(subject, "collapsed").decode().splitlines()
+                  if "main" in line and "sh+" not in line)
+
+
+t.check_equal("a portable run", own_lines(portable), own_lines(run))
+t.check(len(own_lines(run)) > 5, f"stacks of the run: {own_lines(run)}")
+
+# views of a run are of all its processes
+for view in ("stacks", "tree", "functions", "files", "threads", "leaks"):
+    shown = t.run_cairn("report", "--view", view, run)
+    t.check_equal(f"--view {view} of a run: status", shown.status, 0)
+    t.check(f"all {len(processes)} processes" in shown.out.decode(), f"--view {view}: {shown.out}")
+shown = t.run_cairn("report", "--view", "functions", "--bytes", "--top", "0", run).out.decode()
+own = sum(int(match[1].replace(",", "")) for match in
+          re.finditer(r"^ *[\d.]+ % +([\d,]+) +[\d.]+ % +[\d,]+  \S", shown, re.M))
+t.check_equal("functions of a run add up", own, sum(one["peak"]["bytes"] for one in processes))
+narrowed = t.report(run, "--focus", "^main$")
+for whole_one, one in zip(whole["processes"], narrowed["processes"]):
+    t.check_equal(f"--focus of {one['file']}", [s["id"] for s in one["stacks"]],
+                  [s["id"] for s in whole_one["stacks"] if "main" in (f["function"] for f in s["frames"])])
+nowhere = t.run_cairn("report", "--json", "--focus", "nowhere_at_all", run)
+t.check(nowhere.status == 1 and b"matches nothing" in nowhere.err, f"nowhere: {nowhere.err}")
 both = t.run_cairn("export", "-f", "csv", "--process", "1", first, second)
 t.check_equal("--process with several subjects", both.status, 2)
 t.finish()

@@ -38,7 +38,7 @@ export("-f", "collapsed", "-o", "/dev/full", status=1, says="No space left")
 export("-f", "tarot", status=2, says='no format "tarot", but pprof, collapsed')
 export("-o", "x.unknown", status=2, says="names no format")
 export(status=2, says="which format?")
-export("-f", "collapsed", "--by", "weight", status=2, says='no measure "weight"')
+export("-f", "collapsed", "--by", "weight", status=2, says='cannot rank by "weight"')
 left = sorted(name for name in os.listdir(".") if ".part" in name)
 t.check_equal("nothing half-done is left", left, [])
 

@@ -28,14 +28,16 @@
     {OPTION_PLUMBING, "plumbing", 0, "FILE", "rules for what is plumbing, before cairn's own"}
 
 // What to look at: the same words for every view (tool/cmds/request.c reads them).
-#define OPTION_ROWS_FILTER                                                                         \
+// `focus` is the letter of --focus, which export has for its format.
+#define OPTION_ROWS_FILTER OPTION_ROWS_FILTER_AS('f')
+#define OPTION_ROWS_FILTER_AS(focus)                                                               \
     {OPTION_BY, "by", 'b', "MEASURE", "rank by peak (default), exit, allocated or calls"},         \
     {OPTION_BLOCKS, "blocks", 0, NULL, "count blocks instead of bytes"},                           \
     OPTION_ROW_TOP,                                                                                \
     {OPTION_DEPTH, "depth", 'd', "N", "frames of a stack or levels of the tree, 0 for all"},       \
     {OPTION_THRESHOLD, "threshold", 0, "SHARE", "leave out what is below, as 0.2%"},               \
     {OPTION_MIN_BYTES, "min-bytes", 0, "SIZE", "leave out what is below, as 64K"},                 \
-    {OPTION_FOCUS, "focus", 'f', "REGEX", "stacks through this function or file"},                 \
+    {OPTION_FOCUS, "focus", focus, "REGEX", "stacks through this function or file"},               \
     {OPTION_IGNORE, "ignore", 0, "REGEX", "stacks that do not go through it"},                     \
     {OPTION_HIDE, "hide", 0, "REGEX", "leave such frames out of the stacks"},                      \
     {OPTION_MODULE, "module", 'm', "REGEX", "stacks through this library or program file"},        \
@@ -104,7 +106,8 @@ const struct command commands[] = {
         .description =
             "SUBJECT is a recording, the directory of a run with several processes, or the pid of\n"
             "a program that is being recorded; without it, the newest recording in the current\n"
-            "directory. Of a run, all processes are listed; --process goes into one of them.\n"
+            "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
+            "--process goes into one.\n"
             "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
         .run = cmd_report,
         .words_max = 1,
@@ -142,15 +145,16 @@ const struct command commands[] = {
             "  callgrind    callgrind_annotate, KCachegrind\n"
             "  heaptrack    heaptrack_print, heaptrack_gui\n"
             "Without --format the ending of FILE says it. Without -o it goes to stdout.\n"
-            "The processes of a run, and several subjects, are added up.\n",
+            "The processes of a run, and several subjects, are added up. SUBJECT may be the pid\n"
+            "of a program that is being recorded. Filters are those of report.\n",
         .run = cmd_export,
         .words_max = SIZE_MAX,
+        .has_no_usual_limits = true,
         .options = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},
-            {OPTION_BY, "by", 'b', "MEASURE", "peak (default), exit, allocated or calls"},
             {OPTION_OUTPUT, "output", 'o', "FILE", "where to; - is stdout"},
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
-            OPTION_ROW_PROCESS,
+            OPTION_ROWS_FILTER_AS(0),
             OPTION_ROW_ALL_FRAMES,
             SYMBOL_OPTIONS,
         },
@@ -162,8 +166,8 @@ const struct command commands[] = {
         .description =
             "Stacks are matched by the names of their functions, so that the program may have been\n"
             "built anew in between. With several recordings a side, only what lies outside of\n"
-            "their spread is a change. Of a run, the process with the most of the measure is\n"
-            "compared, or --process. Views: stacks, tree, functions, files, modules, types.\n",
+            "their spread is a change. Of runs, all processes added up are compared, or --process.\n"
+            "Views: stacks, tree, functions, files, modules, types.\n",
         .run = cmd_diff,
         .words_max = 2,
         .options = {
@@ -172,7 +176,6 @@ const struct command commands[] = {
             {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions outwards"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
-            SYMBOL_OPTIONS,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
             SYMBOL_OPTIONS,
         },

@@ -96,10 +96,11 @@ struct command {
     const char *help;         // one line
     const char *description;  // paragraphs of --help; NULL: none
     int (*run)(const struct command_args *args);
-    bool has_program;  // options end at the first word that is none
-    size_t words_max;  // words after the options; SIZE_MAX: any number
-    bool has_views;    // help lists the views (cmds/views.h)
-    const char *view;  // what an alias stands for: OPTION_VIEW unless it is given
+    bool has_program;          // options end at the first word that is none
+    size_t words_max;          // words after the options; SIZE_MAX: any number
+    bool has_views;            // help lists the views (cmds/views.h)
+    bool has_no_usual_limits;  // everything is written unless --top or another limit is given
+    const char *view;          // what an alias stands for: OPTION_VIEW unless it is given
     struct option_row options[COMMAND_OPTIONS_MAX];  // ends with name NULL
 };
 

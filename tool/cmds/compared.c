@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include "tool/base/text.h"
-#include "tool/cmds/report_run.h"
-#include "tool/cmds/subject.h"
+#include "tool/cmds/merged.h"
 #include "tool/render/trust.h"
 
 bool compared_list_read(struct compared_list *list, const char *word, struct error *error) {
@@ -64,25 +63,32 @@ static bool add_opened(struct compared *compared, size_t index, struct opened *o
                            error);
 }
 
+static bool open_and_add(struct compared *compared, size_t index, const char *name,
+                         struct error *error) {
+    struct opened opened;
+    char *words[] = {(char *)name, NULL};
+    const struct narrowing narrowing = {compared->request, compared->filter};
+    const struct opening opening = {.words = words,
+                                    .count = 1,
+                                    .process = compared->process,
+                                    .narrow = request_narrow,
+                                    .context = &narrowing};
+    if (!opening_open(&opening, &opened, error)) return false;
+    bool is_ok = add_opened(compared, index, &opened, error);
+    opened_close(&opened);
+    return is_ok || error_wrap(error, "%s", name);
+}
+
 static bool add_recording(struct compared *compared, size_t index, const char *name,
                           struct error *error) {
-    struct subject subject;
-    struct opened opened;
     struct filter *filter = NULL;
-    if (!subject_find(name, &subject, error)) return false;
-    bool is_entered =
-        compared->process
-            ? subject_enter(&subject, compared->process, error)
-            : report_run_enter_largest(&subject, compared->request->options.by, error);
-    if (!is_entered || !opened_open(subject.path, &opened, error)) return false;
     // a filter keeps what it hides of one recording: each has its own
     bool is_ok = filter_open(&filter, &compared->request->filter, error);
     compared->filter = filter;
-    is_ok = is_ok && add_opened(compared, index, &opened, error);
+    is_ok = is_ok && open_and_add(compared, index, name, error);
     filter_close(filter);
     compared->filter = NULL;
-    opened_close(&opened);
-    return is_ok || error_wrap(error, "%s", subject.path);
+    return is_ok;
 }
 
 static bool make_totals(struct compared_totals *totals, size_t count) {

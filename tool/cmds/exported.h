@@ -6,7 +6,7 @@
 
 #include "tool/cmds/opened.h"
 #include "tool/export/export.h"
-#include "tool/model/merge.h"
+#include "tool/render/filter.h"
 #include "tool/render/report_json.h"
 
 #define EXPORTED_NAME_BYTES 256
@@ -19,19 +19,14 @@ struct exported {
     char *trust;
 };
 
-// The recordings of several subjects, and of the processes of runs, added up (tool/model/merge.h).
-struct merged {
-    struct merge merge;
-    struct names *names;
-};
-bool merged_open(char **words, int count, struct merged *merged, struct error *error);
-void merged_close(struct merged *merged);
-
-// The same for what was added up.
-bool exported_prepare_merged(struct merged *merged, struct exported *exported, struct error *error);
-
 // Resolves all names. `exported` must not be moved afterwards; the measure is the caller's to set.
 bool exported_prepare(struct opened *opened, struct exported *exported, struct error *error);
+// The same with names that were found already, and filtered.
+bool exported_prepare_with(struct opened *opened, const struct frame_names *names,
+                           struct exported *exported, struct error *error);
+// Says in front of the trust line what was left by a filter.
+bool exported_say_part(struct exported *exported, const struct filter *filter, struct error *error);
+
 void exported_free(struct exported *exported);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tool/cmds/subject.h"
+#include "tool/cmds/merged.h"
 #include "tool/model/measure.h"
 #include "tool/render/diff.h"
 
@@ -44,13 +44,10 @@ void leaks_free(struct leaks *leaks) {
 // Adds the stacks of the baseline as the recording before.
 static bool add_baseline(const struct leaks *leaks, const struct request *request,
                          struct diff *diff, struct error *error) {
-    struct subject subject;
     struct opened old;
-    if (!subject_find(leaks->baseline, &subject, error)) return false;
-    if (subject.is_run)
-        return error_set(error, "%s: a run of several processes; name one of its recordings",
-                         leaks->baseline);
-    if (!opened_open(subject.path, &old, error)) return false;
+    char *words[] = {(char *)leaks->baseline, NULL};
+    const struct opening opening = {.words = words, .count = 1};
+    if (!opening_open(&opening, &old, error)) return false;
     for (size_t i = 0; i < old.profile.stack_count; i++)
         names_want_stack(old.names, old.profile.stacks[i].node, 0);
     bool is_ok = names_resolve(old.names, error);

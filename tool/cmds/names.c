@@ -99,6 +99,17 @@ void names_want_stack(struct names *names, uint32_t node, size_t limit) {
     }
 }
 
+void names_give(struct names *names, uint32_t place, struct frame *frames, size_t count) {
+    struct place_names *known = &names->places[place];
+    const struct place *entry = &names->profile->places.list.items[place];
+    bool has_module = entry->module != MODULE_NONE;
+    for (size_t i = 0; i < count; i++)
+        frames[i].module = has_module ? names->profile->modules.modules[entry->module].path : NULL;
+    free(known->frames);
+    known->frames = frames;
+    known->count = count;
+}
+
 static bool is_asked(const struct names *names, size_t place) {
     const struct place_names *known = &names->places[place];
     return known->is_wanted && !known->frames && !names->profile->places.list.items[place].cut;

@@ -18,6 +18,9 @@ void names_close(struct names *names);
 // Marks the places of a stack to be resolved, `limit` from the innermost (0: all).
 void names_want_stack(struct names *names, uint32_t node, size_t limit);
 
+// Frames of a place that are known already, for names_close to free; their texts stay the caller's.
+void names_give(struct names *names, uint32_t place, struct frame *frames, size_t count);
+
 // Resolves what was marked. A place that was not stays without a name. False without memory.
 bool names_resolve(struct names *names, struct error *error);
 

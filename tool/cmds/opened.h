@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording opened for a command: its bytes, the profile made of them, and names for its code.
+// What a command looks at, opened: its bytes, the profile made of them, and names for its code. One
+// recording, or several that were added up (cmds/merged.h).
 #ifndef TOOL_CMDS_OPENED_H
 #define TOOL_CMDS_OPENED_H
 
 #include "tool/cmds/names.h"
+#include "tool/model/merge.h"
 #include "tool/model/profile.h"
 #include "tool/model/reader.h"
+#include "tool/model/strings.h"
 
 struct opened {
-    struct recording recording;
+    struct recording recording;  // of a sum: facts, no sections
     struct profile profile;
     struct names *names;
+    struct merge *merge;    // NULL: one recording
+    struct strings *texts;  // of a sum: names that its recordings brought
+    size_t bad_files;       // of a run, that could not be read
+    size_t process_count;   // that were added up; 1 for one recording
 };
 
 bool opened_open(const char *path, struct opened *opened, struct error *error);

@@ -7,6 +7,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/leaks.h"
+#include "tool/cmds/merged.h"
 #include "tool/cmds/name_hints.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/report_run.h"
@@ -15,6 +16,7 @@
 #include "tool/cmds/views.h"
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
+#include "tool/render/trust.h"
 
 enum { TEXT_BYTES = 1024 };
 
@@ -80,21 +82,76 @@ static bool print_json(const struct report *report, struct opened *opened, struc
 
 static bool report_recording(const struct report *report, const char *path, struct error *error) {
     struct opened opened;
+    const struct narrowing narrowing = {&report->request, report->filter};
     if (!opened_open(path, &opened, error)) return false;
+    if (!request_narrow(&narrowing, &opened.profile, error)) {
+        opened_close(&opened);
+        return false;
+    }
     bool is_ok = report->request.is_json ? print_json(report, &opened, error)
                                          : print_text(report, &opened, path, error);
     opened_close(&opened);
     return is_ok;
 }
 
-// A view of one process of a run.
-static bool print_process(FILE *out, struct opened *opened, const void *context,
-                          struct error *error) {
-    const struct report *report = context;
+// A view of all processes of a run.
+static bool print_sum(const struct report *report, const struct run *run, struct error *error) {
+    const struct narrowing narrowing = {&report->request, report->filter};
+    char *words[] = {(char *)run->directory, NULL};
+    const struct opening opening = {
+        .words = words, .count = 1, .narrow = request_narrow, .context = &narrowing};
     const struct frame_names *names;
     struct frame_names own_names;
-    return request_apply(&report->request, report->filter, opened, &names, &own_names, error) &&
-           print_view(out, report, opened, names, error);
+    struct opened opened;
+    struct terminal terminal = terminal_of(stdout);
+    if (!merged_open(&opening, &opened, error)) return false;
+    bool is_ok =
+        request_apply(&report->request, report->filter, &opened, &names, &own_names, error);
+    if (is_ok) {
+        terminal_print(&terminal, STYLE_STRONG, "  all %zu processes", opened.process_count);
+        terminal_print(&terminal, STYLE_DIM, " with a recording, each at its own peak\n");
+        trust_print(&terminal, &opened.profile, &own_names);
+        is_ok = print_view(stdout, report, &opened, names, error);
+    }
+    opened_close(&opened);
+    return is_ok;
+}
+
+// What the processes of a run's JSON have in common.
+struct process_filter {
+    const struct report *report;
+    size_t *kept_count;  // stacks with a value
+};
+
+static bool put_process(struct json *json, const char *file, struct opened *opened,
+                        const void *context, struct error *error) {
+    const struct process_filter *wanted = context;
+    const struct request *request = &wanted->report->request;
+    struct filter_request filter_request = request->filter;
+    struct filter *filter;
+    const struct frame_names *names;
+    struct frame_names own_names;
+    filter_request.may_be_empty = true;  // that it is in one process is enough
+    if (!filter_open(&filter, &filter_request, error)) return false;
+    const struct narrowing narrowing = {request, filter};
+    bool is_ok = request_narrow(&narrowing, &opened->profile, error) &&
+                 request_apply(request, filter, opened, &names, &own_names, error) &&
+                 report_json_put(json, file, &opened->profile, names, &request->options, error);
+    for (size_t i = 0; is_ok && i < opened->profile.stack_count; i++)
+        *wanted->kept_count +=
+            measure_stack(request->options.by, &opened->profile.stacks[i]).value > 0;
+    filter_close(filter);
+    return is_ok;
+}
+
+static bool report_run_as_json(const struct report *report, const struct run *run,
+                               struct error *error) {
+    size_t kept_count = 0;
+    const struct process_filter wanted = {report, &kept_count};
+    if (!report_run_json(stdout, run, put_process, &wanted, error)) return false;
+    return kept_count || !filter_is_any(report->filter) ||
+           error_set(error, "%s: the filter matches nothing in any of its processes",
+                     run->directory);
 }
 
 static bool report_run(const struct report *report, const char *path, struct error *error) {
@@ -104,12 +161,14 @@ static bool report_run(const struct report *report, const char *path, struct err
     bool is_table = request->view && request->view->is_of_run, is_ok;
     bool has_view = request->view || filter_is_any(report->filter);
     if (request->is_json)
-        is_ok = report_run_json(stdout, &run, &request->options, error);
+        is_ok = report_run_as_json(report, &run, error);
     else if (is_table)
         is_ok = report_run_table(stdout, &run, &request->options, error);
+    else if (has_view)
+        is_ok = report_run_print_head(stdout, &run, &request->options, error) &&
+                print_sum(report, &run, error);
     else
-        is_ok = report_run_print(stdout, &run, &request->options, has_view ? print_process : NULL,
-                                 report, error);
+        is_ok = report_run_print(stdout, &run, &request->options, error);
     run_close(&run);
     return is_ok;
 }

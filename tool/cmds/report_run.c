@@ -81,20 +81,6 @@ static const struct run_row *find_largest(const struct run *run, enum measure by
     return largest;
 }
 
-bool report_run_enter_largest(struct subject *subject, enum measure by, struct error *error) {
-    struct run run;
-    if (!subject->is_run) return true;
-    if (!run_open(subject->path, &run, error)) return false;
-    const struct run_row *row = find_largest(&run, by);
-    char path[PATH_MAX];
-    bool is_found = row && path_of(&run, row, path);
-    if (is_found) *subject = (struct subject){0};
-    if (is_found) memcpy(subject->path, path, sizeof path);
-    if (!is_found) error_set(error, "%s: no recording in this run", run.directory);
-    run_close(&run);
-    return is_found;
-}
-
 static void print_process_heading(const struct terminal *terminal, const struct run_row *row,
                                   enum measure by) {
     static const char *const words[] = {
@@ -171,17 +157,22 @@ bool report_run_summary(FILE *out, const struct run *run, const struct view_opti
     return true;
 }
 
-bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
-                      report_process_fn *print, const void *context, struct error *error) {
+bool report_run_print_head(FILE *out, const struct run *run, const struct view_options *view,
+                           struct error *error) {
     struct run_screen screen = {.top = REPORT_ROWS};
     struct terminal terminal = terminal_of(out);
     if (!print_screen(out, run, view, &screen, error)) return false;
     summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, NULL);
     fputc('\n', out);
-    if (print) return print_largest(out, run, view->by, print, context, error);
+    return true;
+}
+
+bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
+                      struct error *error) {
     struct view_options places = *view;  // --top is that of the table then
     places.top = SUMMARY_TOP_DEFAULT;
-    return print_largest(out, run, view->by, print_places, &places, error);
+    return report_run_print_head(out, run, view, error) &&
+           print_largest(out, run, view->by, print_places, &places, error);
 }
 
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,
@@ -191,7 +182,7 @@ bool report_run_table(FILE *out, const struct run *run, const struct view_option
 }
 
 static bool put_process(struct json *json, const struct run *run, const struct run_row *row,
-                        const struct view_options *view, struct combined *combined,
+                        report_put_fn *put, const void *context, struct combined *combined,
                         struct error *error) {
     char path[PATH_MAX];
     struct opened opened;
@@ -199,20 +190,14 @@ static bool put_process(struct json *json, const struct run *run, const struct r
         report_json_put_row(json, row);
         return combined_add_row(combined, row) || error_set(error, "no memory for the timelines");
     }
-    for (size_t i = 0; i < opened.profile.stack_count; i++)
-        names_want_stack(opened.names, opened.profile.stacks[i].node, 0);
-    bool is_ok = names_resolve(opened.names, error);
-    if (is_ok) {
-        struct frame_names names = names_frames(opened.names);
-        is_ok = report_json_put(json, row->file, &opened.profile, &names, view, error);
-    }
+    bool is_ok = put(json, row->file, &opened, context, error);
     if (is_ok && !combined_add(combined, &opened.recording))
         is_ok = error_set(error, "no memory for the timelines");
     opened_close(&opened);
     return is_ok;
 }
 
-bool report_run_json(FILE *out, const struct run *run, const struct view_options *view,
+bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const void *context,
                      struct error *error) {
     struct combined combined = {0};
     struct json json;
@@ -223,7 +208,7 @@ bool report_run_json(FILE *out, const struct run *run, const struct view_options
     json_put_string(&json, "schema", RUN_SCHEMA);
     json_open_array(&json, "processes");
     for (size_t i = 0; i < run->rows.count && is_ok; i++)
-        is_ok = put_process(&json, run, &run->rows.items[i], view, &combined, error);
+        is_ok = put_process(&json, run, &run->rows.items[i], put, context, &combined, error);
     json_close(&json);
     combined_find(&combined, &low, &high);
     combined_free(&combined);

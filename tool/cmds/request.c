@@ -74,9 +74,10 @@ static bool read_limits(const struct command_args *args, struct request *request
     const struct view *view = request->view;
     struct view_options *options = &request->options;
     uint64_t top, depth, min_bytes;
-    uint64_t usual_top = request->is_json ? 0 : view ? view->top : PLACES_TOP;
-    uint64_t usual_depth = request->is_json ? 0 : view ? view->depth : PLACES_DEPTH;
-    double usual_threshold = view && !request->is_json ? view->threshold : 0;
+    bool is_all = request->is_json || args->command->has_no_usual_limits;
+    uint64_t usual_top = is_all ? 0 : view ? view->top : PLACES_TOP;
+    uint64_t usual_depth = is_all ? 0 : view ? view->depth : PLACES_DEPTH;
+    double usual_threshold = view && !is_all ? view->threshold : 0;
     if (!args_number(args, OPTION_TOP, usual_top, SIZE_MAX, &top, error) ||
         !args_number(args, OPTION_DEPTH, usual_depth, SIZE_MAX, &depth, error) ||
         !args_percent(args, OPTION_THRESHOLD, usual_threshold, &options->threshold, error) ||
@@ -121,13 +122,22 @@ static bool resolve(struct opened *opened, enum measure by, size_t top, struct e
     return names_resolve(opened->names, error);
 }
 
+bool request_narrow(const void *context, struct profile *profile, struct error *error) {
+    const struct narrowing *narrowing = context;
+    const struct cairn_header *header = &profile->recording->header;
+    bool is_replaced = header->stop_reason == CAIRN_STOP_EXEC;
+    // what a program held when it became another one is no leak of anybody's
+    if (narrowing->request->leaks && is_replaced) profile_forget_exit(profile);
+    return filter_threads(narrowing->filter, profile, error);
+}
+
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error) {
     const struct view *view = request->view;
     bool needs_all = filter_needs_names(filter) || (view && view->needs_all_names);
     enum measure by = request->options.by;
-    if (!filter_threads(filter, &opened->profile, error)) return false;
+    if (!filter_found_threads(filter, &opened->profile, error)) return false;
     if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;
     *own_names = names_frames(opened->names);
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;

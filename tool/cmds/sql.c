@@ -8,7 +8,7 @@
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/exported.h"
-#include "tool/cmds/subject.h"
+#include "tool/cmds/merged.h"
 #include "tool/export/sqlite.h"
 
 // On a terminal rows are held back to line up their columns; so many at a time.
@@ -113,20 +113,17 @@ static bool answer_about(struct opened *opened, const char *text, struct error *
 }
 
 int cmd_sql(const struct command_args *args) {
-    struct subject subject;
     struct opened opened;
     struct error error;
-    const char *process = args_text(args, OPTION_PROCESS, NULL);
     if (!args->word_count) {
         error_set(&error, "sql: no statement given, such as 'select * from top'");
         return command_fail(STATUS_USAGE, &error);
     }
-    const char *word = args->word_count > 1 ? args->words[0] : NULL;
     const char *text = args->words[args->word_count - 1];
-    if (!subject_find(word, &subject, &error) ||
-        (process && !subject_enter(&subject, process, &error)) ||
-        !opened_open(subject.path, &opened, &error))
-        return command_fail(STATUS_FAILURE, &error);
+    const struct opening opening = {.words = args->words,
+                                    .count = args->word_count - 1,
+                                    .process = args_text(args, OPTION_PROCESS, NULL)};
+    if (!opening_open(&opening, &opened, &error)) return command_fail(STATUS_FAILURE, &error);
     bool is_ok = answer_about(&opened, text, &error);
     opened_close(&opened);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);

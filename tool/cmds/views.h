@@ -45,7 +45,16 @@ struct request {
 // Reads view, measure and filters. False with an error: wrong use.
 bool request_read(const struct command_args *args, struct request *request, struct error *error);
 
-// Applies the filters to a profile that was just opened and finds the names that the view needs.
+// Takes away what is told without names (threads, lifespan) from one recording's profile, before it
+// is looked at or added to others.
+struct narrowing {
+    const struct request *request;
+    struct filter *filter;
+};
+bool request_narrow(const void *narrowing, struct profile *profile, struct error *error);
+
+// Applies the other filters to what was opened and narrowed, and finds the names that the view
+// needs.
 // `names` is valid as long as filter and recording. Errors are those of filter.h.
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
                    const struct frame_names **names, struct frame_names *own_names,

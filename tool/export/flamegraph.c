@@ -136,7 +136,7 @@ static void put_heading(struct writer *writer) {
     fprintf(writer->out, "<text class=\"h\" x=\"%d\" y=\"24\">", SIDE);
     put_escaped(writer->out, export->program);
     fprintf(writer->out, ": %s %s</text>\n<text class=\"s\" x=\"%d\" y=\"44\">", amount,
-            about->is_bytes ? about->moment : "of allocation", SIDE);
+            export->by == MEASURE_CALLS ? "of allocation" : about->moment, SIDE);
     put_escaped(writer->out, export->trust);
     fputs("</text>\n", writer->out);
     fprintf(writer->out,

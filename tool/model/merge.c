@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/merge.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 // Numbers of the added profile's parts in the sum.
 struct map {
     uint32_t *modules, *places, *nodes;
+    const uint64_t *keys;  // by place, may be NULL
 };
 
 bool merge_start(struct merge *merge) {
@@ -26,9 +28,9 @@ void merge_free(struct merge *merge) {
     array_free(&merge->threads);
     array_free(&merge->stack_of_node);
     index_table_free(&merge->module_table);
+    free(merge->placed);
+    merge->placed = NULL;
     merge->profile.modules.modules = NULL;  // was ours
-    merge->profile.stacks = NULL;
-    merge->profile.threads = NULL;
     profile_free(&merge->profile);
 }
 
@@ -56,15 +58,19 @@ static bool module_of(struct merge *merge, const struct module *module, uint32_t
     return true;
 }
 
-static bool place_of(struct merge *merge, const struct map *map, const struct place *place,
-                     uint32_t *number) {
+static bool place_of(struct merge *merge, const struct map *map, const struct profile *profile,
+                     size_t index, uint32_t *number) {
     struct places *places = &merge->profile.places;
+    const struct place *place = &profile->places.list.items[index];
     if (place->cut) return places_of_cut(places, place->cut, number);
-    if (place->module == MODULE_NONE)
-        return places_of_module(places, MODULE_NONE, place->address + 1, number);
-    uint32_t module = map->modules[place->module];
-    return places_of_module(places, module, merge->modules.items[module].bias + place->address + 1,
-                            number);
+    bool has_key = map->keys && map->keys[index];
+    uint64_t address = has_key ? map->keys[index] : place->address, bias = 0;
+    uint32_t module = MODULE_NONE;
+    if (place->module != MODULE_NONE) {
+        module = map->modules[place->module];
+        bias = merge->modules.items[module].bias;
+    }
+    return places_of_module(places, module, bias + address + 1, number);
 }
 
 static bool map_code(struct merge *merge, const struct profile *profile, struct map *map) {
@@ -72,7 +78,7 @@ static bool map_code(struct merge *merge, const struct profile *profile, struct 
     for (size_t i = 0; i < profile->modules.count; i++)
         if (!module_of(merge, &profile->modules.modules[i], &map->modules[i])) return false;
     for (size_t i = 0; i < profile->places.list.count; i++)
-        if (!place_of(merge, map, &profile->places.list.items[i], &map->places[i])) return false;
+        if (!place_of(merge, map, profile, i, &map->places[i])) return false;
     for (size_t i = 1; i < profile->tree.nodes.count; i++)
         if (!tree_child(&merge->profile.tree, map->nodes[nodes[i].parent],
                         map->places[nodes[i].place], &map->nodes[i]))
@@ -100,14 +106,7 @@ static bool add_stacks(struct merge *merge, const struct profile *profile, const
         const struct stack *stack = &profile->stacks[i];
         struct stack *sum = stack_of(merge, map->nodes[stack->node], stack);
         if (!sum) return false;
-        const struct cell_values values = {.calls = stack->allocations,
-                                           .frees = stack->frees,
-                                           .allocated_bytes = stack->allocated_bytes,
-                                           .freed_bytes = stack->freed_bytes,
-                                           .peak_bytes = stack->peak_bytes,
-                                           .peak_blocks = stack->peak_blocks,
-                                           .exit_bytes = stack->exit_bytes,
-                                           .exit_blocks = stack->exit_blocks};
+        const struct cell_values values = stack_values(stack);
         stack_add(sum, &values);
     }
     for (size_t i = 0; i < profile->thread_count && merge->threads.count < THREADS_MAX; i++) {
@@ -158,8 +157,9 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     damage->bad_stacks += recording->damage.bad_stacks;
 }
 
-bool merge_add(struct merge *merge, const struct profile *profile) {
-    struct map map = {.modules = calloc(profile->modules.count + 1, sizeof(uint32_t)),
+bool merge_add(struct merge *merge, const struct profile *profile, const uint64_t *keys) {
+    struct map map = {.keys = keys,
+                      .modules = calloc(profile->modules.count + 1, sizeof(uint32_t)),
                       .places = calloc(profile->places.list.count + 1, sizeof(uint32_t)),
                       .nodes = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t))};
     bool is_ok = map.modules && map.places && map.nodes && map_code(merge, profile, &map) &&
@@ -167,17 +167,35 @@ bool merge_add(struct merge *merge, const struct profile *profile) {
     add_totals(&merge->profile, profile);
     add_facts(merge, profile->recording);
     free(map.modules);
-    free(map.places);
     free(map.nodes);
+    free(merge->placed);
+    merge->placed = map.places;
     return is_ok;
 }
 
-void merge_finish(struct merge *merge) {
-    struct profile *profile = &merge->profile;
+// What is not one program any more has the number of processes for its name.
+static void name_sum(struct merge *merge) {
+    struct cairn_header *header = &merge->recording.header;
+    if (merge->process_count < 2) return;
+    memset(header->command, 0, sizeof header->command);
+    snprintf(header->command, sizeof header->command, "%zu processes", merge->process_count);
+}
+
+void merge_finish(struct merge *merge, struct recording *recording, struct profile *profile) {
+    name_sum(merge);
+    *recording = merge->recording;
+    *profile = merge->profile;
+    profile->recording = recording;
+    profile->places.modules = &profile->modules;
     profile->stacks = merge->stacks.items;
     profile->stack_count = profile->built_stack_count = merge->stacks.count;
     profile->threads = merge->threads.items;
     profile->thread_count = merge->threads.count;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (profile->stacks[i].cut) profile->incomplete[profile->stacks[i].cut]++;
+    // all of it is the profile's now
+    merge->profile = (struct profile){0};
+    merge->modules.items = NULL;
+    merge->stacks.items = NULL;
+    merge->threads.items = NULL;
 }

@@ -13,20 +13,26 @@
 
 struct merge {
     struct recording recording;  // facts, no sections
-    struct profile profile;      // complete after merge_finish
-    ARRAY(char *) paths;         // of modules
+    struct profile profile;
+    ARRAY(char *) paths;  // of modules
     ARRAY(struct module) modules;
     struct index_table module_table;
     ARRAY(struct stack) stacks;
     ARRAY(uint32_t) stack_of_node;  // plus 1
     ARRAY(struct profile_thread) threads;
     size_t process_count;
+    uint32_t *placed;  // by place of the profile that was added last: its number in the sum
 };
 
 // All false without memory. Use merge_free after each.
 bool merge_start(struct merge *merge);
-bool merge_add(struct merge *merge, const struct profile *profile);
-void merge_finish(struct merge *merge);
+// `keys` has for each place a number that says which code it is, or 0: its address in its module
+// does. NULL: all do. Addresses say nothing of code that a program generated or of places that were
+// imported.
+bool merge_add(struct merge *merge, const struct profile *profile, const uint64_t *keys);
+// The sum as a profile of `recording`, which is filled as well; it is for profile_free, and `merge`
+// must outlive both.
+void merge_finish(struct merge *merge, struct recording *recording, struct profile *profile);
 void merge_free(struct merge *merge);
 
 #endif

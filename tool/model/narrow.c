@@ -58,9 +58,71 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
     }
 }
 
+void profile_forget_exit(struct profile *profile) {
+    for (size_t i = 0; i < profile->stack_count; i++)
+        profile->stacks[i].exit_bytes = profile->stacks[i].exit_blocks = 0;
+    profile->exit_bytes = profile->exit_blocks = 0;
+}
+
 void profile_keep_stacks(struct profile *profile, const bool *are_kept) {
     size_t kept = 0;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (are_kept[i]) profile->stacks[kept++] = profile->stacks[i];
     profile->stack_count = kept;
+}
+
+bool profile_keep_largest(struct profile *profile, enum measure by, size_t top, int64_t least) {
+    size_t count;
+    uint32_t *ranking = measure_rank(by, profile, &count);
+    bool *are_kept = calloc(profile->stack_count + 1, sizeof *are_kept);
+    bool is_ok = ranking && are_kept;
+    if (top && top < count) count = top;
+    for (size_t i = 0; is_ok && i < count; i++)
+        are_kept[ranking[i]] = measure_stack(by, &profile->stacks[ranking[i]]).value >= least;
+    if (is_ok) profile_keep_stacks(profile, are_kept);
+    free(ranking);
+    free(are_kept);
+    return is_ok;
+}
+
+void profile_sum_up(struct profile *profile) {
+    struct stack sum = {0};
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        const struct cell_values values = stack_values(stack);
+        stack_add(&sum, &values);
+    }
+    profile->totals = (struct profile_totals){.allocations = sum.allocations,
+                                              .frees = sum.frees,
+                                              .allocated_bytes = sum.allocated_bytes,
+                                              .freed_bytes = sum.freed_bytes};
+    profile->peak.bytes = sum.peak_bytes;
+    profile->peak.blocks = sum.peak_blocks;
+    profile->exit_bytes = sum.exit_bytes;
+    profile->exit_blocks = sum.exit_blocks;
+}
+
+// The node of the `depth` innermost calls of `node`, called by nobody.
+static bool cut_stack(struct tree *tree, size_t depth, uint32_t *node) {
+    ARRAY(uint32_t) places = {0};
+    bool is_ok = true;
+    for (uint32_t at = *node; is_ok && places.count < depth; at = tree->nodes.items[at].parent) {
+        uint32_t *place = array_push(&places);
+        is_ok = place != NULL;
+        if (place) *place = tree->nodes.items[at].place;
+    }
+    *node = TREE_ROOT;
+    while (is_ok && places.count)
+        is_ok = tree_child(tree, *node, places.items[--places.count], node);
+    array_free(&places);
+    return is_ok;
+}
+
+bool profile_cut_stacks(struct profile *profile, size_t depth) {
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        uint32_t *node = &profile->stacks[i].node;
+        if (profile->tree.nodes.items[*node].depth <= depth) continue;
+        if (!cut_stack(&profile->tree, depth, node)) return false;
+    }
+    return true;
 }

@@ -5,6 +5,7 @@
 #ifndef TOOL_MODEL_NARROW_H
 #define TOOL_MODEL_NARROW_H
 
+#include "tool/model/measure.h"
 #include "tool/model/profile.h"
 
 // Keeps what threads allocated, `are_kept` is by thread. Threads of one slot cannot be told apart:
@@ -20,7 +21,20 @@ enum lifespan {
 // What a stack held at the peak is not known by lifespan: it becomes 0.
 void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan);
 
+// Nothing counts as left at the end.
+void profile_forget_exit(struct profile *profile);
+
 // Keeps stacks, `are_kept` is by stack.
 void profile_keep_stacks(struct profile *profile, const bool *are_kept);
+
+// Keeps the `top` stacks (0: all) with the most of a measure, of those with at least `least`. False
+// without memory.
+bool profile_keep_largest(struct profile *profile, enum measure by, size_t top, int64_t least);
+
+// Totals, peak and end become those of the stacks that were kept: the part stands for itself.
+void profile_sum_up(struct profile *profile);
+
+// Cuts each stack to its `depth` innermost calls. False without memory.
+bool profile_cut_stacks(struct profile *profile, size_t depth);
 
 #endif

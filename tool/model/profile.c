@@ -87,6 +87,17 @@ void stack_add(struct stack *stack, const struct cell_values *values) {
     stack->exit_blocks = add_signed(stack->exit_blocks, values->exit_blocks);
 }
 
+struct cell_values stack_values(const struct stack *stack) {
+    return (struct cell_values){.calls = stack->allocations,
+                                .frees = stack->frees,
+                                .allocated_bytes = stack->allocated_bytes,
+                                .freed_bytes = stack->freed_bytes,
+                                .peak_bytes = stack->peak_bytes,
+                                .peak_blocks = stack->peak_blocks,
+                                .exit_bytes = stack->exit_bytes,
+                                .exit_blocks = stack->exit_blocks};
+}
+
 // Books what a cell holds for the thread that allocated it.
 static void book_slot(struct builder *builder, uint32_t id, const struct cell_values *values) {
     struct record record;

@@ -79,6 +79,8 @@ struct cell_values {
 // False if the cell does not exist or was never used.
 bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);
 void stack_add(struct stack *stack, const struct cell_values *values);
+// A stack's own values, to add them to another one.
+struct cell_values stack_values(const struct stack *stack);
 
 // True if every event was counted: nothing lost that changes a number, nothing damaged. The peak
 // has an error of its own.

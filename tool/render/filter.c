@@ -27,6 +27,7 @@ struct filter {
     struct pattern *patterns[PART_COUNT];
     enum lifespan lifespan;
     bool may_be_empty;
+    size_t threads_found;
     struct frame_names hiding;  // names without hidden frames
     const struct frame_names *original;
     struct kept_frames *places;  // by place
@@ -130,23 +131,23 @@ static bool refuse_thread(const struct filter *filter, const struct profile *pro
                      filter->texts[PART_THREAD], profile->thread_count, list);
 }
 
-bool filter_threads(const struct filter *filter, struct profile *profile, struct error *error) {
-    size_t kept = 0;
-    bool is_estimate, *are_kept = NULL;
+bool filter_threads(struct filter *filter, struct profile *profile, struct error *error) {
+    bool is_estimate, is_ok = true;
     if (filter->texts[PART_THREAD]) {
-        are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
-        if (!are_kept) return error_set(error, "no memory for a filter");
-        for (size_t i = 0; i < profile->thread_count; i++)
-            kept += are_kept[i] = is_thread(filter, &profile->threads[i]);
-        bool is_ok = kept || filter->may_be_empty
-                         ? profile_keep_threads(profile, are_kept, &is_estimate) ||
-                               error_set(error, "no memory for a filter")
-                         : refuse_thread(filter, profile, error);
+        bool *are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
+        for (size_t i = 0; are_kept && i < profile->thread_count; i++)
+            filter->threads_found += are_kept[i] = is_thread(filter, &profile->threads[i]);
+        is_ok = are_kept && profile_keep_threads(profile, are_kept, &is_estimate);
         free(are_kept);
-        if (!is_ok) return false;
     }
     profile_keep_lifespan(profile, filter->lifespan);
-    return true;
+    return is_ok || error_set(error, "no memory for a filter");
+}
+
+bool filter_found_threads(const struct filter *filter, const struct profile *profile,
+                          struct error *error) {
+    bool is_wanted = filter->texts[PART_THREAD] && !filter->may_be_empty;
+    return !is_wanted || filter->threads_found || refuse_thread(filter, profile, error);
 }
 
 // The text of a frame that expressions are searched in besides its file.

@@ -3,7 +3,8 @@
 // stack goes through, for threads, and whether blocks lived to the end. A filter narrows a profile
 // (tool/model/narrow.h); what it hides it takes out of the names.
 //
-//     filter_open → filter_threads → names are looked up → filter_stacks → filter_names → a view
+//     filter_open → filter_threads → filter_found_threads → names are looked up → filter_stacks →
+//     filter_names → a view
 #ifndef TOOL_RENDER_FILTER_H
 #define TOOL_RENDER_FILTER_H
 
@@ -32,8 +33,11 @@ bool filter_needs_names(const struct filter *filter);
 // A request that leaves something out was made.
 bool filter_is_any(const struct filter *filter);
 
-// What is told by threads and lifespan. False if no thread is meant, or without memory.
-bool filter_threads(const struct filter *filter, struct profile *profile, struct error *error);
+// What is told by threads and lifespan, of each recording. False without memory.
+bool filter_threads(struct filter *filter, struct profile *profile, struct error *error);
+// False, with the threads there are, if none was meant in any of them.
+bool filter_found_threads(const struct filter *filter, const struct profile *profile,
+                          struct error *error);
 
 // What is told by names. False, with what there is, if no stack is left that has a value of
 // `measure`; or without memory.
