@@ -62,6 +62,8 @@ enum cairn_section_kind {
     CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
     CAIRN_SECTION_POINTS = 8,      // struct cairn_point, CAIRN_POINT_LIMIT of them
     CAIRN_SECTION_SYMBOLS = 9,     // bytes: names, added by the tool (symbols.h)
+    CAIRN_SECTION_RESIDENT = 12,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
+    CAIRN_SECTION_PICTURES = 13,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -150,6 +152,44 @@ struct cairn_point {
     uint64_t allocations;
     uint32_t is_used;  // (atomic)
     uint32_t reserved[3];
+};
+
+// Resident memory beside the timeline, written by the tool while the process runs: in the order of
+// time, at any distance. When the last entry is reached every second one goes, of two neighbours
+// the lower.
+#define CAIRN_RESIDENT_LIMIT 4096u
+struct cairn_resident {
+    uint64_t at_ns;  // since the process' start
+    uint64_t rss_bytes;
+    uint64_t pss_bytes;  // shared pages by the number of their users; 0: not looked at
+    uint64_t swap_bytes;
+};
+
+// What the resident memory consists of, as the tool saw it in the process' mappings at one moment.
+// rss_bytes is the sum of the six parts that follow it.
+#define CAIRN_PICTURE_AT_PEAK 0u  // where resident memory was highest, as far as was looked
+#define CAIRN_PICTURE_LAST 1u
+#define CAIRN_PICTURE_COUNT 2u
+struct cairn_picture {
+    uint64_t at_ns;  // since the process' start; 0: the entry is not in use
+    uint64_t rss_bytes;
+    uint64_t heap_bytes;    // anonymous memory: the allocator's, and what the program maps itself
+    uint64_t stacks_bytes;  // of all threads
+    uint64_t files_bytes;   // code, data and files
+    uint64_t shared_bytes;  // shared memory that is no file
+    uint64_t own_bytes;     // cairn's: this recording, tables, library
+    uint64_t other_bytes;   // mappings of the kernel and of devices
+    uint64_t pss_bytes, swap_bytes;
+    int64_t live_bytes, live_blocks;  // of the heap at that moment, as requested
+    uint64_t free_chunk_bytes;        // glibc: chunks in the bins of its arenas
+    uint64_t free_top_bytes;          // glibc: ends of its arenas that were never handed out
+    uint64_t arena_bytes;             // glibc: what its arenas took from the system
+    uint32_t arena_count;             // 0: they could not be read
+    uint32_t is_cut;  // too many free chunks to look at each: there are more bytes of them
+    uint32_t stack_count;
+    uint32_t reserved_count;
+    uint64_t free_resident_bytes;  // of the chunks and ends: on pages that are resident
+    uint64_t reserved[2];
 };
 
 // Counters of one (thread, stack), hot half. calls and frees continue in cairn_cell_cold.
@@ -299,6 +339,8 @@ _Static_assert(sizeof(struct cairn_section) == 32, "layout");
 _Static_assert(sizeof(struct cairn_module) == 256, "layout");
 _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
 _Static_assert(sizeof(struct cairn_point) == 64, "layout");
+_Static_assert(sizeof(struct cairn_resident) == 32, "layout");
+_Static_assert(sizeof(struct cairn_picture) == 160, "layout");
 _Static_assert(sizeof(struct cairn_cell) == 32, "layout");
 _Static_assert(sizeof(struct cairn_cell_cold) == 24, "layout");
 _Static_assert(sizeof(struct cairn_control) == 64, "layout");

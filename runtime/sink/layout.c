@@ -33,6 +33,10 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
                     THREAD_LIMIT * sizeof(struct cairn_thread));
     at = layout_put(header, at, CAIRN_SECTION_POINTS, sizeof(struct cairn_point),
                     CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
+    at = layout_put(header, at, CAIRN_SECTION_RESIDENT, sizeof(struct cairn_resident),
+                    CAIRN_RESIDENT_LIMIT * sizeof(struct cairn_resident));
+    at = layout_put(header, at, CAIRN_SECTION_PICTURES, sizeof(struct cairn_picture),
+                    CAIRN_PICTURE_COUNT * sizeof(struct cairn_picture));
     at = layout_put(header, at, CAIRN_SECTION_OWNERS, sizeof(uint16_t),
                     cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
     at = layout_put(header, at, CAIRN_SECTION_CELLS, sizeof(struct cairn_cell),

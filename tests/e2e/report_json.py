@@ -23,6 +23,11 @@ STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
          "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER}
 THREAD = {"name": TEXT, "tid": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
           "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}
+PICTURE = dict.fromkeys(
+    ["at_ns", "rss_bytes", "pss_bytes", "swap_bytes", "live_bytes", "rest_bytes", "stacks_bytes",
+     "files_bytes", "shared_bytes", "own_bytes", "other_bytes", "heap_live_bytes", "heap_live_blocks",
+     "arenas", "arena_chunk_bytes", "arena_top_bytes"], INTEGER) | {"free_bytes": OrNull(INTEGER)}
+RESIDENT = {"at_ns": INTEGER, "rss_bytes": INTEGER, "pss_bytes": OrNull(INTEGER), "swap_bytes": INTEGER}
 SCHEMA = {
     "schema": TEXT,
     "process": {"pid": INTEGER, "ppid": INTEGER, "command": TEXT, "start_unix_ns": INTEGER,
@@ -32,7 +37,8 @@ SCHEMA = {
                "freed_bytes": INTEGER, "failed": INTEGER},
     "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
     "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
-    "rss": {"peak_bytes": OrNull(INTEGER)},
+    "rss": {"peak_bytes": OrNull(INTEGER), "at_peak": OrNull(PICTURE), "last": OrNull(PICTURE),
+            "points": [RESIDENT]},
     "trust": {"exact": TRUTH, "lost": CountsByReason(), "stacks_incomplete": CountsByReason(),
               "own_bytes": INTEGER, "own_cpu_share": OrNull(float), "frames_unresolved": INTEGER},
     "stacks": [STACK],

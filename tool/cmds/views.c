@@ -5,6 +5,7 @@
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
 #include "tool/render/groups_screen.h"
+#include "tool/render/memory.h"
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
 #include "tool/tui/browser.h"
@@ -63,6 +64,13 @@ static bool print_timeline(FILE *out, const struct view_subject *subject, struct
     return chart_print(&terminal, &subject->opened->profile, &subject->request->options, error);
 }
 
+static bool print_memory(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    (void)error;
+    memory_print(&terminal, &subject->opened->profile, &subject->request->options);
+    return true;
+}
+
 static bool print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return annotate_print(&terminal, &subject->opened->profile, subject->names,
@@ -88,6 +96,8 @@ const struct view views[] = {
     {"threads", "threads, and what they allocated", "peak",
      GROUPS_TOP, 0, 0, false, false, print_threads},
     {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
+    {"memory", "what resident memory consisted of, beside the heap", "peak",
+     0, 0, 0, false, false, print_memory},
     {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},
     {"leaks", "stacks with blocks that were never freed", "exit",
      STACKS_TOP, STACKS_DEPTH, 0, true, false, print_leaks},

@@ -21,6 +21,8 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_RECORDS] = sizeof(uint32_t),
     [CAIRN_SECTION_POINTS] = sizeof(struct cairn_point),
     [CAIRN_SECTION_SYMBOLS] = 1,
+    [CAIRN_SECTION_RESIDENT] = sizeof(struct cairn_resident),
+    [CAIRN_SECTION_PICTURES] = sizeof(struct cairn_picture),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -73,6 +75,7 @@ static bool load_section(struct recording *recording, const struct source *sourc
     if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return true;
     struct recording_section *section = &recording->sections[claim->kind];
     size_t known = known_entry_bytes[claim->kind];
+    if (!known) return true;
     bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
     bool is_usable = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
     if (section->entry_bytes || !is_usable) {
@@ -166,6 +169,16 @@ bool recording_thread(const struct recording *recording, size_t index,
 
 bool recording_point(const struct recording *recording, size_t index, struct cairn_point *point) {
     return copy_entry(recording, CAIRN_SECTION_POINTS, index, point);
+}
+
+bool recording_resident(const struct recording *recording, size_t index,
+                        struct cairn_resident *resident) {
+    return copy_entry(recording, CAIRN_SECTION_RESIDENT, index, resident);
+}
+
+bool recording_picture(const struct recording *recording, size_t index,
+                       struct cairn_picture *picture) {
+    return copy_entry(recording, CAIRN_SECTION_PICTURES, index, picture) && picture->at_ns;
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {

@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 10  // index = enum cairn_section_kind
+#define RECORDING_SECTION_KINDS 14  // index = enum cairn_section_kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -57,6 +57,11 @@ bool recording_cell(const struct recording *recording, size_t id, struct cairn_c
 bool recording_module(const struct recording *recording, size_t index, struct cairn_module *module);
 bool recording_thread(const struct recording *recording, size_t index, struct cairn_thread *thread);
 bool recording_point(const struct recording *recording, size_t index, struct cairn_point *point);
+bool recording_resident(const struct recording *recording, size_t index,
+                        struct cairn_resident *resident);
+// False also for an entry that is not in use.
+bool recording_picture(const struct recording *recording, size_t index,
+                       struct cairn_picture *picture);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/report_json.h"
+#include "tool/render/memory.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -88,6 +89,7 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_close(json);
     json_open_object(json, "rss");
     json_put_uint(json, "peak_bytes", profile->recording->header.rss_peak_bytes);
+    memory_json_put(json, profile->recording);
     json_close(json);
 }
 

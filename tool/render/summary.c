@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/memory.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
 
@@ -236,6 +237,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     if (profile->totals.allocations) {
         print_peak(terminal, summary);
         print_totals(terminal, summary);
+        memory_print_line(terminal, profile, summary->view);
     } else {
         print_empty(terminal, summary);
     }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tool/watch/proc.h"
 #include "tool/watch/program.h"
 
 enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20, PROC_PATH_BYTES = 64 };
@@ -46,35 +47,13 @@ bool watched_is_gone(const struct watched *process) {
     return kill(process->pid, 0) != 0 && errno == ESRCH;
 }
 
-// Text of a file below /proc/PID, terminated; its length, 0 if there is none.
-static size_t read_proc(pid_t pid, const char *name, char *text, size_t size) {
-    char path[PROC_PATH_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
-    if (file >= 0) close(file);
-    if (length < 0) length = 0;
-    text[length] = 0;
-    return (size_t)length;
-}
-
-// "VmHWM:   1234 kB", in bytes; 0 once the memory is gone.
-static uint64_t resident_peak(pid_t pid) {
-    char text[4096];
-    unsigned long long kib = 0;
-    read_proc(pid, "status", text, sizeof text);
-    const char *line = strstr(text, "\nVmHWM:");
-    if (line) sscanf(line, "\nVmHWM: %llu kB", &kib);
-    return kib * 1024;
-}
-
 // Fields of /proc/PID/stat, counted behind the name, which may hold anything.
 enum { STAT_STATE = 3, STAT_USER_TIME = 14, STAT_SYSTEM_TIME = 15, STAT_EXIT_CODE = 52 };
 
 static void look_at_stat(struct watched *process) {
     const uint64_t ns_per_s = 1000000000u;
     char text[2048];
-    read_proc(process->pid, "stat", text, sizeof text);
+    proc_read(process->pid, "stat", text, sizeof text);
     char *rest = strrchr(text, ')');
     uint64_t ticks = 0;
     bool is_over = false;
@@ -110,9 +89,10 @@ void watched_look_at_end(struct watched *process) {
     ask_exit(process);
 }
 
-void watched_look(struct watched *process) {
-    uint64_t peak = resident_peak(process->pid);
-    if (peak > process->end.rss_peak_bytes) process->end.rss_peak_bytes = peak;
+void watched_look(struct watched *process, uint64_t now_ns, uint64_t most_pause_ns) {
+    struct resident_now now = resident_look(process->pid);
+    if (now.peak_bytes > process->end.rss_peak_bytes) process->end.rss_peak_bytes = now.peak_bytes;
+    resident_note(&process->resident, process->pid, &process->memory, &now, now_ns, most_pause_ns);
     look_at_stat(process);
 }
 
@@ -137,7 +117,7 @@ bool watched_program(pid_t pid, char name[NAME_MAX]) {
 
 bool watched_called(pid_t pid, char name[NAME_MAX]) {
     char text[PATH_MAX];
-    if (!read_proc(pid, "cmdline", text, sizeof text)) return false;
+    if (!proc_read(pid, "cmdline", text, sizeof text)) return false;
     snprintf(name, NAME_MAX, "%s", program_base_name(text));
     return true;
 }
@@ -145,5 +125,6 @@ bool watched_called(pid_t pid, char name[NAME_MAX]) {
 void watched_free(struct watched *process) {
     if (process->pid_file >= 0) close(process->pid_file);
     memory_close(&process->memory);
+    resident_free(&process->resident);
     free(process);
 }

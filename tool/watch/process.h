@@ -12,6 +12,7 @@
 #include "tool/base/error.h"
 #include "tool/model/run_row.h"
 #include "tool/watch/memory.h"
+#include "tool/watch/resident.h"
 
 struct watched {
     struct watched *next;
@@ -19,6 +20,7 @@ struct watched {
     int pid_file;  // pidfd; -1 if the kernel gave none
     struct memory memory;
     struct memory_end end;
+    struct resident resident;
     char file_name[NAME_MAX];  // within the run's directory
     char parent[NAME_MAX];     // file name of the process it is a fork of, or ""
     uint64_t image;            // 0, 1, … of its pid's exec chain
@@ -37,8 +39,9 @@ bool watched_row(const struct watched *process, struct run_row *row);
 
 bool watched_is_gone(const struct watched *process);
 
-// Looks at the process' resident memory and processor time; keeps the highest values.
-void watched_look(struct watched *process);
+// Looks at the process' resident memory and processor time; keeps the highest values. `now_ns` is
+// CLOCK_MONOTONIC, `most_pause_ns` the longest pause between pictures of its memory.
+void watched_look(struct watched *process, uint64_t now_ns, uint64_t most_pause_ns);
 // When it is over: its processor time and how it ended, if the kernel still tells.
 void watched_look_at_end(struct watched *process);
 

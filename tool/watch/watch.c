@@ -22,7 +22,7 @@
 #define LOOK_LAST_NS (100 * MS_NS)
 #define LOOK_PER_PROCESS_NS MS_NS
 
-enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64 };
+enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64, PICTURE_PAUSES = 10 };
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -171,7 +171,7 @@ static void watch_look(struct watch *watch, uint64_t now) {
     for (struct watched *process = watch->list, *next; process; process = next) {
         next = process->next;
         if (now < process->next_look_ns) continue;
-        watched_look(process);
+        watched_look(process, now, PICTURE_PAUSES * last);
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;
         process->next_look_ns = now + process->look_pause_ns;

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What resident memory consists of: the parts add up to what /proc/PID/smaps_rollup says, each is what
+an own reading of smaps says, and what is free in glibc's arenas is what mallinfo2 says."""
+
+import re
+import subprocess
+import time
+
+import cairn_test as t
+
+SHARED, LARGE, STACKS = 4 << 20, 8 << 20, 2 * 300000
+
+
+def rollup(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as lines:
+        values = dict(re.findall(r"^(\w+): +(\d+) kB", lines.read(), re.M))
+    return {name: int(kib) * 1024 for name, kib in values.items()}
+
+
+def named_bytes(pid, pattern):
+    """Resident bytes of the mappings whose name matches."""
+    total, is_wanted = 0, False
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as lines:
+        for line in lines:
+            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                is_wanted = re.search(pattern, line.rstrip("\n").partition(":")[2][5:]) is not None
+            elif is_wanted and line.startswith("Rss:"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def steady_picture(pid):
+    """The last picture, once it is one of the process at rest."""
+    for _ in range(200):
+        found = t.report(pid)
+        last = found["rss"]["last"]
+        if last and last["rss_bytes"] == rollup(pid)["Rss"] and last["free_bytes"] is not None:
+            return found, last
+        time.sleep(0.05)
+    return found, last
+
+
+def check_picture(found, last, free, pid):
+    now = rollup(pid)
+    parts = ("live", "free", "rest", "stacks", "files", "shared", "own", "other")
+    t.check_equal("sum of the parts", sum(last[f"{part}_bytes"] or 0 for part in parts), now["Rss"])
+    # pages of libraries have more or fewer users from one moment to the next
+    t.check(abs(last["pss_bytes"] - now["Pss"]) <= now["Shared_Clean"], f"PSS {last['pss_bytes']}: {now}")
+    t.check_equal("swap", last["swap_bytes"], now["Swap"])
+    t.check_equal("live", last["heap_live_bytes"], found["at_exit"]["bytes"])
+    t.check_equal("live is a part", last["live_bytes"], last["heap_live_bytes"])
+    t.check_equal("arenas", last["arenas"], 3)
+    t.check_equal("free in arenas", last["arena_chunk_bytes"] + last["arena_top_bytes"], free)
+    t.check(0 < last["free_bytes"] <= free, f"resident of it: {last['free_bytes']}")
+    t.check_equal("shared", last["shared_bytes"], SHARED)
+    own = named_bytes(pid, r"/memfd:cairn|libcairn")
+    t.check(own <= last["own_bytes"] <= own + found["trust"]["own_bytes"], f"own: {own}, {last}")
+    main_stack = named_bytes(pid, r"\[stack\]$")
+    t.check(main_stack + STACKS <= last["stacks_bytes"] <= main_stack + STACKS + (256 << 10),
+            f"stacks: {last['stacks_bytes']}")
+    files = named_bytes(pid, r" /") - named_bytes(pid, r"/memfd:|libcairn")
+    t.check(files <= last["files_bytes"] <= files + (1 << 20), f"files: {files}, {last}")
+
+
+def check_points(found):
+    points = found["rss"]["points"]
+    t.check(points and points == sorted(points, key=lambda point: point["at_ns"]), "points: no order")
+    t.check(any(point["pss_bytes"] for point in points), "points: no PSS")
+    highest = max(point["rss_bytes"] for point in points)
+    t.check(highest >= LARGE + SHARED, f"points: {highest}")
+
+
+def check_screen(path):
+    for columns in (60, 80, 200):
+        text = t.run_cairn("report", "--view", "memory", path, env={"COLUMNS": str(columns)}).out.decode()
+        lines = [line for line in text.splitlines() if re.match(r" +[\d.]+ %", line)]
+        t.check(max(map(len, lines)) <= columns, f"{columns}: {text}")
+        for words in ("live heap, ", "free in 3 arenas: ", "3 stacks", "shared memory", "  resident "):
+            t.check(words in text, f"{columns}: no {words!r} in {text}")
+
+
+with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "run.cairn", "--", *t.program("memory_parts")],
+                      env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    said = child.stdout.readline().split()
+    with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
+        process = int(children.read().split()[0])
+    report, picture = steady_picture(process)
+    check_picture(report, picture, int(said[0]), process)
+    child.stdin.close()
+    child.wait(timeout=60)
+ended = t.report("run.cairn")
+check_points(ended)
+t.check_equal("the last picture stays", ended["rss"]["last"]["shared_bytes"], SHARED)
+check_screen("run.cairn")
+t.finish()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mappings are put to their parts by name, flags and neighbours; nothing is counted twice or lost.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tool/watch/mappings.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static struct mappings read_text(const char *text, uint64_t stack_limit) {
+    struct mappings mappings;
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    assert_non_null(file);
+    assert_true(mappings_read(file, -1, stack_limit, &mappings));
+    fclose(file);
+    return mappings;
+}
+
+static const char program[] =
+    "55e000000000-55e000001000 r-xp 00000000 fe:00 1 /usr/bin/program\n"
+    "Rss:                   4 kB\nPss:                   2 kB\nSwap:                  0 kB\n"
+    "VmFlags: rd ex mr mw me\n"
+    "55e000001000-55e000002000 rw-p 00001000 fe:00 1 /usr/bin/program\nRss: 4 kB\n"
+    "VmFlags: rd wr\n"
+    // its .bss
+    "55e000002000-55e000004000 rw-p 00000000 00:00 0 \nRss: 8 kB\nVmFlags: rd wr ac\n"
+    "55e000100000-55e000200000 rw-p 00000000 00:00 0          [heap]\nRss: 1024 kB\nPss: 1024 kB\n"
+    "Swap: 12 kB\nVmFlags: rd wr ac\n"
+    // an arena of glibc: not reserved, aligned
+    "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 \nRss: 132 kB\nVmFlags: rd wr nr\n"
+    "7f0000021000-7f0004000000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr nr\n"
+    // memory of cairn's: not reserved
+    "7f1000001000-7f1000401000 rw-p 00000000 00:00 0 \nRss: 2048 kB\nVmFlags: rd wr nr\n"
+    "7f2000000000-7f2000001000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr\n"
+    "7f2000001000-7f2000801000 rw-p 00000000 00:00 0 \nRss: 16 kB\nVmFlags: rd wr ac\n"
+    "7f3000000000-7f3000400000 rw-s 00000000 00:01 9   /memfd:cairn (deleted)\nRss: 512 kB\n"
+    "VmFlags: rd wr sh dd\n"
+    "7f4000000000-7f4000400000 rw-s 00000000 00:01 9   /dev/zero (deleted)\nRss: 64 kB\n"
+    "VmFlags: rd wr sh\n"
+    "7f5000000000-7f5000001000 r-xp 00000000 fe:00 2   /a b/libcairn.so\nRss: 4 kB\n"
+    "7f6000000000-7f6000002000 rw-p 00000000 fe:00 2   /lib/libc.so.6\nRss: 8 kB\n"
+    "7f7000000000-7f7000100000 rw-s 00000000 00:05 7   /dev/dri/card0\nRss: 40 kB\n"
+    "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\n"
+    "7ffc00100000-7ffc00102000 r-xp 00000000 00:00 0   [vdso]\nRss: 8 kB\n";
+
+static void test_parts(void **state) {
+    (void)state;
+    struct mappings mappings = read_text(program, 8 * MIB);
+    const struct cairn_picture *picture = &mappings.picture;
+    assert_int_equal(picture->files_bytes, (4 + 4 + 8 + 8) * 1024);
+    assert_int_equal(picture->heap_bytes, (1024 + 132 + 2048) * 1024);
+    assert_int_equal(picture->stacks_bytes, (16 + 20) * 1024);
+    assert_int_equal(picture->stack_count, 2);
+    assert_int_equal(picture->shared_bytes, 64 * 1024);
+    assert_int_equal(picture->own_bytes, (512 + 4) * 1024);
+    assert_int_equal(picture->other_bytes, (40 + 8) * 1024);
+    assert_int_equal(picture->rss_bytes,
+                     (4 + 4 + 8 + 1024 + 132 + 2048 + 16 + 512 + 64 + 4 + 8 + 40 + 20 + 8) * 1024);
+    assert_int_equal(picture->pss_bytes, 1026 * 1024);
+    assert_int_equal(picture->swap_bytes, 12 * 1024);
+    assert_int_equal(mappings.libc_data.start, 0x7f6000000000);
+}
+
+static void test_own_memory(void **state) {
+    (void)state;
+    struct mappings mappings = read_text(program, 8 * MIB), limited = mappings;
+    mappings_settle_own(&mappings, 64 * MIB);
+    assert_int_equal(mappings.picture.heap_bytes, (1024 + 132) * 1024);
+    assert_int_equal(mappings.picture.own_bytes, (512 + 4 + 2048) * 1024);
+    // somebody else maps without reservation too: no more is cairn's than it took
+    mappings_settle_own(&limited, MIB);
+    assert_int_equal(limited.picture.heap_bytes, (132 + 2048) * 1024);
+    assert_int_equal(limited.picture.own_bytes, (512 + 4 + 1024) * 1024);
+}
+
+static void test_damage(void **state) {
+    (void)state;
+    static const char *const texts[] = {"", "hello\n", "12-34\n", "Rss: 5 kB\n",
+                                        "zz-zz rw-p 0 0 0 \n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct mappings mappings;
+        FILE *file = *texts[i] ? fmemopen((void *)(uintptr_t)texts[i], strlen(texts[i]), "r")
+                               : fopen("/dev/null", "r");
+        assert_non_null(file);
+        mappings_read(file, -1, 0, &mappings);
+        assert_int_equal(mappings.picture.rss_bytes, 0);
+        fclose(file);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

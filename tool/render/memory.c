@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/memory.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/model/picture.h"
+
+enum { PART_BYTES = 512, KEY_COLUMNS = 15 };
+
+static const char *plural(uint64_t count, const char *one, const char *many) {
+    return count == 1 ? one : many;
+}
+
+// "free in 2 arenas: 1.2 MiB in chunks, 0.9 MiB at the ends".
+static void describe_free(const struct picture *picture, const struct view_options *view, char *out,
+                          size_t size) {
+    const char *least = picture->is_cut ? "at least " : "";
+    snprintf(out, size, "free in %" PRIu32 " %s: %s%s in chunks, %s at the %s",
+             picture->arena_count, plural(picture->arena_count, "arena", "arenas"), least,
+             units_size_as((int64_t)picture->chunk_bytes, view->is_plain_number).text,
+             units_size_as((int64_t)picture->top_bytes, view->is_plain_number).text,
+             plural(picture->arena_count, "end", "ends"));
+}
+
+static void describe_live(const struct picture *picture, const struct view_options *view, char *out,
+                          size_t size) {
+    int used =
+        snprintf(out, size, "live heap, %s %s", units_count((int64_t)picture->live_blocks).text,
+                 plural(picture->live_blocks, "block", "blocks"));
+    if (picture->is_live_more && used > 0 && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, "; %s were asked for, not all of it is resident",
+                 units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
+}
+
+static void describe(const struct picture *picture, enum picture_part part,
+                     const struct view_options *view, char *out, size_t size) {
+    static const char *const words[PICTURE_PARTS] = {
+        [PICTURE_FILES] = "code, data and mapped files",
+        [PICTURE_SHARED] = "shared memory",
+        [PICTURE_OWN] = "cairn itself: this recording, tables, library",
+        [PICTURE_OTHER] = "mappings of the kernel and of devices",
+    };
+    *out = 0;
+    if (part == PICTURE_LIVE)
+        describe_live(picture, view, out, size);
+    else if (part == PICTURE_FREE)
+        describe_free(picture, view, out, size);
+    else if (part == PICTURE_REST)
+        snprintf(out, size, "%sheaders, rounding, and what the program maps itself",
+                 picture->is_free_part ? "" : "free in the allocator, ");
+    else if (part == PICTURE_STACKS)
+        snprintf(out, size, "%" PRIu32 " %s", picture->stack_count,
+                 plural(picture->stack_count, "stack", "stacks"));
+    else
+        snprintf(out, size, "%s", words[part]);
+}
+
+static void print_picture(const struct terminal *terminal, const struct picture *picture,
+                          const struct view_options *view, const char *what) {
+    enum { FIGURES_COLUMNS = 21 };
+    char text[PART_BYTES];
+    terminal_print(terminal, STYLE_STRONG, "resident memory %s", what);
+    fprintf(terminal->out, " at %s\n", units_duration(picture->at_ns).text);
+    for (int part = 0; part < PICTURE_PARTS; part++) {
+        uint64_t bytes = picture->bytes[part];
+        if (!bytes) continue;
+        describe(picture, part, view, text, sizeof text);
+        text_cut(text, terminal->columns - FIGURES_COLUMNS - 2);
+        terminal_print(terminal, STYLE_STRONG, "%8s",
+                       units_percent((int64_t)bytes, (int64_t)picture->rss_bytes).text);
+        fprintf(terminal->out, " %10s  %s\n",
+                units_size_as((int64_t)bytes, view->is_plain_number).text, text);
+    }
+    terminal_print(terminal, STYLE_STRONG, "%8s", "100 %");
+    fprintf(terminal->out, " %10s  resident; PSS %s, swap %s\n",
+            units_size_as((int64_t)picture->rss_bytes, view->is_plain_number).text,
+            units_size_as((int64_t)picture->pss_bytes, view->is_plain_number).text,
+            units_size_as((int64_t)picture->swap_bytes, view->is_plain_number).text);
+}
+
+// Whose free memory is not told apart, and why.
+static void print_allocator(const struct terminal *terminal, const struct profile *profile,
+                            const struct picture *picture) {
+    struct recording *recording = profile->recording;
+    if (recording->header.allocator == CAIRN_ALLOCATOR_OTHER) {
+        char name[PART_BYTES];
+        const char *path = recording_string(recording, recording->header.allocator_module);
+        text_escape(name, sizeof name, text_base_name(path));
+        text_cut(name, terminal->columns / 2);
+        terminal_print(terminal, STYLE_DIM, "the allocator is %s: its free memory is not known\n",
+                       *name ? name : "not glibc's");
+    } else if (!picture->arena_count) {
+        terminal_print(terminal, STYLE_DIM, "glibc's arenas could not be read\n");
+    }
+}
+
+static void print_missing(const struct terminal *terminal, const struct profile *profile) {
+    const char *reason = "cairn run looks at a program's memory from outside; this was too short, "
+                         "or recorded without it";
+    if (recording_imported(profile->recording)) reason = "the imported file does not have it";
+    terminal_print(terminal, STYLE_DIM, "what resident memory consisted of is not known:\n%s\n",
+                   reason);
+}
+
+void memory_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct view_options *view) {
+    struct picture peak, last;
+    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &peak)) {
+        print_missing(terminal, profile);
+        return;
+    }
+    print_picture(terminal, &peak, view, "at its highest, as far as was looked,");
+    if (picture_of(profile->recording, CAIRN_PICTURE_LAST, &last) && last.at_ns != peak.at_ns) {
+        fputc('\n', terminal->out);
+        print_picture(terminal, &last, view,
+                      profile_has_ended(profile) ? "at the last look before the end," : "now,");
+    }
+    print_allocator(terminal, profile, &peak);
+}
+
+// Appends " + 1.2 MiB stacks"; starts a line where it does not fit.
+static void add_term(const struct terminal *terminal, size_t *column, const char *sign,
+                     const char *size, const char *word) {
+    size_t columns = strlen(sign) + 1 + strlen(size) + (*word ? 1 + strlen(word) : 0);
+    if (*column + 1 + columns > terminal->columns) {
+        fputc('\n', terminal->out);
+        terminal_indent(terminal, KEY_COLUMNS);
+        *column = KEY_COLUMNS;
+    } else if (*column > KEY_COLUMNS) {
+        fputc(' ', terminal->out);
+        ++*column;
+    }
+    terminal_print(terminal, STYLE_DIM, "%s%s", sign, *sign ? " " : "");
+    fprintf(terminal->out, "%s%s%s", size, *word ? " " : "", word);
+    *column += columns;
+}
+
+// The summary's terms: fewer than there are parts.
+static void sum_terms(struct picture *picture) {
+    picture->bytes[PICTURE_REST] += picture->bytes[PICTURE_FREE];
+    picture->bytes[PICTURE_FREE] = 0;
+    picture->bytes[PICTURE_FILES] += picture->bytes[PICTURE_OTHER];
+    picture->bytes[PICTURE_OTHER] = 0;
+}
+
+void memory_print_line(const struct terminal *terminal, const struct profile *profile,
+                       const struct view_options *view) {
+    static const char *const words[PICTURE_PARTS] = {
+        [PICTURE_LIVE] = "live",   [PICTURE_REST] = "allocator", [PICTURE_STACKS] = "stacks",
+        [PICTURE_FILES] = "files", [PICTURE_SHARED] = "shared",  [PICTURE_OWN] = "cairn"};
+    struct picture picture;
+    const char *sign = "";
+    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &picture)) return;
+    sum_terms(&picture);
+    terminal_indent(terminal, 2);
+    terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS - 2, "resident");
+    size_t column = KEY_COLUMNS;
+    add_term(terminal, &column, "",
+             units_size_as((int64_t)picture.rss_bytes, view->is_plain_number).text, "=");
+    for (int part = 0; part < PICTURE_PARTS; part++) {
+        if (!picture.bytes[part]) continue;
+        add_term(terminal, &column, sign,
+                 units_size_as((int64_t)picture.bytes[part], view->is_plain_number).text,
+                 words[part]);
+        sign = "+";
+    }
+    add_term(terminal, &column, "at", units_duration(picture.at_ns).text, "");
+    fputc('\n', terminal->out);
+}
+
+static void put_picture(struct json *json, const char *key, const struct recording *recording,
+                        size_t index) {
+    struct picture picture;
+    if (!picture_of(recording, index, &picture)) {
+        json_put_null(json, key);
+        return;
+    }
+    json_open_object(json, key);
+    json_put_uint(json, "at_ns", picture.at_ns);
+    json_put_uint(json, "rss_bytes", picture.rss_bytes);
+    json_put_uint(json, "pss_bytes", picture.pss_bytes);
+    json_put_uint(json, "swap_bytes", picture.swap_bytes);
+    for (int part = 0; part < PICTURE_PARTS; part++)
+        if (part == PICTURE_FREE && !picture.is_free_part)
+            json_put_null(json, picture_part_key(part));
+        else
+            json_put_uint(json, picture_part_key(part), picture.bytes[part]);
+    json_put_uint(json, "heap_live_bytes", picture.live_bytes);
+    json_put_uint(json, "heap_live_blocks", picture.live_blocks);
+    json_put_uint(json, "arenas", picture.arena_count);
+    json_put_uint(json, "arena_chunk_bytes", picture.chunk_bytes);
+    json_put_uint(json, "arena_top_bytes", picture.top_bytes);
+    json_close(json);
+}
+
+void memory_json_put(struct json *json, const struct recording *recording) {
+    struct cairn_resident value;
+    put_picture(json, "at_peak", recording, CAIRN_PICTURE_AT_PEAK);
+    put_picture(json, "last", recording, CAIRN_PICTURE_LAST);
+    json_open_array(json, "points");
+    for (size_t i = 0; i < CAIRN_RESIDENT_LIMIT && recording_resident(recording, i, &value); i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "at_ns", value.at_ns);
+        json_put_uint(json, "rss_bytes", value.rss_bytes);
+        if (value.pss_bytes)
+            json_put_uint(json, "pss_bytes", value.pss_bytes);
+        else
+            json_put_null(json, "pss_bytes");
+        json_put_uint(json, "swap_bytes", value.swap_bytes);
+        json_close(json);
+    }
+    json_close(json);
+}

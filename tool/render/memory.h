@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory picture: what resident memory consisted of, in parts that add up to it.
+#ifndef TOOL_RENDER_MEMORY_H
+#define TOOL_RENDER_MEMORY_H
+
+#include "tool/base/json.h"
+#include "tool/model/profile.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+// Both moments, a line for each part. `file` names the recording in what is said where there is no
+// picture.
+void memory_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct view_options *view);
+
+// Lines of the summary: "resident  27.1 MiB = 19.5 MiB live + …". Nothing without a picture.
+void memory_print_line(const struct terminal *terminal, const struct profile *profile,
+                       const struct view_options *view);
+
+// Members "at_peak", "last" (null without a picture) and "points" of the object "rss".
+void memory_json_put(struct json *json, const struct recording *recording);
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process' resident memory consists of: its mappings, as /proc/PID/smaps lists them, each
+// put to one of a few kinds.
+//
+// Kinds are told by name, flags and neighbours. A thread's stack lies behind its guard page; where
+// the kernel joined it with the mapping above, the pages of the stack are counted apart. cairn maps
+// without reserving swap, which hardly anybody else does; glibc does so for its arenas, which begin
+// at multiples of 64 MiB. What the program maps itself cannot be told from large blocks of the
+// allocator: both are `heap`.
+#ifndef TOOL_WATCH_MAPPINGS_H
+#define TOOL_WATCH_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "format/format.h"
+
+struct mapped_range {
+    uint64_t start, end;
+};
+
+struct mappings {
+    struct cairn_picture picture;   // the parts, and their sum
+    uint64_t unreserved_bytes;      // resident, within `heap` until mappings_settle_own
+    struct mapped_range libc_data;  // where glibc's main arena is (arenas.h); start 0: none
+};
+
+// Reads `smaps`, a text in the form of /proc/PID/smaps. `pages`: descriptor of /proc/PID/pagemap,
+// or -1. `stack_limit_bytes`: usual size of a thread's stack, 0 if unknown. False without memory,
+// or if it is another text.
+bool mappings_read(FILE *smaps, int pages, uint64_t stack_limit_bytes, struct mappings *mappings);
+
+// The same of a process; false also if it is gone or may not be looked at.
+bool mappings_look(pid_t pid, struct mappings *mappings);
+
+// Gives cairn what it mapped without reservation, `own_bytes` (of its header) in all at most.
+void mappings_settle_own(struct mappings *mappings, uint64_t own_bytes);
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/resident.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/model/figures.h"
+#include "tool/watch/arenas.h"
+#include "tool/watch/mappings.h"
+#include "tool/watch/proc.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PAUSE_FIRST_NS UINT64_C(4000000)
+
+// A picture may take a hundredth of the time when memory changed, else a two hundredth.
+enum { OTHER_SHARE = 100, PAUSE_SHARE = 200, OTHER_PERCENT = 5 };
+
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t kib_of(const char *text, const char *key) {
+    unsigned long long kib = 0;
+    const char *line = strstr(text, key);
+    if (line) sscanf(line + strlen(key), " %llu kB", &kib);
+    return kib * 1024;
+}
+
+struct resident_now resident_look(pid_t pid) {
+    char text[4096];
+    proc_read(pid, "status", text, sizeof text);
+    return (struct resident_now){.rss_bytes = kib_of(text, "\nVmRSS:"),
+                                 .swap_bytes = kib_of(text, "\nVmSwap:"),
+                                 .peak_bytes = kib_of(text, "\nVmHWM:")};
+}
+
+// The process wrote the table of sections; it is not believed.
+static struct cairn_section *find_section(const struct memory *memory, uint32_t kind,
+                                          uint64_t size) {
+    struct cairn_header *header = memory->header;
+    if (header->state == CAIRN_STATE_NEW) return NULL;
+    for (uint32_t i = 0; i < CAIRN_SECTION_MAX; i++) {
+        struct cairn_section *section = &header->sections[i];
+        if (section->kind != kind) continue;
+        bool is_inside = section->offset >= CAIRN_HEADER_BYTES && section->offset < memory->bytes &&
+                         size <= memory->bytes - section->offset;
+        return is_inside && size <= section->capacity_bytes ? section : NULL;
+    }
+    return NULL;
+}
+
+// By a write, not through the mapping: where no memory is left that is an error, not a signal.
+static void write_entries(const struct memory *memory, uint32_t kind, const void *entries,
+                          size_t from, size_t count, size_t entry_bytes) {
+    uint64_t size = (from + count) * entry_bytes;
+    struct cairn_section *section = find_section(memory, kind, size);
+    if (!section || section->entry_bytes != entry_bytes) return;
+    const uint8_t *bytes = (const uint8_t *)entries + from * entry_bytes;
+    size_t length = count * entry_bytes;
+    off_t at = (off_t)(section->offset + from * entry_bytes);
+    if (pwrite(memory->file, bytes, length, at) != (ssize_t)length) return;
+    __atomic_store_n(&section->used_bytes, size, __ATOMIC_RELEASE);
+}
+
+// Of two neighbours the higher one stays.
+static void thin(struct resident *resident) {
+    size_t kept = 0;
+    struct cairn_resident *values = resident->values.items;
+    for (size_t i = 0; i + 1 < resident->values.count; i += 2)
+        values[kept++] = values[i + 1].rss_bytes > values[i].rss_bytes ? values[i + 1] : values[i];
+    resident->values.count = kept;
+    resident->step_ns = resident->step_ns ? resident->step_ns * 2 : SECOND_NS / 5;
+}
+
+static void note_value(struct resident *resident, const struct memory *memory,
+                       const struct cairn_resident *value) {
+    size_t count = resident->values.count, from = count;
+    struct cairn_resident *last = count ? &resident->values.items[count - 1] : NULL;
+    bool is_near = count > 1 && value->at_ns < last[-1].at_ns + resident->step_ns;
+    if (is_near) {
+        if (value->rss_bytes >= last->rss_bytes) *last = *value;
+        from = count - 1;
+    } else {
+        struct cairn_resident *slot = array_push(&resident->values);
+        if (!slot) return;
+        *slot = *value;
+    }
+    if (resident->values.count == CAIRN_RESIDENT_LIMIT) {
+        thin(resident);
+        from = 0;
+    }
+    write_entries(memory, CAIRN_SECTION_RESIDENT, resident->values.items, from,
+                  resident->values.count - from, sizeof *resident->values.items);
+}
+
+static bool is_picture_due(const struct resident *resident, const struct resident_now *now,
+                           uint64_t now_ns) {
+    uint64_t peak = resident->pictures[CAIRN_PICTURE_AT_PEAK].rss_bytes;
+    uint64_t last = resident->pictures[CAIRN_PICTURE_LAST].rss_bytes;
+    bool is_higher = now->rss_bytes > peak + peak * OTHER_PERCENT / 100;
+    bool is_lower = now->rss_bytes < last - last * OTHER_PERCENT / 100;
+    return now_ns >= (is_higher || is_lower ? resident->next_other_ns : resident->next_picture_ns);
+}
+
+// The heap's figures at this moment.
+static void add_heap(const struct memory *memory, struct cairn_picture *picture) {
+    struct recording recording;
+    if (!recording_open_memory(memory->header, memory->bytes, &recording, NULL)) return;
+    struct figures figures = figures_of(&recording);
+    picture->live_bytes = figures.exit_bytes;
+    picture->live_blocks = figures.exit_blocks;
+    recording_close(&recording);
+}
+
+static bool take_picture(struct resident *resident, pid_t pid, const struct memory *memory,
+                         uint64_t at_ns) {
+    struct mappings mappings;
+    struct cairn_picture *peak = &resident->pictures[CAIRN_PICTURE_AT_PEAK];
+    if (!mappings_look(pid, &mappings)) return false;
+    mappings_settle_own(&mappings, memory->header->own_bytes);
+    struct cairn_picture *picture = &mappings.picture;
+    picture->at_ns = at_ns ? at_ns : 1;
+    add_heap(memory, picture);
+    if (memory->header->allocator == CAIRN_ALLOCATOR_GLIBC) arenas_look(pid, &mappings, picture);
+    resident->pictures[CAIRN_PICTURE_LAST] = *picture;
+    if (picture->rss_bytes >= peak->rss_bytes) *peak = *picture;
+    write_entries(memory, CAIRN_SECTION_PICTURES, resident->pictures, 0, CAIRN_PICTURE_COUNT,
+                  sizeof *resident->pictures);
+    return true;
+}
+
+static void plan_picture(struct resident *resident, uint64_t began_ns, uint64_t most_pause_ns) {
+    uint64_t end_ns = clock_ns(), taken_ns = end_ns - began_ns;
+    resident->pause_ns = resident->pause_ns ? resident->pause_ns * 2 : PAUSE_FIRST_NS;
+    if (resident->pause_ns > most_pause_ns) resident->pause_ns = most_pause_ns;
+    uint64_t pause_ns = taken_ns * PAUSE_SHARE;
+    if (pause_ns < resident->pause_ns) pause_ns = resident->pause_ns;
+    resident->next_other_ns = end_ns + taken_ns * OTHER_SHARE;
+    resident->next_picture_ns = end_ns + pause_ns;
+}
+
+void resident_note(struct resident *resident, pid_t pid, const struct memory *memory,
+                   const struct resident_now *now, uint64_t now_ns, uint64_t most_pause_ns) {
+    uint64_t start_ns = memory->header->start_clock_ns;
+    if (memory->header->state == CAIRN_STATE_NEW || !now->rss_bytes || now_ns < start_ns) return;
+    struct cairn_resident value = {
+        .at_ns = now_ns - start_ns, .rss_bytes = now->rss_bytes, .swap_bytes = now->swap_bytes};
+    if (is_picture_due(resident, now, now_ns)) {
+        uint64_t began_ns = clock_ns();
+        if (take_picture(resident, pid, memory, value.at_ns)) {
+            value.rss_bytes = resident->pictures[CAIRN_PICTURE_LAST].rss_bytes;
+            value.pss_bytes = resident->pictures[CAIRN_PICTURE_LAST].pss_bytes;
+        }
+        plan_picture(resident, began_ns, most_pause_ns);
+    }
+    note_value(resident, memory, &value);
+}
+
+void resident_free(struct resident *resident) {
+    array_free(&resident->values);
+}

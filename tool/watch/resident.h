@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resident memory of a recorded process over time, and what it consisted of: looked at from outside
+// and put into the recording while it is made (CAIRN_SECTION_RESIDENT and _PICTURES), so that it
+// stands however process and tool end.
+//
+// A value costs a read of /proc/PID/status, a picture one of smaps, during which the process cannot
+// map memory: so pictures are taken when it has changed and now and then, and take a hundredth of
+// the time at most.
+#ifndef TOOL_WATCH_RESIDENT_H
+#define TOOL_WATCH_RESIDENT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tool/base/array.h"
+#include "tool/watch/memory.h"
+
+// What /proc/PID/status says.
+struct resident_now {
+    uint64_t rss_bytes, swap_bytes;
+    uint64_t peak_bytes;  // by the kernel's account; 0: the process is gone
+};
+
+struct resident {
+    ARRAY(struct cairn_resident) values;  // as they are in the section
+    uint64_t step_ns;                     // values lie this far apart at least
+    struct cairn_picture pictures[CAIRN_PICTURE_COUNT];
+    uint64_t next_picture_ns, next_other_ns;  // CLOCK_MONOTONIC
+    uint64_t pause_ns;                        // between pictures
+};
+
+struct resident_now resident_look(pid_t pid);
+
+// Notes a look at `now_ns` (CLOCK_MONOTONIC), with a picture if one is due; `most_pause_ns` is the
+// longest pause between pictures. The process may have damaged its header: then nothing is noted.
+void resident_note(struct resident *resident, pid_t pid, const struct memory *memory,
+                   const struct resident_now *now, uint64_t now_ns, uint64_t most_pause_ns);
+
+void resident_free(struct resident *resident);
+
+#endif
