@@ -62,8 +62,8 @@ enum cairn_section_kind {
     CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
     CAIRN_SECTION_POINTS = 8,      // struct cairn_point, CAIRN_POINT_LIMIT of them
     CAIRN_SECTION_SYMBOLS = 9,     // bytes: names, added by the tool (symbols.h)
-    CAIRN_SECTION_RESIDENT = 12,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
-    CAIRN_SECTION_PICTURES = 13,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
+    CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
+    CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).

@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 14  // index = enum cairn_section_kind
+#define RECORDING_SECTION_KINDS 19  // index = enum cairn_section_kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
