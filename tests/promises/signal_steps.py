@@ -13,6 +13,7 @@ import cairn_test as t
 LONG = bool(os.environ.get("CAIRN_LONG"))
 STRIDES = {"malloc": 7, "free": 7, "resize": 127, "new": 499, "thread": 601}
 LONG_STRIDES = {"malloc": 1, "free": 1, "resize": 3, "new": 5, "thread": 29}
+LONG_TIMEOUT_S = 1800
 INTERRUPTIBLE = {"LD_PRELOAD": str(t.BUILD / "tests/interruptible_preload.so")}
 # A cut-off realloc may have been a free, an allocation, both or none.
 MOST_CALLS_CUT = {"resize": 2}
@@ -21,7 +22,8 @@ MOST_CALLS_CUT = {"resize": 2}
 def steps(how, kind, stack):
     name = f"{how} {kind} {stack}"
     stride = (LONG_STRIDES if LONG else STRIDES)[kind]
-    result, path = t.record(t.program("steps", how, kind, stack, stride), env=INTERRUPTIBLE)
+    result, path = t.record(t.program("steps", how, kind, stack, stride), env=INTERRUPTIBLE,
+                            timeout=LONG_TIMEOUT_S if LONG else t.TIMEOUT_S)
     if not t.check_equal(f"{name}: status", (result.status, result.err), (0, b"")):
         return
     made, jumped, after = map(int, result.out.split())

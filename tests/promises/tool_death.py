@@ -17,6 +17,7 @@ import death_watch as watch
 import ledger
 
 COPIES = 200
+DELETIONS = 40
 CHECKPOINT_S = 10
 
 
@@ -93,6 +94,22 @@ def check_deleted():
         shutil.rmtree("doomed.d", ignore_errors=True)
 
 
+def check_deleted_early():
+    """The same at any moment of a short life: while the file is made, while it grows, at the end."""
+    for number in range(DELETIONS):
+        how = "alone" if number % 2 else "run"
+        os.mkdir("early.d")
+        run = watch.start(how, "many-stacks", 3000, path="early.d/x.cairn")
+        time.sleep(0.004 * (number // 2))
+        shutil.rmtree("early.d", ignore_errors=True)
+        status, last = run.process.wait(60), run.read_output().splitlines()[-1:]
+        # the tool does not start a program whose directory is gone by then
+        is_refused = how == "run" and status == 125 and last[0].endswith(b"no such directory")
+        t.check(is_refused or (status, last) == (0, [b"done"]),
+                f"deleted after {number // 2} steps ({how}): {status}, {last}")
+        shutil.rmtree("early.d", ignore_errors=True)
+
+
 def check_full():
     """A file system of 1 MiB that is full from the start, or becomes so."""
     place = pathlib.Path("small").resolve()
@@ -119,6 +136,7 @@ def check_full():
 begun = begin_checkpoint()
 check_survivor()
 check_deleted()
+check_deleted_early()
 check_full()
 check_copies()
 check_checkpoint(*begun)

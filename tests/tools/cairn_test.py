@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -26,6 +27,9 @@ NOT_HERE = 77
 TIMEOUT_S = 240
 
 _failures = []
+
+# Whoever started the tests in the background had SIGINT ignored; programs look at that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def program(name, *arguments):
