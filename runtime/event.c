@@ -134,9 +134,12 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
     alloc_enter(thread, block, size, cell_of_caller(thread, frame));
 }
 
-void event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                        uint32_t differs) {
+void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                         uint32_t differs) {
+    if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
     alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
+    gate_leave(thread);
+    return block;
 }
 
 // An id beyond the cells can only come from a slot that a block left behind unseen.
@@ -212,19 +215,29 @@ bool event_turn_on(void) {
     return true;
 }
 
-static bool totals_alloc(struct thread *thread, void *block, size_t size) {
-    bool is_usual = block && thread->seen.value &&
-                    thread->record->allocations % EVENT_TIMED_EVERY != 0 && gate_is_recording();
-    return is_usual && event_enter_fast(thread, block, size, EVENT_GROWING);
+void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    event_alloc(thread, block, size, frame);
+    gate_leave(thread);
+    return block;
 }
 
-void event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
-    if (event_mode == EVENT_OFF && !event_turn_on()) return;
+COLD void *event_alloc_closed(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter_slow((uintptr_t)frame);
+    return thread ? event_alloc_rare(thread, block, size, frame) : block;
+}
+
+bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+    if (!thread) thread = gate_enter_slow((uintptr_t)frame);
+    if (!thread) return false;
+    bool is_known = event_free(thread, block);
+    gate_leave(thread);
+    return is_known;
+}
+
+void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
+    if (event_mode == EVENT_OFF && !event_turn_on()) return block;
     struct thread *thread = gate_enter((uintptr_t)frame);
-    if (unlikely(!thread)) return;
-    if (event_mode != EVENT_TOTALS || !totals_alloc(thread, block, size))
-        event_alloc(thread, block, size, frame);
-    gate_leave();
+    return thread ? event_alloc_rare(thread, block, size, frame) : block;
 }
 
 bool event_free_while_off(void *block) {

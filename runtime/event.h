@@ -19,16 +19,24 @@
 // the saved frame pointer and the return address.
 #define EVENT_HERE() ((uintptr_t *)__builtin_frame_address(0))
 
+// After a call at the end of a hook that is given the hook's frame: without this the compiler might
+// leave the hook by a jump, and the frame would be gone.
+#define EVENT_KEEP_FRAME() __asm__ volatile("")
+
 // A block was allocated; NULL: the call failed. `thread` is BUSY.
 void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 
-// The same for the most frequent of the unusual cases: nothing else is unusual, but the stack is
-// not that of the last event; it differs so much (walk_differs).
-void event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                        uint32_t differs);
-
 // A block is about to be freed. False: it was not recorded.
 bool event_free(struct thread *thread, void *block);
+
+// The ways that hooks end when an event is not usual; they return the block, so that a hook need
+// not keep it. BUSY is left again.
+// ..._unseen: only the stack is not that of the last event; it differs so much (walk_differs).
+// ..._rare: anything else. ..._closed: the gate was not open.
+void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                         uint32_t differs);
+void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
 
 // The block's entry, taken out of the live map; id 0 if it was not recorded.
 struct live_block event_take(void *block);
@@ -53,7 +61,7 @@ extern HIDDEN uint32_t event_mode_wanted;  // what follows OFF
 // control line's word; event_turn_on looks, event_free_while_off says whether the real function may
 // have the block.
 bool event_turn_on(void);
-void event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
+void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
 bool event_free_while_off(void *block);
 
 // One event in EVENT_TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
@@ -89,17 +97,9 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     return true;
 }
 
-ALWAYS_INLINE void event_alloc_now(struct thread *thread, void *block, size_t size,
-                                   uintptr_t *frame) {
-    bool is_usual = block && thread->record->allocations % EVENT_TIMED_EVERY != 0 &&
-                    gate_is_recording() && thread->trace.generation == rule_generation();
-    uint32_t differs = likely(is_usual) ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
-    if (likely(differs == WALK_SAME) && likely(event_enter_fast(thread, block, size, EVENT_USUAL)))
-        return;
-    if (is_usual && differs != WALK_SAME)
-        event_alloc_unseen(thread, block, size, frame, differs);
-    else
-        event_alloc(thread, block, size, frame);
+// All that can be known of an allocation without its stack and its block. (NULL has no slot.)
+ALWAYS_INLINE bool event_is_usual(const struct thread *thread) {
+    return thread->record->allocations % EVENT_TIMED_EVERY != 0 && gate_is_recording();
 }
 
 ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill) {
@@ -109,8 +109,9 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     if (unlikely(!slot || known.id >= cells.id_limit)) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
+    // No thread owns id 0, which an empty slot holds.
     if (unlikely(cell_owner(known.id) != thread->slot)) {
-        if (skill == EVENT_USUAL || known.id == CAIRN_CELL_OTHER) return false;
+        if (skill == EVENT_USUAL || known.id <= CAIRN_CELL_OTHER) return false;
         known.id = stack_foreign(&thread->stack, known.id);
         if (known.id == CAIRN_CELL_OTHER) return false;
     }
@@ -129,24 +130,57 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     return true;
 }
 
-// Records an allocation that returned `block` (NULL: it failed). For hooks.
-ALWAYS_INLINE void event_record_alloc(void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(event_mode)) return event_record_alloc_otherwise(block, size, frame);
-    struct thread *thread = gate_enter((uintptr_t)frame);
-    if (unlikely(!thread)) return;
-    event_alloc_now(thread, block, size, frame);
-    gate_leave();
+// Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
+// the mode FULL.
+ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter_open((uintptr_t)frame);
+    if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
+    bool is_usual = event_is_usual(thread) && thread->trace.generation == rule_generation();
+    if (unlikely(!is_usual)) return event_alloc_rare(thread, block, size, frame);
+    uint32_t differs = walk_differs(&thread->seen, frame);
+    if (unlikely(differs != WALK_SAME))
+        return event_alloc_unseen(thread, block, size, frame, differs);
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL)))
+        return event_alloc_rare(thread, block, size, frame);
+    gate_leave(thread);
+    return block;
 }
+
+// The same in the mode TOTALS, where seen is the thread's only cell, once there is one.
+ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter_open((uintptr_t)frame);
+    if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
+    bool is_usual = event_is_usual(thread) && thread->seen.value;
+    if (unlikely(!is_usual) || unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL)))
+        return event_alloc_rare(thread, block, size, frame);
+    gate_leave(thread);
+    return block;
+}
+
+// The same in every mode.
+ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(event_mode)) return event_record_alloc_otherwise(block, size, frame);
+    return event_record_alloc_full(block, size, frame);
+}
+
+// Records that `block` is about to be freed if that is as usual, without a call. Otherwise nothing
+// was done, but `thread` is BUSY, or NULL if the gate was not open.
+ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, struct thread **thread) {
+    *thread = gate_enter_open((uintptr_t)frame);
+    if (unlikely(!*thread) || unlikely(!event_free_fast(*thread, block, EVENT_USUAL))) return false;
+    gate_leave(*thread);
+    return true;
+}
+
+// What is left to do after that; false: the block is not known.
+bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame);
 
 // Records that `block` is about to be freed; false: it is not known.
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
+    struct thread *thread;
     if (unlikely(event_mode == EVENT_OFF)) return event_free_while_off(block);
-    struct thread *thread = gate_enter((uintptr_t)frame);
-    if (unlikely(!thread)) return false;
-    bool is_known =
-        likely(event_free_fast(thread, block, EVENT_USUAL)) || event_free(thread, block);
-    gate_leave();
-    return is_known;
+    return likely(event_record_free_usual(block, frame, &thread)) ||
+           event_record_free_rest(thread, block, frame);
 }
 
 #endif

@@ -13,9 +13,13 @@
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 
-static uint32_t closed_word;  // of threads without a slot: never opened
-__thread struct thread *gate_self;
-__thread uint32_t *gate_word = &closed_word;
+static uint32_t closed_word;  // never opened
+static struct thread nobody = {.word = &closed_word};
+__thread struct thread *gate_self = &nobody;
+
+struct thread *gate_nobody(void) {
+    return &nobody;
+}
 
 void gate_count_loss(enum cairn_loss loss) {
     if (sink.header) __atomic_fetch_add(&sink.header->lost[loss], 1, __ATOMIC_RELAXED);
@@ -95,8 +99,8 @@ static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
     stack_thread_recover(&thread->stack);
     walk_trace_reset(&thread->trace);
     thread->trace.range.has_new_code = false;
-    gate_hold(thread, here);
-    *gate_word = GATE_BUSY;
+    gate_hold(thread, here, ((const uintptr_t *)here)[1]);
+    *thread->word = GATE_BUSY;
     return thread;
 }
 
@@ -166,7 +170,7 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
     struct thread *thread = NULL;
     if (process_state() == PROCESS_INERT) return NULL;
     int saved_errno = errno;
-    switch (*gate_word) {
+    switch (*gate_self->word) {
     case GATE_INSIDE:
         thread = gate_enter_inside(gate_self, here);
         break;
@@ -178,11 +182,6 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
     }
     errno = saved_errno;
     return thread;
-}
-
-COLD struct thread *gate_enter_wiped(uint32_t *word, uintptr_t here) {
-    *word = GATE_WIPED;
-    return gate_enter_slow(here);
 }
 
 bool gate_is_recording(void) {
@@ -198,7 +197,7 @@ void gate_end(void) {
     struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
     if (thread) {
         totals_publish(thread, 0, 0);  // the timeline's last point
-        gate_leave();
+        gate_leave(thread);
     }
     sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes();
     sink_end();
@@ -208,5 +207,5 @@ void gate_code_unloaded(uintptr_t here) {
     struct thread *thread = gate_enter(here);
     if (!thread) return;
     if (module_check_unloaded()) rule_forget_all();
-    gate_leave();
+    gate_leave(thread);
 }

@@ -6,7 +6,8 @@
 // memory that the kernel wipes in forked children (MADV_WIPEONFORK), so that a child made by any
 // means, raw clone included, finds its gate closed and cannot touch its parent's recording. Leaving
 // subtracts instead of storing: if a signal handler forked in the middle of an event, the child
-// finishes that event without opening a gate that the fork has closed.
+// finishes that event without opening a gate that the fork has closed. GATE_OPEN is the highest
+// number, so that entering carries over, and the carry alone tells that the gate was still open.
 //
 // While an event is worked on the gate is BUSY: an event of a signal handler that interrupts it is
 // not recorded, but counted. If the handler jumped out of the event (longjmp), a later event finds
@@ -14,7 +15,7 @@
 // made the gate BUSY: it tells a frame that is gone from one on the stack of a suspended coroutine.
 //
 // Slots: a thread takes a numbered slot with its tables and cells. The slot of a thread that no
-// longer exists is taken over by a later one. Thread-local storage is two pointers.
+// longer exists is taken over by a later one. Thread-local storage is a pointer to the slot.
 #ifndef RUNTIME_GATE_H
 #define RUNTIME_GATE_H
 
@@ -28,11 +29,11 @@
 #include "runtime/unwind/walk.h"
 
 enum gate_state {
-    GATE_WIPED = 0,  // never opened, or wiped by fork
-    GATE_OPEN = 1,
+    GATE_WIPED = 0,   // never opened, or wiped by fork
     GATE_BUSY = 2,    // cairn is at work
     GATE_INSIDE = 3,  // in a real allocation function that may call another hooked one
 };
+#define GATE_OPEN UINT32_MAX
 
 // A call that a real allocation function makes to a hooked one: the hook's return address, and how
 // far its frame lies from the one that waits for the real function.
@@ -42,6 +43,7 @@ struct gate_inner_call {
 enum { GATE_INNER_CALLS = 8 };
 
 struct thread {
+    uint32_t *word;  // enum gate_state or GATE_OPEN; never NULL
     uint32_t slot;
     uintptr_t holder;         // frame address of the event that is BUSY
     uintptr_t holder_return;  // the return address in that frame: changed once the frame is gone
@@ -61,65 +63,77 @@ struct thread {
     struct gate_inner_call inner_calls[GATE_INNER_CALLS];  // found to be such, by a hash of pc
 };
 
-extern HIDDEN __thread struct thread *gate_self;  // NULL: none yet
-extern HIDDEN __thread uint32_t *gate_word;       // enum gate_state; never NULL
+// The calling thread; one with a gate that is never opened as long as it has no slot.
+extern HIDDEN __thread struct thread *gate_self;
+
+// The thread that gate_self points to before a slot is taken.
+struct thread *gate_nobody(void);
 
 // The way in for every state but GATE_OPEN. Returns the thread, BUSY, or NULL: do not record (the
 // event is then already counted as lost, if it is a loss). `here` is the hook's frame address.
 struct thread *gate_enter_slow(uintptr_t here);
 
-// The gate was wiped between the look at it and the move: a signal handler forked there.
-struct thread *gate_enter_wiped(uint32_t *word, uintptr_t here);
-
-// Moves a gate by one instruction: whatever a signal handler does, it does before or after.
-ALWAYS_INLINE void gate_move(uint32_t *word, uint32_t by) {
+// Moves an open gate by one instruction: whatever a signal handler does, it does before or after.
+// False: it was not open but wiped, since a handler forked after the look at it.
+ALWAYS_INLINE bool gate_move(uint32_t *word, enum gate_state to) {
+    const uint32_t by = (uint32_t)to - GATE_OPEN;
 #if defined(__x86_64__)
-    __asm__ volatile("addl %1, %0" : "+m"(*word) : "ri"(by) : "cc");
+    bool was_open;
+    __asm__ volatile("addl %2, %0" : "+m"(*word), "=@ccc"(was_open) : "ri"(by) : "memory");
+    return was_open;
 #else
-    __atomic_fetch_add(word, by, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(word, by, __ATOMIC_RELAXED) == GATE_OPEN;
 #endif
 }
 
 // Notes whose event it is, for whoever has to decide whether it still goes on.
-ALWAYS_INLINE void gate_hold(struct thread *thread, uintptr_t here) {
+ALWAYS_INLINE void gate_hold(struct thread *thread, uintptr_t here, uintptr_t return_address) {
     thread->holder = here;
-    thread->holder_return = ((const uintptr_t *)here)[1];
+    thread->holder_return = return_address;
     compiler_barrier();
+}
+
+// From open to BUSY or INSIDE; false: it was not open, and nothing happened.
+ALWAYS_INLINE bool gate_pass(struct thread *thread, uintptr_t here, enum gate_state to) {
+    uint32_t *word = thread->word;
+    if (unlikely(*word != GATE_OPEN)) return false;
+    // Before the move, so that a handler that jumps out right after it leaves a true holder; and
+    // again, since a handler's own event may have come in between.
+    uintptr_t return_address = ((const uintptr_t *)here)[1];
+    gate_hold(thread, here, return_address);
+    if (unlikely(!gate_move(word, to))) {
+        *word = GATE_WIPED;
+        return false;
+    }
+    gate_hold(thread, here, return_address);
+    return true;
+}
+
+// The thread, BUSY, if its gate is open; NULL: ask gate_enter_slow. Contains no call.
+ALWAYS_INLINE struct thread *gate_enter_open(uintptr_t here) {
+    struct thread *thread = gate_self;
+    return likely(gate_pass(thread, here, GATE_BUSY)) ? thread : NULL;
 }
 
 // The thread, BUSY, or NULL. Must be followed by gate_leave.
 ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
-    struct thread *thread = gate_self;
-    uint32_t *word = gate_word;
-    if (unlikely(*word != GATE_OPEN)) return gate_enter_slow(here);
-    // Before the move, so that a handler that jumps out right after it leaves a true holder; and
-    // again, since a handler's own event may have come in between.
-    gate_hold(thread, here);
-    gate_move(word, GATE_BUSY - GATE_OPEN);
-    if (unlikely(*word != GATE_BUSY)) return gate_enter_wiped(word, here);
-    gate_hold(thread, here);
-    return thread;
+    struct thread *thread = gate_enter_open(here);
+    return likely(thread != NULL) ? thread : gate_enter_slow(here);
 }
 
-ALWAYS_INLINE void gate_leave(void) {
+ALWAYS_INLINE void gate_leave(struct thread *thread) {
     compiler_barrier();
-    *gate_word -= GATE_BUSY - GATE_OPEN;
+    *thread->word -= GATE_BUSY - GATE_OPEN;
 }
 
 // Around a real function that may itself call a hooked one: those calls are not events. Returns
 // what gate_inside_end needs, which an exception (operator new) may leave out: see gate_enter_slow.
 ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
-    if (*gate_word != GATE_OPEN) return false;
-    gate_hold(gate_self, here);
-    gate_move(gate_word, GATE_INSIDE - GATE_OPEN);
-    compiler_barrier();
-    if (likely(*gate_word == GATE_INSIDE)) return true;
-    *gate_word = GATE_WIPED;
-    return false;
+    return gate_pass(gate_self, here, GATE_INSIDE);
 }
 ALWAYS_INLINE void gate_inside_end(bool is_inside) {
     compiler_barrier();
-    if (is_inside) *gate_word -= GATE_INSIDE - GATE_OPEN;
+    if (is_inside) *gate_self->word -= GATE_INSIDE - GATE_OPEN;
 }
 
 // Opens the recording if that has not been tried; from the constructor and the first event.

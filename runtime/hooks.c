@@ -16,11 +16,38 @@
 
 #define EXPORT __attribute__((visibility("default"), used))
 
-EXPORT void *malloc(size_t size) {
-    if (unlikely(event_mode == EVENT_OFF) && !event_turn_on()) return real.malloc(size);
+// malloc and free are written so that what is usual needs no call but that of the real function,
+// and hardly a register that must be kept. Each mode of malloc is a hook of its own, reached by a
+// jump.
+static NOINLINE void *malloc_full(size_t size) {
     void *block = real.malloc(size);
-    event_record_alloc(block, size, EVENT_HERE());
+    block = event_record_alloc_full(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
     return block;
+}
+
+static NOINLINE void *malloc_totals(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_totals(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_verified(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_otherwise(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_otherwise(size_t size) {
+    if (event_mode == EVENT_TOTALS) return malloc_totals(size);
+    if (event_mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
+    return malloc_verified(size);
+}
+
+EXPORT void *malloc(size_t size) {
+    return likely(event_mode == EVENT_FULL) ? malloc_full(size) : malloc_otherwise(size);
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
@@ -38,14 +65,27 @@ static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
     // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
     // allocator's own.
-    if (*gate_word == GATE_OPEN) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    if (*gate_self->word == GATE_OPEN) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }
 
+static NOINLINE void free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+    if (event_record_free_rest(thread, block, frame))
+        real.free(block);
+    else
+        free_unknown(block);
+}
+
+static COLD void free_off(void *block) {
+    if (event_free_while_off(block)) real.free(block);
+}
+
 EXPORT void free(void *block) {
-    if (unlikely(event_mode == EVENT_OFF) && event_free_while_off(block)) return real.free(block);
-    if (likely(event_record_free(block, EVENT_HERE()))) return real.free(block);
-    free_unknown(block);
+    struct thread *thread;
+    if (unlikely(event_mode == EVENT_OFF)) return free_off(block);
+    if (likely(event_record_free_usual(block, EVENT_HERE(), &thread))) return real.free(block);
+    free_rest(thread, block, EVENT_HERE());
+    EVENT_KEEP_FRAME();
 }
 
 EXPORT void cfree(void *block) {
@@ -80,7 +120,7 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
     if (!thread) return none;
     struct live_block old = event_take(block);
     if (!old.id && !bootstrap_owns(block)) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
-    gate_leave();
+    gate_leave(thread);
     return old;
 }
 
@@ -96,7 +136,7 @@ static void realloc_book(void *block, struct live_block old, void *result, size_
         event_put_back(block, old);
         event_alloc(thread, NULL, size, frame);
     }
-    gate_leave();
+    gate_leave(thread);
 }
 
 EXPORT void *realloc(void *block, size_t size) {

@@ -130,7 +130,7 @@ int _Fork(void);
 
 EXPORT int fork(void) {
     be_ready();
-    bool is_inside = *gate_word == GATE_BUSY;
+    bool is_inside = *gate_self->word == GATE_BUSY;
     int child = real.fork();
     if (unlikely(is_inside && child == 0)) process_detach();
     return child;
@@ -138,7 +138,7 @@ EXPORT int fork(void) {
 
 EXPORT int _Fork(void) {
     be_ready();
-    bool is_inside = *gate_word == GATE_BUSY;
+    bool is_inside = *gate_self->word == GATE_BUSY;
     int child = real._Fork();
     if (unlikely(is_inside && child == 0)) process_detach();
     return child;

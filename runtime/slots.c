@@ -68,14 +68,14 @@ static void read_name(struct cairn_thread *record) {
 // Called by pthread while the thread ends, possibly with more of its destructors to come.
 static void thread_exits(void *value) {
     struct thread *thread = value;
-    if (slots_is_wiped() || thread != gate_self || *gate_word != GATE_OPEN) return;
-    *gate_word = GATE_BUSY;
+    if (slots_is_wiped() || thread != gate_self || *thread->word != GATE_OPEN) return;
+    *thread->word = GATE_BUSY;
     read_name(thread->record);
     thread->record->end_ns = sink_now_coarse_ns();
     thread->record->is_ended = 1;
     totals_publish(thread, 0, 0);
     __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
-    gate_leave();
+    gate_leave(thread);
 }
 
 static void find_exit_key(void) {
@@ -168,7 +168,7 @@ static struct thread *slot_take_new(int32_t tid) {
     uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
     if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
-    *thread = (struct thread){.slot = slot, .tid = tid};
+    *thread = (struct thread){.word = &slots->gates[slot].word, .slot = slot, .tid = tid};
     if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
         !walk_trace_init(&thread->trace, depth_limit)) {
         uint32_t mine = slot + 1;  // without memory: the number can serve again
@@ -215,6 +215,7 @@ static bool is_only_thread(struct thread *thread) {
 
 struct thread *slots_register(uintptr_t here) {
     int32_t tid = sys_tid();
+    gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
     bool is_first = slots_count() == 1 && slots->used_count == 0;
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
     if (thread && thread->record) totals_publish(thread, 0, 0);
@@ -227,12 +228,11 @@ struct thread *slots_register(uintptr_t here) {
     if (!record_begin(thread)) return NULL;
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.
-    gate_hold(thread, here);
-    slots->gates[thread->slot].word = GATE_BUSY;
+    gate_hold(thread, here, ((const uintptr_t *)here)[1]);
+    *thread->word = GATE_BUSY;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);
     gate_self = thread;
-    gate_word = &slots->gates[thread->slot].word;
     if (has_exit_key) key_set(exit_key, thread);
     return thread;
 }
@@ -251,7 +251,7 @@ void slots_shrink(void) {
     uint32_t keep = slots_count() + more_slots, limit = slot_limit;
     struct thread *own = gate_self;
     depth_limit = DEPTH_NARROW;
-    if (own && own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
+    if (own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
         uint32_t depth = own->trace.limit;
         array_shrink(own->stack.identities, sizeof *own->stack.identities, DEPTH_NARROW, depth);
         walk_trace_shrink(&own->trace, DEPTH_NARROW);

@@ -83,9 +83,8 @@ ALWAYS_INLINE uint64_t live_room(uintptr_t address) {
 }
 
 ALWAYS_INLINE uint32_t live_narrow_word(uintptr_t address, uint32_t id, uint32_t slack) {
-    const uint32_t half_bytes = 16;
-    uint32_t half = ((uint32_t)address & half_bytes) * ((1u << LIVE_HALF_SHIFT) / half_bytes);
-    return id << LIVE_ID_SHIFT | half | slack;
+    const uint32_t half_bytes = 16, half_factor = (1u << LIVE_HALF_SHIFT) / half_bytes;
+    return slack + ((uint32_t)address & half_bytes) * half_factor + (id << LIVE_ID_SHIFT);
 }
 
 // Enters a block. `stale` gets what the slot held: nonzero id if the free of an older block at this
@@ -107,14 +106,15 @@ ALWAYS_INLINE uint32_t *live_insert_slot(uintptr_t address, uint32_t id, uint64_
     return slot;
 }
 
-// The slot of a block that the fast path may take out, and the block; NULL: live_take decides.
+// The slot of a block that the fast path may take out, and the block; NULL: live_take decides. The
+// id is 0 if the slot is empty.
 ALWAYS_INLINE uint32_t *live_take_slot(uintptr_t address, struct live_block *block) {
     uintptr_t origin = live_origin(address);
     if (unlikely(!origin)) return NULL;
     uint32_t *slot = live_narrow_slot(origin, address);
     uint32_t word = *slot, slack = word & LIVE_SLACK_ESCAPE;
     block->id = word >> LIVE_ID_SHIFT;
-    if (unlikely(slack == LIVE_SLACK_ESCAPE) || unlikely(!block->id)) return NULL;
+    if (unlikely(slack == LIVE_SLACK_ESCAPE)) return NULL;
     block->size = live_room(address) - slack;
     return slot;
 }

@@ -14,6 +14,7 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #define COLD __attribute__((cold, noinline))
+#define NOINLINE __attribute__((noinline))
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 

@@ -196,17 +196,18 @@ static void recall_count_own(struct recall *recall) {
 static void node_add(struct recall *recall, const struct walk_seen *seen) {
     uint32_t number = recall->node_count + 1;
     struct recall_node *node = &recall->nodes[number];
-    struct walk_check *checks = &recall->checks[recall->check_count];
+    struct walk_check *checks = &recall->checks[recall->check_count] + 1;
     bool is_root = !recall->place;
     uint32_t hash = is_root ? place_hash((uintptr_t)seen->frame, seen->pc)
                             : child_hash(recall->place, recall->place_shared,
                                          check_after(seen, recall->place_shared)->value);
     *node = (struct recall_node){*seen, recall->place_shared, recall->place, 0};
+    checks[-1] = walk_check_end();
     memcpy(checks, seen->checks, seen->check_count * sizeof *checks);
     node->seen.checks = checks;
     if (!table_enter(recall, hash, number)) return;
     recall->node_count = number;
-    recall->check_count += seen->check_count;
+    recall->check_count += 1 + seen->check_count;
     recall_count_own(recall);
     if (recall->last) recall->nodes[recall->last].next = (uint16_t)number;
     recall->last = (uint16_t)number;
@@ -214,9 +215,9 @@ static void node_add(struct recall *recall, const struct walk_seen *seen) {
 
 static void recall_add(struct recall *recall, const struct walk_seen *seen) {
     bool is_full = recall->node_count == RECALL_NODES ||
-                   recall->check_count + seen->check_count > recall->check_limit;
+                   recall->check_count + seen->check_count >= recall->check_limit;
     if (is_full) recall_reset(recall);
-    if (recall->generation != rule_generation() || seen->check_count > recall->check_limit) return;
+    if (recall->generation != rule_generation() || seen->check_count >= recall->check_limit) return;
     if (recall->place && recall->place_shared >= seen->check_count) return;
     node_add(recall, seen);
 }

@@ -493,6 +493,16 @@ struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value)
     return (struct walk_seen){top->frame_slot, top->pc, trace->checks, top->check_count, value};
 }
 
+struct walk_check walk_check_end(void) {
+    static const uintptr_t zero = 0;
+    return (struct walk_check){&zero, 1};
+}
+
+// Of a trace with so many frames.
+static size_t checks_bytes(size_t limit) {
+    return (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
+}
+
 static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
     const size_t page_mask = SYS_PAGE_BYTES - 1;
     keep_bytes = (keep_bytes + page_mask) & ~page_mask;
@@ -503,17 +513,18 @@ void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
     size_t old = trace->limit, now = limit;
     trace->limit = limit;
     tail_release(trace->frames, now * sizeof *trace->frames, old * sizeof *trace->frames);
-    tail_release(trace->checks, now * CHECKS_PER_FRAME * sizeof *trace->checks,
-                 old * CHECKS_PER_FRAME * sizeof *trace->checks);
+    tail_release(trace->checks - 1, checks_bytes(now), checks_bytes(old));
     tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
     *trace = (struct walk_trace){.limit = limit};
     trace->frames = sys_reserve(limit * sizeof *trace->frames);
-    trace->checks = sys_reserve(limit * CHECKS_PER_FRAME * sizeof *trace->checks);
+    trace->checks = sys_reserve(checks_bytes(limit));
     trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
-    return trace->frames && trace->checks && trace->fresh;
+    if (!trace->frames || !trace->checks || !trace->fresh) return false;
+    *trace->checks++ = walk_check_end();
+    return true;
 }
 
 void walk_trace_reset(struct walk_trace *trace) {

@@ -45,7 +45,7 @@ struct walk_check {
 struct walk_trace {
     struct frame *frames;  // outermost first
     // Words read by the walk, outermost first: frame i goes on as before if the first
-    // frames[i].check_count are unchanged.
+    // frames[i].check_count are unchanged. checks[-1] is walk_check_end().
     struct walk_check *checks;
     struct fresh_frame *fresh;  // room for a walk in progress
     uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
@@ -101,29 +101,36 @@ struct walk_search {
 void walk_search(struct walk_search *search, const struct walk_start *start,
                  struct walk_range known);
 
+// What lies before the outermost word of every list of words: a word that is never what it was, so
+// that comparing finds the end of the list without counting.
+struct walk_check walk_check_end(void);
+
+ALWAYS_INLINE bool check_differs(const struct walk_check *check) {
+    return *check->slot != check->value;
+}
+
 // Compares the words that decide the way on from a frame with `count` of them, from the inside out:
 // words further out are only looked at once those before them agree, so nothing is read that the
 // stack does not have. The number of words that were not reached, counting one that differs; 0: all
-// agree.
+// agree, and walk_check_end() was met.
 ALWAYS_INLINE uint32_t checks_verify(const struct walk_check *checks, uint32_t count) {
     const struct walk_check *check = checks + count;
-    for (; count >= 4; count -= 4, check -= 4) {
-        if (unlikely(*check[-1].slot != check[-1].value)) return count;
-        if (unlikely(*check[-2].slot != check[-2].value)) return count - 1;
-        if (unlikely(*check[-3].slot != check[-3].value)) return count - 2;
-        if (unlikely(*check[-4].slot != check[-4].value)) return count - 3;
+    for (;; check -= 4) {
+        if (unlikely(check_differs(check - 1))) break;
+        if (unlikely(check_differs(check - 2))) return (uint32_t)(check - 1 - checks);
+        if (unlikely(check_differs(check - 3))) return (uint32_t)(check - 2 - checks);
+        if (unlikely(check_differs(check - 4))) return (uint32_t)(check - 3 - checks);
     }
-    for (; count > 0; count--, check--)
-        if (unlikely(*check[-1].slot != check[-1].value)) return count;
-    return 0;
+    return (uint32_t)(check - checks);
 }
 
 // What a hook needs to know of a stack that was walked before, to tell it again, and what it stands
 // for.
 struct walk_seen {
-    const uintptr_t *frame;           // walk_start.frame_slot then; NULL: nothing is remembered
-    uintptr_t pc;                     // walk_start.pc
-    const struct walk_check *checks;  // check_count of them, outermost first
+    const uintptr_t *frame;  // walk_start.frame_slot then; NULL: nothing is remembered
+    uintptr_t pc;            // walk_start.pc
+    const struct walk_check
+        *checks;  // check_count of them, outermost first, after walk_check_end()
     uint32_t check_count;
     uint32_t value;  // the owner's
 };

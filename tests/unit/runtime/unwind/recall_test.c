@@ -23,7 +23,7 @@ struct stack {
 
 static struct stack stacks[STACKS_MAX];
 static uintptr_t memory[WORDS];
-static struct walk_check checks[WORDS];
+static struct walk_check checks_memory[1 + WORDS], *const checks = &checks_memory[1];
 static struct recall recall;
 static uint64_t seed;
 
@@ -43,6 +43,7 @@ static void stack_enter(const struct stack *stack) {
 }
 
 static struct walk_seen stack_seen(const struct stack *stack, uint32_t value) {
+    checks_memory[0] = walk_check_end();
     for (uint32_t i = 0; i < stack->depth; i++) {
         uint32_t word = stack->depth - i;  // outermost first
         checks[i] = (struct walk_check){&memory[word], memory[word]};
