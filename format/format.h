@@ -19,7 +19,7 @@
 
 #define CAIRN_MAGIC "cairn\r\n\x1a"  // 8 bytes, no terminator; \r\n\x1a shows text-mode damage
 #define CAIRN_MAGIC_BYTES 8
-#define CAIRN_VERSION 1u
+#define CAIRN_VERSION 2u
 #define CAIRN_HEADER_BYTES 16384u  // header, then the first section
 #define CAIRN_SECTION_MAX 24u
 #define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
@@ -62,6 +62,12 @@ enum cairn_section_kind {
     CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
     CAIRN_SECTION_POINTS = 8,      // struct cairn_point, CAIRN_POINT_LIMIT of them
     CAIRN_SECTION_SYMBOLS = 9,     // bytes: names, added by the tool (symbols.h)
+    CAIRN_SECTION_CELLS_USE = 10,  // struct cairn_cell_use, index = cell id
+    CAIRN_SECTION_SIZES = 11,      // struct cairn_sizes
+    CAIRN_SECTION_REALLOCS = 12,   // struct cairn_reallocs
+    CAIRN_SECTION_AGES = 13,       // struct cairn_ages
+    CAIRN_SECTION_MOMENTS = 14,    // struct cairn_moment, at most CAIRN_MOMENT_LIMIT
+    CAIRN_SECTION_VALUES = 15,     // struct cairn_value: what cells held at moments
     CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
     CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
 };
@@ -138,7 +144,9 @@ struct cairn_thread {
     int64_t net_bytes;         // allocated_bytes - bytes this thread freed
     uint64_t failed;           // calls that returned no block
     uint64_t own_ns;           // time spent in cairn, estimated from every 1024th event
-    uint64_t reserved[4];
+    int64_t slack_bytes;       // room of blocks beyond what was asked for: of those it allocated,
+                               // minus that of those it freed; 0 unless the allocator is glibc
+    uint64_t reserved[3];
 };
 
 // The timeline: point i describes the i-th interval of totals.point_ns nanoseconds since the start.
@@ -203,13 +211,97 @@ struct cairn_cell {
 };
 
 struct cairn_cell_cold {
-    uint32_t record;     // word index in RECORDS
-    uint32_t extension;  // 0; reserved for histograms
-    int64_t peak_bytes;  // live at the last peak, valid if cell.epoch >= totals.peak_epoch;
-                         // else the cell has not changed since and its live value is it
+    uint32_t record;      // word index in RECORDS
+    uint32_t generation;  // marks that had passed when the cell began: its blocks are younger
+    int64_t peak_bytes;   // live at the last peak, valid if cell.epoch >= totals.peak_epoch;
+                          // else the cell has not changed since and its live value is it
     int32_t peak_blocks;
     uint16_t calls_high;  // bits 32..47
     uint16_t frees_high;
+    uint32_t sizes;           // index + 1 in SIZES, REALLOCS and AGES; 0: none
+    uint32_t reallocs;        //
+    uint32_t ages;            //
+    uint16_t temporary_high;  // bits 32..47
+    uint16_t reserved;
+};
+
+// What a cell's blocks were like.
+struct cairn_cell_use {
+    uint64_t slack_bytes;  // room of all its blocks beyond what was asked for (glibc only)
+    uint32_t size;         // of its first block, low 32 bits: the usual size
+    uint32_t temporary;    // blocks freed by the thread that allocated them before its next
+                           // allocation; continues in cairn_cell_cold
+};
+
+// Sizes of a cell's blocks that are not its usual one. A cell without an entry, with at least one
+// call: all blocks have the usual size, unless its cold half says NO_SIZES.
+#define CAIRN_NO_SIZES UINT32_MAX  // cairn_cell_cold.sizes: different sizes that were not counted
+#define CAIRN_SIZES_EXACT 8u
+#define CAIRN_SIZES_BUCKETS 36u
+struct cairn_sizes {
+    uint32_t cell;
+    uint32_t
+        late;  // bit i: sizes[i] took a place that became free, earlier ones are in the buckets
+    uint64_t unknown_calls;             // before the entry began
+    uint32_t sizes[CAIRN_SIZES_EXACT];  // valid where counts[i] is not 0
+    uint64_t counts[CAIRN_SIZES_EXACT];
+    uint64_t buckets[CAIRN_SIZES_BUCKETS];  // other sizes, by the number of their bits: bucket b
+                                            // has 2^(b-1) .. 2^b - 1, the last all that are larger
+};
+
+// What realloc did to blocks that existed, by the cell of the new block.
+struct cairn_reallocs {
+    uint32_t cell;
+    uint32_t reserved_cell;
+    uint64_t calls;         // that returned a block; those that began with NULL are none of them
+    uint64_t in_place;      // the address stayed
+    uint64_t grown;         // asked for more than before
+    uint64_t copied_bytes;  // the smaller of both sizes, where the address changed
+    uint64_t reserved[3];
+};
+
+// How old blocks were when they were freed (--ages), by the cell that booked the free.
+#define CAIRN_AGE_BUCKETS 32u
+struct cairn_ages {
+    uint32_t cell;
+    uint32_t reserved;
+    uint32_t calls[CAIRN_AGE_BUCKETS];  // by bits of the number of allocations that the thread made
+                                        // in between; only where the same thread freed. Stays full.
+    uint32_t ms[CAIRN_AGE_BUCKETS];     // by bits of the milliseconds in between. Stays full.
+};
+
+// A moment that the values of all cells are known for. A cell's value at a moment: that of the
+// entry in VALUES with its number and from_epoch < moment.epoch <= to_epoch; without one its live
+// value if cell.epoch < moment.epoch, else 0 (it is younger). moments.h takes moments.
+#define CAIRN_MOMENT_LIMIT 256u
+#define CAIRN_LABEL_BYTES 40u
+enum cairn_moment_reason {
+    CAIRN_MOMENT_NONE = 0,
+    CAIRN_MOMENT_CHURN = 1,  // so much was allocated and freed since the last one (--every)
+    CAIRN_MOMENT_HIGH = 2,   // the heap was larger than at any moment before, by a step
+    CAIRN_MOMENT_ASKED = 3,  // the user, a rule of the tool, or the program asked for it
+    CAIRN_MOMENT_MARK = 4,   // the same, and a new generation began
+    CAIRN_MOMENT_EXIT = 5,   // the exit handlers ran
+};
+struct cairn_moment {
+    uint32_t epoch;           // that it began
+    uint32_t reason;          // enum cairn_moment_reason
+    uint32_t generation;      // present one; of a MARK: the one that it began
+    uint32_t missing_values;  // (atomic) values that found no room: of these cells nothing is known
+    uint64_t time_ns;
+    int64_t live_bytes, live_blocks;  // as published by the threads
+    uint64_t allocated_bytes, allocations;
+    uint32_t is_inherited;  // a fork's mark from before it was one: values are not known
+    uint32_t reserved_inherited;
+    char label[CAIRN_LABEL_BYTES];  // ends in NUL
+    uint64_t reserved[3];
+};
+
+struct cairn_value {
+    uint32_t cell;  // set last; 0: the entry is free
+    uint32_t from_epoch, to_epoch;
+    int32_t blocks;
+    int64_t bytes;
 };
 
 // A record says which frames a cell's stack has, as a change of an older cell's stack:
@@ -223,8 +315,9 @@ struct cairn_cell_cold {
 //     0xF2000000                 next two words: low, high half of the return address
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
-// FOREIGN: the cell has the older cell's whole stack (keep and n are 0); it books frees, by this
-// cell's thread, of blocks that the older cell's thread allocated.
+// FOREIGN: the cell has the older cell's whole stack (keep is 0); it books frees, by this cell's
+// thread, of blocks that the older cell counts. With n = 1 (--free-stacks) word 2 is the cell whose
+// stack freed them.
 #define CAIRN_RECORD_FOREIGN 0x80000000u
 #define CAIRN_RECORD_KEEP(word) (((word) >> 16) & 0x7fffu)
 #define CAIRN_RECORD_NEW(word) ((word)&0xffffu)
@@ -240,19 +333,23 @@ struct cairn_control {
     uint32_t is_off;        // nonzero: allocations are not recorded, frees of known blocks are
     uint32_t is_tool_gone;  // the tool left before the process: it writes its file itself
     uint32_t tool_pid;
-    uint32_t reserved[13];
+    uint32_t
+        clock_ms;  // (atomic) milliseconds since start_clock_ns, as old as the tool's last look
+    uint32_t reserved[12];
 };
 
 // Written by the target. Per-stack values at the peak are those of the moment at which
 // `peak_epoch` was set.
 struct cairn_totals {
-    uint32_t epoch;       // (atomic) moved by every new peak
+    uint32_t epoch;       // (atomic) moved by every new peak and every moment
     uint32_t peak_epoch;  // (atomic) the epoch that the last peak began
     uint64_t peak_bytes;  // (atomic) highest total seen; the present total may be higher still
     uint64_t peak_blocks;
-    uint64_t peak_ns;      // since the process' start
-    uint64_t batch_bytes;  // largest amount a thread may hold back from `live`; 0: exact
-    uint64_t reserved_peak[3];
+    uint64_t peak_ns;       // since the process' start
+    uint64_t batch_bytes;   // largest amount a thread may hold back from `live`; 0: exact
+    uint32_t generation;    // (atomic) marks so far
+    uint32_t moment_epoch;  // (atomic) no lower than the epoch that the last moment began
+    uint64_t reserved_peak[2];
     int64_t live_bytes;        // (atomic) what threads have published; their own nets add to it
     int64_t live_blocks;       // (atomic)
     uint64_t allocated_bytes;  // (atomic) published, like live_bytes
@@ -262,6 +359,20 @@ struct cairn_totals {
     uint32_t is_threaded;      // (atomic) a second thread exists: totals are published in batches
     uint64_t reserved_live[2];
 };
+
+// When moments are taken by themselves, and who is taking one (moments.h).
+struct cairn_pace {
+    uint32_t lock;              // (atomic) who takes a moment: a tid, or CAIRN_PACE_TOOL
+    uint32_t thin_count;        // (atomic) odd: moments are being left out, MOMENTS is not in order
+    uint64_t every_bytes;       // allocated + freed between two; doubles when moments are left out
+    uint64_t next_churn_bytes;  // the next one when so much was allocated and freed
+    uint64_t next_high_bytes;   // the next one when the heap is so large
+    uint32_t step_permille;     // a new high is so much above the last
+    uint32_t refused;           // (atomic) moments that found no room
+    uint64_t missing_values;    // (atomic) values that found no room, all moments together
+    uint64_t reserved[2];
+};
+#define CAIRN_PACE_TOOL 0x80000000u
 
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
@@ -305,6 +416,7 @@ struct cairn_header {
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss
+    _Alignas(128) struct cairn_pace pace;
 
     _Alignas(4096) char command[CAIRN_TEXT_COMMAND];  // argv, each ends in NUL; cut if longer
     char executable[CAIRN_TEXT_PATH];
@@ -342,7 +454,14 @@ _Static_assert(sizeof(struct cairn_point) == 64, "layout");
 _Static_assert(sizeof(struct cairn_resident) == 32, "layout");
 _Static_assert(sizeof(struct cairn_picture) == 160, "layout");
 _Static_assert(sizeof(struct cairn_cell) == 32, "layout");
-_Static_assert(sizeof(struct cairn_cell_cold) == 24, "layout");
+_Static_assert(sizeof(struct cairn_cell_cold) == 40, "layout");
+_Static_assert(sizeof(struct cairn_cell_use) == 16, "layout");
+_Static_assert(sizeof(struct cairn_sizes) == 400, "layout");
+_Static_assert(sizeof(struct cairn_reallocs) == 64, "layout");
+_Static_assert(sizeof(struct cairn_ages) == 264, "layout");
+_Static_assert(sizeof(struct cairn_moment) == 128, "layout");
+_Static_assert(sizeof(struct cairn_value) == 24, "layout");
+_Static_assert(sizeof(struct cairn_pace) == 64, "layout");
 _Static_assert(sizeof(struct cairn_control) == 64, "layout");
 _Static_assert(sizeof(struct cairn_totals) == 128, "layout");
 _Static_assert(sizeof(struct cairn_header) == CAIRN_HEADER_BYTES, "layout");

@@ -8,8 +8,10 @@
 #include "tests/fuzz/recording_form.h"
 #include "tool/model/combined.h"
 #include "tool/model/measure.h"
+#include "tool/model/moments.h"
 #include "tool/model/profile.h"
 #include "tool/model/run.h"
+#include "tool/model/shape.h"
 #include "tool/model/timeline.h"
 
 static void require(bool is_true) {
@@ -56,6 +58,47 @@ static void check_times(const struct recording *recording) {
         require(span.start_ns == end_ns && span.low_bytes <= span.high_bytes);
 }
 
+static void check_moments(const struct profile *profile) {
+    struct moments moments;
+    struct held survivors[CAIRN_MOMENT_LIMIT + 1];
+    require(moments_build(&moments, profile, NULL) && moments.count <= CAIRN_MOMENT_LIMIT);
+    for (size_t i = 0; i < moments.count; i += 1 + moments.count / 4) {
+        struct held *held = moments_held(&moments, i);
+        struct held *since = moments_since(&moments, moments.list[i].generation);
+        require(held && since);
+        free(held);
+        free(since);
+    }
+    require(moments_last_generation(&moments) <= CAIRN_MOMENT_LIMIT);
+    if (profile->stack_count) moments_survivors(&moments, 0, survivors);
+    moments_free(&moments);
+}
+
+static void check_shape(const struct profile *profile) {
+    struct shape shape;
+    size_t count;
+    require(shape_build(&shape, profile, NULL));
+    for (uint32_t i = 0; i < profile->built_stack_count; i++) {
+        struct shape_sizes sizes;
+        struct shape_reallocs reallocs;
+        struct shape_ages ages;
+        shape_sizes(&shape, i, &sizes);
+        require(sizes.count <= SHAPE_SIZES_MAX);
+        shape_reallocs(&shape, i, &reallocs);
+        shape_ages(&shape, i, &ages);
+    }
+    shape_free(&shape);
+    struct shape_freed *freed = shape_freed_by(profile, &count);
+    require(freed && count <= profile->cell_count);
+    free(freed);
+    struct shape_free_stack *stacks = shape_free_stacks(profile, &count);
+    require(stacks != NULL);
+    for (size_t i = 0; i < count; i++)
+        require(stacks[i].allocating < profile->built_stack_count &&
+                stacks[i].node < profile->tree.nodes.count);
+    free(stacks);
+}
+
 // As one process of a run, twice.
 static void check_run(const struct recording *recording) {
     struct combined combined = {0};
@@ -83,6 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *form, size_t form_size) {
         require(profile_build(&recording, &profile, NULL));
         check_stacks(&profile);
         check_code(&profile);
+        check_moments(&profile);
+        check_shape(&profile);
         profile_free(&profile);
         recording_close(&recording);
     }

@@ -14,7 +14,7 @@
 
 #include "format/format.h"
 
-#define FORM_SECTIONS 10u  // entries of the section table; a recording has eight
+#define FORM_SECTIONS 17u  // entries of the section table; a recording has up to sixteen
 #define FORM_TEXT_BYTES 48u
 
 struct form_part {
@@ -35,6 +35,7 @@ static const struct form_part form_parts[] = {
     {0, FORM_FACTS_BYTES, FORM_FACTS_BYTES},
     FORM_WHOLE(totals),
     FORM_WHOLE(lost),
+    FORM_WHOLE(pace),
     FORM_TEXT(command, CAIRN_TEXT_COMMAND),
     FORM_TEXT(executable, CAIRN_TEXT_PATH),
     FORM_TEXT(directory, CAIRN_TEXT_PATH),

@@ -7,7 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SECTION_COUNT = 8, RAW_SLACK_BYTES = 8192, WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1 };
+enum {
+    SECTION_COUNT = 14,
+    PLAIN_SECTIONS = 7,
+    RAW_SLACK_BYTES = 8192,
+    WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1
+};
 static const uint64_t sample_start_unix_ns = 1700000000000000000u;
 
 static void require(bool is_ok, const char *what) {
@@ -85,6 +90,7 @@ static uint32_t new_cell(struct making *making, uint32_t thread) {
         making->owners[*next / CAIRN_CELL_BLOCK] = (uint16_t)thread;
         making->cell_count += CAIRN_CELL_BLOCK;
     }
+    making->cold[*next].generation = making->header.totals.generation;
     return (*next)++;
 }
 
@@ -130,16 +136,78 @@ uint32_t making_foreign(struct making *making, uint32_t thread, uint32_t older) 
     return id;
 }
 
+uint32_t making_freed_at(struct making *making, uint32_t thread, uint32_t older, uint32_t freer) {
+    uint32_t id = making_cell(making, thread, older, 0, &freer, 1, 1);
+    making->words[making->cold[id].record + 1] |= CAIRN_RECORD_FOREIGN;
+    return id;
+}
+
+// Saves what the cell held at moments since its last change.
+static void save_value(struct making *making, uint32_t id) {
+    const struct cairn_cell *cell = &making->cells[id];
+    const struct cairn_totals *totals = &making->header.totals;
+    if (cell->epoch >= totals->moment_epoch) return;
+    require(making->value_count < MAKING_VALUES, "values are full");
+    making->values[making->value_count++] =
+        (struct cairn_value){.cell = id,
+                             .from_epoch = cell->epoch,
+                             .to_epoch = totals->epoch,
+                             .blocks = (int32_t)(cell->calls - cell->frees),
+                             .bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes)};
+}
+
+void making_moment(struct making *making, enum cairn_moment_reason reason, const char *label,
+                   uint64_t at_ns) {
+    struct cairn_totals *totals = &making->header.totals;
+    require(making->moment_count < MAKING_MOMENTS, "moments are full");
+    struct cairn_moment *moment = &making->moments[making->moment_count++];
+    if (reason == CAIRN_MOMENT_MARK) totals->generation++;
+    *moment = (struct cairn_moment){.epoch = ++totals->epoch,
+                                    .reason = reason,
+                                    .generation = totals->generation,
+                                    .time_ns = at_ns,
+                                    .live_bytes = totals->live_bytes,
+                                    .live_blocks = totals->live_blocks};
+    totals->moment_epoch = totals->epoch;
+    snprintf(moment->label, sizeof moment->label, "%s", label);
+}
+
+struct cairn_sizes *making_sizes(struct making *making, uint32_t cell) {
+    require(making->sizes_count < MAKING_EXTRAS, "sizes are full");
+    struct cairn_sizes *sizes = &making->sizes[making->sizes_count++];
+    making->cold[cell].sizes = making->sizes_count;
+    sizes->cell = cell;
+    return sizes;
+}
+
+struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell) {
+    require(making->reallocs_count < MAKING_EXTRAS, "reallocs are full");
+    struct cairn_reallocs *reallocs = &making->reallocs[making->reallocs_count++];
+    making->cold[cell].reallocs = making->reallocs_count;
+    reallocs->cell = cell;
+    return reallocs;
+}
+
+struct cairn_ages *making_ages(struct making *making, uint32_t cell) {
+    require(making->ages_count < MAKING_EXTRAS, "ages are full");
+    struct cairn_ages *ages = &making->ages[making->ages_count++];
+    making->cold[cell].ages = making->ages_count;
+    ages->cell = cell;
+    return ages;
+}
+
 void making_book(struct making *making, uint32_t id, uint32_t calls, uint64_t allocated_bytes,
                  uint32_t frees, uint64_t freed_bytes) {
     struct cairn_cell *cell = &making->cells[id];
     struct cairn_cell_cold *cold = &making->cold[id];
     struct cairn_totals *totals = &making->header.totals;
     if (cell->epoch != totals->epoch) {
+        save_value(making, id);
         cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
         cold->peak_blocks = (int32_t)(cell->calls - cell->frees);
         cell->epoch = totals->epoch;
     }
+    if (!cell->calls && calls) making->use[id].size = (uint32_t)(allocated_bytes / calls);
     cell->calls += calls;
     cell->frees += frees;
     cell->allocated_bytes += allocated_bytes;
@@ -175,12 +243,8 @@ struct part {
     uint64_t size;
 };
 
-// POINTS comes last, if it comes.
-static uint32_t section_count(const struct making *making) {
-    return making->point_count ? SECTION_COUNT : SECTION_COUNT - 1;
-}
-
-static void list_parts(const struct making *making, struct part parts[SECTION_COUNT]) {
+// Sections behind the plain ones are there if they have something. Returns how many there are.
+static uint32_t list_parts(const struct making *making, struct part parts[SECTION_COUNT]) {
     const struct part list[SECTION_COUNT] = {
         {CAIRN_SECTION_MODULES, sizeof *making->modules, making->modules, making->module_count},
         {CAIRN_SECTION_STRINGS, 1, making->strings, making->string_bytes},
@@ -191,18 +255,30 @@ static void list_parts(const struct making *making, struct part parts[SECTION_CO
         {CAIRN_SECTION_CELLS_COLD, sizeof *making->cold, making->cold, making->cell_count},
         {CAIRN_SECTION_RECORDS, sizeof *making->words, making->words, making->word_count},
         {CAIRN_SECTION_POINTS, sizeof *making->points, making->points, making->point_count},
+        {CAIRN_SECTION_CELLS_USE, sizeof *making->use, making->use,
+         making->has_use ? making->cell_count : 0},
+        {CAIRN_SECTION_SIZES, sizeof *making->sizes, making->sizes, making->sizes_count},
+        {CAIRN_SECTION_REALLOCS, sizeof *making->reallocs, making->reallocs,
+         making->reallocs_count},
+        {CAIRN_SECTION_AGES, sizeof *making->ages, making->ages, making->ages_count},
+        {CAIRN_SECTION_MOMENTS, sizeof *making->moments, making->moments, making->moment_count},
+        {CAIRN_SECTION_VALUES, sizeof *making->values, making->values, making->value_count},
     };
+    uint32_t count = 0;
     for (int i = 0; i < SECTION_COUNT; i++) {
-        parts[i] = list[i];
-        parts[i].size *= list[i].entry_bytes;
+        if (i >= PLAIN_SECTIONS && !list[i].size) continue;
+        parts[count] = list[i];
+        parts[count++].size *= list[i].entry_bytes;
     }
+    return count;
 }
 
 // Writes the section table for parts that each have `slack_bytes` of room behind them.
-static uint64_t lay_out(struct making *making, const struct part *parts, uint64_t slack_bytes) {
+static uint64_t lay_out(struct making *making, const struct part *parts, uint32_t count,
+                        uint64_t slack_bytes) {
     enum { ALIGNMENT = 16 };
     uint64_t offset = CAIRN_HEADER_BYTES;
-    for (uint32_t i = 0; i < section_count(making); i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t capacity = parts[i].size + slack_bytes;
         making->header.sections[i] = (struct cairn_section){.kind = parts[i].kind,
                                                             .entry_bytes = parts[i].entry_bytes,
@@ -211,7 +287,7 @@ static uint64_t lay_out(struct making *making, const struct part *parts, uint64_
                                                             .used_bytes = parts[i].size};
         offset = (offset + capacity + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    making->header.section_count = section_count(making);
+    making->header.section_count = count;
     making->header.mapped_bytes = offset;
     making->header.is_compact = slack_bytes == 0;
     return offset;
@@ -219,25 +295,25 @@ static uint64_t lay_out(struct making *making, const struct part *parts, uint64_
 
 uint8_t *making_finish(struct making *making, bool is_compact, size_t *size) {
     struct part parts[SECTION_COUNT];
-    list_parts(making, parts);
-    *size = (size_t)lay_out(making, parts, is_compact ? 0 : RAW_SLACK_BYTES);
+    uint32_t count = list_parts(making, parts);
+    *size = (size_t)lay_out(making, parts, count, is_compact ? 0 : RAW_SLACK_BYTES);
     uint8_t *bytes = calloc(1, *size);
     require(bytes != NULL, "no memory");
     memcpy(bytes, &making->header, sizeof making->header);
-    for (uint32_t i = 0; i < section_count(making); i++)
+    for (uint32_t i = 0; i < count; i++)
         memcpy(bytes + making->header.sections[i].offset, parts[i].bytes, parts[i].size);
     return bytes;
 }
 
 void making_write_sparse(struct making *making, const char *path, uint64_t capacity_bytes) {
     struct part parts[SECTION_COUNT];
-    list_parts(making, parts);
-    uint64_t size = lay_out(making, parts, capacity_bytes);
+    uint32_t count = list_parts(making, parts);
+    uint64_t size = lay_out(making, parts, count, capacity_bytes);
     int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     require(file >= 0 && !ftruncate(file, (off_t)size), path);
     ssize_t written = pwrite(file, &making->header, sizeof making->header, 0);
     require(written == (ssize_t)sizeof making->header, path);
-    for (uint32_t i = 0; i < section_count(making); i++) {
+    for (uint32_t i = 0; i < count; i++) {
         written =
             pwrite(file, parts[i].bytes, parts[i].size, (off_t)making->header.sections[i].offset);
         require(written == (ssize_t)parts[i].size, path);

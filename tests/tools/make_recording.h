@@ -17,6 +17,9 @@
 #define MAKING_WORDS 8192u
 #define MAKING_STRINGS 4096u
 #define MAKING_POINTS 64u
+#define MAKING_MOMENTS 16u
+#define MAKING_VALUES 64u
+#define MAKING_EXTRAS 8u
 
 struct making {
     struct cairn_header header;
@@ -27,7 +30,15 @@ struct making {
     struct cairn_cell_cold cold[MAKING_CELLS];
     uint32_t words[MAKING_WORDS];
     char strings[MAKING_STRINGS];
+    struct cairn_cell_use use[MAKING_CELLS];
     struct cairn_point points[MAKING_POINTS];
+    struct cairn_moment moments[MAKING_MOMENTS];
+    struct cairn_value values[MAKING_VALUES];
+    struct cairn_sizes sizes[MAKING_EXTRAS];
+    struct cairn_reallocs reallocs[MAKING_EXTRAS];
+    struct cairn_ages ages[MAKING_EXTRAS];
+    bool has_use;  // CELLS_USE is written
+    uint32_t moment_count, value_count, sizes_count, reallocs_count, ages_count;
     uint32_t point_count;
     uint32_t module_count, thread_count, cell_count, word_count, string_bytes;
     uint32_t next_cell[MAKING_THREADS];  // of each slot; a multiple of the block size: none left
@@ -51,6 +62,8 @@ uint32_t making_stack(struct making *making, uint32_t thread, const uint64_t *ad
                       uint32_t count);
 // The cell in which `thread` books frees of blocks of `older`'s thread.
 uint32_t making_foreign(struct making *making, uint32_t thread, uint32_t older);
+// The cell in which `thread` books frees of blocks of `older` by the stack of `freer`.
+uint32_t making_freed_at(struct making *making, uint32_t thread, uint32_t older, uint32_t freer);
 
 // Code of an address, taking a window if there is none for it yet.
 uint32_t making_code(struct making *making, uint64_t address);
@@ -65,6 +78,14 @@ void making_peak(struct making *making, uint64_t at_ns);
 // there once a point is.
 void making_point(struct making *making, uint32_t index, int64_t min_bytes, int64_t max_bytes,
                   int64_t last_bytes);
+
+// Takes a moment; a mark begins a generation, that of cells made from then on.
+void making_moment(struct making *making, enum cairn_moment_reason reason, const char *label,
+                   uint64_t at_ns);
+// What a cell gets one of; its `cell` is set.
+struct cairn_sizes *making_sizes(struct making *making, uint32_t cell);
+struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell);
+struct cairn_ages *making_ages(struct making *making, uint32_t cell);
 
 // The finished bytes, for free(). Raw: sections with room behind their used part.
 uint8_t *making_finish(struct making *making, bool is_compact, size_t *size);

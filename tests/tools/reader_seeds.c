@@ -19,6 +19,12 @@ static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_CELLS_COLD] = CAIRN_CELL_BLOCK / 4 * sizeof(struct cairn_cell_cold),
     [CAIRN_SECTION_RECORDS] = 256,
     [CAIRN_SECTION_POINTS] = 4 * sizeof(struct cairn_point),
+    [CAIRN_SECTION_CELLS_USE] = CAIRN_CELL_BLOCK / 4 * sizeof(struct cairn_cell_use),
+    [CAIRN_SECTION_SIZES] = sizeof(struct cairn_sizes),
+    [CAIRN_SECTION_REALLOCS] = sizeof(struct cairn_reallocs),
+    [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
+    [CAIRN_SECTION_MOMENTS] = 4 * sizeof(struct cairn_moment),
+    [CAIRN_SECTION_VALUES] = 16 * sizeof(struct cairn_value),
 };
 
 static struct making making;
@@ -84,6 +90,17 @@ static void write_made_up(void) {
     making.header.totals.point_ns = 1 << 14;
     for (uint32_t i = 0; i < 20; i += 3) making_point(&making, i, 100 * i, 200 * i, 150 * i);
     write_seed("points", true);
+    making_sample(&making);
+    making.has_use = true;
+    uint32_t cell = CAIRN_CELL_BLOCK;
+    making_moment(&making, CAIRN_MOMENT_MARK, "start", 1);
+    making_book(&making, cell, 1, 10, 1, 10);
+    making_moment(&making, CAIRN_MOMENT_CHURN, "", 2);
+    making_book(&making, cell, 40, 800, 1, 20);
+    making_sizes(&making, cell)->counts[0] = 3;
+    making_reallocs(&making, cell)->calls = 2;
+    making_ages(&making, cell)->ms[3] = 1;
+    write_seed("moments", true);
 }
 
 static bool write_real(const char *path) {

@@ -48,6 +48,11 @@ static bool read_order(const struct command_args *args, struct order *order, str
                             .can_replace = args_has(args, OPTION_FORCE)};
     if (!choose_format(args, order, error) || !request_read(args, &order->request, error))
         return false;
+    if (order->request.options.by > MEASURE_EXIT_BLOCKS)
+        return error_set(error,
+                         "export: no format has the measure %s, but peak, exit, allocated "
+                         "and calls",
+                         measure_name(order->request.options.by));
     order->is_by_chosen = order->is_by_chosen || order->request.options.by != MEASURE_PEAK;
     if (args_has(args, OPTION_PROCESS) && args->word_count > 1)
         return error_set(error,

@@ -63,6 +63,8 @@ static uint64_t value_of(const struct run_row *row, enum measure by) {
     case MEASURE_ALLOCATED:
         return figures->allocated_bytes;
     case MEASURE_CALLS:
+    case MEASURE_TEMPORARY:
+    case MEASURE_SLACK:
         return figures->allocations;
     default:
         return figures->peak_bytes;
@@ -86,7 +88,8 @@ static void print_process_heading(const struct terminal *terminal, const struct 
     static const char *const words[] = {
         [MEASURE_PEAK] = "the highest peak",        [MEASURE_EXIT] = "the most at its end",
         [MEASURE_ALLOCATED] = "the most allocated", [MEASURE_CALLS] = "the most calls",
-        [MEASURE_PEAK_BLOCKS] = "the highest peak", [MEASURE_EXIT_BLOCKS] = "the most at its end"};
+        [MEASURE_PEAK_BLOCKS] = "the highest peak", [MEASURE_EXIT_BLOCKS] = "the most at its end",
+        [MEASURE_TEMPORARY] = "the most calls",     [MEASURE_SLACK] = "the most calls"};
     char name[TEXT_BYTES];
     text_escape(name, sizeof name, row->name);
     terminal_indent(terminal, 2);

@@ -45,6 +45,8 @@ bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record 
                               .added = is_foreign ? 0 : CAIRN_RECORD_NEW(sizes),
                               .is_foreign = is_foreign,
                               .first_frame = (size_t)cold.record + RECORD_HEAD_WORDS};
+    if (is_foreign && CAIRN_RECORD_NEW(sizes) == 1)
+        recording_word(decoder->recording, record->first_frame, &record->freer);
     return true;
 }
 

@@ -15,7 +15,8 @@ struct record {
     uint32_t older;      // cell, 0: none
     uint32_t keep;       // frames of it, from the outermost; UINT32_MAX: all, the cell is foreign
     uint32_t added;      // frames that follow
-    bool is_foreign;     // frees of blocks of the older cell's thread
+    bool is_foreign;     // frees of blocks that the older cell counts
+    uint32_t freer;      // of a foreign one: the cell whose stack freed them; 0: not recorded
     size_t first_frame;  // word index
 };
 

@@ -22,6 +22,10 @@ static const struct measure_row rows[MEASURE_COUNT] = {
                              false, MEASURE_PEAK_BLOCKS},
     [MEASURE_EXIT_BLOCKS] = {"exit blocks", "at the end", "their blocks at the end", BLOCKS, false,
                              MEASURE_EXIT_BLOCKS},
+    [MEASURE_TEMPORARY] = {"temporary", "temporary blocks", "their temporary blocks", BLOCKS, false,
+                           MEASURE_TEMPORARY},
+    [MEASURE_SLACK] = {"slack", "of slack", "the room beyond what was asked for", CALLS, true,
+                       MEASURE_CALLS},
 };
 // clang-format on
 
@@ -34,8 +38,8 @@ const char *measure_name(enum measure measure) {
 }
 
 bool measure_parse(const char *name, enum measure *measure) {
-    for (int i = 0; i <= MEASURE_CALLS; i++) {
-        if (strcmp(name, rows[i].name) != 0) continue;
+    for (int i = 0; i < MEASURE_COUNT; i++) {
+        if (strchr(rows[i].name, ' ') || strcmp(name, rows[i].name) != 0) continue;
         *measure = (enum measure)i;
         return true;
     }
@@ -60,6 +64,10 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
         return (struct measured){stack->peak_blocks, stack->peak_blocks};
     case MEASURE_EXIT_BLOCKS:
         return (struct measured){stack->exit_blocks, stack->exit_blocks};
+    case MEASURE_TEMPORARY:
+        return (struct measured){(int64_t)stack->temporary, (int64_t)stack->temporary};
+    case MEASURE_SLACK:
+        return (struct measured){(int64_t)stack->slack_bytes, calls};
     default:
         return (struct measured){calls, calls};
     }
@@ -78,6 +86,11 @@ struct measured measure_total(enum measure measure, const struct profile *profil
         return (struct measured){profile->peak.blocks, profile->peak.blocks};
     case MEASURE_EXIT_BLOCKS:
         return (struct measured){profile->exit_blocks, profile->exit_blocks};
+    case MEASURE_TEMPORARY:
+        return (struct measured){(int64_t)profile->totals.temporary,
+                                 (int64_t)profile->totals.temporary};
+    case MEASURE_SLACK:
+        return (struct measured){(int64_t)profile->totals.slack_bytes, calls};
     default:
         return (struct measured){calls, calls};
     }

@@ -16,6 +16,8 @@ enum measure {
     MEASURE_CALLS,
     MEASURE_PEAK_BLOCKS,  // the same moments, counted in blocks
     MEASURE_EXIT_BLOCKS,
+    MEASURE_TEMPORARY,  // blocks that their thread freed before its next allocation
+    MEASURE_SLACK,      // room beyond what was asked for, of all blocks
     MEASURE_COUNT,
 };
 
@@ -37,8 +39,8 @@ struct measured {
 const struct measure_row *measure_about(enum measure measure);
 const char *measure_name(enum measure measure);
 bool measure_parse(const char *name, enum measure *measure);
-// "peak, exit, allocated or calls": what measure_parse takes.
-#define MEASURE_NAMES "peak, exit, allocated or calls"
+// What measure_parse takes.
+#define MEASURE_NAMES "peak, exit, allocated, calls, temporary or slack"
 
 // Wraps instead of overflowing: a damaged file may hold any number.
 void measured_add(struct measured *sum, struct measured added);

@@ -97,7 +97,7 @@ static struct stack *stack_of(struct merge *merge, uint32_t node, const struct s
     struct stack *added = array_push(&merge->stacks);
     if (!added) return NULL;
     *index = (uint32_t)merge->stacks.count;
-    *added = (struct stack){.id = stack->id, .node = node, .cut = stack->cut};
+    *added = (struct stack){.id = stack->id, .node = node, .cut = stack->cut, .number = *index - 1};
     return added;
 }
 
@@ -123,6 +123,8 @@ static void add_totals(struct profile *sum, const struct profile *profile) {
     sum->totals.allocated_bytes += profile->totals.allocated_bytes;
     sum->totals.freed_bytes += profile->totals.freed_bytes;
     sum->totals.failed += profile->totals.failed;
+    sum->totals.temporary += profile->totals.temporary;
+    sum->totals.slack_bytes += profile->totals.slack_bytes;
     sum->peak.bytes = figures_add(sum->peak.bytes, profile->peak.bytes);
     sum->peak.blocks = figures_add(sum->peak.blocks, profile->peak.blocks);
     sum->peak.error_bytes += profile->peak.error_bytes;

@@ -28,7 +28,8 @@ static bool slot_of(const struct profile *profile, size_t cell, uint16_t *slot) 
 }
 
 static void clear(struct stack *stack) {
-    *stack = (struct stack){.id = stack->id, .node = stack->node, .cut = stack->cut};
+    *stack = (struct stack){
+        .id = stack->id, .node = stack->node, .cut = stack->cut, .number = stack->number};
 }
 
 bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate) {
@@ -53,6 +54,8 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
         stack->allocations = is_living ? (uint64_t)stack->exit_blocks : stack->frees;
         stack->allocated_bytes = is_living ? (uint64_t)stack->exit_bytes : stack->freed_bytes;
         stack->peak_bytes = stack->peak_blocks = 0;
+        stack->slack_bytes = 0;
+        if (is_living) stack->temporary = 0;
         if (is_living) stack->frees = stack->freed_bytes = 0;
         if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
     }
@@ -95,7 +98,9 @@ void profile_sum_up(struct profile *profile) {
     profile->totals = (struct profile_totals){.allocations = sum.allocations,
                                               .frees = sum.frees,
                                               .allocated_bytes = sum.allocated_bytes,
-                                              .freed_bytes = sum.freed_bytes};
+                                              .freed_bytes = sum.freed_bytes,
+                                              .temporary = sum.temporary,
+                                              .slack_bytes = sum.slack_bytes};
     profile->peak.bytes = sum.peak_bytes;
     profile->peak.blocks = sum.peak_blocks;
     profile->exit_bytes = sum.exit_bytes;

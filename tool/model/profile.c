@@ -28,6 +28,7 @@ static int64_t add_signed(int64_t a, int64_t b) {
 bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
     struct cairn_cell cell;
     struct cairn_cell_cold cold;
+    struct cairn_cell_use use;
     if (!recording_cell(profile->recording, id, &cell, &cold)) return false;
     *values =
         (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
@@ -37,6 +38,9 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
                              .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
     if (!values->calls && !values->frees) return false;  // not used yet
     values->exit_blocks = (int64_t)(values->calls - values->frees);
+    recording_cell_use(profile->recording, id, &use);
+    values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
+    values->slack_bytes = use.slack_bytes;
     bool has_saved_peak = cell.epoch >= profile->recording->header.totals.peak_epoch;
     bool is_saved = has_saved_peak && !profile->peak.is_at_end;
     values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
@@ -72,7 +76,7 @@ static struct stack *stack_of(struct builder *builder, uint32_t node) {
     struct stack *stack = array_push(&builder->stacks);
     if (!stack) return NULL;
     *index_plus_1 = (uint32_t)builder->stacks.count;
-    *stack = (struct stack){.node = node};
+    *stack = (struct stack){.node = node, .number = *index_plus_1 - 1};
     return stack;
 }
 
@@ -81,6 +85,8 @@ void stack_add(struct stack *stack, const struct cell_values *values) {
     stack->frees += values->frees;
     stack->allocated_bytes += values->allocated_bytes;
     stack->freed_bytes += values->freed_bytes;
+    stack->temporary += values->temporary;
+    stack->slack_bytes += values->slack_bytes;
     stack->peak_bytes = add_signed(stack->peak_bytes, values->peak_bytes);
     stack->peak_blocks = add_signed(stack->peak_blocks, values->peak_blocks);
     stack->exit_bytes = add_signed(stack->exit_bytes, values->exit_bytes);
@@ -92,6 +98,8 @@ struct cell_values stack_values(const struct stack *stack) {
                                 .frees = stack->frees,
                                 .allocated_bytes = stack->allocated_bytes,
                                 .freed_bytes = stack->freed_bytes,
+                                .temporary = stack->temporary,
+                                .slack_bytes = stack->slack_bytes,
                                 .peak_bytes = stack->peak_bytes,
                                 .peak_blocks = stack->peak_blocks,
                                 .exit_bytes = stack->exit_bytes,
@@ -99,16 +107,26 @@ struct cell_values stack_values(const struct stack *stack) {
 }
 
 // Books what a cell holds for the thread that allocated it.
-static void book_slot(struct builder *builder, uint32_t id, const struct cell_values *values) {
-    struct record record;
-    bool is_foreign = decoder_record(&builder->decoder, id, &record) && record.is_foreign;
+static void book_slot(struct builder *builder, uint32_t id, const struct record *record,
+                      const struct cell_values *values) {
     uint16_t slot;
-    if (!recording_owner(builder->profile->recording, is_foreign ? record.older : id, &slot))
+    if (!recording_owner(builder->profile->recording, record->is_foreign ? record->older : id,
+                         &slot))
         return;
     if (slot == CAIRN_SLOT_SHARED) return;
     struct slot_bytes *bytes = &builder->slots[slot];
     bytes->exit = add_signed(bytes->exit, values->exit_bytes);
     bytes->peak = add_signed(bytes->peak, values->peak_bytes);
+}
+
+// Where the cell's blocks were freed.
+static bool note_freer(struct builder *builder, uint32_t id, const struct record *record) {
+    uint32_t node;
+    if (!record->freer || record->freer >= builder->profile->cell_count) return true;
+    if (!decoder_stack(&builder->decoder, record->freer, &node)) return false;
+    struct freed_at *at = array_push(&builder->profile->freed_at);
+    if (at) *at = (struct freed_at){id, node};
+    return at != NULL;
 }
 
 static bool merge_cells(struct builder *builder) {
@@ -127,7 +145,10 @@ static bool merge_cells(struct builder *builder) {
         if (!stack) return false;
         stack_add(stack, &values);
         profile->stack_of_cell[id] = (uint32_t)(stack - builder->stacks.items) + 1;
-        book_slot(builder, id, &values);
+        struct record record = {0};
+        decoder_record(&builder->decoder, id, &record);
+        book_slot(builder, id, &record, &values);
+        if (!note_freer(builder, id, &record)) return false;
     }
     return true;
 }
@@ -159,6 +180,8 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         profile->totals.frees += stack->frees;
         profile->totals.allocated_bytes += stack->allocated_bytes;
         profile->totals.freed_bytes += stack->freed_bytes;
+        profile->totals.temporary += stack->temporary;
+        profile->totals.slack_bytes += stack->slack_bytes;
         profile->peak.bytes = add_signed(profile->peak.bytes, stack->peak_bytes);
         profile->peak.blocks = add_signed(profile->peak.blocks, stack->peak_blocks);
         profile->exit_bytes = add_signed(profile->exit_bytes, stack->exit_bytes);
@@ -217,6 +240,7 @@ void profile_free(struct profile *profile) {
     module_map_free(&profile->modules);
     free(profile->stacks);
     free(profile->stack_of_cell);
+    array_free(&profile->freed_at);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);
 }

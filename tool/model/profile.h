@@ -15,10 +15,13 @@
 #include "tool/model/tree.h"
 
 struct stack {
-    uint64_t id;    // of its frames; the same in every run and thread
-    uint32_t node;  // innermost frame in the tree; TREE_ROOT: the stack was not recorded
-    uint32_t cut;   // 0, or enum cairn_cut
+    uint64_t id;      // of its frames; the same in every run and thread
+    uint32_t node;    // innermost frame in the tree; TREE_ROOT: the stack was not recorded
+    uint32_t cut;     // 0, or enum cairn_cut
+    uint32_t number;  // as it was built, whatever a filter took away (moments.h, shape.h)
     uint64_t allocations, frees;
+    uint64_t temporary;    // blocks that their thread freed before its next allocation
+    uint64_t slack_bytes;  // room of all its blocks beyond what was asked for
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
@@ -33,11 +36,13 @@ struct profile_thread {
     uint64_t start_ns, end_ns;  // end_ns 0: unknown
     uint64_t allocations, allocated_bytes, failed;
     int64_t exit_bytes, peak_bytes;  // of the blocks it allocated, whoever freed the others
+    int64_t slack_bytes;             // of the blocks it allocated, minus that of those it freed
 };
 
 // Sums over all stacks or threads.
 struct profile_totals {
     uint64_t allocations, frees, allocated_bytes, freed_bytes, failed;
+    uint64_t temporary, slack_bytes;
 };
 
 struct profile_peak {
@@ -45,6 +50,11 @@ struct profile_peak {
     uint64_t at_ns;
     uint64_t error_bytes;  // 0: exact
     bool is_at_end;        // the heap never was larger than at the end of the recording
+};
+
+// Where the blocks of a foreign cell were freed, if that was recorded (--free-stacks).
+struct freed_at {
+    uint32_t cell, node;
 };
 
 struct profile {
@@ -57,6 +67,7 @@ struct profile {
     size_t built_stack_count;  // before a filter took some away
     uint32_t *stack_of_cell;   // index + 1 into the stacks as they were built; 0: cell without use
     size_t cell_count;
+    ARRAY(struct freed_at) freed_at;
     struct profile_thread *threads;
     size_t thread_count;
     struct profile_totals totals;
@@ -73,6 +84,7 @@ void profile_free(struct profile *profile);
 // What one cell adds to its stack.
 struct cell_values {
     uint64_t calls, frees, allocated_bytes, freed_bytes;
+    uint64_t temporary, slack_bytes;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;
 };

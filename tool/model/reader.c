@@ -23,6 +23,12 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_SYMBOLS] = 1,
     [CAIRN_SECTION_RESIDENT] = sizeof(struct cairn_resident),
     [CAIRN_SECTION_PICTURES] = sizeof(struct cairn_picture),
+    [CAIRN_SECTION_CELLS_USE] = sizeof(struct cairn_cell_use),
+    [CAIRN_SECTION_SIZES] = sizeof(struct cairn_sizes),
+    [CAIRN_SECTION_REALLOCS] = sizeof(struct cairn_reallocs),
+    [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
+    [CAIRN_SECTION_MOMENTS] = sizeof(struct cairn_moment),
+    [CAIRN_SECTION_VALUES] = sizeof(struct cairn_value),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -179,6 +185,36 @@ bool recording_resident(const struct recording *recording, size_t index,
 bool recording_picture(const struct recording *recording, size_t index,
                        struct cairn_picture *picture) {
     return copy_entry(recording, CAIRN_SECTION_PICTURES, index, picture) && picture->at_ns;
+}
+
+bool recording_cell_use(const struct recording *recording, size_t id, struct cairn_cell_use *use) {
+    if (copy_entry(recording, CAIRN_SECTION_CELLS_USE, id, use)) return true;
+    memset(use, 0, sizeof *use);
+    return false;
+}
+
+bool recording_sizes(const struct recording *recording, size_t index, struct cairn_sizes *sizes) {
+    return copy_entry(recording, CAIRN_SECTION_SIZES, index, sizes);
+}
+
+bool recording_reallocs(const struct recording *recording, size_t index,
+                        struct cairn_reallocs *reallocs) {
+    return copy_entry(recording, CAIRN_SECTION_REALLOCS, index, reallocs);
+}
+
+bool recording_ages(const struct recording *recording, size_t index, struct cairn_ages *ages) {
+    return copy_entry(recording, CAIRN_SECTION_AGES, index, ages);
+}
+
+bool recording_moment(const struct recording *recording, size_t index,
+                      struct cairn_moment *moment) {
+    if (!copy_entry(recording, CAIRN_SECTION_MOMENTS, index, moment)) return false;
+    moment->label[CAIRN_LABEL_BYTES - 1] = 0;
+    return true;
+}
+
+bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value) {
+    return copy_entry(recording, CAIRN_SECTION_VALUES, index, value);
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {

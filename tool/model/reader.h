@@ -62,6 +62,14 @@ bool recording_resident(const struct recording *recording, size_t index,
 // False also for an entry that is not in use.
 bool recording_picture(const struct recording *recording, size_t index,
                        struct cairn_picture *picture);
+// What a cell's blocks were like; false, and zeros, if that was not recorded.
+bool recording_cell_use(const struct recording *recording, size_t id, struct cairn_cell_use *use);
+bool recording_sizes(const struct recording *recording, size_t index, struct cairn_sizes *sizes);
+bool recording_reallocs(const struct recording *recording, size_t index,
+                        struct cairn_reallocs *reallocs);
+bool recording_ages(const struct recording *recording, size_t index, struct cairn_ages *ages);
+bool recording_moment(const struct recording *recording, size_t index, struct cairn_moment *moment);
+bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

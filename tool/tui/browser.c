@@ -264,7 +264,9 @@ static bool change_view(struct screen *screen, int key, struct error *error) {
                                          [MEASURE_ALLOCATED] = MEASURE_CALLS,
                                          [MEASURE_CALLS] = MEASURE_PEAK,
                                          [MEASURE_PEAK_BLOCKS] = MEASURE_EXIT_BLOCKS,
-                                         [MEASURE_EXIT_BLOCKS] = MEASURE_PEAK_BLOCKS};
+                                         [MEASURE_EXIT_BLOCKS] = MEASURE_PEAK_BLOCKS,
+                                         [MEASURE_TEMPORARY] = MEASURE_SLACK,
+                                         [MEASURE_SLACK] = MEASURE_PEAK};
     struct view_options *view = &screen->browser.view;
     if (key == 's') view->by = order[view->by];
     if (key == 'i') view->is_inverted = !view->is_inverted;

@@ -95,6 +95,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);
     FIELD(cairn_header, lost);
+    FIELD(cairn_header, pace);
     FIELD(cairn_header, command);
     FIELD(cairn_header, executable);
     FIELD(cairn_header, directory);
@@ -114,6 +115,8 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_totals, peak_blocks);
     FIELD(cairn_totals, peak_ns);
     FIELD(cairn_totals, batch_bytes);
+    FIELD(cairn_totals, generation);
+    FIELD(cairn_totals, moment_epoch);
     FIELD(cairn_totals, live_bytes);
     FIELD(cairn_totals, live_blocks);
     FIELD(cairn_totals, allocated_bytes);
@@ -124,6 +127,7 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_control, is_off);
     FIELD(cairn_control, is_tool_gone);
     FIELD(cairn_control, tool_pid);
+    FIELD(cairn_control, clock_ms);
 }
 
 static void test_symbols(void **state) {
@@ -180,6 +184,7 @@ static void test_entries(void **state) {
     FIELD(cairn_thread, net_bytes);
     FIELD(cairn_thread, failed);
     FIELD(cairn_thread, own_ns);
+    FIELD(cairn_thread, slack_bytes);
     FIELD(cairn_point, min_bytes);
     FIELD(cairn_point, max_bytes);
     FIELD(cairn_point, last_bytes);
@@ -217,11 +222,64 @@ static void test_entries(void **state) {
     FIELD(cairn_cell, epoch);
     FIELD(cairn_cell, check);
     FIELD(cairn_cell_cold, record);
-    FIELD(cairn_cell_cold, extension);
+    FIELD(cairn_cell_cold, generation);
     FIELD(cairn_cell_cold, peak_bytes);
     FIELD(cairn_cell_cold, peak_blocks);
     FIELD(cairn_cell_cold, calls_high);
     FIELD(cairn_cell_cold, frees_high);
+    FIELD(cairn_cell_cold, sizes);
+    FIELD(cairn_cell_cold, reallocs);
+    FIELD(cairn_cell_cold, ages);
+    FIELD(cairn_cell_cold, temporary_high);
+}
+
+static void test_uses(void **state) {
+    (void)state;
+    FIELD(cairn_cell_use, slack_bytes);
+    FIELD(cairn_cell_use, size);
+    FIELD(cairn_cell_use, temporary);
+    FIELD(cairn_sizes, cell);
+    FIELD(cairn_sizes, late);
+    FIELD(cairn_sizes, unknown_calls);
+    FIELD(cairn_sizes, sizes);
+    FIELD(cairn_sizes, counts);
+    FIELD(cairn_sizes, buckets);
+    FIELD(cairn_reallocs, cell);
+    FIELD(cairn_reallocs, calls);
+    FIELD(cairn_reallocs, in_place);
+    FIELD(cairn_reallocs, grown);
+    FIELD(cairn_reallocs, copied_bytes);
+    FIELD(cairn_ages, cell);
+    FIELD(cairn_ages, calls);
+    FIELD(cairn_ages, ms);
+}
+
+static void test_moments(void **state) {
+    (void)state;
+    FIELD(cairn_moment, epoch);
+    FIELD(cairn_moment, reason);
+    FIELD(cairn_moment, generation);
+    FIELD(cairn_moment, missing_values);
+    FIELD(cairn_moment, time_ns);
+    FIELD(cairn_moment, live_bytes);
+    FIELD(cairn_moment, live_blocks);
+    FIELD(cairn_moment, allocated_bytes);
+    FIELD(cairn_moment, allocations);
+    FIELD(cairn_moment, is_inherited);
+    FIELD(cairn_moment, label);
+    FIELD(cairn_value, cell);
+    FIELD(cairn_value, from_epoch);
+    FIELD(cairn_value, to_epoch);
+    FIELD(cairn_value, blocks);
+    FIELD(cairn_value, bytes);
+    FIELD(cairn_pace, lock);
+    FIELD(cairn_pace, thin_count);
+    FIELD(cairn_pace, every_bytes);
+    FIELD(cairn_pace, next_churn_bytes);
+    FIELD(cairn_pace, next_high_bytes);
+    FIELD(cairn_pace, step_permille);
+    FIELD(cairn_pace, refused);
+    FIELD(cairn_pace, missing_values);
 }
 
 static struct making making;
@@ -339,6 +397,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header),         cmocka_unit_test(test_parts_of_the_header),
         cmocka_unit_test(test_entries),        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_uses),           cmocka_unit_test(test_moments),
         cmocka_unit_test(test_worked_example), cmocka_unit_test(test_what_a_reader_makes_of_it),
     };
     return cmocka_run_group_tests(tests, read_document, free_document);

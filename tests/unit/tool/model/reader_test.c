@@ -108,9 +108,9 @@ static void test_refusals(void **state) {
     check_refusal(bytes, 16383, "is cut off: 16383 bytes are left, its header alone has 16384");
     struct cairn_header header;
     memcpy(&header, bytes, sizeof header);
-    header.version = 2;
-    check_refusal(&header, sizeof header, "has format version 2, and this cairn reads version 1");
-    check_refusal(&header, 100, "has format version 2, and this cairn reads version 1");
+    header.version = CAIRN_VERSION + 1;
+    check_refusal(&header, sizeof header, "has format version 3, and this cairn reads version 2");
+    check_refusal(&header, 100, "has format version 3, and this cairn reads version 2");
     header.version = CAIRN_VERSION;
     header.header_bytes = 64;
     check_refusal(&header, sizeof header,

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/moments.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+
+enum { PROGRAM = 0x400000 };
+static struct making making;
+static struct recording recording;
+static struct profile profile;
+static struct moments moments;
+static uint8_t *bytes;
+
+static void open_made(void) {
+    size_t size;
+    bytes = making_finish(&making, true, &size);
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    assert_true(profile_build(&recording, &profile, NULL));
+    assert_true(moments_build(&moments, &profile, NULL));
+}
+
+static void close_made(void) {
+    moments_free(&moments);
+    profile_free(&profile);
+    recording_close(&recording);
+    free(bytes);
+}
+
+static void start(void) {
+    making_start(&making);
+    making_module(&making, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
+    making_thread(&making, 4242, "example");
+    making_thread(&making, 4243, "worker");
+}
+
+static uint32_t stack_at(uint32_t thread, uint64_t address) {
+    return making_stack(&making, thread, &address, 1);
+}
+
+static uint32_t number_of(uint32_t cell) {
+    return profile.stack_of_cell[cell] - 1;
+}
+
+static void check_held(size_t moment, uint32_t cell, int64_t held_bytes, int64_t blocks) {
+    struct held *held = moments_held(&moments, moment);
+    assert_non_null(held);
+    assert_int_equal(held[number_of(cell)].bytes, held_bytes);
+    assert_int_equal(held[number_of(cell)].blocks, blocks);
+    free(held);
+}
+
+static void test_recording_without_moments(void **state) {
+    (void)state;
+    making_sample(&making);
+    open_made();
+    assert_int_equal(moments.count, 0);
+    assert_int_equal(moments_last_generation(&moments), 0);
+    struct held *since = moments_since(&moments, 1);
+    for (size_t i = 0; i < profile.stack_count; i++) assert_int_equal(since[i].bytes, 0);
+    free(since);
+    close_made();
+}
+
+// One cell changes after each moment, one never again, one begins late; a peak comes in between.
+static void test_values_at_moments(void **state) {
+    (void)state;
+    start();
+    uint32_t busy = stack_at(0, PROGRAM + 0x10), still = stack_at(0, PROGRAM + 0x20);
+    making_book(&making, busy, 1, 100, 0, 0);
+    making_book(&making, still, 2, 60, 0, 0);
+    making_moment(&making, CAIRN_MOMENT_CHURN, "", 100);
+    making_moment(&making, CAIRN_MOMENT_ASKED, "second", 200);
+    making_book(&making, busy, 1, 50, 0, 0);
+    making_peak(&making, 250);
+    making_book(&making, busy, 0, 0, 2, 150);
+    uint32_t late = stack_at(0, PROGRAM + 0x30);
+    making_book(&making, late, 1, 7, 0, 0);
+    making_moment(&making, CAIRN_MOMENT_HIGH, "", 300);
+    making_book(&making, busy, 3, 33, 0, 0);
+    open_made();
+    assert_int_equal(moments.count, 3);
+    assert_int_equal(moments.list[0].reason, CAIRN_MOMENT_CHURN);
+    assert_string_equal(moments.list[1].label, "second");
+    assert_int_equal(moments.list[2].live_bytes, 67);
+    for (size_t i = 0; i < 2; i++) {
+        check_held(i, busy, 100, 1);
+        check_held(i, still, 60, 2);
+        check_held(i, late, 0, 0);
+    }
+    check_held(2, busy, 0, 0);
+    check_held(2, still, 60, 2);
+    check_held(2, late, 7, 1);
+    close_made();
+}
+
+// The worker frees a block of the main thread: the sum of both threads' cells counts.
+static void test_foreign_frees_at_moments(void **state) {
+    (void)state;
+    start();
+    uint32_t cell = stack_at(0, PROGRAM + 0x10);
+    making_book(&making, cell, 4, 400, 0, 0);
+    uint32_t foreign = making_foreign(&making, 1, cell);
+    making_book(&making, foreign, 0, 0, 1, 100);
+    making_moment(&making, CAIRN_MOMENT_ASKED, "", 1);
+    making_book(&making, foreign, 0, 0, 2, 200);
+    open_made();
+    check_held(0, cell, 300, 3);
+    close_made();
+}
+
+// What was allocated since a mark and still lives, not a net change.
+static void test_generations(void **state) {
+    (void)state;
+    start();
+    uint32_t before = stack_at(0, PROGRAM + 0x10);
+    making_book(&making, before, 5, 500, 0, 0);
+    making_moment(&making, CAIRN_MOMENT_MARK, "one", 1);
+    uint32_t after = stack_at(0, PROGRAM + 0x10);
+    making_book(&making, before, 0, 0, 3, 300);
+    making_book(&making, after, 2, 200, 1, 100);
+    uint32_t foreign = making_foreign(&making, 1, before);
+    making_book(&making, foreign, 0, 0, 1, 100);
+    making_moment(&making, CAIRN_MOMENT_MARK, "two", 2);
+    uint32_t last = stack_at(0, PROGRAM + 0x10);
+    making_book(&making, last, 1, 30, 0, 0);
+    open_made();
+    assert_int_equal(profile.stack_count, 1);
+    assert_int_equal(moments.list[0].generation, 1);
+    assert_int_equal(moments.list[1].generation, 2);
+    struct held *since = moments_since(&moments, moments.list[0].generation);
+    assert_int_equal(since[0].bytes, 130);
+    assert_int_equal(since[0].blocks, 2);
+    free(since);
+    struct held survivors[3];
+    assert_int_equal(moments_last_generation(&moments), 2);
+    moments_survivors(&moments, 0, survivors);
+    assert_int_equal(survivors[0].bytes, 100);
+    assert_int_equal(survivors[1].bytes, 100);
+    assert_int_equal(survivors[2].bytes, 30);
+    close_made();
+}
+
+static void test_damage(void **state) {
+    (void)state;
+    start();
+    uint32_t cell = stack_at(0, PROGRAM + 0x10);
+    making_book(&making, cell, 1, 100, 0, 0);
+    making_moment(&making, 99, "no such reason", 1);
+    making_moment(&making, CAIRN_MOMENT_ASKED, "", UINT64_MAX);
+    making.moments[1].is_inherited = 1;
+    memset(making.moments[1].label, 'x', CAIRN_LABEL_BYTES);
+    making.values[making.value_count++] = (struct cairn_value){.cell = 12345678, .to_epoch = 9};
+    making.header.totals.generation = UINT32_MAX;
+    open_made();
+    assert_int_equal(moments.count, 1);
+    assert_int_equal(moments.value_count, 0);
+    assert_int_equal(strlen(moments.list[0].label), CAIRN_LABEL_BYTES - 1);
+    assert_int_equal(moments.list[0].at_ns, 0);
+    check_held(0, cell, 0, 0);
+    assert_true(moments_last_generation(&moments) <= CAIRN_MOMENT_LIMIT);
+    close_made();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recording_without_moments),
+        cmocka_unit_test(test_values_at_moments),
+        cmocka_unit_test(test_foreign_frees_at_moments),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/shape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/decode.h"
+
+bool shape_build(struct shape *shape, const struct profile *profile, struct error *error) {
+    size_t stacks = profile->built_stack_count;
+    *shape = (struct shape){.profile = profile,
+                            .first = calloc(stacks + 2, sizeof *shape->first),
+                            .cells = calloc(profile->cell_count + 1, sizeof *shape->cells)};
+    if (!shape->first || !shape->cells) {
+        shape_free(shape);
+        return error_set(error, "no memory for the shapes of this recording");
+    }
+    // counted one place ahead of the next, so that filling in moves each to its own beginning
+    for (size_t id = 0; id < profile->cell_count; id++)
+        if (profile->stack_of_cell[id]) shape->first[profile->stack_of_cell[id] + 1]++;
+    for (size_t i = 2; i < stacks + 2; i++) shape->first[i] += shape->first[i - 1];
+    for (uint32_t id = 0; id < profile->cell_count; id++)
+        if (profile->stack_of_cell[id])
+            shape->cells[shape->first[profile->stack_of_cell[id]]++] = id;
+    return true;
+}
+
+void shape_free(struct shape *shape) {
+    free(shape->first);
+    free(shape->cells);
+    *shape = (struct shape){0};
+}
+
+static unsigned bits_of(uint64_t size) {
+    return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+static void size_add(struct shape_sizes *sizes, uint64_t size, uint64_t count, bool is_at_least) {
+    sizes->buckets[bits_of(size)] += count;
+    for (size_t i = 0; i < sizes->count; i++) {
+        if (sizes->list[i].size != size) continue;
+        sizes->list[i].count += count;
+        sizes->list[i].is_at_least |= is_at_least;
+        return;
+    }
+    if (sizes->count == SHAPE_SIZES_MAX) return;
+    sizes->list[sizes->count++] = (struct shape_size){size, count, is_at_least};
+}
+
+// Adds what the cell has beside its usual size; the number of blocks that this explains.
+static uint64_t add_others(const struct cairn_sizes *from, struct shape_sizes *sizes) {
+    uint64_t others = from->unknown_calls;
+    bool has_buckets = false;
+    sizes->unknown += from->unknown_calls;
+    for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) {
+        sizes->buckets[i] += from->buckets[i];
+        others += from->buckets[i];
+        has_buckets |= from->buckets[i] != 0;
+    }
+    for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) {
+        bool is_at_least = from->unknown_calls || (has_buckets && from->late >> i & 1);
+        if (from->counts[i]) size_add(sizes, from->sizes[i], from->counts[i], is_at_least);
+        others += from->counts[i];
+    }
+    return others;
+}
+
+static void add_cell_sizes(const struct profile *profile, uint32_t id, struct shape_sizes *sizes) {
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    struct cairn_cell_use use;
+    struct cairn_sizes from;
+    struct cell_values values;
+    if (!profile_cell(profile, id, &values) || !values.calls) return;
+    recording_cell(profile->recording, id, &hot, &cold);
+    bool is_known = id != CAIRN_CELL_OTHER && recording_cell_use(profile->recording, id, &use) &&
+                    cold.sizes != CAIRN_NO_SIZES;
+    bool has_others = is_known && cold.sizes;
+    if (has_others)
+        is_known = recording_sizes(profile->recording, cold.sizes - 1, &from) && from.cell == id;
+    if (!is_known) {
+        sizes->unknown += values.calls;
+        return;
+    }
+    uint64_t others = has_others ? add_others(&from, sizes) : 0;
+    bool is_at_least = has_others && from.unknown_calls;
+    if (others < values.calls) size_add(sizes, use.size, values.calls - others, is_at_least);
+}
+
+static int compare_sizes(const void *a, const void *b) {
+    const struct shape_size *first = a, *second = b;
+    if (first->count != second->count) return first->count < second->count ? 1 : -1;
+    return (first->size > second->size) - (first->size < second->size);
+}
+
+void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes) {
+    memset(sizes, 0, sizeof *sizes);
+    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
+        add_cell_sizes(shape->profile, shape->cells[i], sizes);
+    qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
+}
+
+void shape_reallocs(const struct shape *shape, uint32_t stack_number,
+                    struct shape_reallocs *reallocs) {
+    const struct recording *recording = shape->profile->recording;
+    *reallocs = (struct shape_reallocs){0};
+    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
+        struct cairn_cell hot;
+        struct cairn_cell_cold cold;
+        struct cairn_reallocs from;
+        uint32_t id = shape->cells[i];
+        recording_cell(recording, id, &hot, &cold);
+        if (!cold.reallocs || !recording_reallocs(recording, cold.reallocs - 1, &from) ||
+            from.cell != id)
+            continue;
+        reallocs->calls += from.calls;
+        reallocs->in_place += from.in_place;
+        reallocs->grown += from.grown;
+        reallocs->copied_bytes += from.copied_bytes;
+    }
+}
+
+bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages) {
+    const struct recording *recording = shape->profile->recording;
+    bool is_any = false;
+    *ages = (struct shape_ages){0};
+    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
+        struct cairn_cell hot;
+        struct cairn_cell_cold cold;
+        struct cairn_ages from;
+        uint32_t id = shape->cells[i];
+        recording_cell(recording, id, &hot, &cold);
+        if (!cold.ages || !recording_ages(recording, cold.ages - 1, &from) || from.cell != id)
+            continue;
+        is_any = true;
+        for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
+            ages->calls[bucket] += from.calls[bucket];
+            ages->ms[bucket] += from.ms[bucket];
+        }
+    }
+    return is_any;
+}
+
+static int compare_pairs(const void *a, const void *b) {
+    const struct shape_freed *first = a, *second = b;
+    if (first->owner != second->owner) return first->owner < second->owner ? -1 : 1;
+    return (first->freer > second->freer) - (first->freer < second->freer);
+}
+
+// Equal neighbours become one.
+static size_t merge_pairs(struct shape_freed *pairs, size_t count) {
+    size_t kept = 0;
+    qsort(pairs, count, sizeof *pairs, compare_pairs);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && !compare_pairs(&pairs[kept - 1], &pairs[i])) {
+            pairs[kept - 1].frees += pairs[i].frees;
+            pairs[kept - 1].bytes += pairs[i].bytes;
+        } else {
+            pairs[kept++] = pairs[i];
+        }
+    }
+    return kept;
+}
+
+struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count) {
+    const struct decoder decoder = {.recording = profile->recording};
+    struct shape_freed *pairs = calloc(profile->cell_count + 1, sizeof *pairs);
+    *count = 0;
+    for (uint32_t id = 0; pairs && id < profile->cell_count; id++) {
+        struct cell_values values;
+        struct record record;
+        struct shape_freed pair = {0};
+        if (!profile->stack_of_cell[id] || !profile_cell(profile, id, &values) || !values.frees)
+            continue;
+        uint32_t counted = id;
+        if (decoder_record(&decoder, id, &record) && record.is_foreign) counted = record.older;
+        if (!recording_owner(profile->recording, id, &pair.freer) ||
+            !recording_owner(profile->recording, counted, &pair.owner))
+            continue;
+        pair.frees = values.frees;
+        pair.bytes = values.freed_bytes;
+        pairs[(*count)++] = pair;
+    }
+    if (pairs) *count = merge_pairs(pairs, *count);
+    return pairs;
+}
+
+static int compare_free_stacks(const void *a, const void *b) {
+    const struct shape_free_stack *first = a, *second = b;
+    if (first->bytes != second->bytes) return first->bytes < second->bytes ? 1 : -1;
+    if (first->allocating != second->allocating)
+        return first->allocating < second->allocating ? -1 : 1;
+    return (first->node > second->node) - (first->node < second->node);
+}
+
+// Threads and generations that have the same two stacks are added up: sorted by them, then merged.
+static int compare_by_stacks(const void *a, const void *b) {
+    const struct shape_free_stack *first = a, *second = b;
+    if (first->allocating != second->allocating)
+        return first->allocating < second->allocating ? -1 : 1;
+    return (first->node > second->node) - (first->node < second->node);
+}
+
+static size_t merge_free_stacks(struct shape_free_stack *list, size_t count) {
+    size_t kept = 0;
+    qsort(list, count, sizeof *list, compare_by_stacks);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && !compare_by_stacks(&list[kept - 1], &list[i])) {
+            list[kept - 1].frees += list[i].frees;
+            list[kept - 1].bytes += list[i].bytes;
+        } else {
+            list[kept++] = list[i];
+        }
+    }
+    qsort(list, kept, sizeof *list, compare_free_stacks);
+    return kept;
+}
+
+struct shape_free_stack *shape_free_stacks(const struct profile *profile, size_t *count) {
+    size_t freed_count = profile->freed_at.count;
+    struct shape_free_stack *list = calloc(freed_count + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list && i < freed_count; i++) {
+        const struct freed_at *at = &profile->freed_at.items[i];
+        struct cell_values values;
+        if (!profile_cell(profile, at->cell, &values) || !profile->stack_of_cell[at->cell])
+            continue;
+        list[(*count)++] =
+            (struct shape_free_stack){.allocating = profile->stack_of_cell[at->cell] - 1,
+                                      .node = at->node,
+                                      .frees = values.frees,
+                                      .bytes = values.freed_bytes};
+    }
+    if (list) *count = merge_free_stacks(list, *count);
+    return list;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the blocks of a stack were like - their sizes, how they were reallocated, how old they
+// became
+// - and which thread freed whose blocks. What was not recorded is empty.
+#ifndef TOOL_MODEL_SHAPE_H
+#define TOOL_MODEL_SHAPE_H
+
+#include "tool/model/profile.h"
+
+#define SHAPE_SIZE_BUCKETS 65  // by the number of a size's bits: bucket b has 2^(b-1) to 2^b - 1
+#define SHAPE_SIZES_MAX 64     // distinct sizes that are told apart
+
+struct shape_size {
+    uint64_t size, count;
+    bool is_at_least;  // some more are only in the buckets
+};
+
+// Sizes of all blocks of a stack, as requested.
+struct shape_sizes {
+    struct shape_size list[SHAPE_SIZES_MAX];  // the most frequent first
+    size_t count;
+    uint64_t buckets[SHAPE_SIZE_BUCKETS];  // all blocks of known size, those of the list included
+    uint64_t unknown;                      // blocks whose size was not noted one by one
+};
+
+struct shape_reallocs {
+    uint64_t calls, in_place, grown, copied_bytes;  // moved: calls - in_place
+};
+
+// Blocks that were freed, by their age (--ages); bucket b: 2^(b-1) to 2^b - 1.
+struct shape_ages {
+    uint64_t calls[CAIRN_AGE_BUCKETS];  // allocations of the thread in between
+    uint64_t ms[CAIRN_AGE_BUCKETS];
+};
+
+// The cells of each stack, by its number.
+struct shape {
+    const struct profile *profile;
+    uint32_t *first;  // by number: where its cells begin in `cells`; one more at the end
+    uint32_t *cells;
+};
+
+// The profile must outlive it. False without memory.
+bool shape_build(struct shape *shape, const struct profile *profile, struct error *error);
+void shape_free(struct shape *shape);
+
+void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes);
+void shape_reallocs(const struct shape *shape, uint32_t stack_number,
+                    struct shape_reallocs *reallocs);
+// False: ages were not recorded for it.
+bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages);
+
+// Blocks that threads of slot `owner` allocated and threads of slot `freer` freed. Threads that
+// handed a slot on share it (struct profile_thread).
+struct shape_freed {
+    uint16_t owner, freer;
+    uint64_t frees, bytes;
+};
+// All pairs with a free, by owner and freer; for free(). NULL without memory.
+struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count);
+
+// With --free-stacks: which stacks freed the blocks of which, by numbers of stacks.
+struct shape_free_stack {
+    uint32_t allocating;  // number of the stack
+    uint32_t node;        // of the stack that freed, in the profile's tree
+    uint64_t frees, bytes;
+};
+// The most bytes first; for free(). NULL without memory.
+struct shape_free_stack *shape_free_stacks(const struct profile *profile, size_t *count);
+
+#endif
