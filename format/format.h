@@ -334,8 +334,9 @@ struct cairn_control {
     uint32_t is_tool_gone;  // the tool left before the process: it writes its file itself
     uint32_t tool_pid;
     uint32_t
-        clock_ms;  // (atomic) milliseconds since start_clock_ns, as old as the tool's last look
-    uint32_t reserved[12];
+        clock_ms;      // (atomic) milliseconds since start_clock_ns, as old as the tool's last look
+    uint32_t was_off;  // is_off was set at some time
+    uint32_t reserved[11];
 };
 
 // Written by the target. Per-stack values at the peak are those of the moment at which

@@ -130,3 +130,29 @@ bool units_size_parse(const char *text, uint64_t *bytes) {
     *bytes = (uint64_t)value;
     return true;
 }
+
+bool units_duration_parse(const char *text, uint64_t *ns) {
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"", NS_PER_S},
+                 {"us", NS_PER_US},
+                 {"ms", NS_PER_MS},
+                 {"s", NS_PER_S},
+                 {"min", (double)S_PER_MIN * NS_PER_S},
+                 {"m", (double)S_PER_MIN * NS_PER_S},
+                 {"h", (double)S_PER_HOUR * NS_PER_S},
+                 {"d", 24.0 * S_PER_HOUR * NS_PER_S}};
+    const double limit = 0x1p63;
+    if (!isdigit((unsigned char)*text)) return false;
+    char *end;
+    double value = strtod(text, &end);
+    if (text[0] == '0' && tolower((unsigned char)text[1]) == 'x') return false;
+    while (*end == ' ') end++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].name) != 0 || !(value * units[i].ns < limit)) continue;
+        *ns = (uint64_t)(value * units[i].ns + 0.5);
+        return true;
+    }
+    return false;
+}

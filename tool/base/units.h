@@ -22,4 +22,8 @@ struct unit_text units_size_as(int64_t bytes, bool is_plain_number);  // plain: 
 // Reads "4096", "10K", "1.5 MiB", "2g"; false if `text` is something else or does not fit.
 bool units_size_parse(const char *text, uint64_t *bytes);
 
+// Reads "10s", "500 ms", "1.5m", "2h", "1d", "10" (seconds); false if `text` is something else or
+// does not fit.
+bool units_duration_parse(const char *text, uint64_t *ns);
+
 #endif

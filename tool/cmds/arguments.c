@@ -167,6 +167,16 @@ bool args_size(const struct command_args *args, enum option_id option, uint64_t 
                      row ? row->name : "option", text);
 }
 
+bool args_duration(const struct command_args *args, enum option_id option, uint64_t *ns,
+                   struct error *error) {
+    const char *text = args->values[option];
+    *ns = 0;
+    if (!text || (units_duration_parse(text, ns) && *ns)) return true;
+    const struct option_row *row = row_of(args->command, VALUE_FIRST_OPTION + (int)option);
+    return error_set(error, "%s: --%s needs a time such as 10s, 500ms, 2m or 1h, not \"%s\"",
+                     args->command->name, row ? row->name : "option", text);
+}
+
 bool args_percent(const struct command_args *args, enum option_id option, double otherwise,
                   double *share, struct error *error) {
     const double whole = 100;

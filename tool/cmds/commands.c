@@ -89,6 +89,11 @@ const struct command commands[] = {
              "also record: all (default), none, or a pattern of names"},
             OPTION_ROW_MAX_OVERHEAD,
             OPTION_ROW_NO_STACKS,
+            {OPTION_OFF, "off", 0, NULL, "start without recording: cairn ctl on, or --when"},
+            {OPTION_START_AFTER, "start-after", 0, "TIME", "record only from then on, as 10s"},
+            {OPTION_RECORD_FOR, "record-for", 0, "TIME", "record only so long, as 2m"},
+            {OPTION_WHEN, "when", 0, "RULE", "snapshot when rss>80%, heap>1G, ...; --off: record"},
+            {OPTION_MARK_EVERY, "mark-every", 0, "TIME", "a mark each time, as 60s"},
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
             OPTION_ROW_TOP,
@@ -97,6 +102,24 @@ const struct command commands[] = {
             {OPTION_PYTHON, "python", 0, NULL, "see each object of Python (PYTHONMALLOC=malloc)"},
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_ANYWAY, "anyway", 0, NULL, "run it even if it cannot be recorded"},
+        },
+    },
+    {
+        .name = "ctl",
+        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]",
+        .help = "ask something of a program while it is being recorded",
+        .description =
+            "It returns at once, and works on programs that wait for something too.\n"
+            "  status            what is recorded, and since when\n"
+            "  off, on           stop recording allocations, go on; frees are always recorded\n"
+            "  mark [LABEL]      what is allocated from now on is told from what was before\n"
+            "  snapshot [LABEL]  keep what every stack holds now\n"
+            "Without PID or NAME it is the only program that is being recorded. Only its user\n"
+            "and root may.\n",
+        .run = cmd_ctl,
+        .words_max = 3,
+        .options = {
+            {OPTION_ALL, "all", 'a', NULL, "all programs that are being recorded"},
         },
     },
     {

@@ -21,6 +21,7 @@
 
 // Every option there is, whatever commands have it.
 enum option_id {
+    OPTION_ALL,
     OPTION_ALL_FRAMES,
     OPTION_ANYWAY,
     OPTION_BASELINE,
@@ -55,8 +56,11 @@ enum option_id {
     OPTION_MAX_PEAK,
     OPTION_MIN_BYTES,
     OPTION_MODULE,
+    OPTION_LOG,
+    OPTION_MARK_EVERY,
     OPTION_NO_STACKS,
     OPTION_NO_SUPPRESSIONS,
+    OPTION_OFF,
     OPTION_OUTPUT,
     OPTION_PLUMBING,
     OPTION_PORTABLE,
@@ -64,9 +68,11 @@ enum option_id {
     OPTION_PROCESS,
     OPTION_PYTHON,
     OPTION_QUIET,
+    OPTION_RECORD_FOR,
     OPTION_RENAME,
     OPTION_SOURCE,
     OPTION_SOURCE_MAP,
+    OPTION_START_AFTER,
     OPTION_SUMMARY,
     OPTION_SYSROOT,
     OPTION_SUPPRESSIONS,
@@ -75,6 +81,7 @@ enum option_id {
     OPTION_TOLERANCE,
     OPTION_TOP,
     OPTION_VIEW,
+    OPTION_WHEN,
     OPTION_COUNT,
 };
 
@@ -144,6 +151,10 @@ bool args_number(const struct command_args *args, enum option_id option, uint64_
 bool args_size(const struct command_args *args, enum option_id option, uint64_t *bytes,
                struct error *error);
 
+// A time such as 10s, 500ms, 2m or 1h; 0 if it is not given; false after an error was filled.
+bool args_duration(const struct command_args *args, enum option_id option, uint64_t *ns,
+                   struct error *error);
+
 // A share such as "0.2%" or "0.2" (percent) as a fraction; `otherwise` if it is not given; false
 // after an error was filled.
 bool args_percent(const struct command_args *args, enum option_id option, double otherwise,
@@ -157,6 +168,7 @@ void command_print_help(FILE *out, const struct command *command);
 void commands_print_overview(FILE *out);
 
 int cmd_run(const struct command_args *args);        // cmds/run.c
+int cmd_ctl(const struct command_args *args);        // cmds/ctl.c
 int cmd_env(const struct command_args *args);        // cmds/env.c
 int cmd_report(const struct command_args *args);     // cmds/report.c
 int cmd_export(const struct command_args *args);     // cmds/export.c

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "format/format.h"
+#include "tool/base/text.h"
 
 enum { LINE_BYTES = PATH_MAX + 128 };
 static const char memory_name[] = "/memfd:cairn";
@@ -101,4 +102,66 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
                      has_memory ? "process %s: the cairn that records it cannot be read"
                                 : "process %s is not being recorded",
                      pid);
+}
+
+// The pid in the innermost name space, where the process writes it into its recording.
+static long inner_pid(const char *pid) {
+    char path[64], line[256];
+    long number = strtol(pid, NULL, 10);
+    snprintf(path, sizeof path, "/proc/%.16s/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "NSpid:", 6) != 0) continue;
+        const char *last = strrchr(line, '\t');
+        if (last) number = strtol(last, NULL, 10);
+        break;
+    }
+    if (file) fclose(file);
+    return number;
+}
+
+// Whose the recording at a path is: cairn itself has those of others mapped, and so has a fork that
+// did not allocate yet.
+static bool describe(const char *pid, struct live_process *process) {
+    struct cairn_header *header =
+        aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
+    FILE *file = header ? fopen(process->path, "re") : NULL;
+    bool is_right = file && fread(header, sizeof *header, 1, file) == 1 &&
+                    (long)header->pid == inner_pid(pid) && header->state == CAIRN_STATE_RUNNING;
+    if (is_right) {
+        header->executable[CAIRN_TEXT_PATH - 1] = header->command[CAIRN_TEXT_COMMAND - 1] = 0;
+        process->pid = (int)strtol(pid, NULL, 10);
+        snprintf(process->program, NAME_MAX, "%s", text_base_name(header->executable));
+        snprintf(process->called, NAME_MAX, "%s", text_base_name(header->command));
+    }
+    if (file) fclose(file);
+    free(header);
+    return is_right;
+}
+
+static int compare_pids(const void *a, const void *b) {
+    const struct live_process *first = a, *second = b;
+    return (first->pid > second->pid) - (first->pid < second->pid);
+}
+
+bool live_list(struct live_list *list, struct error *error) {
+    *list = (struct live_list){0};
+    DIR *entries = opendir("/proc");
+    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
+    bool has_memory = true;
+    for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
+        struct live_process process;
+        struct error unused;
+        if (!is_number(entry->d_name)) continue;
+        if (!live_find(entry->d_name, process.path, &unused)) continue;
+        if (!describe(entry->d_name, &process)) continue;
+        struct live_process *slot = array_push(&list->processes);
+        has_memory = slot != NULL;
+        if (slot) *slot = process;
+    }
+    closedir(entries);
+    if (list->processes.count)
+        qsort(list->processes.items, list->processes.count, sizeof *list->processes.items,
+              compare_pids);
+    return has_memory || error_set(error, "no memory for the list of processes");
 }

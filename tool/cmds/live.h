@@ -6,10 +6,25 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "tool/base/array.h"
 #include "tool/base/error.h"
 
 // The path under which the recording can be read now: a file, or the memory that `cairn run` holds.
 // False if there is no such process, if it is not recorded, or if it belongs to somebody else.
 bool live_find(const char *pid, char path[PATH_MAX], struct error *error);
+
+// A process that is being recorded. Names as they are in its recording: any bytes.
+struct live_process {
+    int pid;
+    char path[PATH_MAX];     // of its recording, as live_find says it
+    char program[NAME_MAX];  // base name of its program
+    char called[NAME_MAX];   // base name of its first argument
+};
+
+// Every process that is being recorded and may be looked at, by pid. The list is for free().
+struct live_list {
+    ARRAY(struct live_process) processes;
+};
+bool live_list(struct live_list *list, struct error *error);
 
 #endif

@@ -35,6 +35,7 @@ struct run {
     struct launch launch;
     char max_overhead[BYTES_TEXT];  // in bytes, "" if it is not limited
     const char *children;           // as the watch takes it
+    struct schedule schedule;
     struct store store;
     struct watch watch;
     struct job job;
@@ -173,10 +174,32 @@ static bool run_read_children(struct run *run, struct error *error) {
     return true;
 }
 
+// Windows and moments, which need the tool beside the program.
+static bool run_read_schedule(struct run *run, struct error *error) {
+    static const enum option_id options[] = {OPTION_OFF, OPTION_START_AFTER, OPTION_RECORD_FOR,
+                                             OPTION_MARK_EVERY, OPTION_WHEN};
+    struct schedule *schedule = &run->schedule;
+    const char *rule;
+    size_t next = 0;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (args_has(run->args, options[i]) && args_has(run->args, OPTION_EXEC))
+            return error_set(error, "run: --exec leaves nobody who could switch recording on or "
+                                    "off, or look at memory");
+    schedule->is_off_at_start = args_has(run->args, OPTION_OFF);
+    if (schedule->is_off_at_start && args_has(run->args, OPTION_START_AFTER))
+        return error_set(error, "run: either --off or --start-after");
+    while ((rule = args_next(run->args, OPTION_WHEN, &next)))
+        if (!schedule_add_rule(schedule, rule, error)) return error_wrap(error, "run");
+    return args_duration(run->args, OPTION_START_AFTER, &schedule->start_after_ns, error) &&
+           args_duration(run->args, OPTION_RECORD_FOR, &schedule->record_for_ns, error) &&
+           args_duration(run->args, OPTION_MARK_EVERY, &schedule->mark_every_ns, error);
+}
+
 static bool run_read_options(struct run *run, struct error *error) {
     uint64_t unused = 0, most = 0;
     if (!args_number(run->args, OPTION_TOP, 0, SIZE_MAX, &unused, error) ||
-        !args_size(run->args, OPTION_MAX_OVERHEAD, &most, error) || !run_read_children(run, error))
+        !args_size(run->args, OPTION_MAX_OVERHEAD, &most, error) ||
+        !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
     snprintf(run->max_overhead, sizeof run->max_overhead, "%llu", (unsigned long long)most);
     run->launch.max_overhead = most ? run->max_overhead : NULL;
@@ -209,7 +232,7 @@ static bool run_start(struct run *run, int *status, struct error *error) {
     char pattern[PATH_MAX];
     *status = STATUS_RUN_FAILED;
     if (!run_open_summary(run, error) || !job_prepare(&run->job, error)) return false;
-    if (!watch_open(&run->watch, &run->store, error)) return false;
+    if (!watch_open(&run->watch, &run->store, &run->schedule, error)) return false;
     run->launch.socket_name = run->watch.desk.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_files, &launched, error))

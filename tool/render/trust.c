@@ -171,6 +171,8 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     struct line line = {.terminal = terminal};
     add_exactness(&line, profile);
     add_imported(&line, profile->recording);
+    if (header->control.was_off)
+        line_add(&line, STYLE_WARNING, "switched off at times: allocations then are not in it");
     add_losses(&line, header->lost, 0);
     add_stacks(&line, profile);
     add_names(&line, names);

@@ -89,11 +89,28 @@ void watched_look_at_end(struct watched *process) {
     ask_exit(process);
 }
 
-void watched_look(struct watched *process, uint64_t now_ns, uint64_t most_pause_ns) {
+static void publish_clock(struct cairn_header *header, uint64_t now_ns) {
+    const uint64_t ns_per_ms = 1000000;
+    if (header->state != CAIRN_STATE_RUNNING || now_ns < header->start_clock_ns) return;
+    uint32_t ms = (uint32_t)((now_ns - header->start_clock_ns) / ns_per_ms);
+    __atomic_store_n(&header->control.clock_ms, ms, __ATOMIC_RELAXED);
+}
+
+struct resident_now watched_look(struct watched *process, uint64_t now_ns, uint64_t most_pause_ns) {
     struct resident_now now = resident_look(process->pid);
     if (now.peak_bytes > process->end.rss_peak_bytes) process->end.rss_peak_bytes = now.peak_bytes;
     resident_note(&process->resident, process->pid, &process->memory, &now, now_ns, most_pause_ns);
     look_at_stat(process);
+    publish_clock(process->memory.header, now_ns);
+    return now;
+}
+
+pid_t watched_parent(pid_t pid) {
+    char text[2048];
+    int parent = 0;
+    proc_read(pid, "stat", text, sizeof text);
+    const char *rest = strrchr(text, ')');
+    return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
 void watched_name(struct watched *process, const char *name, unsigned attempt) {

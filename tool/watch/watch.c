@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/watch/control.h"
 #include "tool/watch/orphans.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -30,9 +31,12 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-bool watch_open(struct watch *watch, struct store *store, struct error *error) {
-    *watch = (struct watch){
-        .store = store, .desk = {.listener = -1, .reserve = -1}, .start_ns = now_ns()};
+bool watch_open(struct watch *watch, struct store *store, const struct schedule *schedule,
+                struct error *error) {
+    *watch = (struct watch){.store = store,
+                            .schedule = *schedule,
+                            .desk = {.listener = -1, .reserve = -1},
+                            .start_ns = now_ns()};
     watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_NS;
     watch->pid_uses = calloc(PID_LIMIT, sizeof *watch->pid_uses);  // touched where used
     if (!watch->pid_uses) return error_set(error, "out of memory");
@@ -44,6 +48,7 @@ void watch_start(struct watch *watch, pid_t main_pid, const char *name, const ch
     watch->main_pid = main_pid;
     watch->name = name;
     saver_start(&watch->saver, watch->store);
+    schedule_start(&watch->schedule, now_ns());
 }
 
 static void watch_note(struct watch *watch, const struct error *error) {
@@ -88,6 +93,12 @@ static void name_process(struct watch *watch, struct watched *process) {
                   sizeof header->destination);
 }
 
+// A new process is recorded if the one that started it is.
+static bool is_off_at_birth(const struct watch *watch, pid_t pid) {
+    const struct watched *parent = watched_find(watch, watched_parent(pid));
+    return parent ? parent->memory.header->control.is_off : watch->schedule.is_off;
+}
+
 static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t image, bool is_first) {
     struct watched *process = calloc(1, sizeof *process);
     struct error error;
@@ -107,6 +118,7 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
         return NULL;
     }
     name_process(watch, process);
+    control_set_off(process->memory.header, is_off_at_birth(watch, pid));
     process->next_look_ns = now_ns() + LOOK_FIRST_NS;
     process->look_pause_ns = LOOK_FIRST_NS;
     process->next = watch->list;
@@ -148,17 +160,19 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
     }
     struct watched *older = watched_find(watch, guest->pid);
     uint64_t image = 0;
-    bool is_first = guest->pid == watch->main_pid && !message->forked_from;
+    bool is_first = guest->pid == watch->main_pid && !message->forked_from, was_off = false;
     if (older) {
         bool is_gone = watched_is_gone(older) && guest->pid != watch->main_pid;
         image = older->image + 1;
         is_first = older->is_first && watched_is_short_lived(older);
         if (is_first || is_gone) image = 0;
+        was_off = !is_gone && older->memory.header->control.is_off;
         watched_ended(watch, older, !is_gone);
     }
     bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, guest->pid);
     struct watched *process = is_recorded ? watched_add(watch, guest->pid, image, is_first) : NULL;
     if (process) note_parent(watch, message, process);
+    if (process && older) control_set_off(process->memory.header, was_off);
     if (is_recorded && !process)
         hello_dismiss(guest);
     else
@@ -171,7 +185,8 @@ static void watch_look(struct watch *watch, uint64_t now) {
     for (struct watched *process = watch->list, *next; process; process = next) {
         next = process->next;
         if (now < process->next_look_ns) continue;
-        watched_look(process, now, PICTURE_PAUSES * last);
+        struct resident_now seen = watched_look(process, now, PICTURE_PAUSES * last);
+        schedule_look(&watch->schedule, watch->list, process, &seen, now);
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;
         process->next_look_ns = now + process->look_pause_ns;
@@ -212,6 +227,7 @@ static bool make_poll_room(struct watch *watch) {
 static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first) {
     uint64_t now = now_ns(), due = watch->next_checkpoint_ns;
     if (due <= now) due = now + LOOK_LAST_NS;  // the saver is busy
+    if (schedule_due_ns(&watch->schedule) < due) due = schedule_due_ns(&watch->schedule);
     watch->polled[0] = (struct pollfd){.fd = signal_file, .events = POLLIN};
     unsigned count = POLL_FIXED + hello_poll_set(&watch->desk, watch->polled + POLL_FIXED);
     *first = count;
@@ -239,6 +255,7 @@ void watch_turn(struct watch *watch, int signal_file) {
         if (!hello_next(&watch->desk, now, &guest, &message)) break;
         watch_greet(watch, &guest, &message);
     }
+    schedule_turn(&watch->schedule, watch->list, now);
     watch_look(watch, now);
     watch_checkpoint(watch, now);
 }
@@ -268,6 +285,7 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
     }
     saver_finish(&watch->saver);
     struct error error;
+    if (watch->schedule.problem.text[0]) watch_note(watch, &watch->schedule.problem);
     if (watch->saver.problem.text[0]) watch_note(watch, &watch->saver.problem);
     if (!store_finish(watch->store, has_orphans || watch->saver.has_released, &error))
         watch_note(watch, &error);

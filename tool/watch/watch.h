@@ -15,6 +15,7 @@
 #include "tool/watch/hello.h"
 #include "tool/watch/process.h"
 #include "tool/watch/saver.h"
+#include "tool/watch/schedule.h"
 #include "tool/watch/store.h"
 
 struct watch {
@@ -25,6 +26,7 @@ struct watch {
     const char *name;      // of the program that was started, for its file
     const char *children;  // which other processes are recorded: NULL: all, else a pattern of
                            // their programs' names (fnmatch); "" is none
+    struct schedule schedule;
     struct watched *list;
     unsigned process_count;  // of the list
     unsigned greeted_count;  // processes that were given a memory, ever
@@ -38,8 +40,9 @@ struct watch {
     struct error problem;           // first thing that went wrong while watching; empty text: none
 };
 
-// Opens the socket. The program is not started yet.
-bool watch_open(struct watch *watch, struct store *store, struct error *error);
+// Opens the socket. The program is not started yet. `schedule` is what was asked for.
+bool watch_open(struct watch *watch, struct store *store, const struct schedule *schedule,
+                struct error *error);
 
 // The program is about to start: the store's directory is there. `children` is as in the struct.
 void watch_start(struct watch *watch, pid_t main_pid, const char *name, const char *children);

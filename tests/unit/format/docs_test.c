@@ -128,6 +128,7 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_control, is_tool_gone);
     FIELD(cairn_control, tool_pid);
     FIELD(cairn_control, clock_ms);
+    FIELD(cairn_control, was_off);
 }
 
 static void test_symbols(void **state) {

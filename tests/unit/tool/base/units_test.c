@@ -104,11 +104,37 @@ static void test_parsing(void **state) {
     }
 }
 
+static void test_durations_parsed(void **state) {
+    (void)state;
+    const struct {
+        const char *text;
+        uint64_t ns;
+    } cases[] = {
+        {"10", 10000000000},    {"10s", 10000000000},  {"500ms", 500000000},
+        {"500 ms", 500000000},  {"2us", 2000},         {"1.5m", 90000000000},
+        {"2min", 120000000000}, {"1h", 3600000000000}, {"1d", 86400000000000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t ns = 1;
+        assert_true(units_duration_parse(cases[i].text, &ns));
+        assert_int_equal(ns, cases[i].ns);
+    }
+    const char *wrong[] = {"", "s", "-1s", "1x", "0x10", "1e30", "nan", "1 s ", "10 sec"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint64_t ns;
+        assert_false(units_duration_parse(wrong[i], &ns));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_rates),       cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_percentages), cmocka_unit_test(test_parsing),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_durations_parsed),
+        cmocka_unit_test(test_percentages),
+        cmocka_unit_test(test_parsing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn ctl: asks something of processes that are being recorded, through the control words of
+// their recordings. It returns when that is written: nobody has to answer, so that a process which
+// waits for something is served like any other.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/commands.h"
+#include "tool/cmds/live.h"
+#include "tool/model/figures.h"
+#include "tool/render/terminal.h"
+#include "tool/watch/control.h"
+#include "tool/watch/moment.h"
+
+enum { NAME_BYTES = 4 * NAME_MAX, LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
+
+// What an action works on.
+struct target {
+    const struct live_process *process;
+    struct control control;
+    const char *argument;   // "" if none was given
+    char name[NAME_BYTES];  // "redis-server 4242", safe to print
+};
+
+struct action {
+    const char *name;
+    bool has_argument;  // takes one word more
+    bool (*run)(const struct target *target, struct error *error);
+};
+
+static uint64_t age_ns(const struct cairn_header *header) {
+    const uint64_t ns_per_s = 1000000000u;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t clock_ns = (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
+    return clock_ns > header->start_clock_ns ? clock_ns - header->start_clock_ns : 0;
+}
+
+static void print_moments(const struct terminal *terminal, const struct recording *recording) {
+    unsigned marks = 0, snapshots = 0;
+    struct cairn_moment moment, last = {0};
+    for (size_t i = 0; i < CAIRN_MOMENT_LIMIT && recording_moment(recording, i, &moment); i++) {
+        marks += moment.reason == CAIRN_MOMENT_MARK;
+        snapshots += moment.reason != CAIRN_MOMENT_MARK;
+        if (*moment.label) last = moment;
+    }
+    fprintf(terminal->out, ", %u %s, %u %s", marks, marks == 1 ? "mark" : "marks", snapshots,
+            snapshots == 1 ? "snapshot" : "snapshots");
+    char label[LABEL_TEXT_BYTES];
+    last.label[sizeof last.label - 1] = 0;
+    text_escape(label, sizeof label, last.label);
+    if (*label)
+        fprintf(terminal->out, ", last label \"%s\" at %s", label,
+                units_duration(last.time_ns).text);
+}
+
+static bool show_status(const struct target *target, struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    const struct cairn_header *header = target->control.header;
+    struct recording recording;
+    if (!recording_open_memory(header, target->control.bytes, &recording, error)) return false;
+    struct figures figures = figures_of(&recording);
+    bool is_off = __atomic_load_n(&header->control.is_off, __ATOMIC_RELAXED);
+    terminal_print(&terminal, STYLE_STRONG, "%s", target->name);
+    fputs(" is ", stdout);
+    terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, "%s", is_off ? "off" : "on");
+    printf(" at %s: %s live, peak %s, %s calls", units_duration(age_ns(header)).text,
+           units_size(figures.exit_bytes).text, units_size((int64_t)figures.peak_bytes).text,
+           units_count((int64_t)figures.allocations).text);
+    print_moments(&terminal, &recording);
+    fputc('\n', stdout);
+    recording_close(&recording);
+    return true;
+}
+
+static bool set_off(const struct target *target, bool is_off) {
+    bool was_off = control_set_off(target->control.header, is_off);
+    const char *word = is_off ? "off" : "on";
+    printf("%s %s %s at %s\n", target->name, was_off == is_off ? "was" : "is now", word,
+           units_duration(age_ns(target->control.header)).text);
+    return true;
+}
+
+static bool switch_on(const struct target *target, struct error *error) {
+    (void)error;
+    return set_off(target, false);
+}
+
+static bool switch_off(const struct target *target, struct error *error) {
+    (void)error;
+    return set_off(target, true);
+}
+
+static bool take_moment(const struct target *target, enum cairn_moment_reason reason,
+                        const char *what, struct error *error) {
+    const struct control *control = &target->control;
+    char label[LABEL_TEXT_BYTES];
+    if (!moment_ask(control->header, control->bytes, reason, target->argument, error)) return false;
+    text_escape(label, sizeof label, target->argument);
+    printf("%s: %s%s%s%s at %s\n", target->name, what, *label ? " \"" : "", label,
+           *label ? "\"" : "", units_duration(age_ns(control->header)).text);
+    return true;
+}
+
+static bool mark(const struct target *target, struct error *error) {
+    return take_moment(target, CAIRN_MOMENT_MARK, "mark", error);
+}
+
+static bool snapshot(const struct target *target, struct error *error) {
+    return take_moment(target, CAIRN_MOMENT_ASKED, "snapshot", error);
+}
+
+static const struct action actions[] = {
+    {"status", false, show_status}, {"on", false, switch_on},     {"off", false, switch_off},
+    {"mark", true, mark},           {"snapshot", true, snapshot},
+};
+enum { ACTION_COUNT = sizeof actions / sizeof *actions };
+
+static const struct action *action_find(const char *name) {
+    for (size_t i = 0; name && i < ACTION_COUNT; i++)
+        if (!strcmp(actions[i].name, name)) return &actions[i];
+    return NULL;
+}
+
+// What the words ask for: [TARGET] ACTION [ARGUMENT].
+struct wish {
+    const struct action *action;
+    const char *which;  // PID or NAME; NULL: the only one, or all
+    const char *argument;
+    bool is_for_all;
+};
+
+static bool wish_read(const struct command_args *args, struct wish *wish, struct error *error) {
+    char **words = args->words;
+    int count = args->word_count, at = 0;
+    *wish = (struct wish){.argument = "", .is_for_all = args_has(args, OPTION_ALL)};
+    // a process may be called like an action: then an action follows
+    bool is_named = count && (!action_find(words[0]) || (count > 1 && action_find(words[1]) &&
+                                                         !action_find(words[0])->has_argument));
+    if (is_named) wish->which = words[at++];
+    wish->action = at < count ? action_find(words[at++]) : NULL;
+    if (!wish->action) {
+        error_set(error, "ctl: give what to do: status, on, off, mark [LABEL] or snapshot [LABEL]");
+        return false;
+    }
+    if (at < count && wish->action->has_argument) wish->argument = words[at++];
+    if (at < count) return error_set(error, "ctl: \"%s\" is one word too many", words[at]);
+    if (wish->which && wish->is_for_all)
+        return error_set(error, "ctl: either --all or \"%s\"", wish->which);
+    if (strlen(wish->argument) >= CAIRN_LABEL_BYTES)
+        return error_set(error, "ctl: a label has %u bytes at most", CAIRN_LABEL_BYTES - 1);
+    return true;
+}
+
+static bool is_meant(const struct wish *wish, const struct live_process *process) {
+    if (!wish->which) return true;
+    if (!wish->which[strspn(wish->which, "0123456789")])
+        return (long)process->pid == strtol(wish->which, NULL, 10);
+    return !strcmp(process->program, wish->which) || !strcmp(process->called, wish->which);
+}
+
+static bool act(const struct wish *wish, const struct live_process *process, struct error *error) {
+    struct target target = {.process = process, .argument = wish->argument};
+    char name[NAME_BYTES - 16];
+    text_escape(name, sizeof name, *process->program ? process->program : "process");
+    snprintf(target.name, sizeof target.name, "%s %d", name, process->pid);
+    bool is_ok =
+        control_open(process->path, &target.control, error) && wish->action->run(&target, error);
+    control_close(&target.control);
+    return is_ok || error_wrap(error, "%s", target.name);
+}
+
+// Why nobody was found.
+static bool tell_absence(const struct wish *wish, struct error *error) {
+    char path[PATH_MAX];
+    if (!wish->which) return error_set(error, "no process of yours is being recorded");
+    if (wish->which[strspn(wish->which, "0123456789")])
+        return error_set(error, "no process called \"%s\" is being recorded", wish->which);
+    snprintf(path, sizeof path, "/proc/%s", wish->which);
+    if (access(path, F_OK)) return error_set(error, "there is no process %s", wish->which);
+    if (live_find(wish->which, path, error))
+        error_set(error, "process %s is not being recorded: it is cairn", wish->which);
+    return false;
+}
+
+// With several, one has to be chosen, but for a look.
+static bool check_choice(const struct wish *wish, const struct live_list *list, size_t count,
+                         struct error *error) {
+    if (!count) return tell_absence(wish, error);
+    if (count == 1 || wish->which || wish->is_for_all || wish->action->run == show_status)
+        return true;
+    return error_set(error,
+                     "%zu processes are being recorded: give --all, a name or a pid "
+                     "(%d, %d%s)",
+                     count, list->processes.items[0].pid, list->processes.items[1].pid,
+                     count > 2 ? ", ..." : "");
+}
+
+static bool act_on_all(const struct wish *wish, const struct live_list *list, struct error *error) {
+    size_t count = 0;
+    bool is_ok = true;
+    for (size_t i = 0; i < list->processes.count; i++)
+        count += is_meant(wish, &list->processes.items[i]);
+    if (!check_choice(wish, list, count, error)) return false;
+    for (size_t i = 0; i < list->processes.count; i++) {
+        struct error problem;
+        const struct live_process *process = &list->processes.items[i];
+        if (!is_meant(wish, process) || act(wish, process, &problem)) continue;
+        if (is_ok) *error = problem;
+        is_ok = false;
+    }
+    return is_ok;
+}
+
+int cmd_ctl(const struct command_args *args) {
+    struct wish wish;
+    struct live_list list;
+    struct error error;
+    if (!wish_read(args, &wish, &error)) return command_fail(STATUS_USAGE, &error);
+    bool is_ok = live_list(&list, &error) && act_on_all(&wish, &list, &error);
+    array_free(&list.processes);
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool check(const struct control *control, struct error *error) {
+    const struct cairn_header *header = control->header;
+    if (memcmp(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES) != 0)
+        return error_set(error, "is not a cairn recording");
+    if (header->version != CAIRN_VERSION)
+        return error_set(error, "is recorded by another version of cairn (format %u, not %u)",
+                         header->version, CAIRN_VERSION);
+    if (header->state == CAIRN_STATE_STOPPED)
+        return error_set(error, "is not recorded any more: cairn switched itself off in it");
+    return header->state == CAIRN_STATE_RUNNING || error_set(error, "has ended");
+}
+
+bool control_open(const char *path, struct control *control, struct error *error) {
+    struct stat status;
+    *control = (struct control){0};
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (file < 0 && (errno == EACCES || errno == EPERM))
+        return error_set(error, "belongs to somebody else: only its user and root may");
+    if (file < 0) return error_set(error, "cannot be reached: %s", strerror(errno));
+    bool is_whole = fstat(file, &status) == 0 && status.st_size >= (off_t)CAIRN_HEADER_BYTES;
+    void *mapping = MAP_FAILED;
+    control->bytes = is_whole ? (uint64_t)status.st_size : 0;
+    if (is_whole)
+        mapping =
+            mmap(NULL, control->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    close(file);
+    if (!is_whole) return error_set(error, "is not a cairn recording");
+    if (mapping == MAP_FAILED) return error_set(error, "cannot be mapped: %s", strerror(errno));
+    control->header = mapping;
+    if (check(control, error)) return true;
+    control_close(control);
+    return false;
+}
+
+void control_close(struct control *control) {
+    if (control->header) munmap(control->header, control->bytes);
+    *control = (struct control){0};
+}
+
+bool control_set_off(struct cairn_header *header, bool is_off) {
+    if (is_off) __atomic_store_n(&header->control.was_off, 1, __ATOMIC_RELAXED);
+    return __atomic_exchange_n(&header->control.is_off, is_off, __ATOMIC_RELEASE) != 0;
+}
