@@ -16,9 +16,14 @@ cd "$scratch"
 
 record() {
     name_of_file=$1
+    python=
     shift
+    if [ "$1" = --python ]; then
+        python=$1
+        shift
+    fi
     command -v "$1" >/dev/null || return 0
-    "$build/cairn" run -q -o "$name_of_file.cairn" "$@" >/dev/null 2>&1 || :
+    "$build/cairn" run -q $python -o "$name_of_file.cairn" "$@" >/dev/null 2>&1 || :
 }
 
 # One thread, several, children, a program that was killed, libraries that come and go.
@@ -27,6 +32,8 @@ record_programs() {
     record python3 python3 -c 'import threading
 thread = threading.Thread(target=lambda: [str(i) for i in range(99)])
 thread.start(); thread.join()'
+    record frames --python python3 -c 'import json
+json.loads(json.dumps([1, {"a": [2]}]))'
     record sqlite3 sqlite3 :memory: 'create table t(a); insert into t values(1); select count(*) from t'
     record g++ g++ -c a.cc
     record killed sh -c 'ls; kill -9 $$'

@@ -68,6 +68,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_AGES = 13,       // struct cairn_ages
     CAIRN_SECTION_MOMENTS = 14,    // struct cairn_moment, at most CAIRN_MOMENT_LIMIT
     CAIRN_SECTION_VALUES = 15,     // struct cairn_value: what cells held at moments
+    CAIRN_SECTION_CODES = 16,      // struct cairn_code with its texts, one behind the other
     CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
     CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
 };
@@ -309,10 +310,12 @@ struct cairn_value {
 //   word 1    FOREIGN flag, keep (15 bits) = frames taken from it counted from the outermost,
 //             n (16 bits) = frames that follow
 //   then n frame codes, outermost first. A code is window << 28 | low 28 bits of the return
-//   address, or one of three escapes:
+//   address, or one of four escapes:
 //     0xF0000000 | cut           a pseudo frame, enum cairn_cut
 //     0xF1000000 | module        next word: offset of the return address from module.start
 //     0xF2000000                 next two words: low, high half of the return address
+//     0xF3000000                 a frame of Python code; next two words: offset of the code in
+//                                CODES by CAIRN_CODE_ALIGN, line (0: unknown)
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
 // FOREIGN: the cell has the older cell's whole stack (keep is 0); it books frees, by this cell's
@@ -325,8 +328,20 @@ struct cairn_value {
 #define CAIRN_CODE_CUT 0xF0000000u
 #define CAIRN_CODE_MODULE 0xF1000000u
 #define CAIRN_CODE_FULL 0xF2000000u
+#define CAIRN_CODE_PYTHON 0xF3000000u
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
+
+// A function or other piece of Python code. Behind it lie its name as Python has it
+// ("Class.method") and its file, both UTF-8 and ending in NUL. The first one, which has no texts,
+// stands for code that could not be read or kept.
+#define CAIRN_CODE_ALIGN 8u
+struct cairn_code {
+    uint32_t bytes;  // of all of it, a multiple of CAIRN_CODE_ALIGN: the next one follows
+    uint32_t first_line;
+    uint32_t function_bytes;  // with its NUL
+    uint32_t file_bytes;      // with its NUL
+};
 
 // Written by the tool, read by the target: on a cache line of its own.
 struct cairn_control {
@@ -411,7 +426,9 @@ struct cairn_header {
                           // say; 0: recorded by cairn
     uint32_t is_partial;  // imported: the numbers are not those of every event
     uint32_t reserved_imported;
-    uint64_t reserved[13];
+    uint32_t python_version;     // as Py_Version: 0x030b02f0 is 3.11.2; 0: no Python, or not asked
+    uint32_t has_python_frames;  // stacks hold frames of Python code (CAIRN_CODE_PYTHON)
+    uint64_t reserved[12];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;
@@ -463,6 +480,7 @@ _Static_assert(sizeof(struct cairn_ages) == 264, "layout");
 _Static_assert(sizeof(struct cairn_moment) == 128, "layout");
 _Static_assert(sizeof(struct cairn_value) == 24, "layout");
 _Static_assert(sizeof(struct cairn_pace) == 64, "layout");
+_Static_assert(sizeof(struct cairn_code) == 16, "layout");
 _Static_assert(sizeof(struct cairn_control) == 64, "layout");
 _Static_assert(sizeof(struct cairn_totals) == 128, "layout");
 _Static_assert(sizeof(struct cairn_header) == CAIRN_HEADER_BYTES, "layout");

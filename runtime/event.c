@@ -4,6 +4,7 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/python/python.h"
 #include "runtime/real.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
@@ -47,6 +48,10 @@ static COLD void note_modules(struct walk_trace *trace) {
     trace->range.has_new_code = false;
 }
 
+static COLD void count_lost_stack(void) {
+    gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
+}
+
 static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t differs) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     struct walk_trace *trace = &thread->trace;
@@ -54,8 +59,7 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
     struct walk_result walk = walk_stack_from(trace, &start, differs);
     if (unlikely(walk.has_new_code)) note_modules(trace);
     uint32_t cell = stack_intern(&thread->stack, trace->frames, trace->count, walk.keep, &is_lost);
-    if (unlikely(is_lost))
-        gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
+    if (unlikely(is_lost)) count_lost_stack();
     return cell;
 }
 
@@ -88,8 +92,29 @@ static COLD uint32_t cell_of_thread(struct thread *thread) {
     return cell;
 }
 
+// Stacks with frames of Python code. A walk that could not be verified by comparing may have led
+// through a signal frame: what the handler interrupted may be half done.
+static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, uintptr_t *frame) {
+    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_trace *trace = &thread->trace;
+    bool is_lost = false;
+    struct walk_result walk = walk_stack(trace, &start);
+    if (unlikely(walk.has_new_code)) note_modules(trace);
+    if (unlikely(!thread->python)) thread->python = python_thread_make(trace->limit);
+    struct python_stack stack = {trace->frames, trace->count, 0, false};
+    if (thread->python)
+        stack = python_weave(thread->python, trace->frames, trace->count,
+                             trace->usable_count != trace->count);
+    uint32_t cell = stack_intern(&thread->stack, stack.frames, stack.count, stack.keep, &is_lost);
+    if (unlikely(is_lost)) count_lost_stack();
+    if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
+    thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
+    return cell;
+}
+
 ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     if (unlikely(event_mode == EVENT_TOTALS)) return cell_of_thread(thread);
+    if (unlikely(event_mode == EVENT_PYTHON)) return cell_of_python(thread, frame);
     bool is_valid = thread->trace.generation == rule_generation();
     uint32_t differs = is_valid ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
     uint32_t cell =

@@ -52,6 +52,7 @@ enum event_mode {
     EVENT_FULL = 0,
     EVENT_TOTALS,    // without call stacks: one cell a thread
     EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
+    EVENT_PYTHON,    // as FULL, with the frames of Python code
     EVENT_OFF,       // not yet: until the control line says otherwise
 };
 extern HIDDEN uint32_t event_mode;         // enum event_mode

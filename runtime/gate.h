@@ -56,7 +56,8 @@ struct thread {
     struct walk_seen seen;  // the last stack, with its cell
     struct walk_trace trace;
     struct recall recall;
-    struct walk_trace *verify;  // see verify.h
+    struct walk_trace *verify;     // see verify.h
+    struct python_thread *python;  // with EVENT_PYTHON; NULL: not yet
     struct stack_thread stack;
     int32_t tid;
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone

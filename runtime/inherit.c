@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/live/live.h"
+#include "runtime/python/python.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
@@ -64,6 +65,7 @@ bool inherit_recording(const struct cairn_header *parent) {
     modules.header->live_map = parent->live_map;
     if (!inherit_section(parent, CAIRN_SECTION_MODULES, &modules.entries) ||
         !inherit_section(parent, CAIRN_SECTION_STRINGS, &modules.strings) ||
+        !inherit_section(parent, CAIRN_SECTION_CODES, &python.codes) ||
         !inherit_section(parent, CAIRN_SECTION_CELLS, &cells.hot_region) ||
         !inherit_section(parent, CAIRN_SECTION_CELLS_COLD, &cells.cold_region) ||
         !inherit_section(parent, CAIRN_SECTION_OWNERS, &cells.owner_region) ||

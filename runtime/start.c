@@ -10,6 +10,7 @@
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
 #include "runtime/points.h"
+#include "runtime/python/python.h"
 #include "runtime/real.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
@@ -37,6 +38,7 @@ static void connect_rooms(void) {
     modules.strings = sink_region(CAIRN_SECTION_STRINGS);
     modules.locked_by = 0;
     stacks.records = sink_region(CAIRN_SECTION_RECORDS);
+    python.codes = sink_region(CAIRN_SECTION_CODES);
     cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
     cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
     cells.owner_region = sink_region(CAIRN_SECTION_OWNERS);
@@ -63,6 +65,7 @@ static void describe_allocator(void) {
 // cell for lost stacks.
 static bool begin_sections(void) {
     const uint64_t unused_record_words = 4;
+    if (event_mode_wanted == EVENT_PYTHON && !python_begin()) return false;
     return module_string("") == 0 && cells_init() &&
            region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
 }
@@ -118,6 +121,10 @@ static void configure(void) {
     else if ((CHECK_IS_BUILT_IN && !environment_get("CAIRN_FAULT")) ||
              environment_has("CAIRN_VERIFY", '1'))  // a fault may meet the second walk alone
         event_mode_wanted = EVENT_VERIFIED;
+    if (environment_has("CAIRN_PYTHON", '1')) {
+        python_find();
+        if (python.can_be_read) event_mode_wanted = EVENT_PYTHON;
+    }
     event_mode = environment_has("CAIRN_OFF", '1') ? EVENT_OFF : event_mode_wanted;
 }
 
@@ -126,13 +133,15 @@ static bool process_open(void) {
     check_start();
     configure();
     object_init();
-    if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0))
+    bool has_python = event_mode_wanted == EVENT_PYTHON;
+    if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0, has_python))
         return false;
     if (event_mode == EVENT_OFF) sink.header->control.is_off = 1;
     connect_rooms();
     stacks.seed = (struct stack_hash){sys_random(), sys_random()};
     if (!begin_sections()) return false;
     describe_allocator();
+    sink.header->python_version = python.version;
     slots_open(sink_region(CAIRN_SECTION_THREADS));
     return true;
 }
@@ -150,11 +159,12 @@ bool process_start(void) {
 bool process_start_forked(void) {
     if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
     struct cairn_header *parent = sink.header;
-    bool is_open = sink_open(parent->pid);
+    bool is_open = sink_open(parent->pid, parent->has_python_frames);
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off;
         connect_rooms();
         is_open = inherit_recording(parent);
+        sink.header->python_version = python.version;
     }
     if (is_open) slots_open(sink_region(CAIRN_SECTION_THREADS));
     sys_release(parent, parent->mapped_bytes);

@@ -23,6 +23,13 @@ static uint64_t layout_put(struct cairn_header *header, uint64_t at, enum cairn_
     return at + section->capacity_bytes;
 }
 
+// A large program in Python has some 100,000 pieces of code of 300 bytes.
+static uint64_t code_bytes(uint64_t cell_limit) {
+    const uint64_t most_bytes = 64u << 20, bytes_per_cell = 16;
+    uint64_t bytes = cell_limit * bytes_per_cell;
+    return bytes < most_bytes ? bytes : most_bytes;
+}
+
 static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
     uint64_t at = CAIRN_HEADER_BYTES;
     header->section_count = 0;
@@ -43,6 +50,8 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
                     cell_limit * sizeof(struct cairn_cell));
     at = layout_put(header, at, CAIRN_SECTION_CELLS_COLD, sizeof(struct cairn_cell_cold),
                     cell_limit * sizeof(struct cairn_cell_cold));
+    if (header->has_python_frames)
+        at = layout_put(header, at, CAIRN_SECTION_CODES, 1, code_bytes(cell_limit));
     return layout_put(header, at, CAIRN_SECTION_RECORDS, sizeof(uint32_t),
                       cell_limit * RECORD_BYTES_PER_CELL);
 }

@@ -7,7 +7,7 @@
 #include "format/format.h"
 
 // Fills the section table for a recording of at most `space_bytes`; the bytes it needs, or 0 if
-// that is too little.
+// that is too little. Room for Python code if header->has_python_frames.
 uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes);
 
 #endif

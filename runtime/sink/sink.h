@@ -26,8 +26,8 @@ struct sink {
 extern HIDDEN struct sink sink;
 
 // Obtains and lays out the recording of this process; `forked_from` is a pid or 0. False: this
-// process is not recorded.
-bool sink_open(uint32_t forked_from);
+// process is not recorded. `has_codes`: with room for Python code.
+bool sink_open(uint32_t forked_from, bool has_codes);
 
 // A region over one section.
 struct region sink_region(enum cairn_section_kind kind);

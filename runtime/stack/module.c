@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "runtime/sys/frame.h"
 #include "runtime/sys/object.h"
 
 struct modules modules;
@@ -208,7 +209,16 @@ static uint32_t window_of(uintptr_t pc) {
     return CAIRN_WINDOW_COUNT;
 }
 
+static uint32_t python_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
+    code[0] = CAIRN_CODE_PYTHON;
+    code[1] = (uint32_t)((pc & ~FRAME_PYTHON) >> 32);
+    code[2] = (uint32_t)pc;
+    return MODULE_CODE_WORDS;
+}
+
 uint32_t module_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
+    if (unlikely(pc & FRAME_PYTHON) && modules.header->has_python_frames)
+        return python_encode(pc, code);
     uint32_t variant = pc < CAIRN_CUT_LIMIT ? 0 : module_variant(pc);
     if (pc < CAIRN_CUT_LIMIT) {
         code[0] = CAIRN_CODE_CUT | (uint32_t)pc;

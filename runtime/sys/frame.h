@@ -5,6 +5,13 @@
 
 #include <stdint.h>
 
+// The address of a frame of Python code, which no native code has: the number of the code's record
+// and the line.
+#define FRAME_PYTHON ((uintptr_t)1 << 63)
+static inline uintptr_t frame_python(uint32_t code, uint32_t line) {
+    return FRAME_PYTHON | (uintptr_t)code << 32 | line;
+}
+
 struct frame {
     uintptr_t stack;              // stack pointer in this frame; the word below it holds pc
     uintptr_t pc;                 // return address, or a pseudo address (enum cairn_cut)

@@ -120,10 +120,11 @@ def fresh_path(name):
     raise RuntimeError("no free name")
 
 
-def record(argv, **options):
+def record(argv, python=False, **options):
     """Runs argv under `cairn run -q`; returns (Result, path of the recording)."""
     path = fresh_path("recording") + ".cairn"
-    return run([CAIRN, "run", "-q", "-o", path, "--", *argv], **options), path
+    wanted = ["--python"] if python else []
+    return run([CAIRN, "run", "-q", *wanted, "-o", path, "--", *argv], **options), path
 
 
 def record_alone(argv, env=None, preload=RUNTIME, **options):

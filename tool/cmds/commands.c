@@ -99,7 +99,7 @@ const struct command commands[] = {
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,
             {OPTION_PORTABLE, "portable", 0, NULL, "keep all names in the recording"},
-            {OPTION_PYTHON, "python", 0, NULL, "see each object of Python (PYTHONMALLOC=malloc)"},
+            {OPTION_PYTHON, "python", 0, NULL, "objects of Python, and the code that made them"},
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_ANYWAY, "anyway", 0, NULL, "run it even if it cannot be recorded"},
         },

@@ -10,6 +10,7 @@
 #include "tool/render/terminal.h"
 #include "tool/symbol/download.h"
 #include "tool/symbol/package.h"
+#include "tool/watch/python.h"
 
 enum { HINTS_MAX = 3, NAME_BYTES = 256, BUILD_ID_SHOWN = 4 };
 
@@ -55,10 +56,22 @@ static void print_hint(const struct terminal *terminal, const struct module *mod
     print_remedy(terminal, module);
 }
 
+// Another Python than the one whose frames can be read.
+static void print_python(const struct terminal *terminal, const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    uint32_t version = header->python_version >> shift;
+    if (!version || header->has_python_frames) return;
+    terminal_print(
+        terminal, STYLE_DIM,
+        "Python %u.%u.%u: its own frames are missing, cairn reads those of " PYTHON_READ_TEXT "\n",
+        version >> 2 * shift, version >> shift & mask, version & mask);
+}
+
 void name_hints_print(FILE *out, const struct opened *opened) {
     struct terminal terminal = terminal_of(out);
     const struct module_map *modules = &opened->profile.modules;
     size_t hints = 0;
+    print_python(&terminal, &opened->recording.header);
     for (uint32_t i = 0; i < modules->count; i++) {
         const struct symbol_report *report = names_report(opened->names, i);
         size_t unresolved = names_unresolved(opened->names, i);

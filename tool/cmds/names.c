@@ -11,6 +11,7 @@
 #include "tool/cmds/progress.h"
 #include "tool/symbol/bundle.h"
 #include "tool/symbol/plumbing.h"
+#include "tool/symbol/rename.h"
 
 struct place_names {
     struct frame *frames;
@@ -28,8 +29,10 @@ struct names {
     struct symbol_report *reports;  // by module, of those that were asked; last: generated code
     uint32_t *unresolved_counts;    // the same; places without a function's name
     struct symbol_options options;
-    struct bundle kept;    // names in the recording
-    ARRAY(char *) mapped;  // paths of sources under another name
+    struct bundle kept;  // names in the recording
+    ARRAY(char *)
+    mapped;           // paths of sources and names of Python code that the user wants otherwise
+    bool has_python;  // Python's own frames are there
     size_t wanted_count, unresolved_count;
     char unresolved_modules[MODULES_TEXT_BYTES];  // safe text
 };
@@ -103,16 +106,24 @@ void names_give(struct names *names, uint32_t place, struct frame *frames, size_
     struct place_names *known = &names->places[place];
     const struct place *entry = &names->profile->places.list.items[place];
     bool has_module = entry->module != MODULE_NONE;
+    const char *path = has_module ? names->profile->modules.modules[entry->module].path : NULL;
     for (size_t i = 0; i < count; i++)
-        frames[i].module = has_module ? names->profile->modules.modules[entry->module].path : NULL;
+        frames[i].module = frames[i].is_python ? frames[i].file : path;
     free(known->frames);
     known->frames = frames;
     known->count = count;
 }
 
+// Native code, that of a JIT included: sources of names can be asked.
+static bool is_code(const struct names *names, size_t place) {
+    uint32_t line;
+    return !names->profile->places.list.items[place].cut &&
+           !place_code(&names->profile->places, (uint32_t)place, &line);
+}
+
 static bool is_asked(const struct names *names, size_t place) {
     const struct place_names *known = &names->places[place];
-    return known->is_wanted && !known->frames && !names->profile->places.list.items[place].cut;
+    return known->is_wanted && !known->frames && is_code(names, place);
 }
 
 // The path that the user wants for a source; false without memory.
@@ -126,6 +137,11 @@ static bool map_source(struct names *names, const char **file) {
     }
     *file = *slot = mapped;
     return true;
+}
+
+// Whatever the rest of the stack is.
+static bool is_plumbing(enum plumbing_kind kind) {
+    return kind != PLUMBING_NONE && kind != PLUMBING_PYTHON;
 }
 
 // Functions of the standard library that are inlined into others of the same name say it twice.
@@ -155,7 +171,8 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
                                 .module = path,
                                 .offset = entry->address,
                                 .is_inlined = found->is_inlined,
-                                .is_hidden = kind != PLUMBING_NONE,
+                                .is_hidden = is_plumbing(kind),
+                                .is_interpreter = kind == PLUMBING_PYTHON,
                                 .is_allocator = kind == PLUMBING_ALLOCATOR};
         if (!map_source(names, &frame->file)) return false;
     }
@@ -262,7 +279,7 @@ static bool count_unresolved(struct names *names, struct error *error) {
     memset(counts, 0, (module_count + 1) * sizeof *counts);
     names->wanted_count = names->unresolved_count = 0;
     for (size_t i = 0; i < names->profile->places.list.count; i++) {
-        if (!names->places[i].is_wanted || places[i].cut) continue;
+        if (!names->places[i].is_wanted || !is_code(names, i)) continue;
         names->wanted_count++;
         if (has_function(&names->places[i])) continue;
         names->unresolved_count++;
@@ -303,10 +320,6 @@ bool names_resolve(struct names *names, struct error *error) {
                 error_set(error, "no memory for names");
     asked_free(&asked);
     return is_ok && count_unresolved(names, error);
-}
-
-static bool is_code(const struct names *names, size_t place) {
-    return !names->profile->places.list.items[place].cut;
 }
 
 static bool is_generated(const struct names *names, size_t place) {
@@ -360,20 +373,52 @@ bool names_collect(struct names *names, enum names_part part, void **bytes, size
     return is_ok;
 }
 
+// The name of Python code as the user wants it.
+static const char *name_of_code(struct names *names, const char *function) {
+    const struct rename_rules *rules = names->options.renames;
+    if (!*function) return "(Python code)";
+    char *renamed = rules ? rename_apply(rules, function) : NULL;
+    char **slot = renamed ? array_push(&names->mapped) : NULL;
+    if (slot) return *slot = renamed;
+    free(renamed);
+    return function;
+}
+
+// The frame of Python code: its name and line are in the recording.
+static const struct frame *frame_of_code(struct names *names, uint32_t place,
+                                         const struct code *code, uint32_t line) {
+    const char *file = *code->file ? code->file : NULL;
+    struct frame *frame = &names->unresolved[place];
+    *frame = (struct frame){.function = name_of_code(names, code->function),
+                            .file = file,
+                            .module = file,
+                            .line = line,
+                            .is_python = true,
+                            .offset = line,
+                            .is_hidden = is_plumbing(plumbing_kind_of(code->function, file))};
+    map_source(names, &frame->file);
+    return frame;
+}
+
 static const struct frame *frames_of_place(void *context, uint32_t place, size_t *count) {
     struct names *names = context;
     const struct place_names *known = &names->places[place];
     *count = known->count;
     if (known->frames) return known->frames;
+    uint32_t line;
+    const struct code *code = place_code(&names->profile->places, place, &line);
+    *count = 1;
+    if (names->unresolved[place].function) return &names->unresolved[place];  // Python's
+    if (code) return frame_of_code(names, place, code, line);
     const struct place *entry = &names->profile->places.list.items[place];
     bool has_module = entry->module != MODULE_NONE;
     const char *path = has_module ? names->profile->modules.modules[entry->module].path : NULL;
     enum plumbing_kind kind = plumbing_kind_of(NULL, path);
     names->unresolved[place] = (struct frame){.module = path,
                                               .offset = entry->address,
-                                              .is_hidden = plumbing_is_hidden(NULL, path),
+                                              .is_hidden = is_plumbing(kind),
+                                              .is_interpreter = kind == PLUMBING_PYTHON,
                                               .is_allocator = kind == PLUMBING_ALLOCATOR};
-    *count = 1;
     return &names->unresolved[place];
 }
 

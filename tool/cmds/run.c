@@ -17,6 +17,7 @@
 #include "tool/watch/job.h"
 #include "tool/watch/launch.h"
 #include "tool/watch/program.h"
+#include "tool/watch/python.h"
 #include "tool/watch/store.h"
 #include "tool/watch/watch.h"
 
@@ -57,6 +58,17 @@ static bool run_is_recordable(struct run *run, struct error *error) {
     if (!run->program.obstacle || args_has(run->args, OPTION_ANYWAY)) return true;
     return error_set(error, "%s cannot be recorded: %s (--anyway runs it nevertheless)",
                      run->program.path, run->program.obstacle);
+}
+
+// --python for another Python than the one whose frames can be read.
+static bool run_is_readable_python(struct run *run, struct error *error) {
+    const unsigned major_shift = 24, minor_shift = 16, mask = 0xff;
+    uint32_t version = run->launch.is_for_python ? python_of_image(run->program.image) : 0;
+    if (!version || version == PYTHON_READ) return true;
+    return error_set(error,
+                     "%s is Python %u.%u, and --python reads the frames of " PYTHON_READ_TEXT
+                     " only; without it, PYTHONMALLOC=malloc in the environment shows its objects",
+                     run->program.path, version >> major_shift, version >> minor_shift & mask);
 }
 
 static void run_say(const struct run *run, const char *text) {
@@ -213,7 +225,7 @@ static bool run_prepare(struct run *run, int *status, struct error *error) {
     if (!run_read_options(run, error)) return false;
     if (!program_find(run->args->words[0], &run->program, status, error)) return false;
     *status = STATUS_RUN_FAILED;
-    if (!run_is_recordable(run, error)) return false;
+    if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
     if (run->program.refuses_preload) return true;  // --anyway
     return launch_find_library(&run->launch, run->program.brings_operator_new, error);
 }

@@ -103,8 +103,10 @@ static void hide_plumbing(struct frame_table *table) {
     if (!count) return;
     while (first + 1 < count && table->frames.items[stack[first]]->is_allocator) first++;
     uint32_t only = stack[first];
+    bool has_python = false;
+    for (size_t i = 0; i < count; i++) has_python |= table->frames.items[stack[i]]->is_python;
     for (size_t i = 0; i < count; i++)
-        if (!table->frames.items[stack[i]]->is_hidden) stack[kept++] = stack[i];
+        if (!frame_is_hidden(table->frames.items[stack[i]], has_python)) stack[kept++] = stack[i];
     if (!kept) stack[kept++] = only;
     if (has_mark) stack[kept++] = stack[count];
     table->stack.count = kept;

@@ -52,6 +52,21 @@ bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record 
 
 enum outcome { OUTCOME_OK, OUTCOME_DAMAGED, OUTCOME_NO_MEMORY };
 
+static enum outcome decode_python(struct decoder *decoder, size_t *at, uint32_t *place) {
+    uint32_t number, line, code;
+    if (!recording_word(decoder->recording, (*at)++, &number)) return OUTCOME_DAMAGED;
+    if (!recording_word(decoder->recording, (*at)++, &line)) return OUTCOME_DAMAGED;
+    switch (codes_read(&decoder->places->codes, decoder->recording, number, &code)) {
+    case CODES_DAMAGED:
+        return OUTCOME_DAMAGED;
+    case CODES_NO_MEMORY:
+        return OUTCOME_NO_MEMORY;
+    case CODES_OK:
+        break;
+    }
+    return places_of_code(decoder->places, code, line, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
+}
+
 // A code of the escape family; `at` is moved behind the words that belong to it.
 static enum outcome decode_escape(struct decoder *decoder, uint32_t code, size_t *at,
                                   uint32_t *place) {
@@ -73,6 +88,8 @@ static enum outcome decode_escape(struct decoder *decoder, uint32_t code, size_t
         if (!recording_word(decoder->recording, (*at)++, &high)) return OUTCOME_DAMAGED;
         is_ok = places_of_address(decoder->places, (uint64_t)high << 32 | low, place);
         break;
+    case CAIRN_CODE_PYTHON:
+        return decode_python(decoder, at, place);
     default:
         return OUTCOME_DAMAGED;
     }

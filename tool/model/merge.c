@@ -62,6 +62,11 @@ static bool place_of(struct merge *merge, const struct map *map, const struct pr
                      size_t index, uint32_t *number) {
     struct places *places = &merge->profile.places;
     const struct place *place = &profile->places.list.items[index];
+    uint32_t line, code_index;
+    const struct code *code = place_code(&profile->places, (uint32_t)index, &line);
+    if (code)
+        return codes_add(&places->codes, code, &code_index) &&
+               places_of_code(places, code_index, line, number);
     if (place->cut) return places_of_cut(places, place->cut, number);
     bool has_key = map->keys && map->keys[index];
     uint64_t address = has_key ? map->keys[index] : place->address, bias = 0;

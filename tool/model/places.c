@@ -11,6 +11,7 @@ void places_start(struct places *places, const struct module_map *modules) {
 void places_free(struct places *places) {
     array_free(&places->list);
     index_table_free(&places->table);
+    codes_free(&places->codes);
 }
 
 static bool places_intern(struct places *places, struct place wanted, uint32_t *place) {
@@ -55,6 +56,22 @@ bool places_of_address(struct places *places, uint64_t return_address, uint32_t 
     return true;
 }
 
+enum { CODE_SHIFT = 32 };
+
+bool places_of_code(struct places *places, uint32_t code, uint32_t line, uint32_t *place) {
+    uint64_t address = PLACE_PYTHON | (uint64_t)code << CODE_SHIFT | line;
+    return places_intern(places, (struct place){.module = MODULE_NONE, .address = address}, place);
+}
+
+const struct code *place_code(const struct places *places, uint32_t place, uint32_t *line) {
+    const struct place *entry = &places->list.items[place];
+    uint64_t index = (entry->address & ~PLACE_PYTHON) >> CODE_SHIFT;
+    bool is_code = entry->module == MODULE_NONE && !entry->cut && entry->address & PLACE_PYTHON;
+    if (!is_code || index >= places->codes.list.count) return NULL;
+    *line = (uint32_t)entry->address;
+    return &places->codes.list.items[index];
+}
+
 bool places_of_cut(struct places *places, uint32_t cut, uint32_t *place) {
     struct place wanted = {.module = MODULE_NONE, .cut = cut};
     return places_intern(places, wanted, place);
@@ -62,6 +79,9 @@ bool places_of_cut(struct places *places, uint32_t cut, uint32_t *place) {
 
 uint64_t place_identity(const struct places *places, uint32_t place) {
     const struct place *entry = &places->list.items[place];
+    uint32_t line;
+    const struct code *code = place_code(places, place, &line);
+    if (code) return hash_mix(line, code->identity);
     uint64_t module = entry->module == MODULE_NONE
                           ? entry->cut
                           : places->modules->modules[entry->module].identity;

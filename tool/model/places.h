@@ -5,6 +5,7 @@
 #define TOOL_MODEL_PLACES_H
 
 #include "tool/base/array.h"
+#include "tool/model/codes.h"
 #include "tool/model/index_table.h"
 #include "tool/model/modules.h"
 
@@ -12,8 +13,12 @@ struct place {
     uint32_t module;   // index in the module map (the first entry of its file) or MODULE_NONE
     uint32_t cut;      // 0, or enum cairn_cut: no code, the mark of a stack's outer end
     uint64_t address;  // of the call's last byte (return address - 1): virtual address in the ELF
-                       // file of `module`, or the address in the process without one
+                       // file of `module`, or the address in the process without one; of Python
+                       // code: PLACE_PYTHON, index of the code, line
 };
+
+// Bit of an address that no native code has.
+#define PLACE_PYTHON (1ull << 63)
 
 #define PLACE_CACHE_SLOTS 4096u
 struct place_cache_slot {
@@ -23,6 +28,7 @@ struct place_cache_slot {
 
 struct places {
     const struct module_map *modules;
+    struct codes codes;  // of Python
     ARRAY(struct place) list;
     struct index_table table;
     struct place_cache_slot cache[PLACE_CACHE_SLOTS];  // return address -> place
@@ -37,7 +43,11 @@ void places_free(struct places *places);
 bool places_of_address(struct places *places, uint64_t return_address, uint32_t *place);
 bool places_of_module(struct places *places, uint32_t module, uint64_t return_address,
                       uint32_t *place);
+bool places_of_code(struct places *places, uint32_t code, uint32_t line, uint32_t *place);
 bool places_of_cut(struct places *places, uint32_t cut, uint32_t *place);
+
+// The Python code of a place and its line; NULL if it is none.
+const struct code *place_code(const struct places *places, uint32_t place, uint32_t *line);
 
 // Hash that is the same in every run and for every load address.
 uint64_t place_identity(const struct places *places, uint32_t place);

@@ -29,6 +29,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
     [CAIRN_SECTION_MOMENTS] = sizeof(struct cairn_moment),
     [CAIRN_SECTION_VALUES] = sizeof(struct cairn_value),
+    [CAIRN_SECTION_CODES] = 1,
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {

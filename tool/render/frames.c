@@ -15,12 +15,13 @@ static bool add_place(struct frame_list *list, const struct frame_names *names, 
         const struct frame **slot = array_push(&list->frames);
         if (!slot) return false;
         *slot = &frames[i];
+        list->has_python |= frames[i].is_python;
     }
     return true;
 }
 
 static bool is_shown(const struct frame_list *list, size_t index) {
-    return list->are_all_shown || !list->frames.items[index]->is_hidden;
+    return list->are_all_shown || !frame_is_hidden(list->frames.items[index], list->has_python);
 }
 
 // Counts what is shown; if that is nothing, keeps one frame: the first that is no allocator.
@@ -43,6 +44,7 @@ static void choose_shown(struct frame_list *list) {
 bool frame_list_fill(struct frame_list *list, const struct profile *profile,
                      const struct frame_names *names, uint32_t node, size_t place_limit) {
     list->frames.count = 0;
+    list->has_python = false;
     const struct tree_node *nodes = profile->tree.nodes.items;
     for (size_t used = 0; node != TREE_ROOT && (!place_limit || used < place_limit); used++) {
         uint32_t place = nodes[node].place;

@@ -16,6 +16,8 @@ struct frame {
     bool is_inlined;       // into the next frame outwards
     bool is_hidden;        // plumbing: left out unless all frames are wanted
     bool is_allocator;     // plumbing of that kind
+    bool is_python;        // code in Python
+    bool is_interpreter;   // a function of Python's: plumbing in a stack with code in Python
 };
 
 struct frame_names {
@@ -27,11 +29,17 @@ struct frame_names {
     const char *unresolved_modules;  // in which modules most of them are, safe text; NULL: none
 };
 
+// Plumbing in a stack that has code in Python, or has none.
+static inline bool frame_is_hidden(const struct frame *frame, bool has_python) {
+    return frame->is_hidden || (has_python && frame->is_interpreter);
+}
+
 // A stack spelled out, innermost first, inlined frames included.
 struct frame_list {
     ARRAY(const struct frame *) frames;
     size_t shown_count;   // frames that are not hidden
     size_t first_hidden;  // hidden frames inside of the first shown one
+    bool has_python;      // there is code in Python
     bool are_all_shown;   // set by the caller, before filling: hides nothing
 };
 

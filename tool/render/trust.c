@@ -22,7 +22,7 @@ static const struct {
     [CAIRN_LOST_NO_LIVE_MAP] = {"no_live_map", "whose free will not be seen"},
     [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "whose free was not seen"},
     [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "frees of blocks from before"},
-    [CAIRN_LOST_MODULES] = {"modules", "modules beyond cairn's table"},
+    [CAIRN_LOST_MODULES] = {"modules", "modules or Python code beyond cairn's table"},
     [CAIRN_LOST_DEEPBIND] = {"deepbind", "libraries opened so that their calls bypass cairn"},
     [CAIRN_LOST_BUDGET] = {"budget", "without their stack, for the limit on overhead"},
 };

@@ -49,7 +49,8 @@ static bool rule_matches(const struct plumbing_rule *rule, const char *function,
 static const char *const kind_words[] = {[PLUMBING_NONE] = "show",
                                          [PLUMBING_ALLOCATOR] = "allocator",
                                          [PLUMBING_LIBRARY] = "library",
-                                         [PLUMBING_START] = "start"};
+                                         [PLUMBING_START] = "start",
+                                         [PLUMBING_PYTHON] = "python"};
 
 static bool read_kind(const char *word, size_t length, enum plumbing_kind *kind) {
     for (size_t i = 0; i < sizeof kind_words / sizeof *kind_words; i++) {
@@ -77,8 +78,8 @@ static bool read_rule(char *line, struct plumbing_rule *rule, struct error *erro
     char *pattern = line + word + strspn(line + word, " \t"), *module = strstr(pattern, " in ");
     *rule = (struct plumbing_rule){0};
     if (!read_kind(line, word, &rule->kind))
-        return error_set(error, "\"%.*s\" is not allocator, library, start or show", (int)word,
-                         line);
+        return error_set(error, "\"%.*s\" is not allocator, library, start, python or show",
+                         (int)word, line);
     if (module) {
         *module = 0;
         rule->module = module + strlen(" in ");

@@ -15,11 +15,12 @@ enum plumbing_kind {
     PLUMBING_ALLOCATOR,  // malloc, operator new, and wrappers such as xmalloc and g_malloc
     PLUMBING_LIBRARY,    // insides of std::, core:: and alloc:: behind their public functions
     PLUMBING_START,      // _start, __libc_start_main, start_thread
+    PLUMBING_PYTHON,     // a function of CPython: plumbing in stacks that have Python's own frames
 };
 
 // Adds the rules of a file before cairn's own: a line is "KIND NAME [in MODULE]", where KIND is
-// allocator, library, start or show (no plumbing), NAME may begin or end with a '*' for anything,
-// and MODULE is the beginning of a file's name; '#' begins a comment. Not thread-safe.
+// allocator, library, start, python or show (no plumbing), NAME may begin or end with a '*' for
+// anything, and MODULE is the beginning of a file's name; '#' begins a comment. Not thread-safe.
 bool plumbing_load(const char *path, struct error *error);
 
 // `function` is a readable name (name.h), NULL if unknown; `module_path` may be NULL.

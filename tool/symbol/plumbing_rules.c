@@ -188,9 +188,14 @@ const struct plumbing_rule plumbing_rules[] = {
     {"run_eval_code_obj", EXACT, PLUMBING_START, "python3"},
     {"run_mod", EXACT, PLUMBING_START, "libpython3"},
     {"run_eval_code_obj", EXACT, PLUMBING_START, "libpython3"},
+    {NULL, EXACT, PLUMBING_START, "<frozen importlib"},
     {"node::Start", EXACT, PLUMBING_START, NULL},
     {"node::SpinEventLoop", PREFIX, PLUMBING_START, NULL},
     {"node::NodeMainInstance::Run", PREFIX, PLUMBING_START, NULL},
+
+    // CPython itself.
+    {NULL, EXACT, PLUMBING_PYTHON, "python3"},
+    {NULL, EXACT, PLUMBING_PYTHON, "libpython3"},
 };
 
 const size_t plumbing_rule_count = sizeof plumbing_rules / sizeof plumbing_rules[0];

@@ -37,6 +37,7 @@ size_t launch_variables(const struct launch *launch,
         {"CAIRN_OUTPUT", launch->output},
         {"CAIRN_MAX_OVERHEAD", launch->max_overhead},
         {"CAIRN_STACKS", launch->has_no_stacks ? "0" : NULL},
+        {"CAIRN_PYTHON", launch->is_for_python ? "1" : NULL},
         {"PYTHONMALLOC", launch->is_for_python ? "malloc" : NULL},
     };
     size_t count = 0;

@@ -26,7 +26,7 @@ struct launch {
 struct launch_variable {
     const char *name, *value;
 };
-enum { LAUNCH_VARIABLES = 5 };
+enum { LAUNCH_VARIABLES = 6 };
 
 // The variables that say how to record, with names; all but LD_PRELOAD. Their number.
 size_t launch_variables(const struct launch *launch,

@@ -91,6 +91,8 @@ static void test_header(void **state) {
     FIELD(cairn_header, live_map);
     FIELD(cairn_header, is_rss_sampled);
     FIELD(cairn_header, windows);
+    FIELD(cairn_header, python_version);
+    FIELD(cairn_header, has_python_frames);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);
@@ -152,6 +154,10 @@ static void test_symbols(void **state) {
     FIELD(cairn_symbol, address);
     FIELD(cairn_symbol, first_frame);
     FIELD(cairn_symbol, frame_count);
+    FIELD(cairn_code, bytes);
+    FIELD(cairn_code, first_line);
+    FIELD(cairn_code, function_bytes);
+    FIELD(cairn_code, file_bytes);
     FIELD(cairn_symbol_frame, function);
     FIELD(cairn_symbol_frame, file);
     FIELD(cairn_symbol_frame, line);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/sys/frame.h"
 #include "runtime/sys/object.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
@@ -65,6 +66,24 @@ static void test_codes_of_plain_addresses(void **state) {
         for (uint32_t k = 0; k < i; k++)
             assert_true(recording_header.windows[i] != recording_header.windows[k]);
     }
+}
+
+// With Python's frames there, such an address is one of them; without, it is what a damaged stack
+// held.
+static void test_python(void **state) {
+    (void)state;
+    const uint32_t number = 0x7ffffff, line = 4711;
+    uintptr_t pc = frame_python(number, line);
+    uint32_t code[MODULE_CODE_WORDS] = {0};
+    recording_start(1 << 10, 1 << 12);
+    check_code(pc);
+    recording_header.has_python_frames = 1;
+    assert_int_equal(module_encode(pc, code), 3);
+    assert_int_equal(code[0], CAIRN_CODE_PYTHON);
+    assert_int_equal(code[1], number);
+    assert_int_equal(code[2], line);
+    assert_int_equal(module_identity(pc), pc);
+    recording_header.has_python_frames = 0;
 }
 
 // Modules one after another at overlapping places; `current` is loaded, the others are gone.
@@ -214,6 +233,7 @@ static void test_strings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codes_of_plain_addresses),
+        cmocka_unit_test(test_python),
         cmocka_unit_test(test_two_modules_at_one_address),
         cmocka_unit_test(test_real_modules),
         cmocka_unit_test(test_unloading),

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instruction is found by its address in the thread's own cache, and believed if the fields of
+// its code, and the hashes that Python keeps of the code's name and file, say what they said.
+// Otherwise the record of the code is made up anew and looked for by content in a table of the
+// process, so that code that is compiled again and again has one record. The table is filled by
+// compare-and-swap, and never emptied.
+#include "runtime/python/code.h"
+
+#include <string.h>
+
+#include "format/format.h"
+#include "runtime/python/layout.h"
+#include "runtime/python/lines.h"
+#include "runtime/python/python.h"
+#include "runtime/python/read.h"
+
+struct code_types code_types;
+
+// A slot of the table: the upper part of the record's hash, and its number.
+enum { TABLE_SLOTS = 1 << 17, TABLE_TRIES = 64, NUMBER_BITS = 28 };
+static uint64_t *table;
+
+static const uint64_t mix_factor = 0x9e3779b97f4a7c15u;
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * mix_factor;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_words(const uint64_t *words, size_t count) {
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) hash = mix(hash, words[i]);
+    return mix(hash, 0);
+}
+
+bool code_begin(void) {
+    if (!table) table = sys_reserve(TABLE_SLOTS * sizeof *table);
+    return table != NULL;
+}
+
+// Appends a character as UTF-8. A lone surrogate of the lower half is a byte that was no UTF-8.
+static size_t put_character(uint8_t *out, uint32_t character) {
+    if (character < 0x80) {
+        out[0] = (uint8_t)character;
+        return 1;
+    }
+    if (character >= 0xdc80 && character <= 0xdcff) {
+        out[0] = (uint8_t)(character - 0xdc00);
+        return 1;
+    }
+    unsigned more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    static const uint8_t heads[] = {0, 0xc0, 0xe0, 0xf0};
+    out[0] = (uint8_t)(heads[more] | character >> 6 * more);
+    for (unsigned i = 1; i <= more; i++)
+        out[i] = (uint8_t)(0x80 | (character >> 6 * (more - i) & 0x3f));
+    return more + 1;
+}
+
+static uint32_t character_at(const uint8_t *text, size_t index, size_t width) {
+    uint32_t character = 0;
+    memcpy(&character, text + index * width, width);
+    return character;
+}
+
+// The head of an object, up to and with its length.
+struct head {
+    uint64_t references, type, length;
+};
+
+static bool read_head(const struct code_reader *reader, uintptr_t object, uintptr_t type,
+                      struct head *head) {
+    return python_read(reader->is_careful, object, head, sizeof *head) && head->type == type;
+}
+
+// Copies a text as UTF-8, cut to `most` bytes, and a NUL; the bytes written.
+static size_t put_text(struct code_reader *reader, uintptr_t object, size_t most, uint8_t *out) {
+    const size_t longest_character = 4;
+    struct head head;
+    uint64_t state = 0;
+    size_t used = 0;
+    bool is_read =
+        read_head(reader, object, code_types.text, &head) &&
+        python_read(reader->is_careful, object + PYTHON_TEXT_STATE, &state, sizeof state);
+    size_t width = state >> PYTHON_TEXT_KIND_SHIFT & PYTHON_TEXT_KIND_MASK;
+    bool is_known =
+        is_read && state & PYTHON_TEXT_IS_COMPACT && (width == 1 || width == 2 || width == 4);
+    size_t length = is_known && head.length < most ? head.length : is_known ? most : 0;
+    bool is_ascii = state & PYTHON_TEXT_IS_ASCII;
+    object += is_ascii ? PYTHON_TEXT_ASCII : PYTHON_TEXT_COMPACT;
+    if (!python_read(reader->is_careful, object, reader->text, length * width)) length = 0;
+    for (size_t i = 0; i < length && used + longest_character < most; i++) {
+        uint32_t character = character_at(reader->text, i, width);
+        if (character) used += put_character(out + used, character);
+    }
+    out[used] = 0;
+    return used + 1;
+}
+
+// The part of a code object that says what it is; offsets count from co_firstlineno.
+struct code_fields {
+    uint64_t words[PYTHON_CODE_END / sizeof(uint64_t)];
+};
+
+static uint64_t field(const struct code_fields *fields, size_t offset) {
+    return fields->words[offset / sizeof(uint64_t)];
+}
+
+// Makes up the record; its bytes.
+static size_t make_record(struct code_reader *reader, const struct code_fields *fields) {
+    struct cairn_code head = {.first_line = (uint32_t)field(fields, 0)};
+    uint8_t *out = (uint8_t *)reader->record;
+    size_t used = sizeof head, before = used;
+    used += put_text(reader, field(fields, PYTHON_CODE_FUNCTION), CODE_FUNCTION_BYTES, out + used);
+    head.function_bytes = (uint32_t)(used - before);
+    before = used;
+    used += put_text(reader, field(fields, PYTHON_CODE_FILE), CODE_FILE_BYTES, out + used);
+    head.file_bytes = (uint32_t)(used - before);
+    for (; used % CAIRN_CODE_ALIGN; used++) out[used] = 0;
+    head.bytes = (uint32_t)used;
+    memcpy(out, &head, sizeof head);
+    return used;
+}
+
+static const uint8_t *record_at(uint32_t number) {
+    return python.codes.base + (size_t)number * CAIRN_CODE_ALIGN;
+}
+
+static uint32_t write_record(const struct code_reader *reader, size_t size) {
+    uint8_t *record = region_take(&python.codes, size);
+    if (!record) return CODE_UNKNOWN;
+    memcpy(record, reader->record, size);
+    uint64_t number = (uint64_t)(record - python.codes.base) / CAIRN_CODE_ALIGN;
+    return number >> NUMBER_BITS ? CODE_UNKNOWN : (uint32_t)number;
+}
+
+// The number of the record in the making: one that says the same, or it is written.
+static uint32_t intern_record(struct code_reader *reader, size_t size) {
+    uint64_t hash = hash_words(reader->record, size / sizeof *reader->record);
+    const uint64_t number_mask = (1u << NUMBER_BITS) - 1;
+    uint32_t own = CODE_UNKNOWN;
+    for (uint32_t i = 0; i < TABLE_TRIES; i++) {
+        uint64_t *slot = &table[(hash + i) % TABLE_SLOTS];
+        uint64_t there = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+        if (!there) {
+            if (!own) own = write_record(reader, size);
+            if (!own) return CODE_UNKNOWN;
+            if (__atomic_compare_exchange_n(slot, &there, (hash & ~number_mask) | own, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return own;
+        }
+        uint32_t number = (uint32_t)(there & number_mask);
+        if (((there ^ hash) & ~number_mask) == 0 &&
+            memcmp(record_at(number), reader->record, size) == 0)
+            return number;
+    }
+    return own;
+}
+
+// What Python remembers of a text: its length and hash.
+static uint64_t text_facts(const struct code_reader *reader, uintptr_t text) {
+    uint64_t facts[2] = {0, 0};
+    _Static_assert(PYTHON_TEXT_HASH == PYTHON_OBJECT_LENGTH + sizeof facts[0],
+                   "they are neighbours");
+    python_read(reader->is_careful, text + PYTHON_OBJECT_LENGTH, facts, sizeof facts);
+    return mix(facts[0], facts[1]);
+}
+
+static uint64_t facts_of(const struct code_reader *reader, const struct code_fields *fields) {
+    uint64_t hash = field(fields, 0);
+    hash = mix(hash, field(fields, PYTHON_CODE_FILE));
+    hash = mix(hash, field(fields, PYTHON_CODE_FUNCTION));
+    hash = mix(hash, field(fields, PYTHON_CODE_TABLE));
+    hash = mix(hash, text_facts(reader, field(fields, PYTHON_CODE_FUNCTION)));
+    return mix(hash, text_facts(reader, field(fields, PYTHON_CODE_FILE)));
+}
+
+static uint32_t code_number(struct code_reader *reader, uintptr_t code,
+                            const struct code_fields *fields, uint64_t facts) {
+    const unsigned low_bits = 4, high_bits = 14;
+    struct code_seen *seen = &reader->codes[(code >> low_bits ^ code >> high_bits) % CODES_SEEN];
+    if (seen->code == code && seen->facts == facts) return seen->number;
+    uint32_t number = intern_record(reader, make_record(reader, fields));
+    if (!number) reader->is_nameless = true;
+    seen->code = 0;
+    compiler_barrier();
+    seen->facts = facts;
+    seen->number = number;
+    compiler_barrier();
+    if (number) seen->code = code;
+    return number;
+}
+
+// 0: unknown.
+static uint32_t code_line(struct code_reader *reader, const struct code_fields *fields,
+                          uintptr_t offset) {
+    uintptr_t object = field(fields, PYTHON_CODE_TABLE);
+    struct head head;
+    if (!read_head(reader, object, code_types.bytes, &head)) return 0;
+    size_t size = head.length < CODE_TABLE_BYTES ? head.length : CODE_TABLE_BYTES;
+    if (!python_read(reader->is_careful, object + PYTHON_BYTES, reader->text, size)) return 0;
+    if (offset > UINT32_MAX) offset = 0;  // not begun yet: before the first one
+    return lines_find(reader->text, size, (uint32_t)field(fields, 0), (uint32_t)offset);
+}
+
+static COLD uintptr_t code_find_slow(struct code_reader *reader, struct line_seen *seen,
+                                     uintptr_t code, uintptr_t instruction,
+                                     const struct code_fields *fields, uint64_t facts) {
+    uint32_t number = code_number(reader, code, fields, facts);
+    if (number == CODE_UNKNOWN) return frame_python(CODE_UNKNOWN, 0);
+    uintptr_t offset = instruction - code - PYTHON_CODE_INSTRUCTIONS;
+    uintptr_t pc = frame_python(number, code_line(reader, fields, offset));
+    seen->instruction = 0;
+    compiler_barrier();
+    seen->facts = facts;
+    seen->pc = pc;
+    compiler_barrier();
+    seen->instruction = instruction;
+    return pc;
+}
+
+uintptr_t code_find(struct code_reader *reader, uintptr_t code, uintptr_t instruction) {
+    const unsigned low_bits = 1, high_bits = 13;
+    struct line_seen *seen =
+        &reader->lines[(instruction >> low_bits ^ instruction >> high_bits) % LINES_SEEN];
+    uint64_t head[2];
+    struct code_fields fields;
+    bool is_code =
+        python_read(reader->is_careful, code, head, sizeof head) && head[1] == code_types.code &&
+        python_read(reader->is_careful, code + PYTHON_CODE_FIRST_LINE, &fields, sizeof fields);
+    if (!is_code) return frame_python(CODE_UNKNOWN, 0);
+    // On its way out: what it points to may be gone.
+    bool is_dying = !head[0], is_here = seen->instruction == instruction;
+    if (unlikely(is_dying)) return is_here ? seen->pc : frame_python(CODE_UNKNOWN, 0);
+    uint64_t facts = facts_of(reader, &fields);
+    if (likely(is_here && seen->facts == facts)) return seen->pc;
+    return code_find_slow(reader, seen, code, instruction, &fields, facts);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames of Python code (CPython 3.11), between the native ones of the thread's stack.
+//
+// The interpreter's lock is never taken. A thread's own chain of frames changes only by its own
+// doing, so that at an allocation it stands still. What could be wrong with it:
+//   - The thread does not hold the interpreter's lock and the program is ending: another thread may
+//     take its state away at any moment. Without the lock, and inside a signal handler, memory is
+//     therefore read by system calls, which fail where there is none.
+//   - A code object is gone and another one is at its address: a code is told by what it says
+//     (name, file, table of lines), and looked at again wherever the chain has changed.
+// Only the frames of a state that the thread's own record in Python (PyGILState) leads to are read:
+// none of sub-interpreters.
+#ifndef RUNTIME_PYTHON_PYTHON_H
+#define RUNTIME_PYTHON_PYTHON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/sys/frame.h"
+#include "runtime/sys/region.h"
+#include "runtime/sys/sys.h"
+
+struct python {
+    uint32_t version;     // as Py_Version: 0x030b02f0 is 3.11.2; 0: no Python is linked
+    bool can_be_read;     // it is a version whose frames are known
+    struct region codes;  // (format.h, CAIRN_SECTION_CODES)
+};
+
+extern HIDDEN struct python python;
+
+// Looks whether the program is a Python, or linked to one. May ask the dynamic linker.
+void python_find(void);
+
+// A new recording begins: the code that stands for those that cannot be named. False without
+// memory.
+bool python_begin(void);
+
+// A thread's last stack. One owner.
+struct python_thread;
+
+// For stacks of at most `limit` frames; NULL without memory.
+struct python_thread *python_thread_make(uint32_t limit);
+
+struct python_stack {
+    const struct frame *frames;  // outermost first; only `pc` is set
+    uint32_t count;
+    uint32_t keep;     // outer frames whose addresses are those of the stack before
+    bool is_nameless;  // a code could not be kept for lack of room
+};
+
+// The walked stack of this thread (outermost first, `native_count` frames, at most the limit) with
+// the frames of Python code put in: each inside of the native frame that runs it. `is_careful`:
+// trusts no memory. Keeps errno.
+struct python_stack python_weave(struct python_thread *thread, const struct frame *native,
+                                 uint32_t native_count, bool is_careful);
+
+#endif
