@@ -28,6 +28,7 @@ ALLOWED = {
     "tool/export": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/tui": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
+    "tool/core": ["format", "tool/base", "tool/model"],
     "tool/watch": ["format", "tool/base", "tool/model"],
     "tool": ["include", "format"],
 }

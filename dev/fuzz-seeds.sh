@@ -109,6 +109,7 @@ index)
     ;;
 cfi) "$build/tests/cfi_seeds" "$seeds" ;;
 symbol) compile_modules ;;
+core) "$build/tests/core_seeds" "$seeds" ;;
 name)
     { names; names | c++filt; } | while read -r text; do
         printf '%s' "$text" >"$seeds/$(printf '%s' "$text" | cksum | cut -d' ' -f1)"

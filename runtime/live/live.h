@@ -32,14 +32,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/live_map.h"
 #include "runtime/sys/sys.h"
 
-enum { LIVE_LEAF_SHIFT = 22, LIVE_MID_SHIFT = 36, LIVE_ADDRESS_BITS = 47 };
-enum { LIVE_TOP_COUNT = 1 << (LIVE_ADDRESS_BITS - LIVE_MID_SHIFT) };
-enum { LIVE_MID_COUNT = 1 << (LIVE_MID_SHIFT - LIVE_LEAF_SHIFT) };
-enum { LIVE_NARROW_SHIFT = 5, LIVE_WIDE_SHIFT = 4 };  // log2 of the granule
-enum { LIVE_ID_SHIFT = 7, LIVE_HALF_SHIFT = 6, LIVE_SLACK_ESCAPE = 63, LIVE_SLACK_BASE = 62 };
-#define LIVE_SIZE_ESCAPE 0xffffffffu
 #define LIVE_ID_LIMIT (1u << (32 - LIVE_ID_SHIFT))
 
 struct live_mid {

@@ -270,6 +270,20 @@ const struct command commands[] = {
         .options = {OPTION_ROW_PROCESS, OPTION_ROW_BYTES, SYMBOL_OPTIONS},
     },
     {
+        .name = "core",
+        .arguments = "CORE [list used | count used | summarize [MODULE [FUNCTION]] | describe ADDRESS]",
+        .help = "the blocks of a recorded process in its core dump",
+        .description =
+            "The recording is part of the core, so that nothing else is needed: each block that\n"
+            "was in use with its size as requested, thread and stack. Cores of the kernel and of\n"
+            "gcore will do. Every other command takes the core as SUBJECT too: cairn report CORE.\n",
+        .run = cmd_core,
+        .words_max = 4,
+        .options = {{OPTION_RECORDING, "recording", 0, "FILE",
+                     "what the process recorded into a file of its own"},
+                    SYMBOL_OPTIONS},
+    },
+    {
         .name = "symbolize",
         .arguments = "[SUBJECT]",
         .help = "keep all names in a recording, to read it elsewhere",

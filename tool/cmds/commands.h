@@ -69,6 +69,7 @@ enum option_id {
     OPTION_PYTHON,
     OPTION_QUIET,
     OPTION_RECORD_FOR,
+    OPTION_RECORDING,
     OPTION_RENAME,
     OPTION_SOURCE,
     OPTION_SOURCE_MAP,
@@ -169,6 +170,7 @@ void commands_print_overview(FILE *out);
 
 int cmd_run(const struct command_args *args);        // cmds/run.c
 int cmd_ctl(const struct command_args *args);        // cmds/ctl.c
+int cmd_core(const struct command_args *args);       // cmds/core.c
 int cmd_env(const struct command_args *args);        // cmds/env.c
 int cmd_report(const struct command_args *args);     // cmds/report.c
 int cmd_export(const struct command_args *args);     // cmds/export.c

@@ -80,16 +80,17 @@ static bool print_json(const struct report *report, struct opened *opened, struc
            report_json_print(stdout, &opened->profile, names, &report->request.options, error);
 }
 
-static bool report_recording(const struct report *report, const char *path, struct error *error) {
+static bool report_recording(const struct report *report, const struct subject *subject,
+                             struct error *error) {
     struct opened opened;
     const struct narrowing narrowing = {&report->request, report->filter};
-    if (!opened_open(path, &opened, error)) return false;
+    if (!opened_open(subject->path, &opened, error)) return false;
     if (!request_narrow(&narrowing, &opened.profile, error)) {
         opened_close(&opened);
         return false;
     }
     bool is_ok = report->request.is_json ? print_json(report, &opened, error)
-                                         : print_text(report, &opened, path, error);
+                                         : print_text(report, &opened, subject->name, error);
     opened_close(&opened);
     return is_ok;
 }
@@ -180,7 +181,7 @@ static bool report_subject(const struct report *report, const struct subject *su
     if (view && view->is_of_run)
         return error_set(error, "%s: one process; view %s is for the directory of a run",
                          subject->path, view->name);
-    return report_recording(report, subject->path, error);
+    return report_recording(report, subject, error);
 }
 
 int cmd_report(const struct command_args *args) {

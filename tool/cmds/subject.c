@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "tool/cmds/live.h"
+#include "tool/core/recorded.h"
 
 static bool time_of(const char *path, uint64_t *time_ns) {
     const uint64_t ns_per_s = 1000000000u;
@@ -57,7 +58,18 @@ static bool find_in_directory(const char *directory, struct subject *subject, st
     return true;
 }
 
-bool subject_find(const char *word, struct subject *subject, struct error *error) {
+static bool find_in_core(const char *core_path, char path[PATH_MAX], struct error *error) {
+    struct core_image core;
+    struct cairn_header header;
+    if (!core_open(core_path, &core, error)) return false;
+    bool is_ok = core_find_recording(&core, &header) ||
+                 error_set(error, "%s: there is no recording in this core dump", core_path);
+    is_ok = is_ok && core_copy_recording(&core, &header, path, error);
+    core_close(&core);
+    return is_ok;
+}
+
+static bool find_path(const char *word, struct subject *subject, struct error *error) {
     *subject = (struct subject){0};
     struct stat status;
     size_t count = 0;
@@ -74,7 +86,15 @@ bool subject_find(const char *word, struct subject *subject, struct error *error
         return error_set(error, "%s: %s", word, strerror(errno));
     }
     if (S_ISDIR(status.st_mode)) return find_in_directory(word, subject, error);
+    if (core_is_one(word)) return find_in_core(word, subject->path, error);
     if (word != subject->path) snprintf(subject->path, sizeof subject->path, "%s", word);
+    return true;
+}
+
+bool subject_find(const char *word, struct subject *subject, struct error *error) {
+    if (!find_path(word, subject, error)) return false;
+    bool is_memory = !strncmp(subject->path, "/proc/", strlen("/proc/"));
+    snprintf(subject->name, sizeof subject->name, "%s", is_memory ? word : subject->path);
     return true;
 }
 
@@ -89,6 +109,7 @@ static bool enter_run(struct subject *subject, const struct run *run, const char
                          run->directory, row->name, row->pid);
     subject->is_run = false;
     int length = snprintf(subject->path, sizeof subject->path, "%s/%s", run->directory, row->file);
+    memcpy(subject->name, subject->path, sizeof subject->name);
     return length < (int)sizeof subject->path || error_set(error, "%s: path too long", row->file);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a command is about: the recording or run that was named, the process with the pid that was
-// named while it is being recorded, or, with nothing named, the newest *.cairn of the current
-// directory.
+// named while it is being recorded, the recording in a core dump, or, with nothing named, the
+// newest *.cairn of the current directory.
 #ifndef TOOL_CMDS_SUBJECT_H
 #define TOOL_CMDS_SUBJECT_H
 
@@ -13,6 +13,7 @@
 
 struct subject {
     char path[PATH_MAX];  // of the recording, or of a run's directory
+    char name[PATH_MAX];  // how a user would write it: the path, a pid, a core
     bool is_run;          // several processes: see tool/model/run.h
 };
 

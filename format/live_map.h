@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the live map lies in the memory of a recorded process: which blocks exist, and the cell that
+// each belongs to. The runtime keeps it (runtime/live/live.h explains the slots); a reader of core
+// dumps finds it by cairn_header.live_map, the address of the tops.
+//
+//   tops    pointers to mids, CAIRN_LIVE_TOP_COUNT of them, one each 64 GiB of address space; with
+//           wide slots twice as many, the second half for blocks at odd multiples of 8
+//   mid     a word each 4 MiB: 0, or where its slots would begin if they began at address 0
+//   slots   narrow (4 bytes) or wide (8 bytes), as cairn_header.slot_bytes says
+#ifndef CAIRN_LIVE_MAP_H
+#define CAIRN_LIVE_MAP_H
+
+#include <stdint.h>
+
+enum { LIVE_LEAF_SHIFT = 22, LIVE_MID_SHIFT = 36, LIVE_ADDRESS_BITS = 47 };
+enum { LIVE_TOP_COUNT = 1 << (LIVE_ADDRESS_BITS - LIVE_MID_SHIFT) };
+enum { LIVE_MID_COUNT = 1 << (LIVE_MID_SHIFT - LIVE_LEAF_SHIFT) };
+enum { LIVE_NARROW_SHIFT = 5, LIVE_WIDE_SHIFT = 4 };  // log2 of the granule
+enum { LIVE_ID_SHIFT = 7, LIVE_HALF_SHIFT = 6, LIVE_SLACK_ESCAPE = 63, LIVE_SLACK_BASE = 62 };
+#define LIVE_SIZE_ESCAPE 0xffffffffu
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/core/blocks.h"
+
+#include <string.h>
+
+#include "format/live_map.h"
+
+enum { LEAF_GRANULES_MOST = 1 << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT), LEAF_BYTES_MOST = 1 << 21 };
+
+// One pass over the map.
+struct reading {
+    const struct core_image *core;
+    struct core_blocks *blocks;
+    size_t cell_count;
+    bool is_wide;
+    uint64_t mid[LIVE_MID_COUNT];
+    union {
+        uint32_t narrow[LEAF_GRANULES_MOST];
+        uint64_t wide[LEAF_GRANULES_MOST];
+    } leaf;
+};
+
+static uint32_t granule_shift(const struct reading *reading) {
+    return reading->is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;
+}
+
+static uint64_t slot_bytes(const struct reading *reading) {
+    return reading->is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
+static bool add_block(struct reading *reading, uint64_t address, uint32_t cell, uint64_t size) {
+    const uint64_t most = 1ull << LIVE_ADDRESS_BITS;
+    if (!cell || cell >= reading->cell_count || size > most) {
+        reading->blocks->rejected_count++;
+        return true;
+    }
+    struct core_block *block = array_push(&reading->blocks->items);
+    if (!block) return false;
+    *block = (struct core_block){address, size, cell};
+    reading->blocks->bytes += size;
+    return true;
+}
+
+// A slot that extends the one before it, which may lie in the leaf before.
+static uint64_t extension(const struct reading *reading, uint64_t origin, uint64_t next_granule) {
+    uint64_t value = 0;
+    core_read(reading->core, origin + next_granule * slot_bytes(reading), &value,
+              slot_bytes(reading));
+    return value;
+}
+
+// glibc's chunk header tells how much room the block has; some of it was not asked for.
+static bool add_narrow(struct reading *reading, uint64_t origin, uint64_t granule, uint32_t slot,
+                       bool *is_extended) {
+    const uint64_t flags = 7, header_bytes = 8, half_bytes = 16;
+    uint64_t half = (slot >> LIVE_HALF_SHIFT & 1) * half_bytes, header;
+    uint64_t address = (granule << LIVE_NARROW_SHIFT) + half, slack = slot & LIVE_SLACK_ESCAPE;
+    *is_extended = slack == LIVE_SLACK_ESCAPE;
+    if (*is_extended) slack = LIVE_SLACK_BASE + extension(reading, origin, granule + 1);
+    bool is_there = core_read(reading->core, address - header_bytes, &header, sizeof header);
+    uint64_t room = is_there ? (header & ~flags) - header_bytes : 0;
+    if (!is_there || slack > room) {
+        reading->blocks->rejected_count++;
+        return true;
+    }
+    return add_block(reading, address, slot >> LIVE_ID_SHIFT, room - slack);
+}
+
+static bool add_wide(struct reading *reading, uint64_t origin, uint64_t granule, uint64_t slot,
+                     uint64_t odd, bool *is_extended) {
+    uint64_t size = slot >> 32;
+    *is_extended = size == LIVE_SIZE_ESCAPE;
+    if (*is_extended) size = extension(reading, origin, granule + 1);
+    return add_block(reading, (granule << LIVE_WIDE_SHIFT) + odd, (uint32_t)slot, size);
+}
+
+static bool is_escape(const struct reading *reading, uint64_t slot) {
+    return reading->is_wide ? slot >> 32 == LIVE_SIZE_ESCAPE
+                            : (slot & LIVE_SLACK_ESCAPE) == LIVE_SLACK_ESCAPE;
+}
+
+// The slots of the 4 MiB from `start` on; `odd` is 8 for blocks at odd multiples of 8.
+static bool read_leaf(struct reading *reading, uint64_t origin, uint64_t start, uint64_t odd) {
+    uint64_t first = start >> granule_shift(reading);
+    uint32_t count = 1u << (LIVE_LEAF_SHIFT - granule_shift(reading));
+    uint64_t at = origin + first * slot_bytes(reading), before = 0;
+    if (!core_read(reading->core, at, &reading->leaf, count * slot_bytes(reading))) {
+        reading->blocks->missing_leaves++;
+        return true;
+    }
+    core_read(reading->core, at - slot_bytes(reading), &before, slot_bytes(reading));
+    bool is_extended = is_escape(reading, before);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t slot = reading->is_wide ? reading->leaf.wide[i] : reading->leaf.narrow[i];
+        bool is_extension = is_extended;
+        is_extended = false;
+        if (!slot || is_extension) continue;
+        bool is_ok = reading->is_wide
+                         ? add_wide(reading, origin, first + i, slot, odd, &is_extended)
+                         : add_narrow(reading, origin, first + i, (uint32_t)slot, &is_extended);
+        if (!is_ok) return false;
+    }
+    return true;
+}
+
+static bool read_mid(struct reading *reading, uint64_t mid, uint32_t top) {
+    uint64_t start = (uint64_t)(top % LIVE_TOP_COUNT) << LIVE_MID_SHIFT;
+    uint64_t odd = top >= LIVE_TOP_COUNT ? sizeof(uint64_t) : 0;
+    if (!core_read(reading->core, mid, reading->mid, sizeof reading->mid)) {
+        reading->blocks->missing_leaves++;
+        return true;
+    }
+    for (uint64_t i = 0; i < LIVE_MID_COUNT; i++) {
+        uint64_t from = start | i << LIVE_LEAF_SHIFT;
+        if (reading->mid[i] && !read_leaf(reading, reading->mid[i], from, odd)) return false;
+    }
+    return true;
+}
+
+static bool read_tops(struct reading *reading, uint64_t address, struct error *error) {
+    uint32_t count = reading->is_wide ? 2 * LIVE_TOP_COUNT : LIVE_TOP_COUNT;
+    uint64_t tops[2 * LIVE_TOP_COUNT];
+    if (!core_read(reading->core, address, tops, count * sizeof *tops))
+        return error_set(error, "the map of live blocks is not in it");
+    // Places without blocks share one mid that stays empty; the library holds it, so it is there.
+    uint64_t known_empty = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!tops[i] || tops[i] == known_empty) continue;
+        size_t before = reading->blocks->items.count;
+        if (!read_mid(reading, tops[i], i)) return error_set(error, "out of memory");
+        if (reading->blocks->items.count == before) known_empty = tops[i];
+    }
+    return true;
+}
+
+static int compare_addresses(const void *a, const void *b) {
+    const struct core_block *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+bool core_read_blocks(const struct core_image *core, const struct cairn_header *header,
+                      size_t cell_count, struct core_blocks *blocks, struct error *error) {
+    *blocks = (struct core_blocks){0};
+    struct reading *reading = malloc(sizeof *reading);
+    if (!reading) return error_set(error, "out of memory");
+    reading->core = core;
+    reading->blocks = blocks;
+    reading->cell_count = cell_count;
+    reading->is_wide = header->slot_bytes == sizeof(uint64_t);
+    bool is_ok = read_tops(reading, header->live_map, error);
+    free(reading);
+    if (!is_ok) {
+        core_free_blocks(blocks);
+        return false;
+    }
+    if (blocks->items.count)
+        qsort(blocks->items.items, blocks->items.count, sizeof *blocks->items.items,
+              compare_addresses);
+    return true;
+}
+
+void core_free_blocks(struct core_blocks *blocks) {
+    array_free(&blocks->items);
+}
+
+const struct core_block *core_block_of(const struct core_blocks *blocks, uint64_t address) {
+    size_t low = 0, high = blocks->items.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (blocks->items.items[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low) return NULL;
+    const struct core_block *block = &blocks->items.items[low - 1];
+    return address - block->address < (block->size ? block->size : 1) ? block : NULL;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks that a recorded process held when its core was taken: address, size as requested, and
+// the cell that tells stack and thread; from the live map in the core (format/live_map.h).
+#ifndef TOOL_CORE_BLOCKS_H
+#define TOOL_CORE_BLOCKS_H
+
+#include "format/format.h"
+#include "tool/core/image.h"
+
+struct core_block {
+    uint64_t address;
+    uint64_t size;  // as requested
+    uint32_t cell;
+};
+
+struct core_blocks {
+    ARRAY(struct core_block) items;  // ascending by address
+    uint64_t bytes;                  // the sum of their sizes
+    uint64_t rejected_count;         // slots that contradict what is around them: in mid-update
+    uint64_t missing_leaves;         // stretches of 4 MiB whose slots the core lacks
+};
+
+// `cell_count`: cells with higher numbers do not exist. False without memory, or if the map is not
+// in the core.
+bool core_read_blocks(const struct core_image *core, const struct cairn_header *header,
+                      size_t cell_count, struct core_blocks *blocks, struct error *error);
+void core_free_blocks(struct core_blocks *blocks);
+
+// The block that `address` lies in or directly behind of, NULL: none.
+const struct core_block *core_block_of(const struct core_blocks *blocks, uint64_t address);
+
+#endif

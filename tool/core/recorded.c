@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/core/recorded.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE_BYTES = 4096, COPY_BYTES = 1 << 16 };
+
+// A recording begins on a page and says where it is.
+static bool read_header_at(const struct core_image *core, uint64_t address,
+                           struct cairn_header *header) {
+    if (!core_read(core, address, header, sizeof *header)) return false;
+    return !memcmp(header->magic, CAIRN_MAGIC, sizeof header->magic) &&
+           header->self_address == address && header->version == CAIRN_VERSION;
+}
+
+// At every page: a recording is a mapping of its own, but may be one segment with its neighbours.
+static bool search_segment(const struct core_image *core, const struct core_segment *segment,
+                           struct cairn_header *header) {
+    char magic[CAIRN_MAGIC_BYTES];
+    for (uint64_t at = 0; at + sizeof magic <= segment->bytes; at += PAGE_BYTES) {
+        if (source_read(&core->source, segment->offset + at, magic, sizeof magic) != sizeof magic)
+            return false;
+        if (memcmp(magic, CAIRN_MAGIC, sizeof magic) != 0) continue;
+        if (read_header_at(core, segment->start + at, header)) return true;
+    }
+    return false;
+}
+
+bool core_find_recording(const struct core_image *core, struct cairn_header *header) {
+    bool is_found = false;
+    for (size_t i = 0; i < core->segments.count; i++) {
+        struct cairn_header candidate;
+        if (!search_segment(core, &core->segments.items[i], &candidate)) continue;
+        bool is_own = candidate.pid == core->pid;
+        if (!is_found || is_own) *header = candidate;
+        is_found = true;
+        if (is_own) break;
+    }
+    return is_found;
+}
+
+static bool is_empty(const char *bytes, size_t size) {
+    return !*bytes && !memcmp(bytes, bytes + 1, size - 1);
+}
+
+// The part of a segment that belongs to the recording.
+static bool copy_part(const struct core_image *core, const struct core_segment *segment,
+                      const struct cairn_header *header, int file) {
+    uint64_t from = header->self_address, to = from + header->mapped_bytes;
+    if (from < segment->start) from = segment->start;
+    if (to > segment->start + segment->bytes) to = segment->start + segment->bytes;
+    for (uint64_t at = from; at < to;) {
+        char bytes[COPY_BYTES];
+        size_t size = to - at < sizeof bytes ? (size_t)(to - at) : sizeof bytes;
+        if (!core_read(core, at, bytes, size)) return true;  // cut off: what is there is there
+        off_t offset = (off_t)(at - header->self_address);
+        if (!is_empty(bytes, size) && pwrite(file, bytes, size, offset) != (ssize_t)size)
+            return false;
+        at += size;
+    }
+    return true;
+}
+
+bool core_copy_recording(const struct core_image *core, const struct cairn_header *header,
+                         char path[PATH_MAX], struct error *error) {
+    const uint64_t most = 1ull << 36;
+    if (header->mapped_bytes > most || header->mapped_bytes < sizeof *header)
+        return error_set(error, "the recording in it is damaged");
+    int file = memfd_create("cairn core", MFD_CLOEXEC);
+    bool is_ok = file >= 0 && !ftruncate(file, (off_t)header->mapped_bytes);
+    for (size_t i = 0; i < core->segments.count && is_ok; i++) {
+        const struct core_segment *segment = &core->segments.items[i];
+        bool is_outside = segment->end <= header->self_address ||
+                          segment->start >= header->self_address + header->mapped_bytes;
+        if (!is_outside) is_ok = copy_part(core, segment, header, file);
+    }
+    if (!is_ok) {
+        error_set(error, "no memory for the recording in it: %s", strerror(errno));
+        if (file >= 0) close(file);
+        return false;
+    }
+    snprintf(path, PATH_MAX, "/proc/self/fd/%d", file);  // open as long as this program runs
+    return true;
+}
