@@ -19,7 +19,8 @@ class CountsByReason:
 FRAME = {"function": OrNull(TEXT), "file": OrNull(TEXT), "line": OrNull(INTEGER),
          "module": OrNull(TEXT), "offset": INTEGER, "inlined": TRUTH}
 STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
-         "allocated_bytes": INTEGER, "freed_bytes": INTEGER, "peak_bytes": INTEGER,
+         "frees": INTEGER, "temporary": INTEGER, "allocated_bytes": INTEGER, "freed_bytes": INTEGER,
+         "slack_bytes": INTEGER, "peak_blocks": INTEGER, "peak_bytes": INTEGER,
          "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER}
 THREAD = {"name": TEXT, "tid": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
           "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}

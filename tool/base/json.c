@@ -76,6 +76,10 @@ void json_start(struct json *json, FILE *out) {
     *json = (struct json){.out = out};
 }
 
+void json_start_members(struct json *json, FILE *out) {
+    *json = (struct json){.out = out, .depth = JSON_LINE_DEPTH + 1};
+}
+
 void json_open_object(struct json *json, const char *key) {
     open_level(json, key, '{', '}');
 }
@@ -130,4 +134,9 @@ void json_put_bool(struct json *json, const char *key, bool value) {
 
 void json_put_null(struct json *json, const char *key) {
     json_put_string(json, key, NULL);
+}
+
+void json_put_written(struct json *json, const char *text, size_t length) {
+    put_start(json, NULL);
+    fwrite_unlocked(text, 1, length, json->out);
 }

@@ -20,6 +20,8 @@ struct json {
 };
 
 void json_start(struct json *json, FILE *out);
+// What is written are members of an array elsewhere, for json_put_written; nothing ends it.
+void json_start_members(struct json *json, FILE *out);
 void json_open_object(struct json *json, const char *key);  // ends with json_close
 void json_open_array(struct json *json, const char *key);   // ends with json_close
 void json_close(struct json *json);
@@ -29,5 +31,7 @@ void json_put_uint(struct json *json, const char *key, uint64_t value);
 void json_put_thousandths(struct json *json, const char *key, unsigned thousandths);  // 0.071
 void json_put_bool(struct json *json, const char *key, bool value);
 void json_put_null(struct json *json, const char *key);
+// One or more members of an array that were written before: JSON, with commas between them.
+void json_put_written(struct json *json, const char *text, size_t length);
 
 #endif

@@ -42,7 +42,7 @@ static uint64_t key_of(bool is_imported, const struct place *place, const struct
         hash = hash_text(hash, frames[i].function);
         hash = hash_mix(hash_text(hash, frames[i].file), frames[i].line);
     }
-    return hash | 1;
+    return (hash | 1) & ~PLACE_PYTHON;
 }
 
 static uint64_t *make_keys(const struct profile *profile, const struct frame_names *names) {

@@ -21,6 +21,14 @@ struct place_names {
 
 enum { MODULES_TEXT_BYTES = 160, MODULES_NAMED = 3 };
 
+// What was found to be plumbing, by function and module; the same pointers are the same texts.
+struct plumbing_slot {
+    const char *function, *path;
+    enum plumbing_kind kind;
+    bool is_used;
+};
+enum { PLUMBING_SLOTS = 4096 };
+
 struct names {
     const struct profile *profile;
     struct symbol_table *table;
@@ -35,6 +43,7 @@ struct names {
     bool has_python;  // Python's own frames are there
     size_t wanted_count, unresolved_count;
     char unresolved_modules[MODULES_TEXT_BYTES];  // safe text
+    struct plumbing_slot plumbing[PLUMBING_SLOTS];
 };
 
 // The process of the recording if it still runs: its files may be in a tree of their own.
@@ -151,6 +160,14 @@ static bool is_repetition(const struct symbol_frame *found) {
            (!strncmp(found->plain, "std::", 5) || !strncmp(found->plain, "core::", 6));
 }
 
+static enum plumbing_kind kind_of(struct names *names, const char *function, const char *path) {
+    uint64_t hash = hash_mix((uint64_t)(uintptr_t)function, (uint64_t)(uintptr_t)path);
+    struct plumbing_slot *slot = &names->plumbing[hash % PLUMBING_SLOTS];
+    if (!slot->is_used || slot->function != function || slot->path != path)
+        *slot = (struct plumbing_slot){function, path, plumbing_kind_of(function, path), true};
+    return slot->kind;
+}
+
 // Keeps the frames of a resolved place.
 static bool keep(struct names *names, size_t place, const struct symbol_query *query) {
     const struct place *entry = &names->profile->places.list.items[place];
@@ -162,7 +179,7 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
     if (!known->frames) return false;
     for (size_t i = 0; i < query->frame_count; i++) {
         const struct symbol_frame *found = &query->frames[i];
-        enum plumbing_kind kind = plumbing_kind_of(found->plain, path);
+        enum plumbing_kind kind = kind_of(names, found->plain, path);
         if (i + 1 < query->frame_count && is_repetition(found)) continue;
         struct frame *frame = &known->frames[known->count++];
         *frame = (struct frame){.function = found->function,
@@ -175,6 +192,7 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
                                 .is_interpreter = kind == PLUMBING_PYTHON,
                                 .is_allocator = kind == PLUMBING_ALLOCATOR};
         if (!map_source(names, &frame->file)) return false;
+        frame_seal(frame);
     }
     return true;
 }
@@ -405,21 +423,23 @@ static const struct frame *frames_of_place(void *context, uint32_t place, size_t
     const struct place_names *known = &names->places[place];
     *count = known->count;
     if (known->frames) return known->frames;
+    *count = 1;
+    struct frame *frame = &names->unresolved[place];
+    if (frame->function || frame->function_hash) return frame;  // was asked for before
     uint32_t line;
     const struct code *code = place_code(&names->profile->places, place, &line);
-    *count = 1;
-    if (names->unresolved[place].function) return &names->unresolved[place];  // Python's
     if (code) return frame_of_code(names, place, code, line);
     const struct place *entry = &names->profile->places.list.items[place];
     bool has_module = entry->module != MODULE_NONE;
     const char *path = has_module ? names->profile->modules.modules[entry->module].path : NULL;
-    enum plumbing_kind kind = plumbing_kind_of(NULL, path);
-    names->unresolved[place] = (struct frame){.module = path,
-                                              .offset = entry->address,
-                                              .is_hidden = is_plumbing(kind),
-                                              .is_interpreter = kind == PLUMBING_PYTHON,
-                                              .is_allocator = kind == PLUMBING_ALLOCATOR};
-    return &names->unresolved[place];
+    enum plumbing_kind kind = kind_of(names, NULL, path);
+    *frame = (struct frame){.module = path,
+                            .offset = entry->address,
+                            .is_hidden = is_plumbing(kind),
+                            .is_interpreter = kind == PLUMBING_PYTHON,
+                            .is_allocator = kind == PLUMBING_ALLOCATOR};
+    frame_seal(frame);
+    return frame;
 }
 
 struct frame_names names_frames(struct names *names) {

@@ -10,7 +10,7 @@
 #include "tool/export/frame_table.h"
 
 struct costs {
-    int64_t values[EXPORT_MEASURES];
+    int64_t values[MEASURE_COUNT];
 };
 
 // Own costs of a function at a line (callee NONE), or those of the calls from there.
@@ -32,7 +32,8 @@ struct writer {
     bool *is_named;  // by function: its name has been written
     ARRAY(struct edge) edges;
     struct index_table edge_table;
-    enum measure order[EXPORT_MEASURES];  // the chosen one first
+    enum measure order[EXPORT_MEASURES + 1];  // the chosen one first
+    size_t order_count;
 };
 
 static uint32_t function_of(struct writer *writer, const struct frame *frame) {
@@ -77,7 +78,7 @@ static struct edge *edge_of(struct writer *writer, uint32_t caller, uint32_t lin
 static void edge_add(struct edge *edge, uint32_t stack, const struct costs *costs) {
     if (edge->last_stack == stack + 1) return;
     edge->last_stack = stack + 1;
-    for (int i = 0; i < EXPORT_MEASURES; i++)
+    for (int i = 0; i < MEASURE_COUNT; i++)
         edge->costs.values[i] =
             (int64_t)((uint64_t)edge->costs.values[i] + (uint64_t)costs->values[i]);
 }
@@ -85,7 +86,7 @@ static void edge_add(struct edge *edge, uint32_t stack, const struct costs *cost
 static bool add_stack(struct writer *writer, uint32_t index) {
     const struct stack *stack = &writer->export->profile->stacks[index];
     struct costs costs;
-    for (int i = 0; i < EXPORT_MEASURES; i++)
+    for (int i = 0; i < MEASURE_COUNT; i++)
         costs.values[i] = measure_stack((enum measure)i, stack).value;
     if (!frame_table_stack(&writer->frames, stack->node)) return false;
     uint32_t callee = NO_CALLEE;
@@ -128,7 +129,7 @@ static void put_function(struct writer *writer, uint32_t function, const char *p
 
 static void put_costs(struct writer *writer, uint32_t line, const struct costs *costs) {
     fprintf(writer->out, "%u", line);
-    for (int i = 0; i < EXPORT_MEASURES; i++) {
+    for (size_t i = 0; i < writer->order_count; i++) {
         int64_t value = costs->values[writer->order[i]];
         fprintf(writer->out, " %" PRId64, value > 0 ? value : 0);
     }
@@ -163,6 +164,12 @@ static void put_edges(struct writer *writer) {
     }
 }
 
+// The name of a measure as one word.
+static void put_event(FILE *out, enum measure by) {
+    fputc(' ', out);
+    for (const char *at = measure_name(by); *at; at++) fputc(*at == ' ' ? '_' : *at, out);
+}
+
 static void put_head(struct writer *writer) {
     char command[FRAME_TITLE_BYTES];
     const struct export *export = writer->export;
@@ -175,7 +182,8 @@ static void put_head(struct writer *writer) {
     writer->order[count++] = export->by;
     for (int by = 0; by < EXPORT_MEASURES; by++)
         if (by != (int)export->by) writer->order[count++] = (enum measure)by;
-    for (size_t i = 0; i < count; i++) fprintf(writer->out, " %s", measure_name(writer->order[i]));
+    writer->order_count = count;
+    for (size_t i = 0; i < count; i++) put_event(writer->out, writer->order[i]);
     fputs("\nsummary:", writer->out);
     for (size_t i = 0; i < count; i++)
         fprintf(writer->out, " %" PRId64, measure_total(writer->order[i], export->profile).value);

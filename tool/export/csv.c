@@ -5,63 +5,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/export/export.h"
-#include "tool/export/titles.h"
+#include "tool/export/folded.h"
 
-static void put_quoted(FILE *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '"') fputc_unlocked('"', out);
-        fputc_unlocked(*text, out);
-    }
-}
-
-static void put_frames(FILE *out, const struct frame_table *frames, const struct titles *titles) {
-    size_t count = frames->stack.count;
+static bool put_frames(FILE *out, struct folded *folded, uint32_t node, struct error *error) {
+    if (!frame_table_stack(&folded->frames, node)) return error_set(error, "no memory for a stack");
+    size_t outermost = folded->frames.stack.items[folded->frames.stack.count - 1];
     fputc_unlocked('"', out);
-    for (size_t i = count; i-- > 0;) {
-        const char *title = titles->list[frames->stack.items[i]];
-        if (i + 1 == count && strchr("=+-@", *title)) fputc_unlocked('\'', out);
-        put_quoted(out, title);
-        if (i) fputc_unlocked(';', out);
-    }
+    if (strchr("=+-@", *folded->titles[outermost].text)) fputc_unlocked('\'', out);
+    bool is_ok = folded_put(out, folded, node, error);
     fputs("\"\n", out);
+    return is_ok;
 }
 
 static void put_values(FILE *out, const struct stack *stack) {
     fprintf(out, "%016" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", stack->id,
             stack->allocations, stack->frees, stack->allocated_bytes, stack->freed_bytes);
-    fprintf(out, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", stack->peak_blocks,
-            stack->peak_bytes, stack->exit_blocks, stack->exit_bytes,
-            stack->cut ? cut_key(stack->cut) : "");
+    fprintf(out, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%s,",
+            stack->peak_blocks, stack->peak_bytes, stack->exit_blocks, stack->exit_bytes,
+            stack->temporary, stack->slack_bytes, stack->cut ? cut_key(stack->cut) : "");
 }
 
-static bool put_rows(FILE *out, const struct export *export, struct frame_table *frames,
-                     const struct titles *titles) {
+static bool put_rows(FILE *out, const struct export *export, struct folded *folded,
+                     struct error *error) {
     size_t count;
     bool is_ok = true;
     uint32_t *ranking = measure_rank_all(export->by, export->profile, &count);
-    for (size_t i = 0; ranking && i < count && is_ok; i++) {
+    if (!ranking) return error_set(error, "no memory for rows");
+    for (size_t i = 0; i < count && is_ok; i++) {
         const struct stack *stack = &export->profile->stacks[ranking[i]];
-        is_ok = frame_table_stack(frames, stack->node);
-        if (!is_ok) break;
         put_values(out, stack);
-        put_frames(out, frames, titles);
+        is_ok = put_frames(out, folded, stack->node, error);
     }
     free(ranking);
-    return is_ok && ranking;
+    return is_ok;
 }
 
 bool export_csv(FILE *out, const struct export *export, struct error *error) {
-    struct frame_table frames;
-    struct titles titles;
-    if (!frame_table_build(&frames, export, FRAMES_PICTURE, error)) return false;
+    struct folded folded;
+    if (!folded_open(&folded, export, true, error)) return false;
     fputs("id,allocations,frees,allocated_bytes,freed_bytes,peak_blocks,peak_bytes,at_exit_blocks,"
-          "at_exit_bytes,incomplete,frames\n",
+          "at_exit_bytes,temporary,slack_bytes,incomplete,frames\n",
           out);
-    bool is_ok =
-        titles_build(&titles, &frames, error) &&
-        (put_rows(out, export, &frames, &titles) || error_set(error, "no memory for rows"));
-    titles_free(&titles);
-    frame_table_free(&frames);
+    bool is_ok = put_rows(out, export, &folded, error);
+    folded_close(&folded);
     return is_ok;
 }

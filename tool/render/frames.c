@@ -88,10 +88,18 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
-uint64_t frame_hash(const struct frame *frame, bool has_line) {
+static uint64_t hash_function(const struct frame *frame) {
     uint64_t hash = hash_text(index_table_seed(), frame->function);
-    if (!frame->function) hash = hash_mix(hash, frame->offset);
+    return (frame->function ? hash : hash_mix(hash, frame->offset)) | 1;
+}
+
+uint64_t frame_hash(const struct frame *frame, bool has_line) {
+    uint64_t hash = frame->function_hash ? frame->function_hash : hash_function(frame);
     return has_line ? hash_mix(hash, frame->line) : hash;
+}
+
+void frame_seal(struct frame *frame) {
+    frame->function_hash = hash_function(frame);
 }
 
 void frame_label(const struct frame *frame, char *out, size_t size, size_t columns) {

@@ -8,16 +8,17 @@
 #include "tool/model/profile.h"
 
 struct frame {
-    const char *function;  // NULL: unknown
-    const char *file;      // NULL: unknown
-    const char *module;    // path, NULL: code that belongs to no module
-    uint64_t offset;       // virtual address in the module's ELF file, else the address itself
-    unsigned line;         // 0: unknown
-    bool is_inlined;       // into the next frame outwards
-    bool is_hidden;        // plumbing: left out unless all frames are wanted
-    bool is_allocator;     // plumbing of that kind
-    bool is_python;        // code in Python
-    bool is_interpreter;   // a function of Python's: plumbing in a stack with code in Python
+    const char *function;    // NULL: unknown
+    const char *file;        // NULL: unknown
+    const char *module;      // path, NULL: code that belongs to no module
+    uint64_t offset;         // virtual address in the module's ELF file, else the address itself
+    unsigned line;           // 0: unknown
+    bool is_inlined;         // into the next frame outwards
+    bool is_hidden;          // plumbing: left out unless all frames are wanted
+    bool is_allocator;       // plumbing of that kind
+    bool is_python;          // code in Python
+    bool is_interpreter;     // a function of Python's: plumbing in a stack with code in Python
+    uint64_t function_hash;  // frame_seal's; 0: frame_hash works it out each time
 };
 
 struct frame_names {
@@ -56,6 +57,8 @@ const struct frame *frame_list_next(const struct frame_list *list, size_t *index
 bool frame_is_same(const struct frame *a, const struct frame *b);
 bool frame_is_same_function(const struct frame *a, const struct frame *b);
 uint64_t frame_hash(const struct frame *frame, bool has_line);
+// Notes the hash in a frame that is complete: trees and tables ask for it once a frame of a stack.
+void frame_seal(struct frame *frame);
 
 // Names for the screen, escaped: "function" or "module+0x1234" in at most `columns` columns ...
 void frame_label(const struct frame *frame, char *out, size_t size, size_t columns);

@@ -150,59 +150,122 @@ void report_json_put_facts(struct json *json, const struct profile *profile,
     put_trust(json, profile, names);
 }
 
-static void put_frames(struct json *json, const struct frame_list *frames, size_t depth) {
-    size_t index = 0;
-    const struct frame *frame;
-    json_open_array(json, "frames");
-    for (size_t i = 0; (!depth || i < depth) && (frame = frame_list_next(frames, &index)); i++) {
-        json_open_object(json, NULL);
-        json_put_string(json, "function", frame->function);
-        json_put_string(json, "file", frame->file);
-        if (frame->line)
-            json_put_uint(json, "line", frame->line);
-        else
-            json_put_null(json, "line");
-        json_put_string(json, "module", frame->module);
-        json_put_uint(json, "offset", frame->offset);
-        json_put_bool(json, "inlined", frame->is_inlined);
-        json_close(json);
-    }
+void report_json_put_code(struct json *json, const struct frame *frame) {
+    json_put_string(json, "function", frame->function);
+    json_put_string(json, "file", frame->file);
+    if (frame->line)
+        json_put_uint(json, "line", frame->line);
+    else
+        json_put_null(json, "line");
+    json_put_bool(json, "inlined", frame->is_inlined);
+}
+
+void report_json_put_values(struct json *json, const struct stack *stack) {
+    json_put_uint(json, "allocations", stack->allocations);
+    json_put_uint(json, "frees", stack->frees);
+    json_put_uint(json, "temporary", stack->temporary);
+    json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
+    json_put_uint(json, "freed_bytes", stack->freed_bytes);
+    json_put_uint(json, "slack_bytes", stack->slack_bytes);
+    json_put_int(json, "peak_blocks", stack->peak_blocks);
+    json_put_int(json, "peak_bytes", stack->peak_bytes);
+    json_put_int(json, "at_exit_blocks", stack->exit_blocks);
+    json_put_int(json, "at_exit_bytes", stack->exit_bytes);
+}
+
+static void put_frame(struct json *json, const struct frame *frame) {
+    json_open_object(json, NULL);
+    report_json_put_code(json, frame);
+    json_put_string(json, "module", frame->module);
+    json_put_uint(json, "offset", frame->offset);
     json_close(json);
 }
 
-static void put_stack(struct json *json, const struct stack *stack, const struct frame_list *frames,
-                      size_t depth) {
+// The frames of each place as they are written, since many stacks go through the same places.
+struct written_place {
+    char *text;  // NULL: not written yet
+    size_t length;
+};
+
+struct stack_writer {
+    struct json *json;
+    const struct profile *profile;
+    const struct frame_names *names;
+    size_t depth;                   // frames of a stack, 0: all
+    struct written_place *written;  // by place
+};
+
+static bool write_place(const struct stack_writer *writer, uint32_t place) {
+    struct written_place *written = &writer->written[place];
+    struct json json;
+    size_t count;
+    const struct frame *frames = writer->names->of_place(writer->names->context, place, &count);
+    FILE *out = open_memstream(&written->text, &written->length);
+    if (!out) return false;
+    json_start_members(&json, out);
+    for (size_t i = 0; i < count; i++) put_frame(&json, &frames[i]);
+    return !fclose(out) && written->text;
+}
+
+// Every frame is here: what is plumbing is the reader's choice.
+static bool put_all_frames(const struct stack_writer *writer, uint32_t node) {
+    const struct tree_node *nodes = writer->profile->tree.nodes.items;
+    const struct place *places = writer->profile->places.list.items;
+    for (; node != TREE_ROOT; node = nodes[node].parent) {
+        uint32_t place = nodes[node].place;
+        const struct written_place *written = &writer->written[place];
+        if (places[place].cut) continue;
+        if (!written->text && !write_place(writer, place)) return false;
+        if (written->length) json_put_written(writer->json, written->text, written->length);
+    }
+    return true;
+}
+
+static bool put_frames(const struct stack_writer *writer, uint32_t node) {
+    struct frame_list frames = {.are_all_shown = true};
+    const struct frame *frame;
+    size_t index = 0;
+    bool is_ok = true;
+    json_open_array(writer->json, "frames");
+    if (writer->depth) {
+        is_ok = frame_list_fill(&frames, writer->profile, writer->names, node, 0);
+        for (size_t i = 0; i < writer->depth && (frame = frame_list_next(&frames, &index)); i++)
+            put_frame(writer->json, frame);
+    } else {
+        is_ok = put_all_frames(writer, node);
+    }
+    json_close(writer->json);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+static bool put_stack(const struct stack_writer *writer, const struct stack *stack) {
+    struct json *json = writer->json;
     char id[2 * sizeof stack->id + 1];
     snprintf(id, sizeof id, "%016" PRIx64, stack->id);
     json_open_object(json, NULL);
     json_put_string(json, "id", id);
-    put_frames(json, frames, depth);
-    json_put_uint(json, "allocations", stack->allocations);
-    json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
-    json_put_uint(json, "freed_bytes", stack->freed_bytes);
-    json_put_int(json, "peak_bytes", stack->peak_bytes);
-    json_put_int(json, "at_exit_bytes", stack->exit_bytes);
-    json_put_int(json, "at_exit_blocks", stack->exit_blocks);
+    bool is_ok = put_frames(writer, stack->node);
+    report_json_put_values(json, stack);
     json_close(json);
+    return is_ok;
 }
 
 static bool put_stacks(struct json *json, const struct profile *profile,
                        const struct frame_names *names, const struct view_options *view) {
-    size_t count;
-    // every frame is here: what is plumbing is the reader's choice
-    struct frame_list frames = {.are_all_shown = true};
+    size_t count, place_count = profile->places.list.count;
     uint32_t *ranking = measure_rank_all(view->by, profile, &count);
-    bool is_ok = ranking != NULL;
+    struct written_place *written = calloc(place_count + 1, sizeof *written);
+    const struct stack_writer writer = {json, profile, names, view->depth, written};
+    bool is_ok = ranking && written;
     if (view->top && view->top < count) count = view->top;
     json_open_array(json, "stacks");
-    for (size_t i = 0; i < count && is_ok; i++) {
-        const struct stack *stack = &profile->stacks[ranking[i]];
-        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
-        if (is_ok) put_stack(json, stack, &frames, view->depth);
-    }
+    for (size_t i = 0; i < count && is_ok; i++)
+        is_ok = put_stack(&writer, &profile->stacks[ranking[i]]);
     json_close(json);
+    for (size_t i = 0; written && i < place_count; i++) free(written[i].text);
+    free(written);
     free(ranking);
-    frame_list_free(&frames);
     return is_ok;
 }
 

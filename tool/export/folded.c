@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/export/folded.h"
+
+#include <string.h>
+
+// The title with each quote twice.
+static char *double_quotes(const char *title) {
+    char *doubled = malloc(2 * strlen(title) + 1), *out = doubled;
+    for (; doubled && *title; title++) {
+        if (*title == '"') *out++ = '"';
+        *out++ = *title;
+    }
+    if (doubled) *out = 0;
+    return doubled;
+}
+
+static bool add_title(struct folded *folded, const struct frame *frame, bool has_quotes) {
+    char title[FRAME_TITLE_BYTES];
+    frame_title(frame, title, sizeof title);
+    for (char *at = title; (at = strchr(at, ';'));) *at = ',';
+    struct folded_title *added = &folded->titles[folded->title_count++];
+    added->text = has_quotes ? double_quotes(title) : strdup(title);
+    added->length = added->text ? strlen(added->text) : 0;
+    return added->text != NULL;
+}
+
+bool folded_open(struct folded *folded, const struct export *export, bool has_quotes,
+                 struct error *error) {
+    *folded = (struct folded){0};
+    if (!frame_table_build(&folded->frames, export, FRAMES_PICTURE, error)) return false;
+    size_t count = folded->frames.frames.count;
+    folded->titles = calloc(count + 1, sizeof *folded->titles);
+    const struct frame **items = folded->frames.frames.items;
+    bool is_ok = folded->titles && items;
+    for (size_t i = 0; i < count && is_ok; i++) is_ok = add_title(folded, items[i], has_quotes);
+    if (is_ok) return true;
+    folded_close(folded);
+    return error_set(error, "no memory for names");
+}
+
+void folded_close(struct folded *folded) {
+    for (size_t i = 0; folded->titles && i < folded->title_count; i++) free(folded->titles[i].text);
+    free(folded->titles);
+    folded->titles = NULL;
+    folded->title_count = 0;
+    frame_table_free(&folded->frames);
+}
+
+bool folded_put(FILE *out, struct folded *folded, uint32_t node, struct error *error) {
+    if (!frame_table_stack(&folded->frames, node)) return error_set(error, "no memory for a stack");
+    for (size_t i = folded->frames.stack.count; i-- > 0;) {
+        const struct folded_title *title = &folded->titles[folded->frames.stack.items[i]];
+        fwrite_unlocked(title->text, 1, title->length, out);
+        if (i) fputc_unlocked(';', out);
+    }
+    return true;
+}
