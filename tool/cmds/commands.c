@@ -48,6 +48,9 @@
 #define REPORT_OPTIONS                                                                             \
     {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below"},                                  \
     OPTION_ROWS_FILTER,                                                                            \
+    {OPTION_AT, "at", 0, "MOMENT", "what stacks held then: 10s, -1m, 14:30, peak, a label"},       \
+    {OPTION_BETWEEN, "between", 0, "A,B", "what they held more at moment B than at A"},            \
+    {OPTION_SINCE, "since", 0, "MARK", "what was allocated since a mark and still lives"},         \
     {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
     {OPTION_PRINT, "print", 0, NULL, "tree: print it, even on a terminal"},                        \
     {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \

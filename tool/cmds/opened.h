@@ -17,6 +17,7 @@ struct opened {
     struct merge *merge;    // NULL: one recording
     struct strings *texts;  // of a sum: names that its recordings brought
     size_t bad_files;       // of a run, that could not be read
+    char then[768];         // when "then" was (cmds/instants.h); "": no moment was asked for
     size_t process_count;   // that were added up; 1 for one recording
 };
 

@@ -46,11 +46,22 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
             units_count((int64_t)profile->built_stack_count).text);
 }
 
+// Which moment the view is about.
+static void print_then(FILE *out, const struct opened *opened) {
+    struct terminal terminal = terminal_of(out);
+    char text[sizeof opened->then];
+    if (!*opened->then) return;
+    snprintf(text, sizeof text, "%s", opened->then);
+    text_cut(text, 2 * terminal.columns);
+    terminal_print(&terminal, STYLE_STRONG, "%s\n", text);
+}
+
 static bool print_view(FILE *out, const struct report *report, struct opened *opened,
                        const struct frame_names *names, struct error *error) {
     const struct view *view = report->request.view;
     struct view_subject subject = {opened, names, &report->request};
     fputc('\n', out);
+    print_then(out, opened);
     print_filter(out, report, &opened->profile);
     if (!(view ? view : views)->print(out, &subject, error)) return false;
     name_hints_print(out, opened);
@@ -64,7 +75,7 @@ static bool print_text(const struct report *report, struct opened *opened, const
     const struct frame_names *names;
     struct frame_names own_names;
     summary.top = SUMMARY_TOP_DEFAULT;
-    bool has_list = !report->request.view;
+    bool has_list = !report->request.view && !report->request.instants.kind;
     // all names first, so that the trust line knows of each
     if (!request_apply(&report->request, report->filter, opened, &names, &own_names, error))
         return false;

@@ -89,7 +89,8 @@ static void print_process_heading(const struct terminal *terminal, const struct 
         [MEASURE_PEAK] = "the highest peak",        [MEASURE_EXIT] = "the most at its end",
         [MEASURE_ALLOCATED] = "the most allocated", [MEASURE_CALLS] = "the most calls",
         [MEASURE_PEAK_BLOCKS] = "the highest peak", [MEASURE_EXIT_BLOCKS] = "the most at its end",
-        [MEASURE_TEMPORARY] = "the most calls",     [MEASURE_SLACK] = "the most calls"};
+        [MEASURE_TEMPORARY] = "the most calls",     [MEASURE_SLACK] = "the most calls",
+        [MEASURE_THEN] = "the highest peak",        [MEASURE_THEN_BLOCKS] = "the highest peak"};
     char name[TEXT_BYTES];
     text_escape(name, sizeof name, row->name);
     terminal_indent(terminal, 2);

@@ -64,6 +64,7 @@ static bool read_measure(const struct command_args *args, struct request *reques
     if (lifespan == LIFESPAN_GONE && *by == MEASURE_EXIT)
         return error_set(error, "%s: blocks that are gone hold nothing at the end",
                          args->command->name);
+    if (request->instants.kind) *by = MEASURE_THEN;
     if (args_has(args, OPTION_BLOCKS)) *by = measure_about(*by)->in_blocks;
     return true;
 }
@@ -106,7 +107,8 @@ bool request_read(const struct command_args *args, struct request *request, stru
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
     return read_view(args, request, error) && read_lifespan(args, request, error) &&
-           read_measure(args, request, error) && read_limits(args, request, error);
+           instants_read(args, &request->instants, error) && read_measure(args, request, error) &&
+           read_limits(args, request, error);
 }
 
 // Names for stacks: of all, or the first `top` by the measure.
@@ -138,6 +140,7 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     bool needs_all = filter_needs_names(filter) || (view && view->needs_all_names);
     enum measure by = request->options.by;
     if (!filter_found_threads(filter, &opened->profile, error)) return false;
+    if (!instants_apply(&request->instants, opened, error)) return false;
     if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;
     *own_names = names_frames(opened->names);
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;

@@ -22,12 +22,14 @@ const struct topic topics[] = {
      "what a program keeps until its end on purpose. Blocks left by stacks that run once\n"
      "are seldom leaks; many blocks of one stack often are.\n"},
     {"growth", "a server or loop that takes more and more",
-     "  cairn run -o a.cairn SERVER       a checkpoint is written every ten seconds\n"
-     "  cairn report a.cairn              reads it while the server runs\n"
-     "  cairn diff before.cairn after.cairn\n"
+     "  cairn run SERVER                  in one terminal\n"
+     "  cairn ctl SERVER mark warm        in another, when it has warmed up\n"
+     "  cairn report --since warm PID     what was allocated since then, and still lives\n"
+     "  cairn report --view growth PID    stacks that rise: how fast, how steadily\n"
      "\n"
-     "Copy a checkpoint, let the server work, and compare the copy with the next one: what\n"
-     "holds more in the second is what grows. --view timeline shows the heap over time.\n"},
+     "PID is the server's, while it runs; afterwards the recording. cairn run --mark-every\n"
+     "60s marks by itself. A leak rises in a straight line and its blocks are of every\n"
+     "generation; a cache fills up and stays. --view timeline shows the heap over time.\n"},
     {"temporary", "memory that is allocated and freed again at once",
      "  cairn report --by calls           what allocates most often\n"
      "  cairn report --by allocated       what allocates most bytes, kept or not\n"

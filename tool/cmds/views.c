@@ -5,6 +5,7 @@
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
 #include "tool/render/groups_screen.h"
+#include "tool/render/growth.h"
 #include "tool/render/memory.h"
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
@@ -64,6 +65,12 @@ static bool print_timeline(FILE *out, const struct view_subject *subject, struct
     return chart_print(&terminal, &subject->opened->profile, &subject->request->options, error);
 }
 
+static bool print_growth(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return growth_print(&terminal, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
 static bool print_memory(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     (void)error;
@@ -96,6 +103,8 @@ const struct view views[] = {
     {"threads", "threads, and what they allocated", "peak",
      GROUPS_TOP, 0, 0, false, false, print_threads},
     {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
+    {"growth", "stacks whose live bytes rise from moment to moment: leak suspects", "exit",
+     STACKS_TOP, STACKS_DEPTH, 0, true, false, print_growth},
     {"memory", "what resident memory consisted of, beside the heap", "peak",
      0, 0, 0, false, false, print_memory},
     {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},

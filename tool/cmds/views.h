@@ -5,6 +5,7 @@
 #define TOOL_CMDS_VIEWS_H
 
 #include "tool/cmds/commands.h"
+#include "tool/cmds/instants.h"
 #include "tool/cmds/opened.h"
 #include "tool/render/filter.h"
 #include "tool/render/options.h"
@@ -36,6 +37,7 @@ struct request {
     const struct view *view;  // NULL: the list of places, then stacks
     struct view_options options;
     struct filter_request filter;
+    struct instants_request instants;
     const char *source;
     struct leaks *leaks;  // cmds/leaks.h; NULL: nothing is suppressed
     bool is_json;

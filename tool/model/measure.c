@@ -26,6 +26,10 @@ static const struct measure_row rows[MEASURE_COUNT] = {
                            MEASURE_TEMPORARY},
     [MEASURE_SLACK] = {"slack", "of slack", "the room beyond what was asked for", CALLS, true,
                        MEASURE_CALLS},
+    [MEASURE_THEN] = {"then bytes", "then", "what they held then", BLOCKS, true,
+                      MEASURE_THEN_BLOCKS},
+    [MEASURE_THEN_BLOCKS] = {"then blocks", "then", "their blocks then", BLOCKS, false,
+                             MEASURE_THEN_BLOCKS},
 };
 // clang-format on
 
@@ -64,6 +68,10 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
         return (struct measured){stack->peak_blocks, stack->peak_blocks};
     case MEASURE_EXIT_BLOCKS:
         return (struct measured){stack->exit_blocks, stack->exit_blocks};
+    case MEASURE_THEN:
+        return (struct measured){stack->then_bytes, stack->then_blocks};
+    case MEASURE_THEN_BLOCKS:
+        return (struct measured){stack->then_blocks, stack->then_blocks};
     case MEASURE_TEMPORARY:
         return (struct measured){(int64_t)stack->temporary, (int64_t)stack->temporary};
     case MEASURE_SLACK:
@@ -86,6 +94,10 @@ struct measured measure_total(enum measure measure, const struct profile *profil
         return (struct measured){profile->peak.blocks, profile->peak.blocks};
     case MEASURE_EXIT_BLOCKS:
         return (struct measured){profile->exit_blocks, profile->exit_blocks};
+    case MEASURE_THEN:
+        return (struct measured){profile->then_bytes, profile->then_blocks};
+    case MEASURE_THEN_BLOCKS:
+        return (struct measured){profile->then_blocks, profile->then_blocks};
     case MEASURE_TEMPORARY:
         return (struct measured){(int64_t)profile->totals.temporary,
                                  (int64_t)profile->totals.temporary};

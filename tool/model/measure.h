@@ -18,6 +18,8 @@ enum measure {
     MEASURE_EXIT_BLOCKS,
     MEASURE_TEMPORARY,  // blocks that their thread freed before its next allocation
     MEASURE_SLACK,      // room beyond what was asked for, of all blocks
+    MEASURE_THEN,       // at a moment that was asked for: --at, --between, --since
+    MEASURE_THEN_BLOCKS,
     MEASURE_COUNT,
 };
 

@@ -25,6 +25,7 @@ struct stack {
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
+    int64_t then_bytes, then_blocks;  // at the moment that was asked for (profile_set_then)
 };
 
 struct profile_thread {
@@ -73,6 +74,7 @@ struct profile {
     struct profile_totals totals;
     struct profile_peak peak;
     int64_t exit_bytes, exit_blocks;
+    int64_t then_bytes, then_blocks;       // what all stacks held then; of a difference: what grew
     struct figures figures;                // the same without stacks, and what a fork inherited
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
 };

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/growth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/spark.h"
+#include "tool/render/stacks.h"
+
+enum {
+    INDENT = 10,
+    SPARK_COLUMNS = 24,
+    LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES,
+    GENERATIONS_SHOWN = 6,
+    MINUTE_S = 60,
+    HOUR_MIN = 60,
+};
+
+// In the unit of time in which most of the numbers are handy.
+static void rate_text(double bytes_per_s, char *out, size_t size) {
+    const double small = 10 * 1024;
+    const char *unit = "s";
+    if (bytes_per_s < small) {
+        bytes_per_s *= MINUTE_S;
+        unit = "min";
+    }
+    if (bytes_per_s < small) {
+        bytes_per_s *= HOUR_MIN;
+        unit = "h";
+    }
+    const double most = 0x1p62;
+    int64_t bytes = (int64_t)(bytes_per_s < most ? bytes_per_s : most);
+    snprintf(out, size, "%s/%s", units_size(bytes).text, unit);
+}
+
+// The mark that began a generation.
+static const struct moment *mark_of(const struct moments *moments, uint32_t generation) {
+    for (size_t i = 0; i < moments->count; i++) {
+        const struct moment *moment = &moments->list[i];
+        if (moment->reason == CAIRN_MOMENT_MARK && moment->generation == generation) return moment;
+    }
+    return NULL;
+}
+
+static void generation_name(const struct moments *moments, uint32_t generation, char *out,
+                            size_t size) {
+    const struct moment *mark = generation ? mark_of(moments, generation) : NULL;
+    if (!generation)
+        snprintf(out, size, "before the first mark");
+    else if (mark && *mark->label)
+        text_escape(out, size, mark->label);
+    else if (mark)
+        snprintf(out, size, "%s", units_duration(mark->at_ns).text);
+    else
+        snprintf(out, size, "mark %u", generation);
+}
+
+// "survivors: 3.4 MiB since warm, 1.2 MiB before the first mark".
+static void print_survivors(const struct terminal *terminal, const struct moments *moments,
+                            uint32_t stack_number, const struct view_options *view) {
+    uint32_t last = moments_last_generation(moments), shown = 0, left = 0;
+    struct held *survivors = last ? calloc(last + 1, sizeof *survivors) : NULL;
+    char line[1024] = "survivors: ";
+    if (!survivors) return;
+    moments_survivors(moments, stack_number, survivors);
+    for (uint32_t i = last + 1; i-- > 0;) {
+        char name[LABEL_TEXT_BYTES];
+        size_t used = strlen(line);
+        if (survivors[i].bytes <= 0) continue;
+        left += shown == GENERATIONS_SHOWN;
+        if (shown == GENERATIONS_SHOWN) continue;
+        generation_name(moments, i, name, sizeof name);
+        snprintf(line + used, sizeof line - used, "%s%s %s%s", shown++ ? ", " : "",
+                 units_size_as(survivors[i].bytes, view->is_plain_number).text, i ? "since " : "",
+                 name);
+    }
+    free(survivors);
+    if (!shown) return;
+    if (left) snprintf(line + strlen(line), sizeof line - strlen(line), ", %u more", left);
+    text_cut(line, terminal->columns - INDENT);
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "%s\n", line);
+}
+
+static void print_stack(const struct terminal *terminal, const struct growth *growth, size_t rank,
+                        const int64_t *values, const struct view_options *view) {
+    const struct growth_stack *stack = &growth->list[rank];
+    char rate[64];
+    rate_text(stack->bytes_per_s, rate, sizeof rate);
+    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank + 1);
+    terminal_print(terminal, STYLE_STRONG, "+%s", rate);
+    fprintf(terminal->out, "  fit %.2f  %s \xe2\x86\x92 %s  ", stack->fit,
+            units_size_as(stack->first_bytes, view->is_plain_number).text,
+            units_size_as(stack->last_bytes, view->is_plain_number).text);
+    spark_print(terminal, values, growth->moment_count, SPARK_COLUMNS);
+    fputc('\n', terminal->out);
+}
+
+static void print_heading(const struct terminal *terminal, const struct growth *growth,
+                          const struct moments *moments, size_t shown) {
+    char label[LABEL_TEXT_BYTES] = "";
+    if (growth->first < moments->count)
+        text_escape(label, sizeof label, moments->list[growth->first].label);
+    terminal_print(terminal, STYLE_STRONG, "%s %s grow", units_count((int64_t)growth->count).text,
+                   growth->count == 1 ? "stack" : "stacks");
+    fprintf(terminal->out, " over %zu moments from %s%s%s%s to %s", growth->moment_count,
+            units_duration(growth->from_ns).text, *label ? " (" : "", label, *label ? ")" : "",
+            units_duration(growth->to_ns).text);
+    if (shown < growth->count)
+        terminal_print(terminal, STYLE_DIM, ", the first %zu (--top 0: all)", shown);
+    terminal_print(terminal, STYLE_DIM,
+                   "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
+}
+
+static void print_too_few(const struct terminal *terminal, const struct growth *growth) {
+    terminal_print(terminal, STYLE_STRONG, "growth is not known");
+    fprintf(terminal->out,
+            ": it takes %u moments that say what each stack held, and there %s %zu.\n",
+            GROWTH_MOMENTS_MIN - 1, growth->moment_count == 2 ? "is" : "are",
+            growth->moment_count ? growth->moment_count - 1 : 0);
+    terminal_print(terminal, STYLE_DIM,
+                   "cairn keeps one each time that much was allocated and freed, and when asked:\n"
+                   "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs\n");
+}
+
+static bool print_list(const struct terminal *terminal, const struct growth *growth,
+                       const struct moments *moments, const struct frame_names *names,
+                       const struct view_options *view, struct error *error) {
+    const struct profile *profile = moments->profile;
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    size_t shown = view->top && view->top < growth->count ? view->top : growth->count;
+    int64_t *values = growth_values(growth, moments, shown);
+    bool is_ok = values != NULL;
+    print_heading(terminal, growth, moments, shown);
+    for (size_t i = 0; i < shown && is_ok; i++) {
+        const struct stack *stack = &profile->stacks[growth->list[i].stack];
+        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
+        if (!is_ok) break;
+        print_stack(terminal, growth, i, values + i * growth->moment_count, view);
+        print_survivors(terminal, moments, stack->number, view);
+        stacks_print_frames(terminal, &frames, stack->cut, view->depth);
+    }
+    free(values);
+    frame_list_free(&frames);
+    return is_ok || error_set(error, "no memory for the list of stacks");
+}
+
+bool growth_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct frame_names *names, const struct view_options *view,
+                  struct error *error) {
+    struct moments moments;
+    struct growth growth;
+    if (!moments_build(&moments, profile, error)) return false;
+    bool is_ok = growth_build(&growth, &moments, growth_first(&moments), error);
+    if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
+        print_too_few(terminal, &growth);
+    else if (is_ok)
+        is_ok = print_list(terminal, &growth, &moments, names, view, error);
+    growth_free(&growth);
+    moments_free(&moments);
+    return is_ok;
+}
