@@ -37,7 +37,7 @@ HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/nu
 
 # snprintf cuts texts on purpose (one line of an error), so its guesses at lengths are no warning.
 WARNINGS := -Wall -Wextra $(WERROR) -Wundef -Wshadow -Wno-format-truncation
-COMMON := -std=gnu17 -D_GNU_SOURCE -I. -MMD -MP $(WARNINGS)
+COMMON := -std=gnu17 -D_GNU_SOURCE -I. -Iinclude -MMD -MP $(WARNINGS)
 TOOL_FLAGS := $(COMMON) -O2 -g
 TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo -lm -pthread
 
@@ -102,12 +102,12 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
-.PHONY: all tools runtime check-runtime tests fuzzers install deps try check fuzz fuzz-afl afl-targets soak \
+.PHONY: all tools runtime check-runtime tests fuzzers install install-api deps try check fuzz fuzz-afl afl-targets soak \
 	lint tidy format bench bench-quick bench-programs bench-latency clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
-all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
+all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn_stub.a
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 check-runtime: $(BUILD)/check/libcairn.so
@@ -129,6 +129,17 @@ $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) \
 		-Wl,--version-script=runtime/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
 	$(Q)mv -f $@.new $@
+
+# For programs that use include/cairn and have linkers that want every symbol defined.
+STUB_FLAGS := -std=gnu17 -D_GNU_SOURCE -Iinclude -MMD -MP $(WARNINGS) -O2 -fPIC -fvisibility=hidden
+$(BUILD)/obj/bindings/%.o: bindings/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(STUB_FLAGS) -c -o $@ $<
+$(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
+	@rm -f $@
+	$(call say,AR  )
+	$(Q)$(AR) crs $@ $^
 
 # The check build compares fast paths with slow ones as it runs (CAIRN_CHECK).
 $(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
@@ -191,7 +202,7 @@ $(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/san/libhelpers
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
 
 # Programs under test call the allocator exactly as they are written, without sanitizers.
-PROGRAM_FLAGS := -D_GNU_SOURCE -I. -MMD -MP -O1 -g -fno-builtin -Wall -Wextra $(WERROR)
+PROGRAM_FLAGS := -D_GNU_SOURCE -I. -Iinclude -MMD -MP -O1 -g -fno-builtin -Wall -Wextra $(WERROR)
 $(BUILD)/tests/programs/lib%.so: tests/programs/lib%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -268,7 +279,7 @@ tidy: $(TIDY_TOOL) $(TIDY_RUNTIME)
 $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
 	$(call say,TIDY)
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- -std=gnu17 -D_GNU_SOURCE -I. 2>$(@:.ok=.log) \
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- -std=gnu17 -D_GNU_SOURCE -I. -Iinclude 2>$(@:.ok=.log) \
 		|| { cat $(@:.ok=.log) >&2; exit 1; }
 	@touch $@
 
@@ -331,7 +342,19 @@ bench-latency:
 soak: all tests
 	dev/soak.sh $(BUILD) $(EVENTS)
 
-install: all
+# What programs that talk to cairn are built with: headers, libraries, pkg-config's files.
+API_LIBRARIES := $(BUILD)/libcairn_stub.a
+TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/cmds/commands.h)
+install-api: $(API_LIBRARIES)
+	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(PREFIX)/lib/cairn \
+		$(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(wildcard include/cairn/*.h) $(DESTDIR)$(PREFIX)/include/cairn/
+	install -m 644 $(API_LIBRARIES) $(DESTDIR)$(PREFIX)/lib/cairn/
+	for file in $(basename $(notdir $(wildcard bindings/c/*.pc.in))); do \
+		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(TOOL_VERSION)|' bindings/c/$$file.in \
+			>$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$file || exit 1; done
+
+install: all install-api
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cairn \
 		$(DESTDIR)$(PREFIX)/share/doc/cairn
 	install -m 755 $(BUILD)/cairn $(DESTDIR)$(PREFIX)/bin/cairn

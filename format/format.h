@@ -71,6 +71,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_CODES = 16,      // struct cairn_code with its texts, one behind the other
     CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
     CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
+    CAIRN_SECTION_SCOPES = 19,     // struct cairn_scope, index = scope id
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -201,6 +202,25 @@ struct cairn_picture {
     uint64_t reserved[2];
 };
 
+// A name that the program gave: a region of its code (format of records below), or all pools of one
+// name. A region of the same name inside another one is another scope.
+enum cairn_scope_kind { CAIRN_SCOPE_REGION = 1, CAIRN_SCOPE_POOL = 2 };
+#define CAIRN_SCOPE_LIMIT 16384u
+struct cairn_scope {
+    uint32_t kind;       // enum cairn_scope_kind; 0: not in use
+    uint32_t name;       // offset in STRINGS
+    uint32_t parent;     // scope id of the region around it, 0: none
+    uint32_t is_ready;   // (atomic) set last: the above is complete
+    uint64_t entries;    // (atomic) times the region was begun; pools made
+    int64_t rise_bytes;  // (atomic) region: most that one thread's heap rose in it, from begin on
+    // (atomic) Of pools only; what regions allocated is told by the stacks.
+    uint64_t allocations, frees;
+    uint64_t allocated_bytes, freed_bytes;
+    int64_t peak_bytes;  // most that all pools of the name held together
+    uint64_t ended;      // pools destroyed
+    uint64_t reserved[6];
+};
+
 // Counters of one (thread, stack), hot half. calls and frees continue in cairn_cell_cold.
 struct cairn_cell {
     uint64_t allocated_bytes;  // requested
@@ -318,6 +338,8 @@ struct cairn_value {
 //                                CODES by CAIRN_CODE_ALIGN, line (0: unknown)
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
+// One more escape, only as the last code of a record, says in which region the stack was seen:
+//     0xF4000000 | scope         it counts in n, but is no frame that other records keep
 // FOREIGN: the cell has the older cell's whole stack (keep is 0); it books frees, by this cell's
 // thread, of blocks that the older cell counts. With n = 1 (--free-stacks) word 2 is the cell whose
 // stack freed them.
@@ -329,6 +351,7 @@ struct cairn_value {
 #define CAIRN_CODE_MODULE 0xF1000000u
 #define CAIRN_CODE_FULL 0xF2000000u
 #define CAIRN_CODE_PYTHON 0xF3000000u
+#define CAIRN_CODE_REGION 0xF4000000u
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
 
@@ -471,6 +494,7 @@ _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
 _Static_assert(sizeof(struct cairn_point) == 64, "layout");
 _Static_assert(sizeof(struct cairn_resident) == 32, "layout");
 _Static_assert(sizeof(struct cairn_picture) == 160, "layout");
+_Static_assert(sizeof(struct cairn_scope) == 128, "layout");
 _Static_assert(sizeof(struct cairn_cell) == 32, "layout");
 _Static_assert(sizeof(struct cairn_cell_cold) == 40, "layout");
 _Static_assert(sizeof(struct cairn_cell_use) == 16, "layout");

@@ -58,7 +58,8 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
     bool is_lost = false;
     struct walk_result walk = walk_stack_from(trace, &start, differs);
     if (unlikely(walk.has_new_code)) note_modules(trace);
-    uint32_t cell = stack_intern(&thread->stack, trace->frames, trace->count, walk.keep, &is_lost);
+    uint32_t count = nest_frame(&thread->nest, trace->frames, trace->count, trace->limit);
+    uint32_t cell = stack_intern(&thread->stack, trace->frames, count, walk.keep, &is_lost);
     if (unlikely(is_lost)) count_lost_stack();
     return cell;
 }
@@ -84,9 +85,10 @@ static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, 
 
 // The thread's only cell where call stacks are not wanted.
 static COLD uint32_t cell_of_thread(struct thread *thread) {
-    struct frame frame = {.pc = CAIRN_CUT_NO_STACKS};
+    struct frame frames[2] = {{.pc = CAIRN_CUT_NO_STACKS}};
     bool is_lost = false;
-    uint32_t cell = stack_intern(&thread->stack, &frame, 1, 0, &is_lost);
+    uint32_t count = nest_frame(&thread->nest, frames, 1, 2);
+    uint32_t cell = stack_intern(&thread->stack, frames, count, 0, &is_lost);
     if (is_lost) gate_count_loss(CAIRN_LOST_NO_MEMORY);
     thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
     return cell;
@@ -105,7 +107,8 @@ static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, 
     if (thread->python)
         stack = python_weave(thread->python, trace->frames, trace->count,
                              trace->usable_count != trace->count);
-    uint32_t cell = stack_intern(&thread->stack, stack.frames, stack.count, stack.keep, &is_lost);
+    uint32_t count = nest_frame(&thread->nest, stack.frames, stack.count, trace->limit);
+    uint32_t cell = stack_intern(&thread->stack, stack.frames, count, stack.keep, &is_lost);
     if (unlikely(is_lost)) count_lost_stack();
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
     thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
@@ -155,7 +158,7 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
         thread->record->failed++;
         return;
     }
-    if (unlikely(!gate_is_recording())) return;
+    if (unlikely(!gate_is_recording() || thread->nest.is_off)) return;
     alloc_enter(thread, block, size, cell_of_caller(thread, frame));
 }
 

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/nest.h"
 #include "runtime/stack/intern.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/recall.h"
@@ -50,7 +51,8 @@ struct thread {
     struct cairn_thread *record;
     // When net_bytes passes one of these, the event goes a slow way; see event.c.
     int64_t high_bytes, low_bytes;  // publish
-    int64_t peak_bytes;             // a free from above this leaves a new peak
+    int64_t peak_bytes;             // a free from above this leaves a new peak: the process' …
+    int64_t total_peak_bytes;  // … where net_bytes is above this, or that of a region (nest.h)
     int64_t published_bytes, published_blocks;
     uint64_t published_allocated, published_allocations;
     struct walk_seen seen;  // the last stack, with its cell
@@ -59,6 +61,7 @@ struct thread {
     struct walk_trace *verify;     // see verify.h
     struct python_thread *python;  // with EVENT_PYTHON; NULL: not yet
     struct stack_thread stack;
+    struct nest nest;
     int32_t tid;
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
     struct gate_inner_call inner_calls[GATE_INNER_CALLS];  // found to be such, by a hash of pc

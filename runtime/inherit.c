@@ -12,6 +12,7 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
 #include "runtime/stack/module.h"
+#include "runtime/stack/scope.h"
 #include "runtime/sys/region.h"
 
 static const struct cairn_section *parent_section(const struct cairn_header *parent,
@@ -66,12 +67,14 @@ bool inherit_recording(const struct cairn_header *parent) {
     if (!inherit_section(parent, CAIRN_SECTION_MODULES, &modules.entries) ||
         !inherit_section(parent, CAIRN_SECTION_STRINGS, &modules.strings) ||
         !inherit_section(parent, CAIRN_SECTION_CODES, &python.codes) ||
+        !inherit_section(parent, CAIRN_SECTION_SCOPES, &scopes.entries) ||
         !inherit_section(parent, CAIRN_SECTION_CELLS, &cells.hot_region) ||
         !inherit_section(parent, CAIRN_SECTION_CELLS_COLD, &cells.cold_region) ||
         !inherit_section(parent, CAIRN_SECTION_OWNERS, &cells.owner_region) ||
         !inherit_section(parent, CAIRN_SECTION_RECORDS, &stacks.records))
         return false;
     cells_reset();
+    scopes_inherit();
     struct cairn_thread *record = region_take(&threads, sizeof *record);
     if (!record) return false;
     *record = (struct cairn_thread){.name = "(inherited)", .slot = CAIRN_SLOT_SHARED};

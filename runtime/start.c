@@ -16,6 +16,7 @@
 #include "runtime/slots.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
+#include "runtime/stack/scope.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
 #include "runtime/unwind/rule.h"
@@ -39,6 +40,7 @@ static void connect_rooms(void) {
     modules.locked_by = 0;
     stacks.records = sink_region(CAIRN_SECTION_RECORDS);
     python.codes = sink_region(CAIRN_SECTION_CODES);
+    scopes.entries = sink_region(CAIRN_SECTION_SCOPES);
     cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
     cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
     cells.owner_region = sink_region(CAIRN_SECTION_OWNERS);

@@ -43,8 +43,10 @@ COLD void totals_peak_left(struct thread *thread) {
     struct cairn_totals *shared = totals();
     int64_t bytes = shared->live_bytes + thread->record->net_bytes - thread->published_bytes;
     int64_t blocks = shared->live_blocks + net_blocks(thread) - thread->published_blocks;
-    thread->peak_bytes = thread->record->net_bytes;
-    if (bytes > 0) peak_note((uint64_t)bytes, blocks);
+    bool is_process_peak = thread->record->net_bytes > thread->total_peak_bytes;
+    if (is_process_peak) thread->total_peak_bytes = thread->record->net_bytes;
+    nest_note(thread);
+    if (is_process_peak && bytes > 0) peak_note((uint64_t)bytes, blocks);
 }
 
 static int64_t batch_bytes(int64_t live_bytes) {
@@ -79,6 +81,7 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
         __atomic_fetch_add(&shared->live_blocks, blocks_change, __ATOMIC_RELAXED);
     if (is_threaded() && change < 0 && before > 0) peak_note((uint64_t)before, blocks_before);
     publish_allocations(thread);
+    nest_note(thread);
     points_note(before + change, blocks_before + blocks_change, sink_now_ns());
     sink.header->own_bytes = sys_own_bytes();
     int64_t batch = batch_bytes(before + change);
@@ -102,6 +105,7 @@ COLD void totals_share(struct thread *first) {
     first->published_blocks = blocks;
     shared->batch_bytes = BATCH_MIN_BYTES;
     __atomic_store_n(&shared->is_threaded, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&first->total_peak_bytes, INT64_MAX, __ATOMIC_RELAXED);
     __atomic_store_n(&first->peak_bytes, INT64_MAX, __ATOMIC_RELAXED);
     __atomic_store_n(&first->high_bytes, bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&first->low_bytes, bytes, __ATOMIC_RELEASE);
@@ -116,6 +120,8 @@ void totals_enter(struct thread *thread) {
     thread->published_allocations = thread->record->allocations;
     thread->high_bytes = net + BATCH_MIN_BYTES;
     thread->low_bytes = net - BATCH_MIN_BYTES;
-    thread->peak_bytes =
+    thread->total_peak_bytes =
         is_threaded() ? INT64_MAX : (int64_t)shared->peak_bytes - shared->live_bytes + net;
+    thread->peak_bytes = thread->total_peak_bytes;
+    nest_reset(thread);
 }

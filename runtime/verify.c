@@ -27,6 +27,7 @@ void verify_cell(struct thread *thread, uintptr_t *frame, uint32_t cell) {
     walk_trace_reset(trace);
     walk_stack(trace, &start);
     check_walk(&start, trace->frames, trace->count);
-    check_identity(cell, trace->frames, trace->count);
-    if (stack_find(&thread->stack, trace->frames, trace->count) != cell) verify_fail();
+    uint32_t count = nest_frame(&thread->nest, trace->frames, trace->count, trace->limit);
+    check_identity(cell, trace->frames, count);
+    if (stack_find(&thread->stack, trace->frames, count) != cell) verify_fail();
 }

@@ -201,7 +201,7 @@ static void exchange(struct python_thread *thread) {
     thread->last_frames = frames;
 }
 
-struct python_stack python_weave(struct python_thread *thread, const struct frame *native,
+struct python_stack python_weave(struct python_thread *thread, struct frame *native,
                                  uint32_t native_count, bool is_careful) {
     thread->reader.is_careful = is_careful;
     thread->reader.is_nameless = false;

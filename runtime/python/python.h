@@ -42,7 +42,7 @@ struct python_thread;
 struct python_thread *python_thread_make(uint32_t limit);
 
 struct python_stack {
-    const struct frame *frames;  // outermost first; only `pc` is set
+    struct frame *frames;  // outermost first; only `pc` is set. There is room up to the limit
     uint32_t count;
     uint32_t keep;     // outer frames whose addresses are those of the stack before
     bool is_nameless;  // a code could not be kept for lack of room
@@ -51,7 +51,7 @@ struct python_stack {
 // The walked stack of this thread (outermost first, `native_count` frames, at most the limit) with
 // the frames of Python code put in: each inside of the native frame that runs it. `is_careful`:
 // trusts no memory. Keeps errno.
-struct python_stack python_weave(struct python_thread *thread, const struct frame *native,
+struct python_stack python_weave(struct python_thread *thread, struct frame *native,
                                  uint32_t native_count, bool is_careful);
 
 #endif

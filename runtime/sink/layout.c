@@ -38,6 +38,8 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
     at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
     at = layout_put(header, at, CAIRN_SECTION_THREADS, sizeof(struct cairn_thread),
                     THREAD_LIMIT * sizeof(struct cairn_thread));
+    at = layout_put(header, at, CAIRN_SECTION_SCOPES, sizeof(struct cairn_scope),
+                    CAIRN_SCOPE_LIMIT * sizeof(struct cairn_scope));
     at = layout_put(header, at, CAIRN_SECTION_POINTS, sizeof(struct cairn_point),
                     CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
     at = layout_put(header, at, CAIRN_SECTION_RESIDENT, sizeof(struct cairn_resident),

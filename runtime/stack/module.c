@@ -209,21 +209,26 @@ static uint32_t window_of(uintptr_t pc) {
     return CAIRN_WINDOW_COUNT;
 }
 
-static uint32_t python_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
-    code[0] = CAIRN_CODE_PYTHON;
-    code[1] = (uint32_t)((pc & ~FRAME_PYTHON) >> 32);
-    code[2] = (uint32_t)pc;
-    return MODULE_CODE_WORDS;
+// The code of a pseudo address, its words; 0: it is none.
+static COLD uint32_t mark_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
+    if (pc & FRAME_PYTHON && modules.header->has_python_frames) {
+        code[0] = CAIRN_CODE_PYTHON;
+        code[1] = (uint32_t)((pc & ~FRAME_PYTHON) >> 32);
+        code[2] = (uint32_t)pc;
+        return MODULE_CODE_WORDS;
+    }
+    bool is_cut = pc < CAIRN_CUT_LIMIT, is_region = pc - FRAME_REGION < CAIRN_SCOPE_LIMIT;
+    code[0] =
+        is_cut ? CAIRN_CODE_CUT | (uint32_t)pc : CAIRN_CODE_REGION | (uint32_t)(pc - FRAME_REGION);
+    return is_cut || is_region;
 }
 
 uint32_t module_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
-    if (unlikely(pc & FRAME_PYTHON) && modules.header->has_python_frames)
-        return python_encode(pc, code);
-    uint32_t variant = pc < CAIRN_CUT_LIMIT ? 0 : module_variant(pc);
-    if (pc < CAIRN_CUT_LIMIT) {
-        code[0] = CAIRN_CODE_CUT | (uint32_t)pc;
-        return 1;
-    }
+    // Cuts lie below all code, regions and Python above: one comparison for all of them.
+    bool may_be_mark = pc - CAIRN_CUT_LIMIT >= FRAME_REGION - CAIRN_CUT_LIMIT;
+    uint32_t mark_words = unlikely(may_be_mark) ? mark_encode(pc, code) : 0;
+    if (unlikely(mark_words)) return mark_words;
+    uint32_t variant = module_variant(pc);
     if (variant) {
         code[0] = CAIRN_CODE_MODULE | (variant - 1);
         code[1] = (uint32_t)(pc - module_at(variant - 1)->start);

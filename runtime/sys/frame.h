@@ -12,6 +12,10 @@ static inline uintptr_t frame_python(uint32_t code, uint32_t line) {
     return FRAME_PYTHON | (uintptr_t)code << 32 | line;
 }
 
+// Pseudo addresses of no code: the region of the program that a stack was seen in, ORed with its
+// scope id. Not canonical and below those of Python, so that no return address is like it.
+#define FRAME_REGION 0x4A15000000000000u
+
 struct frame {
     uintptr_t stack;              // stack pointer in this frame; the word below it holds pc
     uintptr_t pc;                 // return address, or a pseudo address (enum cairn_cut)

@@ -6,6 +6,7 @@
 #include "tool/model/combined.h"
 #include "tool/render/report_json.h"
 #include "tool/render/run_screen.h"
+#include "tool/render/scopes_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
@@ -23,6 +24,8 @@ static void print_views(const struct profile *profile) {
     summary_print_file(&terminal, &summary);
     stacks_print(&terminal, profile, &names, &view, NULL);
     tree_print(&terminal, profile, &names, &view, NULL);
+    regions_print(&terminal, profile, &view, NULL);
+    pools_print(&terminal, profile, &view, NULL);
     report_json_print(json.out, profile, &names, &view, NULL);
     text_end(&screen, check_screen);
     text_end(&json, check_json);

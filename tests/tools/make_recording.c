@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    SECTION_COUNT = 14,
+    SECTION_COUNT = 15,
     PLAIN_SECTIONS = 7,
     RAW_SLACK_BYTES = 8192,
     WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1
@@ -237,6 +237,18 @@ void making_point(struct making *making, uint32_t index, int64_t min_bytes, int6
     if (making->point_count <= index) making->point_count = index + 1;
 }
 
+uint32_t making_scope(struct making *making, enum cairn_scope_kind kind, uint32_t parent,
+                      const char *name, uint64_t entries) {
+    if (!making->scope_count) making->scope_count = 1;  // 0 is none
+    require(making->scope_count < MAKING_SCOPES, "scopes are full");
+    making->scopes[making->scope_count] = (struct cairn_scope){.kind = (uint32_t)kind,
+                                                               .parent = parent,
+                                                               .name = making_string(making, name),
+                                                               .entries = entries,
+                                                               .is_ready = 1};
+    return making->scope_count++;
+}
+
 struct part {
     uint32_t kind, entry_bytes;
     const void *bytes;
@@ -255,6 +267,7 @@ static uint32_t list_parts(const struct making *making, struct part parts[SECTIO
         {CAIRN_SECTION_CELLS_COLD, sizeof *making->cold, making->cold, making->cell_count},
         {CAIRN_SECTION_RECORDS, sizeof *making->words, making->words, making->word_count},
         {CAIRN_SECTION_POINTS, sizeof *making->points, making->points, making->point_count},
+        {CAIRN_SECTION_SCOPES, sizeof *making->scopes, making->scopes, making->scope_count},
         {CAIRN_SECTION_CELLS_USE, sizeof *making->use, making->use,
          making->has_use ? making->cell_count : 0},
         {CAIRN_SECTION_SIZES, sizeof *making->sizes, making->sizes, making->sizes_count},

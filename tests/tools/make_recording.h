@@ -17,6 +17,7 @@
 #define MAKING_WORDS 8192u
 #define MAKING_STRINGS 4096u
 #define MAKING_POINTS 64u
+#define MAKING_SCOPES 16u
 #define MAKING_MOMENTS 16u
 #define MAKING_VALUES 64u
 #define MAKING_EXTRAS 8u
@@ -39,6 +40,8 @@ struct making {
     struct cairn_ages ages[MAKING_EXTRAS];
     bool has_use;  // CELLS_USE is written
     uint32_t moment_count, value_count, sizes_count, reallocs_count, ages_count;
+    struct cairn_scope scopes[MAKING_SCOPES];
+    uint32_t scope_count;  // with the first one, which is none
     uint32_t point_count;
     uint32_t module_count, thread_count, cell_count, word_count, string_bytes;
     uint32_t next_cell[MAKING_THREADS];  // of each slot; a multiple of the block size: none left
@@ -86,6 +89,10 @@ void making_moment(struct making *making, enum cairn_moment_reason reason, const
 struct cairn_sizes *making_sizes(struct making *making, uint32_t cell);
 struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell);
 struct cairn_ages *making_ages(struct making *making, uint32_t cell);
+
+// A region or the pools of a name; its number.
+uint32_t making_scope(struct making *making, enum cairn_scope_kind kind, uint32_t parent,
+                      const char *name, uint64_t entries);
 
 // The finished bytes, for free(). Raw: sections with room behind their used part.
 uint8_t *making_finish(struct making *making, bool is_compact, size_t *size);

@@ -25,6 +25,7 @@ static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
     [CAIRN_SECTION_MOMENTS] = 4 * sizeof(struct cairn_moment),
     [CAIRN_SECTION_VALUES] = 16 * sizeof(struct cairn_value),
+    [CAIRN_SECTION_SCOPES] = 4 * sizeof(struct cairn_scope),
 };
 
 static struct making making;

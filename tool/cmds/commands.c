@@ -42,6 +42,7 @@
     {OPTION_HIDE, "hide", 0, "REGEX", "leave such frames out of the stacks"},                      \
     {OPTION_MODULE, "module", 'm', "REGEX", "stacks through this library or program file"},        \
     {OPTION_THREAD, "thread", 't', "ID|REGEX", "what these threads allocated"},                    \
+    {OPTION_REGION, "region", 0, "REGEX", "what was allocated in these regions of the program"},   \
     OPTION_ROW_PROCESS,                                                                            \
     {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks left at the end (living), or freed (gone)"}
 

@@ -102,7 +102,8 @@ bool request_read(const struct command_args *args, struct request *request, stru
                                               .ignore = args_text(args, OPTION_IGNORE, NULL),
                                               .hide = args_text(args, OPTION_HIDE, NULL),
                                               .module = args_text(args, OPTION_MODULE, NULL),
-                                              .thread = args_text(args, OPTION_THREAD, NULL)};
+                                              .thread = args_text(args, OPTION_THREAD, NULL),
+                                              .region = args_text(args, OPTION_REGION, NULL)};
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);

@@ -7,6 +7,7 @@
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/memory.h"
+#include "tool/render/scopes_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
 #include "tool/tui/browser.h"
@@ -60,6 +61,16 @@ static bool print_threads(FILE *out, const struct view_subject *subject, struct 
     return threads_print(&terminal, &subject->opened->profile, &subject->request->options, error);
 }
 
+static bool print_regions(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return regions_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
+static bool print_pools(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return pools_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
 static bool print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return chart_print(&terminal, &subject->opened->profile, &subject->request->options, error);
@@ -102,6 +113,10 @@ const struct view views[] = {
      GROUPS_TOP, 0, 0, true, false, print_annotated},
     {"threads", "threads, and what they allocated", "peak",
      GROUPS_TOP, 0, 0, false, false, print_threads},
+    {"regions", "what was allocated in the regions that the program named", "peak",
+     GROUPS_TOP, 0, 0, false, false, print_regions},
+    {"pools", "allocators of the program's own, as it told of them", "peak",
+     GROUPS_TOP, 0, 0, false, false, print_pools},
     {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
     {"growth", "stacks whose live bytes rise from moment to moment: leak suspects", "exit",
      STACKS_TOP, STACKS_DEPTH, 0, true, false, print_growth},

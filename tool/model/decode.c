@@ -22,13 +22,15 @@ bool decoder_start(struct decoder *decoder, struct recording *recording,
                                 .frames_left = (uint64_t)words * SHARING_MAX + FRAMES_MIN};
     if (cells <= CAIRN_CELL_OTHER) cells = CAIRN_CELL_OTHER + 1;
     decoder->cell_states = calloc(cells, sizeof *decoder->cell_states);
-    if (!decoder->cell_states) return false;
+    decoder->cell_regions = calloc(cells, sizeof *decoder->cell_regions);
+    if (!decoder->cell_states || !decoder->cell_regions) return false;
     decoder->cell_states[CAIRN_CELL_OTHER] = TREE_ROOT + STATE_FIRST_NODE;
     return true;
 }
 
 void decoder_free(struct decoder *decoder) {
     free(decoder->cell_states);
+    free(decoder->cell_regions);
     array_free(&decoder->pending);
 }
 
@@ -108,6 +110,16 @@ static enum outcome decode_frame(struct decoder *decoder, size_t *at, uint32_t *
     return places_of_address(decoder->places, address, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
 }
 
+// A region is the last code of a record; it is no frame.
+static bool take_region(struct decoder *decoder, uint32_t cell, size_t at) {
+    uint32_t code;
+    if (!recording_word(decoder->recording, at, &code) || code < CAIRN_CODE_ESCAPE ||
+        CAIRN_CODE_KIND(code) != CAIRN_CODE_REGION)
+        return false;
+    decoder->cell_regions[cell] = CAIRN_CODE_VALUE(code);
+    return true;
+}
+
 // Applies a cell's record to the stack of its older cell.
 static enum outcome apply(struct decoder *decoder, uint32_t cell, uint32_t *node) {
     struct record record;
@@ -116,10 +128,12 @@ static enum outcome apply(struct decoder *decoder, uint32_t cell, uint32_t *node
     if (!has_kept && record.keep != keep_all) return OUTCOME_DAMAGED;
     if (record.added > decoder->frames_left) return OUTCOME_DAMAGED;
     decoder->frames_left -= record.added;
+    if (record.is_foreign) decoder->cell_regions[cell] = decoder->cell_regions[record.older];
     *node = tree_ancestor(decoder->tree, *node, record.keep);
     size_t at = record.first_frame;
     for (uint32_t i = 0; i < record.added; i++) {
         uint32_t place;
+        if (i + 1 == record.added && take_region(decoder, cell, at)) break;
         enum outcome outcome = decode_frame(decoder, &at, &place);
         if (outcome != OUTCOME_OK) return outcome;
         if (!tree_child(decoder->tree, *node, place, node)) return OUTCOME_NO_MEMORY;

@@ -26,6 +26,7 @@ struct decoder {
     struct places *places;
     struct tree *tree;
     uint32_t *cell_states;    // by cell: 0 unknown, 1 being followed, else node + 2
+    uint32_t *cell_regions;   // by cell: scope id of the region it was seen in, 0: none
     uint64_t frames_left;     // a whole recording has no more than this, even if records are shared
     ARRAY(uint32_t) pending;  // cells whose older cell comes first
 };

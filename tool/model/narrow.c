@@ -32,19 +32,37 @@ static void clear(struct stack *stack) {
         .id = stack->id, .node = stack->node, .cut = stack->cut, .number = stack->number};
 }
 
-bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate) {
-    uint8_t *slots = sort_slots(profile, are_kept, is_estimate);
-    if (!slots) return false;
+// The stacks' values from the cells that are left.
+static void add_up_again(struct profile *profile) {
     for (size_t i = 0; i < profile->stack_count; i++) clear(&profile->stacks[i]);
     for (size_t cell = 0; cell < profile->cell_count; cell++) {
         uint32_t stack = profile->stack_of_cell[cell];
         struct cell_values values;
+        if (stack && profile_cell(profile, cell, &values))
+            stack_add(&profile->stacks[stack - 1], &values);
+    }
+}
+
+bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate) {
+    uint8_t *slots = sort_slots(profile, are_kept, is_estimate);
+    if (!slots) return false;
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
         uint16_t slot;
-        if (!stack || !slot_of(profile, cell, &slot) || !(slots[slot] & SLOT_KEPT)) continue;
-        if (profile_cell(profile, cell, &values)) stack_add(&profile->stacks[stack - 1], &values);
+        if (!profile->stack_of_cell[cell] || !slot_of(profile, cell, &slot) ||
+            !(slots[slot] & SLOT_KEPT))
+            profile->stack_of_cell[cell] = 0;
     }
     free(slots);
+    add_up_again(profile);
     return true;
+}
+
+void profile_keep_regions(struct profile *profile, const bool *are_kept, size_t count) {
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        uint32_t region = profile->region_of_cell[cell];
+        if (region >= count || !are_kept[region]) profile->stack_of_cell[cell] = 0;
+    }
+    add_up_again(profile);
 }
 
 void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
@@ -69,6 +87,11 @@ void profile_forget_exit(struct profile *profile) {
 
 void profile_keep_stacks(struct profile *profile, const bool *are_kept) {
     size_t kept = 0;
+    bool are_as_built = profile->stack_count == profile->built_stack_count;
+    for (size_t cell = 0; are_as_built && cell < profile->cell_count; cell++) {
+        uint32_t stack = profile->stack_of_cell[cell];
+        if (stack && !are_kept[stack - 1]) profile->stack_of_cell[cell] = 0;
+    }
     for (size_t i = 0; i < profile->stack_count; i++)
         if (are_kept[i]) profile->stacks[kept++] = profile->stacks[i];
     profile->stack_count = kept;

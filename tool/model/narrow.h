@@ -13,6 +13,9 @@
 // memory.
 bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate);
 
+// Keeps what was allocated in regions of the program; `are_kept` is by scope, of `count`.
+void profile_keep_regions(struct profile *profile, const bool *are_kept, size_t count);
+
 enum lifespan {
     LIFESPAN_ANY,
     LIFESPAN_LIVING,  // blocks that are left at the end

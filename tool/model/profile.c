@@ -206,6 +206,8 @@ static bool build(struct builder *builder) {
         return false;
     find_peak(builder);
     if (!merge_cells(builder) || !name_stacks(builder)) return false;
+    profile->region_of_cell = builder->decoder.cell_regions;
+    builder->decoder.cell_regions = NULL;
     profile->stacks = builder->stacks.items;
     profile->stack_count = profile->built_stack_count = builder->stacks.count;
     builder->stacks.items = NULL;
@@ -241,6 +243,7 @@ void profile_free(struct profile *profile) {
     free(profile->stacks);
     free(profile->stack_of_cell);
     array_free(&profile->freed_at);
+    free(profile->region_of_cell);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);
 }

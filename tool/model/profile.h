@@ -66,7 +66,9 @@ struct profile {
     struct stack *stacks;
     size_t stack_count;
     size_t built_stack_count;  // before a filter took some away
-    uint32_t *stack_of_cell;   // index + 1 into the stacks as they were built; 0: cell without use
+    uint32_t *stack_of_cell;   // index + 1 into the stacks as they were built; 0: cell without use,
+                               // or not of what a filter keeps
+    uint32_t *region_of_cell;  // scope id, 0: none
     size_t cell_count;
     ARRAY(struct freed_at) freed_at;
     struct profile_thread *threads;

@@ -30,6 +30,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_MOMENTS] = sizeof(struct cairn_moment),
     [CAIRN_SECTION_VALUES] = sizeof(struct cairn_value),
     [CAIRN_SECTION_CODES] = 1,
+    [CAIRN_SECTION_SCOPES] = sizeof(struct cairn_scope),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -82,7 +83,7 @@ static bool load_section(struct recording *recording, const struct source *sourc
     if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return true;
     struct recording_section *section = &recording->sections[claim->kind];
     size_t known = known_entry_bytes[claim->kind];
-    if (!known) return true;
+    if (!known) return true;  // a kind of later versions
     bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
     bool is_usable = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
     if (section->entry_bytes || !is_usable) {
@@ -216,6 +217,10 @@ bool recording_moment(const struct recording *recording, size_t index,
 
 bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value) {
     return copy_entry(recording, CAIRN_SECTION_VALUES, index, value);
+}
+
+bool recording_scope(const struct recording *recording, size_t id, struct cairn_scope *scope) {
+    return copy_entry(recording, CAIRN_SECTION_SCOPES, id, scope);
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {

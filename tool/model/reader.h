@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 19  // index = enum cairn_section_kind
+#define RECORDING_SECTION_KINDS 20  // index = enum cairn_section_kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -70,6 +70,7 @@ bool recording_reallocs(const struct recording *recording, size_t index,
 bool recording_ages(const struct recording *recording, size_t index, struct cairn_ages *ages);
 bool recording_moment(const struct recording *recording, size_t index, struct cairn_moment *moment);
 bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value);
+bool recording_scope(const struct recording *recording, size_t id, struct cairn_scope *scope);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

@@ -11,11 +11,13 @@
 
 #include "tool/base/pattern.h"
 #include "tool/base/text.h"
+#include "tool/model/scopes.h"
 
-enum part { PART_FOCUS, PART_IGNORE, PART_HIDE, PART_MODULE, PART_THREAD, PART_COUNT };
+enum part { PART_FOCUS, PART_IGNORE, PART_HIDE, PART_MODULE, PART_THREAD, PART_REGION, PART_COUNT };
 enum { LISTED_MAX = 6, LIST_BYTES = 320, LABEL_COLUMNS = 40 };
 
-static const char *const option_names[PART_COUNT] = {"focus", "ignore", "hide", "module", "thread"};
+static const char *const option_names[PART_COUNT] = {"focus",  "ignore", "hide",
+                                                     "module", "thread", "region"};
 
 struct kept_frames {
     struct frame *frames;  // NULL: not looked at yet
@@ -27,7 +29,9 @@ struct filter {
     struct pattern *patterns[PART_COUNT];
     enum lifespan lifespan;
     bool may_be_empty;
-    size_t threads_found;
+    size_t threads_found, regions_found;
+    char regions[LIST_BYTES];  // those there are
+    size_t regions_listed;
     struct frame_names hiding;  // names without hidden frames
     const struct frame_names *original;
     struct kept_frames *places;  // by place
@@ -36,8 +40,8 @@ struct filter {
 
 bool filter_open(struct filter **filter, const struct filter_request *request,
                  struct error *error) {
-    const char *const texts[PART_COUNT] = {request->focus, request->ignore, request->hide,
-                                           request->module, request->thread};
+    const char *const texts[PART_COUNT] = {request->focus,  request->ignore, request->hide,
+                                           request->module, request->thread, request->region};
     struct filter *made = calloc(1, sizeof *made);
     *filter = made;
     if (!made) return error_set(error, "no memory for a filter");
@@ -131,6 +135,41 @@ static bool refuse_thread(const struct filter *filter, const struct profile *pro
                      filter->texts[PART_THREAD], profile->thread_count, list);
 }
 
+static bool refuse_region(struct filter *filter, struct error *error) {
+    list_end(filter->regions);
+    if (!filter->regions_listed)
+        return error_set(error, "--region '%s': the program named no regions (docs/api.md)",
+                         filter->texts[PART_REGION]);
+    return error_set(error, "--region '%s': no such region; there are: %s",
+                     filter->texts[PART_REGION], filter->regions);
+}
+
+static void find_regions(struct filter *filter, const struct scopes *scopes, bool *are_kept) {
+    char text[LIST_BYTES];
+    for (size_t id = 1; id < scopes->count; id++) {
+        if (scopes->list[id].kind != CAIRN_SCOPE_REGION) continue;
+        are_kept[id] = pattern_matches(filter->patterns[PART_REGION], scopes->list[id].path);
+        if (are_kept[id]) filter->regions_found++;
+        text_escape(text, sizeof text, scopes->list[id].path);
+        list_add(filter->regions, &filter->regions_listed, text);
+    }
+}
+
+static bool filter_regions(struct filter *filter, struct profile *profile) {
+    struct scopes scopes;
+    if (!filter->texts[PART_REGION]) return true;
+    if (!scopes_read(&scopes, profile->recording)) return false;
+    bool *are_kept = calloc(scopes.count + 1, sizeof *are_kept);
+    if (are_kept) {
+        find_regions(filter, &scopes, are_kept);
+        profile_keep_regions(profile, are_kept, scopes.count);
+    }
+    bool is_ok = are_kept != NULL;
+    free(are_kept);
+    scopes_free(&scopes);
+    return is_ok;
+}
+
 bool filter_threads(struct filter *filter, struct profile *profile, struct error *error) {
     bool is_estimate, is_ok = true;
     if (filter->texts[PART_THREAD]) {
@@ -140,14 +179,17 @@ bool filter_threads(struct filter *filter, struct profile *profile, struct error
         is_ok = are_kept && profile_keep_threads(profile, are_kept, &is_estimate);
         free(are_kept);
     }
+    is_ok = is_ok && filter_regions(filter, profile);
     profile_keep_lifespan(profile, filter->lifespan);
     return is_ok || error_set(error, "no memory for a filter");
 }
 
-bool filter_found_threads(const struct filter *filter, const struct profile *profile,
+bool filter_found_threads(struct filter *filter, const struct profile *profile,
                           struct error *error) {
-    bool is_wanted = filter->texts[PART_THREAD] && !filter->may_be_empty;
-    return !is_wanted || filter->threads_found || refuse_thread(filter, profile, error);
+    const char *const *texts = filter->texts;
+    if (filter->may_be_empty) return true;
+    if (texts[PART_THREAD] && !filter->threads_found) return refuse_thread(filter, profile, error);
+    return !texts[PART_REGION] || filter->regions_found || refuse_region(filter, error);
 }
 
 // The text of a frame that expressions are searched in besides its file.

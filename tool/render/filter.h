@@ -18,6 +18,7 @@ struct filter_request {
     const char *hide;    // frames that are left out of the stacks
     const char *module;  // stacks with a frame in a module of this path
     const char *thread;  // id, or an expression for the name
+    const char *region;  // an expression for the path of a region: outer/inner
     enum lifespan lifespan;
     bool may_be_empty;  // matching nothing is no error
 };
@@ -33,10 +34,10 @@ bool filter_needs_names(const struct filter *filter);
 // A request that leaves something out was made.
 bool filter_is_any(const struct filter *filter);
 
-// What is told by threads and lifespan, of each recording. False without memory.
+// What is told by threads, regions and lifespan, of each recording. False without memory.
 bool filter_threads(struct filter *filter, struct profile *profile, struct error *error);
-// False, with the threads there are, if none was meant in any of them.
-bool filter_found_threads(const struct filter *filter, const struct profile *profile,
+// False, with the threads or regions there are, if none was meant in any of them.
+bool filter_found_threads(struct filter *filter, const struct profile *profile,
                           struct error *error);
 
 // What is told by names. False, with what there is, if no stack is left that has a value of

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/render/scopes_screen.h"
 #include "tool/render/trust.h"
 
 // A word as a shell would read it back.
@@ -298,6 +299,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     report_json_put_facts(json, profile, names);
     bool is_ok = put_stacks(json, profile, names, view);
     report_json_put_threads(json, profile);
+    is_ok = scopes_put_json(json, profile) && is_ok;
     json_close(json);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }

@@ -165,6 +165,22 @@ static void test_symbols(void **state) {
     FIELD(cairn_symbol_frame, flags);
 }
 
+static void test_scopes(void **state) {
+    (void)state;
+    FIELD(cairn_scope, kind);
+    FIELD(cairn_scope, name);
+    FIELD(cairn_scope, parent);
+    FIELD(cairn_scope, is_ready);
+    FIELD(cairn_scope, entries);
+    FIELD(cairn_scope, rise_bytes);
+    FIELD(cairn_scope, allocations);
+    FIELD(cairn_scope, frees);
+    FIELD(cairn_scope, allocated_bytes);
+    FIELD(cairn_scope, freed_bytes);
+    FIELD(cairn_scope, peak_bytes);
+    FIELD(cairn_scope, ended);
+}
+
 static void test_entries(void **state) {
     (void)state;
     FIELD(cairn_module, start);
@@ -402,10 +418,15 @@ static void test_what_a_reader_makes_of_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),         cmocka_unit_test(test_parts_of_the_header),
-        cmocka_unit_test(test_entries),        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_uses),           cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_worked_example), cmocka_unit_test(test_what_a_reader_makes_of_it),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_parts_of_the_header),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_uses),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_worked_example),
+        cmocka_unit_test(test_what_a_reader_makes_of_it),
     };
     return cmocka_run_group_tests(tests, read_document, free_document);
 }

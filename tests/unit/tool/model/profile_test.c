@@ -284,7 +284,7 @@ static void test_circle_of_cells(void **state) {
 
 static void test_records_that_lead_outside(void **state) {
     (void)state;
-    const uint32_t codes[] = {CAIRN_CODE_MODULE | 99, 0, CAIRN_CODE_PYTHON, 0xf4000000,
+    const uint32_t codes[] = {CAIRN_CODE_MODULE | 99, 0, CAIRN_CODE_PYTHON, 0xf5000000,
                               CAIRN_CODE_CUT | 16};
     making_book(&making, making_cell(&making, 0, 0, 0, &codes[0], 2, 1), 1, 1, 0, 0);
     making_book(&making, making_cell(&making, 0, 0, 0, &codes[2], 1, 1), 1, 1, 0, 0);

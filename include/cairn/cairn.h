@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cairn.h: what a program may say to, and ask of, the cairn that records it. C11 and C++11.
+ *
+ * Nothing has to be linked: everything goes through one weak symbol, cairn_api, which the preloaded
+ * library defines. Without cairn that symbol is NULL, every call here does nothing and costs a load
+ * and a test, and questions are answered with 0. For linkers that want all symbols defined there is
+ * libcairn_stub.a, and for programs that are linked statically, libcairn_static.a (docs/api.md).
+ *
+ * All functions may be called from any thread at any time, also from signal handlers unless it says
+ * otherwise. They allocate nothing in the program's heap and leave errno alone.
+ */
+#ifndef CAIRN_CAIRN_H
+#define CAIRN_CAIRN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAIRN_API_VERSION 1u
+
+/* Whom a call is about. */
+enum cairn_who { CAIRN_PROCESS = 0, CAIRN_THREAD = 1 };
+
+struct cairn_stats {
+    uint64_t allocations;     /* calls that returned a block */
+    uint64_t frees;           /* blocks given back */
+    uint64_t allocated_bytes; /* as requested */
+    int64_t live_bytes;       /* allocated minus freed */
+    int64_t peak_bytes;       /* the most that live_bytes was */
+};
+
+/* The name of a frame as a report is to show it: the same pointer, another string that stays valid
+ * until the next call, "" to leave the frame out, or NULL to cut the stack here: neither this frame
+ * nor what it calls is shown. */
+typedef const char *(*cairn_rename)(const char *name, void *context);
+
+/* The library's functions, as cairn_api() returns them; use the functions below instead. Later
+ * versions append: `bytes` says how far the table goes. */
+struct cairn_api_table {
+    uint32_t version, bytes;
+    int (*is_recording)(void);
+    void (*set_enabled)(int who, int is_enabled);
+    int (*is_enabled)(int who);
+    void (*region_begin)(const char *name);
+    int (*region_end)(struct cairn_stats *in_it);
+    int (*stats)(int who, struct cairn_stats *stats);
+    int (*region_stats)(const char *name, struct cairn_stats *stats);
+    int (*report)(int descriptor, const char *form, cairn_rename rename, void *context);
+    void *(*pool_create)(const char *name);
+    void (*pool_alloc)(void *pool, const void *block, size_t bytes);
+    int (*pool_free)(void *pool, const void *block);
+    void (*pool_destroy)(void *pool);
+    int (*pool_stats)(const char *name, struct cairn_stats *stats);
+};
+
+/* NULL if the version is not known. With CAIRN_LINKED defined it is an ordinary function that some
+ * library given to the linker has to define. */
+const struct cairn_api_table *cairn_api(uint32_t version)
+#if !defined(CAIRN_LINKED)
+    __attribute__((weak))
+#endif
+    ;
+
+static inline const struct cairn_api_table *cairn_table_(void) {
+    const struct cairn_api_table *(*api)(uint32_t);
+#if defined(CAIRN_LINKED)
+    api = cairn_api;
+    /* From the table that the dynamic linker fills: where an executable is not position-independent
+     * the linker would otherwise take a weak symbol for absent for good. */
+#elif defined(__x86_64__) && defined(__LP64__)
+    __asm__(".weak cairn_api\n\tmovq cairn_api@GOTPCREL(%%rip), %0" : "=r"(api));
+#elif defined(__aarch64__)
+    __asm__(".weak cairn_api\n\tadrp %0, :got:cairn_api\n\tldr %0, [%0, :got_lo12:cairn_api]"
+            : "=r"(api));
+#else
+    api = cairn_api;
+#endif
+    return api ? api(CAIRN_API_VERSION) : NULL;
+}
+
+/* Nonzero if cairn is there and this process is recorded. */
+static inline int cairn_is_loaded(void) {
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? table->is_recording() : 0;
+}
+
+/* Switches recording of allocations on or off, for the process or the calling thread. Blocks that
+ * are known are recognised when they are freed, on or off. An allocation is recorded if both the
+ * process and the thread are switched on. (`cairn run --off` starts with the process off.) */
+static inline void cairn_enable(enum cairn_who who) {
+    const struct cairn_api_table *table = cairn_table_();
+    if (table) table->set_enabled((int)who, 1);
+}
+static inline void cairn_disable(enum cairn_who who) {
+    const struct cairn_api_table *table = cairn_table_();
+    if (table) table->set_enabled((int)who, 0);
+}
+static inline int cairn_is_enabled(enum cairn_who who) {
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? table->is_enabled((int)who) : 0;
+}
+
+/* A region of the program, by name: what this thread allocates between begin and end is shown under
+ * it (cairn report --view regions, --region). Regions nest; a name inside another one is shown as
+ * outer/inner. NULL or "" gives a region that counts but is not shown. At most 64 regions deep and
+ * 16,383 distinct names in a process: what is beyond belongs to the region around it. */
+static inline void cairn_region_begin(const char *name) {
+    const struct cairn_api_table *table = cairn_table_();
+    if (table) table->region_begin(name);
+}
+/* Ends the innermost region. `in_it` (or NULL) gets what this thread did since it began: live_bytes
+ * is by how much its heap grew, peak_bytes the most it had grown in between. 0, and `in_it` all
+ * zero, if no region is open. */
+static inline int cairn_region_end(struct cairn_stats *in_it) {
+    const struct cairn_stats none = {0, 0, 0, 0, 0};
+    const struct cairn_api_table *table = cairn_table_();
+    if (in_it) *in_it = none;
+    return table ? table->region_end(in_it) : 0;
+}
+
+/* Figures since the start. Of a thread, live_bytes is what it allocated minus what it freed,
+ * whoever allocated that, and peak_bytes is known from the first question on. With several threads
+ * the process' peak_bytes may be off by what docs/trust.md says. 0 and all zero without cairn. */
+static inline int cairn_stats_of(enum cairn_who who, struct cairn_stats *stats) {
+    const struct cairn_stats none = {0, 0, 0, 0, 0};
+    const struct cairn_api_table *table = cairn_table_();
+    *stats = none;
+    return table ? table->stats((int)who, stats) : 0;
+}
+/* The same for what was allocated in regions of this name and those inside them, by all threads:
+ * live_bytes is what of that is left, peak_bytes the most that one thread's heap grew in one of
+ * them. Looks at each stack: milliseconds for a hundred thousand. 0 if there was no such region. */
+static inline int cairn_region_stats(const char *name, struct cairn_stats *stats) {
+    const struct cairn_stats none = {0, 0, 0, 0, 0};
+    const struct cairn_api_table *table = cairn_table_();
+    *stats = none;
+    return table ? table->region_stats(name, stats) : 0;
+}
+
+/* Writes a report of this process so far to a descriptor. `form` is "summary", a view of cairn
+ * report (stacks, tree, functions, lines, ...), or a format of cairn export that is text
+ * (collapsed, mptrace, csv, json, massif, callgrind). It runs the tool `cairn` and waits for it:
+ * not for signal handlers. `rename` (or NULL) is asked for each frame of collapsed and mptrace, the
+ * only forms that take it. 0, or an errno: ENOSYS without cairn, ENOENT without the tool, EINVAL
+ * for an unknown form, EIO if it failed otherwise. */
+static inline int cairn_report(int descriptor, const char *form, cairn_rename rename,
+                               void *context) {
+    const int no_system = 38; /* ENOSYS */
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? table->report(descriptor, form, rename, context) : no_system;
+}
+
+/* Pools: an allocator of the program's own, that takes its memory from malloc or mmap, tells cairn
+ * of each block (cairn report --view pools). Pools of one name are shown together. A pool's blocks
+ * are counted apart from the heap, in which the pool's memory is counted already. */
+struct cairn_pool;
+static inline struct cairn_pool *cairn_pool_create(const char *name) {
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? (struct cairn_pool *)table->pool_create(name) : NULL;
+}
+/* NULL as the pool (no cairn, or no memory for one) is allowed everywhere. */
+static inline void cairn_pool_alloc(struct cairn_pool *pool, const void *block, size_t bytes) {
+    const struct cairn_api_table *table = pool ? cairn_table_() : NULL;
+    if (table) table->pool_alloc(pool, block, bytes);
+}
+/* 0 if the pool has no such block. */
+static inline int cairn_pool_free(struct cairn_pool *pool, const void *block) {
+    const struct cairn_api_table *table = pool ? cairn_table_() : NULL;
+    return table ? table->pool_free(pool, block) : 0;
+}
+/* Frees all that is left in it, and the pool. */
+static inline void cairn_pool_destroy(struct cairn_pool *pool) {
+    const struct cairn_api_table *table = pool ? cairn_table_() : NULL;
+    if (table) table->pool_destroy(pool);
+}
+/* All pools of one name. 0 if there was none. */
+static inline int cairn_pool_stats(const char *name, struct cairn_stats *stats) {
+    const struct cairn_stats none = {0, 0, 0, 0, 0};
+    const struct cairn_api_table *table = cairn_table_();
+    *stats = none;
+    return table ? table->pool_stats(name, stats) : 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

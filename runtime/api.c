@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What include/cairn/cairn.h leads to. Only cairn_api is a symbol; the rest is its table.
+//
+// Each function that touches the thread's state goes through the gate as a hook does: an event of a
+// signal handler that interrupts it is counted as lost, and a thread's first call registers it.
+#include <stddef.h>
+
+#include "include/cairn/cairn.h"
+#include "runtime/event.h"
+#include "runtime/figures.h"
+#include "runtime/gate.h"
+#include "runtime/nest.h"
+#include "runtime/pool.h"
+#include "runtime/report.h"
+#include "runtime/sink/sink.h"
+#include "runtime/slots.h"
+#include "runtime/start.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// A forked child that has not recorded anything yet is none: its parent's figures are not its own.
+static bool is_recorded(void) {
+    return process_state() == PROCESS_RECORDING && !slots_is_wiped();
+}
+
+static int api_is_recording(void) {
+    return is_recorded();
+}
+
+static void api_set_enabled(int who, int is_enabled) {
+    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    if (!thread) return;
+    if (who == CAIRN_THREAD)
+        nest_switch(thread, is_enabled);
+    else
+        __atomic_store_n(&sink.header->control.is_off, !is_enabled, __ATOMIC_RELAXED);
+    gate_leave(thread);
+}
+
+static int api_is_enabled(int who) {
+    if (!is_recorded()) return 0;
+    bool is_off = who == CAIRN_THREAD && gate_self->nest.is_off;
+    return gate_is_recording() && !is_off;
+}
+
+static void api_region_begin(const char *name) {
+    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    if (!thread) return;
+    nest_begin(thread, name);
+    gate_leave(thread);
+}
+
+static int api_region_end(struct cairn_stats *in_it) {
+    struct nest_figures figures;
+    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    bool is_done = thread && nest_end(thread, &figures);
+    if (thread) gate_leave(thread);
+    if (is_done && in_it)
+        *in_it = (struct cairn_stats){.allocations = figures.allocations,
+                                      .frees = figures.frees,
+                                      .allocated_bytes = figures.allocated_bytes,
+                                      .live_bytes = figures.net_bytes,
+                                      .peak_bytes = figures.rise_bytes};
+    return is_done;
+}
+
+static int api_stats(int who, struct cairn_stats *stats) {
+    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    if (!thread) return 0;
+    const struct cairn_thread *record = thread->record;
+    if (who == CAIRN_THREAD)
+        *stats = (struct cairn_stats){.allocations = record->allocations,
+                                      .frees = record->frees,
+                                      .allocated_bytes = record->allocated_bytes,
+                                      .live_bytes = record->net_bytes,
+                                      .peak_bytes = nest_thread_high(thread)};
+    else
+        figures_of_process(stats);
+    gate_leave(thread);
+    return 1;
+}
+
+static int api_region_stats(const char *name, struct cairn_stats *stats) {
+    return name && is_recorded() && figures_of_region(name, stats);
+}
+
+static void *api_pool_create(const char *name) {
+    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    struct pool *pool = thread && name ? pool_make(name) : NULL;
+    if (thread) gate_leave(thread);
+    return pool;
+}
+
+// Blocks of a pool are counted as long as the process is recorded, switched on or not.
+static void api_pool_alloc(void *pool, const void *block, size_t bytes) {
+    if (is_recorded()) pool_add(pool, block, bytes);
+}
+
+static int api_pool_free(void *pool, const void *block) {
+    return is_recorded() && pool_take(pool, block);
+}
+
+static void api_pool_destroy(void *pool) {
+    if (is_recorded()) pool_end(pool);
+}
+
+static int api_pool_stats(const char *name, struct cairn_stats *stats) {
+    return name && is_recorded() && figures_of_pool(name, stats);
+}
+
+static const struct cairn_api_table table = {
+    .version = CAIRN_API_VERSION,
+    .bytes = sizeof table,
+    .is_recording = api_is_recording,
+    .set_enabled = api_set_enabled,
+    .is_enabled = api_is_enabled,
+    .region_begin = api_region_begin,
+    .region_end = api_region_end,
+    .stats = api_stats,
+    .region_stats = api_region_stats,
+    .report = report_write,
+    .pool_create = api_pool_create,
+    .pool_alloc = api_pool_alloc,
+    .pool_free = api_pool_free,
+    .pool_destroy = api_pool_destroy,
+    .pool_stats = api_pool_stats,
+};
+
+EXPORT const struct cairn_api_table *cairn_api(uint32_t version) {
+    return version == CAIRN_API_VERSION ? &table : NULL;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/figures.h"
+
+#include <string.h>
+
+#include "runtime/sink/sink.h"
+#include "runtime/stack/cells.h"
+#include "runtime/stack/intern.h"
+#include "runtime/stack/scope.h"
+
+static uint64_t section_count(struct region region, uint64_t entry_bytes) {
+    uint64_t used = region.used_bytes ? __atomic_load_n(region.used_bytes, __ATOMIC_ACQUIRE) : 0;
+    if (used > region.capacity_bytes) used = region.capacity_bytes;
+    return used / entry_bytes;
+}
+
+void figures_of_process(struct cairn_stats *stats) {
+    struct region region = sink_region(CAIRN_SECTION_THREADS);
+    const struct cairn_thread *threads = (const struct cairn_thread *)region.base;
+    for (uint64_t i = 0; i < section_count(region, sizeof *threads); i++) {
+        stats->allocations += __atomic_load_n(&threads[i].allocations, __ATOMIC_RELAXED);
+        stats->allocated_bytes += __atomic_load_n(&threads[i].allocated_bytes, __ATOMIC_RELAXED);
+        stats->frees += __atomic_load_n(&threads[i].frees, __ATOMIC_RELAXED);
+        stats->live_bytes += __atomic_load_n(&threads[i].net_bytes, __ATOMIC_RELAXED);
+    }
+    stats->peak_bytes = (int64_t)__atomic_load_n(&sink.header->totals.peak_bytes, __ATOMIC_RELAXED);
+    if (stats->live_bytes > stats->peak_bytes) stats->peak_bytes = stats->live_bytes;
+}
+
+static uint32_t code_words(uint32_t code) {
+    if (code < CAIRN_CODE_ESCAPE) return 1;
+    switch (CAIRN_CODE_KIND(code)) {
+    case CAIRN_CODE_MODULE:
+        return 2;
+    case CAIRN_CODE_FULL:
+    case CAIRN_CODE_PYTHON:
+        return MODULE_CODE_WORDS;
+    default:
+        return 1;
+    }
+}
+
+// The region that a cell's record ends with; 0: none.
+static uint32_t region_of_cell(uint32_t id) {
+    uint64_t limit = section_count(stacks.records, sizeof(uint32_t));
+    const uint32_t *words = (const uint32_t *)stacks.records.base;
+    uint32_t record = cells.cold[id].record, last = 0;
+    if (!record || record + 1 >= limit) return 0;
+    if (words[record + 1] & CAIRN_RECORD_FOREIGN) {
+        uint32_t owner = words[record];
+        return owner && owner < cells.id_limit && owner != id ? region_of_cell(owner) : 0;
+    }
+    uint64_t at = record + 2;
+    for (uint32_t i = CAIRN_RECORD_NEW(words[record + 1]); i > 0 && at < limit; i--) {
+        last = words[at];
+        at += code_words(last);
+    }
+    bool is_region = last >= CAIRN_CODE_ESCAPE && CAIRN_CODE_KIND(last) == CAIRN_CODE_REGION;
+    return is_region ? CAIRN_CODE_VALUE(last) : 0;
+}
+
+// A scope's parent has a lower number, so the way outwards ends.
+static bool is_within(uint32_t id, const char *name) {
+    while (id && id < scope_limit()) {
+        const struct cairn_scope *scope = scope_at(id);
+        if (!strcmp(scope_name(scope), name)) return true;
+        id = scope->parent < id ? scope->parent : 0;
+    }
+    return false;
+}
+
+static void add_cell(uint32_t id, struct cairn_stats *stats) {
+    const unsigned high_shift = 32;
+    const struct cairn_cell *cell = &cells.hot[id];
+    const struct cairn_cell_cold *cold = &cells.cold[id];
+    uint64_t freed_bytes = __atomic_load_n(&cell->freed_bytes, __ATOMIC_RELAXED);
+    uint64_t allocated_bytes = __atomic_load_n(&cell->allocated_bytes, __ATOMIC_RELAXED);
+    stats->allocations += cell->calls | (uint64_t)cold->calls_high << high_shift;
+    stats->frees += cell->frees | (uint64_t)cold->frees_high << high_shift;
+    stats->allocated_bytes += allocated_bytes;
+    stats->live_bytes += (int64_t)(allocated_bytes - freed_bytes);
+}
+
+bool figures_of_region(const char *name, struct cairn_stats *stats) {
+    bool is_there = false;
+    for (uint32_t id = 1; id < scope_limit(); id++) {
+        const struct cairn_scope *scope = scope_at(id);
+        int64_t rise_bytes = __atomic_load_n(&scope->rise_bytes, __ATOMIC_RELAXED);
+        if (scope->kind != CAIRN_SCOPE_REGION || strcmp(scope_name(scope), name) != 0) continue;
+        is_there = true;
+        if (rise_bytes > stats->peak_bytes) stats->peak_bytes = rise_bytes;
+    }
+    uint64_t count = section_count(cells.cold_region, sizeof *cells.cold);
+    for (uint32_t id = CAIRN_CELL_OTHER + 1; is_there && id < count && id < cells.id_limit; id++)
+        if (cells.hot[id].calls || cells.hot[id].frees)
+            if (is_within(region_of_cell(id), name)) add_cell(id, stats);
+    return is_there;
+}
+
+bool figures_of_pool(const char *name, struct cairn_stats *stats) {
+    bool is_there = false;
+    for (uint32_t id = 1; id < scope_limit(); id++) {
+        const struct cairn_scope *scope = scope_at(id);
+        if (scope->kind != CAIRN_SCOPE_POOL || strcmp(scope_name(scope), name) != 0) continue;
+        is_there = true;
+        stats->allocations += __atomic_load_n(&scope->allocations, __ATOMIC_RELAXED);
+        stats->frees += __atomic_load_n(&scope->frees, __ATOMIC_RELAXED);
+        stats->allocated_bytes += __atomic_load_n(&scope->allocated_bytes, __ATOMIC_RELAXED);
+        stats->live_bytes += (int64_t)(scope->allocated_bytes - scope->freed_bytes);
+        stats->peak_bytes += __atomic_load_n(&scope->peak_bytes, __ATOMIC_RELAXED);
+    }
+    return is_there;
+}

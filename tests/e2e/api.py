@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""include/cairn: the examples as C11 and C++17, with and without cairn, with the stub, position-independent
+or not, from an installed tree; the edges of the interface (tests/programs/api_cases.c); regions and pools
+in views, filters and JSON."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import cairn_test as t
+
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-fno-builtin"]
+LANGUAGES = {"c11": ["gcc", "-std=c11", "-x", "c"], "c++17": ["g++", "-std=c++17", "-x", "c++"],
+             "clang c11": ["clang", "-std=c11", "-x", "c"]}
+KINDS = {"pie": [], "no pie": ["-no-pie", "-fno-pie"], "static": ["-static"]}
+
+
+def install():
+    """Puts what an installation has of the interface below `root`, by the Makefile itself."""
+    root = pathlib.Path.cwd() / "root"
+    made = subprocess.run(["make", "-s", "-C", str(t.SOURCE), f"BUILD={t.BUILD}", "install-api",
+                           "PREFIX=/usr", f"DESTDIR={root}"], capture_output=True, check=False)
+    t.check_equal("make install-api", made.returncode, 0)
+    return root
+
+
+def flags(root, package, *what):
+    found = subprocess.run(["pkg-config", *what, f"--define-variable=prefix={root}/usr", package],
+                           env={**os.environ, "PKG_CONFIG_PATH": f"{root}/usr/lib/pkgconfig"},
+                           capture_output=True, check=False)
+    t.check_equal(f"pkg-config {package}", found.returncode, 0)
+    return found.stdout.decode().split()
+
+
+def build(name, compiler, options, libraries=()):
+    output = str(pathlib.Path.cwd() / t.fresh_path("program").rsplit("/", 1)[1])
+    made = subprocess.run([*compiler, *WARNINGS, *options, "-o", output, str(t.SOURCE / "examples" / name),
+                           "-x", "none", *libraries], capture_output=True, check=False)
+    t.check(made.returncode == 0, f"{name} with {compiler} {options}: {made.stderr.decode()}")
+    return output
+
+
+def check_regions(what, program):
+    alone = t.run([program])
+    t.check_equal(f"{what}: without cairn", (alone.status, alone.out), (0, b"done\n"))
+    result, path = t.record([program])
+    t.check_equal(f"{what}: with cairn", (result.status, result.out.decode().splitlines()), (0, [
+        "load: 2000 allocations of 120000 bytes, 40000 bytes more, 40080 at most",
+        "nodes: 12000 bytes in 500 parts", "parse: 0 bytes of 120000 left", "done"]))
+    return path
+
+
+def check_views(path):
+    found = t.report(path)
+    if not found:
+        return
+    regions = {row["name"]: row for row in found["regions"]}
+    t.check_equal("names of regions", sorted(regions), ["load", "load/parse"])
+    for name, begun, rise in (("load", 1, 40080), ("load/parse", 1000, 120)):
+        row = regions[name]
+        t.check_equal(name, (row["begun"], row["rise_bytes"], row["allocations"], row["allocated_bytes"],
+                             row["at_exit_bytes"]), (begun, rise, 2000, 120000, 0))
+    pools = found["pools"]
+    t.check_equal("pools", [(p["name"], p["made"], p["destroyed"], p["peak_bytes"], p["at_exit_bytes"])
+                            for p in pools], [("nodes", 1, 1, 12000, 0)])
+    t.check_sums("regions", found)
+    t.check_nothing_lost("regions", found)
+    inside = t.report(path, "--region", "parse$")
+    if inside:
+        t.check_equal("calls in the region", sum(s["allocations"] for s in inside["stacks"]), 2000)
+    wrong = t.run_cairn("report", "--region", "nowhere", path)
+    t.check(wrong.status != 0 and b"there are: load, load/parse" in wrong.err, f"no region: {wrong.err}")
+    for view, words in (("regions", b"load/parse"), ("pools", b"nodes")):
+        shown = t.run_cairn("report", "--view", view, path)
+        t.check(shown.status == 0 and words in shown.out, f"--view {view}: {shown.out}")
+
+
+def check_expect(program):
+    for argv, env, status, words in (([program], {}, 0, b"passed, unchecked"),
+                                     ([program], {"LD_PRELOAD": t.RUNTIME}, 0, b"passed\n"),
+                                     ([program, "more"], {}, 0, b"passed, unchecked"),
+                                     ([program, "more"], {"LD_PRELOAD": t.RUNTIME}, 134, b"")):
+        result = t.run(argv, env=env)
+        t.check(result.status == status and words in result.out, f"{argv} {env}: {result.status} {result.out}")
+    t.check(b"bytes left; at most 0 bytes left" in result.err and b"examples/expect.c:" in result.err,
+            f"what an expectation says: {result.err}")
+
+
+t.need("gcc", "g++", "clang", "pkg-config", "make")
+ROOT = install()
+cflags, stub = flags(ROOT, "cairn", "--cflags"), flags(ROOT, "cairn-stub", "--cflags", "--libs")
+for language, compiler in LANGUAGES.items():
+    for kind, options in KINDS.items():
+        program = build("regions.c", compiler, [*cflags, *options])
+        if kind == "static":
+            t.check_equal(f"{language}, static", t.run([program]).out, b"done\n")
+        else:
+            recorded = check_regions(f"{language}, {kind}", program)
+check_views(recorded)
+libraries = [word for word in stub if word.startswith(("-l", "-L"))]
+compile_words = [word for word in stub if word not in libraries]
+check_regions("stub", build("regions.c", LANGUAGES["c11"], compile_words, libraries))
+t.check_equal("static stub", t.run([build("regions.c", LANGUAGES["c11"], [*compile_words, "-static"], libraries)]).out,
+              b"done\n")
+for language in ("c11", "c++17"):
+    check_expect(build("expect.c", LANGUAGES[language], cflags))
+
+for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports"):
+    result, path = t.record(t.program("api_cases", case))
+    t.check_equal(case, (result.status, result.out.decode()), (0, ""))
+    alone, _ = t.record_alone(t.program("api_cases", case))
+    t.check_equal(f"{case}, alone", (alone.status, alone.out.decode()), (0, ""))
+    if case not in ("forks", "switching"):
+        found = t.report(path)
+        t.check_sums(case, found)
+        t.check_nothing_lost(case, found)
+    verified, _ = t.record(t.program("api_cases", case), env={"CAIRN_VERIFY": "1"})
+    t.check_equal(f"{case}, verified", (verified.status, verified.out.decode()), (0, ""))
+_, path = t.record([build("regions.c", LANGUAGES["c11"], cflags)], env={"CAIRN_STACKS": "0"})
+check_views(path)
+shutil.rmtree(ROOT, ignore_errors=True)
+t.finish()

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/scopes_screen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/model/measure.h"
+#include "tool/model/scopes.h"
+#include "tool/render/frames.h"
+
+enum { PERCENT_COLUMNS = 5, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
+
+struct row {
+    const struct scope *scope;
+    struct stack values;
+    struct measured measured;
+};
+
+struct table {
+    const struct terminal *terminal;
+    const struct view_options *view;
+    struct scopes scopes;
+    struct row *rows;
+    size_t count;
+    int size_columns;
+};
+
+// What a pool did, in the terms of a stack. That the heap was at its peak is not known of pools:
+// their own peak stands for it.
+static struct stack pool_values(const struct cairn_scope *entry) {
+    int64_t live_bytes = (int64_t)(entry->allocated_bytes - entry->freed_bytes);
+    int64_t live_blocks = (int64_t)(entry->allocations - entry->frees);
+    return (struct stack){.allocations = entry->allocations,
+                          .frees = entry->frees,
+                          .allocated_bytes = entry->allocated_bytes,
+                          .freed_bytes = entry->freed_bytes,
+                          .peak_bytes = entry->peak_bytes,
+                          .peak_blocks = live_blocks,
+                          .exit_bytes = live_bytes,
+                          .exit_blocks = live_blocks};
+}
+
+static int compare(const void *a, const void *b) {
+    const struct row *first = a, *second = b;
+    if (first->measured.value != second->measured.value)
+        return first->measured.value < second->measured.value ? 1 : -1;
+    return strcmp(first->scope->path, second->scope->path);
+}
+
+static bool is_row(const struct scope *scope, enum cairn_scope_kind kind,
+                   const struct stack *values) {
+    return scope->kind == (uint32_t)kind && (scope->entry.entries || values->allocations);
+}
+
+static bool fill(struct table *table, const struct profile *profile, enum cairn_scope_kind kind) {
+    struct stack *values = calloc(table->scopes.count + 1, sizeof *values);
+    table->rows = calloc(table->scopes.count + 1, sizeof *table->rows);
+    if (values && table->rows) {
+        scopes_sum(&table->scopes, profile, true, values);
+        for (size_t id = 1; id < table->scopes.count; id++) {
+            const struct scope *scope = &table->scopes.list[id];
+            if (kind == CAIRN_SCOPE_POOL) values[id] = pool_values(&scope->entry);
+            if (!is_row(scope, kind, &values[id])) continue;
+            table->rows[table->count++] =
+                (struct row){scope, values[id], measure_stack(table->view->by, &values[id])};
+        }
+        qsort(table->rows, table->count, sizeof *table->rows, compare);
+    }
+    bool is_ok = values && table->rows;
+    free(values);
+    return is_ok;
+}
+
+static bool open_table(struct table *table, const struct terminal *terminal,
+                       const struct profile *profile, enum cairn_scope_kind kind,
+                       const struct view_options *view, struct error *error) {
+    *table = (struct table){.terminal = terminal,
+                            .view = view,
+                            .size_columns = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS};
+    if (scopes_read(&table->scopes, profile->recording) && fill(table, profile, kind)) return true;
+    scopes_free(&table->scopes);
+    free(table->rows);
+    error_set(error, "no memory for the list of regions or pools");
+    return false;
+}
+
+static void close_table(struct table *table) {
+    scopes_free(&table->scopes);
+    free(table->rows);
+}
+
+static size_t print_heading(const struct table *table, const char *one, const char *several) {
+    const struct view_options *view = table->view;
+    size_t shown = view->top && view->top < table->count ? view->top : table->count;
+    terminal_print(table->terminal, STYLE_STRONG, "%s %s", units_count((int64_t)table->count).text,
+                   table->count == 1 ? one : several);
+    if (shown < table->count)
+        terminal_print(table->terminal, STYLE_DIM, ", the first %s (--top 0: all)",
+                       units_count((int64_t)shown).text);
+    fputc('\n', table->terminal->out);
+    return shown;
+}
+
+static const char *size_text(const struct table *table, int64_t bytes, struct unit_text *text) {
+    *text = units_size_as(bytes, table->view->is_plain_number);
+    return text->text;
+}
+
+static void print_name(const struct table *table, const struct row *row, int used) {
+    char name[FRAME_TEXT_BYTES];
+    size_t columns = table->terminal->columns;
+    text_escape(name, sizeof name, row->scope->path);
+    text_cut(name, columns > (size_t)used + 8 ? columns - (size_t)used : 8);
+    terminal_print(table->terminal, STYLE_NAME, "  %s\n", name);
+}
+
+// A value of the measure: a size, or a number.
+static const char *value_text(const struct table *table, int64_t value, struct unit_text *text) {
+    bool is_bytes = measure_about(table->view->by)->is_bytes;
+    *text = is_bytes ? units_size_as(value, table->view->is_plain_number) : units_count(value);
+    return text->text;
+}
+
+static void print_region(const struct table *table, const struct row *row, int64_t whole) {
+    struct unit_text value, allocated, rise;
+    const int size = table->size_columns;
+    terminal_print(table->terminal, STYLE_STRONG, "%*s", PERCENT_COLUMNS + 1,
+                   units_percent(row->measured.value, whole).text);
+    fprintf(table->terminal->out, " %*s %*s %*s %*s %*s", size,
+            value_text(table, row->measured.value, &value), size,
+            size_text(table, (int64_t)row->values.allocated_bytes, &allocated), COUNT_COLUMNS,
+            units_count((int64_t)row->values.allocations).text, COUNT_COLUMNS - 2,
+            units_count((int64_t)row->scope->entry.entries).text, size,
+            size_text(table, row->scope->entry.rise_bytes, &rise));
+    print_name(table, row, PERCENT_COLUMNS + 3 * size + 2 * COUNT_COLUMNS + 6);
+}
+
+// A sum of processes has no cells, which is where regions are known.
+static void print_none(const struct table *table, const struct profile *profile) {
+    bool is_sum = profile->stack_count && !profile->cell_count;
+    terminal_print(table->terminal, STYLE_DIM, "%s\n",
+                   is_sum ? "they are known of each process: --process PID|NAME"
+                          : "the program named none (docs/api.md)");
+}
+
+bool regions_print(const struct terminal *terminal, const struct profile *profile,
+                   const struct view_options *view, struct error *error) {
+    struct table table;
+    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_REGION, view, error)) return false;
+    const struct measure_row *about = measure_about(view->by);
+    size_t shown = print_heading(&table, "region", "regions");
+    if (!table.count) print_none(&table, profile);
+    if (table.count)
+        terminal_print(terminal, STYLE_DIM, "%*s %*s %*s %*s %*s\n",
+                       PERCENT_COLUMNS + 2 + table.size_columns, about->moment, table.size_columns,
+                       "allocated", COUNT_COLUMNS, "calls", COUNT_COLUMNS - 2, "begun",
+                       table.size_columns, "most more");
+    for (size_t i = 0; i < shown; i++)
+        print_region(&table, &table.rows[i], measure_total(view->by, profile).value);
+    close_table(&table);
+    return true;
+}
+
+static void print_pool(const struct table *table, const struct row *row) {
+    struct unit_text peak, live, allocated;
+    const struct stack *values = &row->values;
+    const int size = table->size_columns;
+    terminal_print(table->terminal, STYLE_STRONG, "%*s", size,
+                   size_text(table, values->peak_bytes, &peak));
+    fprintf(table->terminal->out, " %*s %*s %*s %*s %*s", size,
+            size_text(table, values->exit_bytes, &live), size,
+            size_text(table, (int64_t)values->allocated_bytes, &allocated), COUNT_COLUMNS,
+            units_count((int64_t)values->allocations).text, COUNT_COLUMNS - 4,
+            units_count((int64_t)row->scope->entry.entries).text, COUNT_COLUMNS - 4,
+            units_count((int64_t)(row->scope->entry.entries - row->scope->entry.ended)).text);
+    print_name(table, row, 3 * size + 3 * COUNT_COLUMNS - 8 + 6);
+}
+
+bool pools_print(const struct terminal *terminal, const struct profile *profile,
+                 const struct view_options *view, struct error *error) {
+    struct table table;
+    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, view, error)) return false;
+    size_t shown = print_heading(&table, "name of pools", "names of pools");
+    if (!table.count) print_none(&table, profile);
+    if (table.count)
+        terminal_print(terminal, STYLE_DIM, "%*s %*s %*s %*s %*s %*s\n", table.size_columns,
+                       "own peak", table.size_columns, profile_has_ended(profile) ? "left" : "now",
+                       table.size_columns, "allocated", COUNT_COLUMNS, "calls", COUNT_COLUMNS - 4,
+                       "made", COUNT_COLUMNS - 4, "open");
+    for (size_t i = 0; i < shown; i++) print_pool(&table, &table.rows[i]);
+    close_table(&table);
+    return true;
+}
+
+static void put_row(struct json *json, const struct row *row) {
+    const struct stack *values = &row->values;
+    const struct cairn_scope *entry = &row->scope->entry;
+    bool is_pool = row->scope->kind == CAIRN_SCOPE_POOL;
+    json_open_object(json, NULL);
+    json_put_string(json, "name", row->scope->path);
+    json_put_uint(json, is_pool ? "made" : "begun", entry->entries);
+    if (is_pool)
+        json_put_uint(json, "destroyed", entry->ended);
+    else
+        json_put_int(json, "rise_bytes", entry->rise_bytes);
+    json_put_uint(json, "allocations", values->allocations);
+    json_put_uint(json, "allocated_bytes", values->allocated_bytes);
+    json_put_uint(json, "freed_bytes", values->freed_bytes);
+    json_put_int(json, "peak_bytes", values->peak_bytes);
+    json_put_int(json, "at_exit_bytes", values->exit_bytes);
+    json_put_int(json, "at_exit_blocks", values->exit_blocks);
+    json_close(json);
+}
+
+bool scopes_put_json(struct json *json, const struct profile *profile) {
+    static const struct {
+        enum cairn_scope_kind kind;
+        const char *key;
+    } lists[] = {{CAIRN_SCOPE_REGION, "regions"}, {CAIRN_SCOPE_POOL, "pools"}};
+    const struct view_options view = {.by = MEASURE_PEAK};
+    struct error error;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct table table;
+        if (!open_table(&table, NULL, profile, lists[i].kind, &view, &error)) return false;
+        if (table.count) json_open_array(json, lists[i].key);
+        for (size_t at = 0; at < table.count; at++) put_row(json, &table.rows[at]);
+        if (table.count) json_close(json);
+        close_table(&table);
+    }
+    return true;
+}

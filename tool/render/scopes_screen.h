@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions and pools that the program named, as tables.
+#ifndef TOOL_RENDER_SCOPES_SCREEN_H
+#define TOOL_RENDER_SCOPES_SCREEN_H
+
+#include "tool/base/json.h"
+#include "tool/model/profile.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+// Ranked by the measure, most first; values are those with inner regions. False without memory.
+bool regions_print(const struct terminal *terminal, const struct profile *profile,
+                   const struct view_options *view, struct error *error);
+
+// Ranked by peak, or the measure. False without memory.
+bool pools_print(const struct terminal *terminal, const struct profile *profile,
+                 const struct view_options *view, struct error *error);
+
+// "regions" and "pools" of the JSON report (docs/json.md); nothing where there are none. False
+// without memory.
+bool scopes_put_json(struct json *json, const struct profile *profile);
+
+#endif
