@@ -30,6 +30,7 @@ static int api_is_recording(void) {
 static void api_set_enabled(int who, int is_enabled) {
     struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
     if (!thread) return;
+    if (!is_enabled) __atomic_store_n(&sink.header->control.was_off, 1, __ATOMIC_RELAXED);
     if (who == CAIRN_THREAD)
         nest_switch(thread, is_enabled);
     else
