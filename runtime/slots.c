@@ -253,7 +253,7 @@ void slots_shrink(void) {
     depth_limit = DEPTH_NARROW;
     if (own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
         uint32_t depth = own->trace.limit;
-        array_shrink(own->stack.identities, sizeof *own->stack.identities, DEPTH_NARROW, depth);
+        array_shrink(own->stack.terms, sizeof *own->stack.terms, DEPTH_NARROW, depth);
         walk_trace_shrink(&own->trace, DEPTH_NARROW);
     }
     if (keep >= limit) return;

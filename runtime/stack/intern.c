@@ -14,9 +14,9 @@ struct stacks stacks;
 enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
 
 bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit) {
-    thread->identities = sys_reserve(limit * sizeof *thread->identities);
+    thread->terms = sys_reserve(limit * sizeof *thread->terms);
     thread->slot = slot;
-    return thread->identities && table_init(&thread->table, &thread->arena);
+    return thread->terms && table_init(&thread->table, &thread->arena);
 }
 
 void stack_thread_recover(struct stack_thread *thread) {
@@ -33,7 +33,7 @@ static bool is_cell(uint32_t id, uint32_t check) {
 static struct stack_hash hash_cut(const struct stack_thread *thread, uint32_t from) {
     struct stack_hash hash = thread->last_hash;
     for (uint32_t i = from; i < thread->last_count; i++)
-        hash = hash_without(hash, hash_frame(stacks.seed, thread->identities[i], i));
+        hash = hash_without(hash, thread->terms[i].hash);
     return hash;
 }
 
@@ -42,15 +42,18 @@ static struct stack_hash hash_cut(const struct stack_thread *thread, uint32_t fr
 static struct stack_hash hash_stack(struct stack_thread *thread, const struct frame *frames,
                                     uint32_t count, uint32_t keep) {
     struct stack_hash hash = hash_cut(thread, count);
-    uint64_t *identities = thread->identities;
+    uint32_t last_count = thread->last_count;
+    struct stack_hash seed = stacks.seed;
     bool has_reused = module_has_reused();
     for (uint32_t i = keep; i < count; i++) {
+        struct stack_term *term = &thread->terms[i];
         uint64_t identity = unlikely(has_reused) ? module_identity(frames[i].pc) : frames[i].pc;
-        bool has_old = i < thread->last_count;
-        if (has_old && identities[i] == identity) continue;
-        if (has_old) hash = hash_without(hash, hash_frame(stacks.seed, identities[i], i));
-        hash = hash_with(hash, hash_frame(stacks.seed, identity, i));
-        identities[i] = identity;
+        if (i < last_count) {
+            if (term->identity == identity) continue;
+            hash = hash_without(hash, term->hash);
+        }
+        *term = (struct stack_term){identity, hash_frame(seed, identity, i)};
+        hash = hash_with(hash, term->hash);
     }
     return thread->last_hash = hash;
 }

@@ -12,12 +12,16 @@
 
 enum { WORD_BYTES = 8, CHECKS_PER_FRAME = 2 };
 
+// frame.rule of frames whose step depends on more than the stack pointer; no word of a rule.
+#define NO_PLAIN_RULE UINT32_MAX
+
 struct walk {
     uintptr_t pc;
     uintptr_t stack;
     const uintptr_t *frame_slot;
     struct walk_range *range;
     uintptr_t used_frame;  // the frame pointer that the last step used, or 0
+    uint32_t plain_rule;   // of the last step, or NO_PLAIN_RULE
     bool is_slow;          // the last step cannot be verified by comparing
     bool is_guessed;
     bool has_new_code;
@@ -193,12 +197,14 @@ static COLD uint64_t rule_of_new_code(struct walk *walk) {
 
 ALWAYS_INLINE enum step step_once(struct walk *walk) {
     walk->used_frame = 0;
+    walk->plain_rule = NO_PLAIN_RULE;
     uint64_t rule = rule_look_up(walk->pc);
     if (unlikely(rule_kind(rule) == RULE_NONE)) rule = rule_of_new_code(walk);
     enum step step;
-    if (likely(rule_kind(rule) <= RULE_STACK_SAVED))
+    if (likely(rule_kind(rule) <= RULE_STACK_SAVED)) {
+        walk->plain_rule = (uint32_t)rule;
         step = step_to(walk, walk->stack + rule_cfa_offset(rule));
-    else if (likely(rule_kind(rule) <= RULE_FRAME_SAVED))
+    } else if (likely(rule_kind(rule) <= RULE_FRAME_SAVED))
         step = step_by_frame(walk, rule);
     else
         return step_rare(walk, rule);
@@ -229,6 +235,7 @@ struct progress {
 // The rest of the fresh frame is set by the step that follows, unless the walk ends here.
 ALWAYS_INLINE void progress_add(struct progress *progress, const struct walk *walk) {
     struct frame *frame = &progress->fresh[progress->fresh_count++].frame;
+    frame->rule = NO_PLAIN_RULE;
     frame->stack = walk->stack;
     frame->pc = walk->pc;
     frame->frame_slot = walk->frame_slot;
@@ -303,6 +310,7 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     fresh->used_frame = walk->used_frame;
     fresh->return_slot = NULL;
     if (likely(step == STEP_ON)) {
+        fresh->frame.rule = walk->plain_rule;
         fresh->return_slot = (const uintptr_t *)(walk->stack - WORD_BYTES);
         fresh->return_value = walk->pc;
     }
@@ -326,7 +334,7 @@ static void progress_finish(struct progress *progress, enum step step) {
     if (step == STEP_END && progress->walk.is_guessed) step = (enum step)CAIRN_CUT_GUESSED;
     if (step == STEP_END) return;
     progress->fresh[progress->fresh_count++] =
-        (struct fresh_frame){.frame = {.pc = (uintptr_t)step}};
+        (struct fresh_frame){.frame = {.pc = (uintptr_t)step, .rule = NO_PLAIN_RULE}};
     progress->slow_count = progress->fresh_count;
 }
 
@@ -394,8 +402,8 @@ static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk
 
 // Steps outwards from frame `at` > 0 of the trace and enters what was read, if the caller's frame
 // lies where it lay before. False: the trace does not fit.
-ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_new_code) {
-    const struct frame *frame = &trace->frames[at], *outer = frame - 1;
+static bool patch_step_slow(struct walk_trace *trace, uint32_t at, bool *has_new_code) {
+    struct frame *frame = &trace->frames[at], *outer = frame - 1;
     struct walk walk = {.pc = frame->pc,
                         .stack = frame->stack,
                         .frame_slot = frame->frame_slot,
@@ -409,7 +417,19 @@ ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_n
     struct walk_check *checks = &trace->checks[outer->check_count];
     checks[0].value = walk.pc;
     if (walk.used_frame) checks[1] = (struct walk_check){frame->frame_slot, walk.used_frame};
+    frame->rule = walk.plain_rule;
     trace->next_pc = walk.pc;
+    return true;
+}
+
+// The same for the usual case: by the same rule, which asks for nothing but the stack pointer, it
+// leads from the same place to the same place, so only the return address is read.
+ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_new_code) {
+    const struct frame *frame = &trace->frames[at];
+    if (unlikely((uint32_t)rule_look_up(frame->pc) != frame->rule))
+        return patch_step_slow(trace, at, has_new_code);
+    struct walk_check *check = &trace->checks[frame[-1].check_count];
+    check->value = trace->next_pc = *check->slot;
     return true;
 }
 

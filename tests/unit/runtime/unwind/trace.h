@@ -87,7 +87,8 @@ static inline bool trace_has_same_frames(const struct walk_trace *a, const struc
     for (uint32_t i = 0; i < a->count; i++) {
         const struct frame *one = &a->frames[i], *other = &b->frames[i];
         if (one->stack != other->stack || one->pc != other->pc ||
-            one->frame_slot != other->frame_slot || one->check_count != other->check_count)
+            one->frame_slot != other->frame_slot || one->check_count != other->check_count ||
+            one->rule != other->rule)
             return false;
     }
     return true;
