@@ -4,7 +4,7 @@
 #   make try            record a real program and print the report (PROG='...' for another one)
 #   make check          everything: build, lint, unit tests, real programs
 #   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N: the long searches
-#   make bench ROUNDS=N ROWS='sqlite3|depth 20$$', make bench-quick: what recording costs, beside the peers
+#   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
 #   make install        PREFIX=/usr/local DESTDIR=
 #   make V=1            shows the commands
 # Everything that is made lies below build/.
@@ -319,20 +319,21 @@ $(BUILD)/bench/%: bench/programs/%.cc Makefile
 	$(call say,LINK)
 	$(Q)$(CXX) -std=c++17 $(BENCH_FLAGS) -o $@ $< -pthread
 
-# A part of the rows goes to build/, since bench/results/ is for whole tables.
+# A part of the rows goes to build/, since bench/results/ is for whole tables. The patterns are taken by
+# their value: make would expand a $ at their end to nothing.
 ROUNDS ?= 3
-BENCH_OUT ?= $(if $(ROWS)$(VARIANTS),$(BUILD)/bench/results,bench/results)
+BENCH_OUT ?= $(if $(value ROWS)$(value VARIANTS),$(BUILD)/bench/results,bench/results)
 RUN_BENCH := BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/bench.py
 bench-programs: $(BENCH_PROGRAMS)
 bench:
 	@dev/deps.sh bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
-	$(RUN_BENCH) --rounds $(ROUNDS) --rows '$(ROWS)' --variants '$(VARIANTS)' --out $(BENCH_OUT)
+	$(RUN_BENCH) --rounds $(ROUNDS) --rows '$(value ROWS)' --variants '$(value VARIANTS)' --out $(BENCH_OUT)
 
 bench-quick:
 	@dev/deps.sh bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
-	$(RUN_BENCH) --rounds 1 --rows '$(or $(ROWS),$(QUICK_ROWS))' --out $(BUILD)/bench/results
+	$(RUN_BENCH) --rounds 1 --rows '$(or $(value ROWS),$(QUICK_ROWS))' --out $(BUILD)/bench/results
 
 bench-latency:
 	@dev/deps.sh bench

@@ -21,7 +21,7 @@ struct frame {
     uintptr_t pc;                 // return address, or a pseudo address (enum cairn_cut)
     const uintptr_t *frame_slot;  // where the frame pointer that this frame sees is stored
     uint32_t check_count;         // the unwinder's: words that decide the way on from here
-    uint32_t rule;                // the unwinder's: how the way goes on, if by the stack pointer alone
+    uint32_t rule;                // the same: how the way goes on, if by the stack pointer alone
 };
 
 #endif

@@ -324,6 +324,39 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     return step;
 }
 
+// The beginning of a walk as most are from end to end: plain rules only, until a frame of the old
+// trace may be met. Leaves the rest, and whatever is not so, to the steps that know everything; the
+// frame at hand is theirs.
+ALWAYS_INLINE void progress_start(struct progress *progress, const struct walk_trace *trace) {
+    const struct frame *frames = trace->frames;
+    struct fresh_frame *fresh = progress->fresh, *limit = fresh + trace->limit - 1;
+    const uintptr_t *frame_slot = progress->walk.frame_slot;
+    uintptr_t pc = progress->walk.pc, stack = progress->walk.stack, high = trace->range.high;
+    int64_t at = progress->candidate;
+    for (; fresh < limit; fresh++) {
+        while (at >= 0 && frames[at].stack < stack) at--;
+        if (at >= 0 && frames[at].stack == stack && frames[at].pc == pc &&
+            frames[at].frame_slot == frame_slot)
+            break;
+        uint64_t rule = rule_look_up(pc);
+        // Aligned as the stack pointer is, by which these rules go.
+        uintptr_t cfa = stack + rule_cfa_offset(rule), saved = rule_saved_offset(rule);
+        bool is_plain = rule_kind(rule) - 1 < RULE_STACK_SAVED;
+        if (unlikely(!is_plain || cfa <= stack || cfa > high)) break;
+        fresh->frame = (struct frame){stack, pc, frame_slot, 0, (uint32_t)rule};
+        fresh->used_frame = 0;
+        fresh->return_slot = (const uintptr_t *)(cfa - WORD_BYTES);
+        fresh->return_value = pc = sys_read_word(cfa - WORD_BYTES);
+        if (saved) frame_slot = (const uintptr_t *)(cfa - saved);
+        stack = cfa;
+    }
+    progress->fresh_count = (uint32_t)(fresh - progress->fresh);
+    progress->candidate = at;
+    progress->walk.pc = pc;
+    progress->walk.stack = stack;
+    progress->walk.frame_slot = frame_slot;
+}
+
 // The end of a walk that met nothing known: takes away the zero that ends some stacks (the word
 // that held it stays one to check), and puts a pseudo frame outermost if the stack was cut.
 static void progress_finish(struct progress *progress, enum step step) {
@@ -338,29 +371,31 @@ static void progress_finish(struct progress *progress, enum step step) {
     progress->slow_count = progress->fresh_count;
 }
 
-// Enters a fresh frame, and what its step read, as frame `at` of the trace.
-ALWAYS_INLINE void trace_put(struct walk_trace *trace, uint32_t at,
-                             const struct fresh_frame *fresh) {
-    uint32_t check_count = at ? trace->frames[at - 1].check_count : 0;
+// Appends the words that the step from a fresh frame read to a list; its new length.
+ALWAYS_INLINE uint32_t checks_put(struct walk_check *checks, uint32_t count,
+                                  const struct fresh_frame *fresh) {
     if (fresh->return_slot)
-        trace->checks[check_count++] = (struct walk_check){fresh->return_slot, fresh->return_value};
-    if (fresh->used_frame)
-        trace->checks[check_count++] =
-            (struct walk_check){fresh->frame.frame_slot, fresh->used_frame};
-    trace->frames[at] = fresh->frame;
-    trace->frames[at].check_count = check_count;
+        checks[count++] = (struct walk_check){fresh->return_slot, fresh->return_value};
+    if (unlikely(fresh->used_frame != 0))
+        checks[count++] = (struct walk_check){fresh->frame.frame_slot, fresh->used_frame};
+    return count;
 }
 
 // The old trace up to the hit, then the fresh frames: the new trace. Returns how many outer frames
 // have the same addresses as before.
 static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *progress) {
-    uint32_t kept = (uint32_t)(progress->hit + 1);
+    struct frame *frames = trace->frames;
+    struct walk_check *checks = trace->checks;
+    uint32_t kept = (uint32_t)(progress->hit + 1), same = kept, old_count = trace->count;
     uint32_t fresh_count = progress->fresh_count - (kept ? 1 : 0);  // the last one is the hit
-    uint32_t count = kept + fresh_count, same = kept;
+    uint32_t count = kept + fresh_count, check_count = kept ? frames[kept - 1].check_count : 0;
+    const struct fresh_frame *fresh = &progress->fresh[fresh_count];
     for (uint32_t i = kept; i < count; i++) {
-        const struct fresh_frame *fresh = &progress->fresh[count - 1 - i];
-        if (same == i && i < trace->count && trace->frames[i].pc == fresh->frame.pc) same++;
-        trace_put(trace, i, fresh);
+        fresh--;
+        if (same == i && i < old_count && frames[i].pc == fresh->frame.pc) same++;
+        check_count = checks_put(checks, check_count, fresh);
+        frames[i] = fresh->frame;
+        frames[i].check_count = check_count;
     }
     trace->count = count;
     trace->usable_count = progress->slow_count ? count - progress->slow_count : count;
@@ -388,6 +423,7 @@ static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk
         .hit = -1,
     };
     enum step step = STEP_ON;
+    progress_start(&progress, trace);
     do {
         progress_add(&progress, &progress.walk);
         if (progress_meets(&progress, trace)) break;
