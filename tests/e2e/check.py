@@ -33,6 +33,17 @@ t.check(re.search(r"FAIL containers \(\d+\) calls: .*more than", text) and "chur
         f"the guilty are named: {text}")
 check(one, "--max-allocated", allocated, "--max-calls", "1e9", status=0)
 check(one, "--max-allocated", allocated - 1, "--max-calls", "1e9", status=1)
+text = check(one, "--max-temporary", "100%", status=0
+             if sum(s["temporary"] for s in report["stacks"]) else 1)
+passing = sum(s["temporary"] for s in report["stacks"])
+if passing:
+    check(one, "--max-temporary", passing, status=0)
+    check(one, "--max-temporary", passing - 1, status=1)
+    check(one, "--max-temporary", f"{100 * passing / calls + 0.01}%", status=0)
+    text = check(one, "--max-temporary", f"{100 * passing / calls - 0.01}%", status=1)
+    t.check("more than" in text and f"of {calls:,} calls" in text, f"temporary: {text}")
+else:
+    t.check("does not count them" in text, f"temporary: {text}")
 check(one, "--max-exit", 0, status=0)
 check(one, "--max-exit", 0, "--no-suppressions", status=1)
 text = check(three, "--max-exit", 0, status=1)

@@ -14,11 +14,13 @@ static const struct kind {
     enum option_id option;
     const char *key;
     enum measure measure;
+    bool has_share;  // "40%": of all calls
 } kinds[] = {
-    {OPTION_MAX_PEAK, "max-peak", MEASURE_PEAK},
-    {OPTION_MAX_EXIT, "max-exit", MEASURE_EXIT},
-    {OPTION_MAX_CALLS, "max-calls", MEASURE_CALLS},
-    {OPTION_MAX_ALLOCATED, "max-allocated", MEASURE_ALLOCATED},
+    {OPTION_MAX_PEAK, "max-peak", MEASURE_PEAK, false},
+    {OPTION_MAX_EXIT, "max-exit", MEASURE_EXIT, false},
+    {OPTION_MAX_CALLS, "max-calls", MEASURE_CALLS, false},
+    {OPTION_MAX_ALLOCATED, "max-allocated", MEASURE_ALLOCATED, false},
+    {OPTION_MAX_TEMPORARY, "max-temporary", MEASURE_TEMPORARY, true},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
@@ -39,16 +41,6 @@ static bool parse_count(const char *text, int64_t *count) {
     return true;
 }
 
-static bool parse_limit(const struct kind *kind, const char *text, int64_t *limit) {
-    uint64_t bytes;
-    if (!measure_about(kind->measure)->is_bytes) return parse_count(text, limit);
-    if (units_size_parse(text, &bytes) && bytes <= INT64_MAX) {
-        *limit = (int64_t)bytes;
-        return true;
-    }
-    return parse_count(text, limit);
-}
-
 static bool parse_share(const char *text, double *share) {
     const double most = 1e6;
     char *end;
@@ -58,7 +50,21 @@ static bool parse_share(const char *text, double *share) {
     return is_right && (!*end || !strcmp(end, "%"));
 }
 
+static bool parse_limit(const struct kind *kind, const char *text, struct budget *budget) {
+    uint64_t bytes;
+    bool is_share = kind->has_share && strchr(text, '%');
+    budget->share = -1;
+    if (is_share) return parse_share(text, &budget->share);
+    if (!measure_about(kind->measure)->is_bytes) return parse_count(text, &budget->limit);
+    if (units_size_parse(text, &bytes) && bytes <= INT64_MAX) {
+        budget->limit = (int64_t)bytes;
+        return true;
+    }
+    return parse_count(text, &budget->limit);
+}
+
 static const char *example_of(const struct kind *kind) {
+    if (kind->has_share) return "a share of all calls such as 40%, or a number";
     return measure_about(kind->measure)->is_bytes ? "a size such as 200MiB"
                                                   : "a number such as 1e6";
 }
@@ -67,8 +73,9 @@ static const char *example_of(const struct kind *kind) {
 static bool add_baseline(struct budgets *budgets, const char *pattern, const char *baseline,
                          double tolerance, struct error *error) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
+        if (kinds[i].has_share) continue;  // a limit of its own kind
         struct budget budget = {
-            .measure = kinds[i].measure, .baseline = baseline, .tolerance = tolerance};
+            .measure = kinds[i].measure, .baseline = baseline, .tolerance = tolerance, .share = -1};
         snprintf(budget.pattern, sizeof budget.pattern, "%s", pattern);
         if (!add(budgets, &budget, error)) return false;
     }
@@ -84,7 +91,7 @@ bool budgets_read_options(const struct command_args *args, struct budgets *budge
         struct budget budget = {.pattern = "*", .measure = kinds[i].measure};
         const char *text = args_text(args, kinds[i].option, NULL);
         if (!text) continue;
-        if (!parse_limit(&kinds[i], text, &budget.limit))
+        if (!parse_limit(&kinds[i], text, &budget))
             return error_set(error, "check: --%s needs %s, not \"%s\"", kinds[i].key,
                              example_of(&kinds[i]), text);
         if (!add(budgets, &budget, error)) return false;
@@ -109,7 +116,7 @@ static bool read_entry(struct budgets *budgets, const char *path, const struct t
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (strcmp(entry->key, kinds[i].key) != 0) continue;
         budget.measure = kinds[i].measure;
-        if (parse_limit(&kinds[i], entry->text, &budget.limit)) return add(budgets, &budget, error);
+        if (parse_limit(&kinds[i], entry->text, &budget)) return add(budgets, &budget, error);
         return error_set(error, "%s:%u: %s needs %s, not \"%s\"", path, entry->line, entry->key,
                          example_of(&kinds[i]), entry->text);
     }
@@ -123,7 +130,7 @@ static bool read_entry(struct budgets *budgets, const char *path, const struct t
                          entry->line, entry->text);
     return error_set(error,
                      "%s:%u: there is no budget \"%s\", but max-peak, max-exit, max-calls, "
-                     "max-allocated, baseline (a file's name) and tolerance",
+                     "max-allocated, max-temporary, baseline (a file's name) and tolerance",
                      path, entry->line, entry->key);
 }
 

@@ -13,7 +13,8 @@
 struct budget {
     char pattern[RUN_TEXT_MAX];  // as fnmatch has them
     enum measure measure;
-    int64_t limit;         // bytes or calls; unused with a baseline
+    int64_t limit;         // bytes or calls; unused with a baseline or a share
+    double share;          // of the process' calls; negative: `limit` counts
     const char *baseline;  // NULL: none; belongs to whoever gave it
     double tolerance;      // a share more than the baseline
 };

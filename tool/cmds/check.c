@@ -98,7 +98,7 @@ static bool read_words(struct check *check, struct error *error) {
     if (file && !budgets_read_file(file, &check->budgets, error)) return false;
     if (!check->budgets.list.count)
         return error_set(error, "check: no budget; --max-peak, --max-exit, --max-calls, "
-                                "--max-allocated, --baseline or --budgets FILE");
+                                "--max-allocated, --max-temporary, --baseline or --budgets FILE");
     bool is_command = args->has_separator;
     if (is_command && !args->word_count) return error_set(error, "check: no command behind --");
     if (!is_command && args->word_count > 1)

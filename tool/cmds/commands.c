@@ -253,6 +253,8 @@ const struct command commands[] = {
             {OPTION_MAX_EXIT, "max-exit", 0, "SIZE", "the most that may be left at the end"},
             {OPTION_MAX_CALLS, "max-calls", 0, "N", "the most allocations, as 1e6"},
             {OPTION_MAX_ALLOCATED, "max-allocated", 0, "SIZE", "the most bytes over all time"},
+            {OPTION_MAX_TEMPORARY, "max-temporary", 0, "SHARE|N",
+             "the most blocks freed before the next call"},
             {OPTION_BASELINE, "baseline", 0, "OLD", "no more than this recording or run, of each"},
             {OPTION_TOLERANCE, "tolerance", 0, "SHARE", "more than the baseline by this (0%)"},
             {OPTION_BUDGETS, "budgets", 0, "FILE", "limits by program name, in TOML"},

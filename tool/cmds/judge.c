@@ -25,6 +25,7 @@ struct taken {
     char path[PATH_MAX];  // of its recording; "": none was kept
     int64_t values[MEASURE_COUNT];
     int64_t peak_error, suppressed;
+    bool has_temporary;  // they were counted
 };
 
 struct judge {
@@ -70,6 +71,8 @@ static bool take_recording(const struct judge *judge, struct taken *taken, struc
     if (is_ok) {
         taken->values[MEASURE_PEAK] = opened.profile.peak.bytes;
         taken->peak_error = clamp(opened.profile.peak.error_bytes);
+        taken->has_temporary = recording_count(&opened.recording, CAIRN_SECTION_CELLS_USE) != 0;
+        taken->values[MEASURE_TEMPORARY] = clamp(opened.profile.totals.temporary);
         for (size_t i = 0; i < suppressions.rules.count; i++)
             taken->suppressed = figures_add(taken->suppressed, suppressions.rules.items[i].bytes);
         taken->values[MEASURE_EXIT] = figures_add(opened.profile.exit_bytes, -taken->suppressed);
@@ -238,15 +241,22 @@ static bool find_grown(const struct judge *judge, const struct taken *old,
     return is_ok;
 }
 
+// What is compared among processes: a value, or its share of their calls.
+static double weight_of(const struct taken *taken, enum measure measure, bool is_share) {
+    double value = (double)taken->values[measure], calls = (double)taken->values[MEASURE_CALLS];
+    return !is_share ? value : calls > 0 ? value / calls : 0;
+}
+
 static const struct taken *find_worst(const struct judge *judge, const char *pattern,
-                                      enum measure measure, size_t *count) {
+                                      enum measure measure, bool is_share, size_t *count) {
     const struct taken *worst = NULL;
     *count = 0;
     for (size_t i = 0; i < judge->list.count; i++) {
         const struct taken *taken = &judge->list.items[i];
         if (fnmatch(pattern, taken->row->name, 0) != 0) continue;
         ++*count;
-        if (!worst || taken->values[measure] > worst->values[measure]) worst = taken;
+        if (!worst || weight_of(taken, measure, is_share) > weight_of(worst, measure, is_share))
+            worst = taken;
     }
     return worst;
 }
@@ -278,17 +288,36 @@ static void describe(const struct taken *taken, enum measure measure, int64_t li
              has_suppressed ? value_text(MEASURE_EXIT, taken->suppressed, suppressed) : "");
 }
 
+// "35 % of 363,831 calls, more than 30 %".
+static void describe_share(const struct taken *taken, const struct budget *budget,
+                           struct verdict *verdict) {
+    const double percent = 100;
+    int64_t calls = taken->values[MEASURE_CALLS];
+    snprintf(verdict->text, sizeof verdict->text, "%s of %s calls%s%.4g %%",
+             units_percent(taken->values[budget->measure], calls).text, units_count(calls).text,
+             verdict->holds ? ", at most " : ", more than ", budget->share * percent);
+}
+
 static bool judge_limit(const struct judge *judge, const struct budget *budget,
                         struct error *error) {
     size_t count;
     enum measure measure = budget->measure;
-    const struct taken *worst = find_worst(judge, budget->pattern, measure, &count);
+    bool is_share = budget->share >= 0;
+    const struct taken *worst = find_worst(judge, budget->pattern, measure, is_share, &count);
     struct verdict verdict = {.budget = measure_name(measure),
                               .text = "no process of this name was recorded"};
     name_subject(worst, budget->pattern, count, &verdict);
-    if (worst) {
+    if (worst && measure == MEASURE_TEMPORARY && !worst->has_temporary) {
+        snprintf(verdict.text, sizeof verdict.text, "its recording does not count them");
+        worst = NULL;
+    } else if (worst && is_share) {
+        verdict.holds = weight_of(worst, measure, true) <= budget->share;
+        describe_share(worst, budget, &verdict);
+    } else if (worst) {
         verdict.holds = !is_above(worst, measure, budget->limit);
         describe(worst, measure, budget->limit, "", &verdict);
+    }
+    if (worst) {
         if (!verdict.holds && !find_guilty(judge, worst, measure, &verdict.guilty, error))
             return false;
     }
@@ -313,11 +342,12 @@ static bool judge_against(const struct judge *judge, const struct judge *old,
                           const struct budget *budget, struct error *error) {
     enum measure measure = budget->measure;
     size_t count;
-    const struct taken *worst = find_worst(judge, budget->pattern, measure, &count);
+    const struct taken *worst = find_worst(judge, budget->pattern, measure, false, &count);
     struct verdict verdict = {.budget = measure_name(measure),
                               .text = "no process of this name was recorded"};
     name_subject(worst, budget->pattern, count, &verdict);
-    const struct taken *before = worst ? find_worst(old, worst->row->name, measure, &count) : NULL;
+    const struct taken *before =
+        worst ? find_worst(old, worst->row->name, measure, false, &count) : NULL;
     // another build may have another name: a single process is compared with a single one
     if (worst && !before && old->list.count == 1) before = &old->list.items[0];
     if (worst && !before)
