@@ -77,7 +77,7 @@ def check_answers(core):
 def check_refusals(core):
     for words, status, wanted in (
             (("describe", "10"), 1, b"in no block"), (("summarize", "libnone.so"), 1, b"no block is of"),
-            (("list", "blocks"), 2, b"list used"), (("describe", "xyz"), 2, b"hexadecimal"),
+            (("list", "blocks"), 2, b"'list used' and 'list free'"), (("describe", "xyz"), 2, b"hexadecimal"),
             (("shrink",), 2, b"none of")):
         said = ask(core, *words, status=status)
         t.check(wanted in said, f"{words}: {said}")
@@ -95,13 +95,30 @@ def check_refusals(core):
             t.check(result.status in (0, 1), f"cut to {size}: {result.status} {result.err}")
 
 
+def addresses(core, which):
+    """{address: size} of the blocks that `list used` or `list free` tells of."""
+    found = re.findall(rb"allocation at ([0-9a-f]+) of size ([0-9a-f]+)\n", ask(core, "list", which))
+    return {int(address, 16): int(size, 16) for address, size in found}
+
+
 def check_unrecorded():
-    with subprocess.Popen(t.program("hold"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        child.stdout.readline()
+    """Of a process that was not recorded: glibc's chunks, as many in use and free as the program left."""
+    with subprocess.Popen(t.program("heap_shapes"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        wanted = {name: int(value) for name, value in
+                  (word.split("=") for word in child.stdout.readline().decode().split())}
         core = gcore("plain", child.pid)
         child.stdin.close()
         child.wait(timeout=20)
-    said = ask(core, "count", "used", status=1)
+    used, free = addresses(core, "used"), addresses(core, "free")
+    t.check(not set(used) & set(free), "unrecorded: blocks that are in use and free")
+    size = wanted["size"]
+    t.check_equal("unrecorded: blocks in use", sum(size <= got < size + 16 for got in used.values()), wanted["used"])
+    t.check_equal("unrecorded: blocks with a mapping", sum(got >= wanted["large"] for got in used.values()),
+                  wanted["mapped"])
+    t.check_equal("unrecorded: free blocks", sum(size <= got < size + 16 for got in free.values()), wanted["free"])
+    overview = ask(core)
+    t.check(b"free, at the end of %d arenas" % wanted["arenas"] in overview, f"unrecorded: {overview}")
+    said = ask(core, "describe", "10", status=1)
     t.check(b"not recorded" in said, f"unrecorded: {said}")
 
 
@@ -121,6 +138,8 @@ def check_busy():
             found = t.report(core)
             held = sum(s["at_exit_blocks"] for s in found["stacks"]) if found else 0
             t.check(abs(blocks - held) <= 3 and size > 0, f"busy: {blocks} blocks, counted {held}")
+            both = set(addresses(core, "used")) & set(addresses(core, "free"))
+            t.check(len(both) <= 3, f"busy: {len(both)} blocks are in use, and free in glibc's own lists")
         subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=False)
         child.wait(timeout=20)
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a core dump: the recording in it is looked for and copied, the live map followed.
+// Any bytes as a core dump: the recording in it is looked for and copied, the live map followed,
+// and glibc's heap walked.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "tool/core/blocks.h"
+#include "tool/core/glibc.h"
 #include "tool/core/recorded.h"
 
 // Zeros follow the input, which segments may use: see tests/tools/make_core.h.
@@ -16,6 +18,14 @@ static void require(bool is_true) {
     if (!is_true) abort();
 }
 
+static void check_heap(const struct core_image *core) {
+    struct core_heap heap;
+    if (!core_read_heap(core, &heap, NULL)) return;
+    for (size_t i = 1; i < heap.chunks.count; i++)
+        require(heap.chunks.items[i].address >= heap.chunks.items[i - 1].address);
+    core_free_heap(&heap);
+}
+
 static void check_core(const struct core_image *core) {
     struct cairn_header header;
     struct core_blocks blocks;
@@ -23,6 +33,7 @@ static void check_core(const struct core_image *core) {
     int file;
     for (size_t i = 1; i < core->segments.count; i++)
         require(core->segments.items[i].start >= core->segments.items[i - 1].end);
+    check_heap(core);
     if (!core_find_recording(core, &header)) return;
     if (core_copy_recording(core, &header, path, NULL) &&
         sscanf(path, "/proc/self/fd/%d", &file) == 1)

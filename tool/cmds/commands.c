@@ -277,12 +277,13 @@ const struct command commands[] = {
     },
     {
         .name = "core",
-        .arguments = "CORE [list used | count used | summarize [MODULE [FUNCTION]] | describe ADDRESS]",
-        .help = "the blocks of a recorded process in its core dump",
+        .arguments = "CORE [list used|free | count used|free | summarize [MODULE [FUNCTION]] | describe ADDRESS]",
+        .help = "the blocks of a process in its core dump",
         .description =
             "The recording is part of the core, so that nothing else is needed: each block that\n"
             "was in use with its size as requested, thread and stack. Cores of the kernel and of\n"
-            "gcore will do. Every other command takes the core as SUBJECT too: cairn report CORE.\n",
+            "gcore will do. Every other command takes the core as SUBJECT too: cairn report CORE.\n"
+            "Of a process that was not recorded: the chunks of glibc's malloc, used and free.\n",
         .run = cmd_core,
         .words_max = 4,
         .options = {{OPTION_RECORDING, "recording", 0, "FILE",

@@ -23,7 +23,7 @@ enum {
     COUNT_OR_SYSTEM = BIN_WORDS + 4,
     STATE_WORDS = BIN_WORDS + 8,  // from the first bin on
     TOP = -2,                     // from the first bin
-    EMPTY_BINS_LEAST = 64,        // of an arena that is believed to be one
+    EMPTY_BINS_LEAST = 4,         // those of the largest sizes hardly ever hold anything
     THREADS_MAX = 1 << 16,
     ARENAS_MAX = 1024,
     CHUNKS_MAX = 4096,  // in all: each costs two system calls

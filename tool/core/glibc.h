@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap of glibc's malloc in a core dump, recorded or not: every chunk, in use or free, of the
+// main arena, of threads' arenas and with mappings of their own.
+//
+// The layout is glibc's own since 2.26 (64-bit): malloc/malloc.c of its sources explains it.
+// Nothing in a core says where the arenas are; the first one is found by its empty bins, whose
+// words point to themselves, and the others follow in a circle.
+#ifndef TOOL_CORE_GLIBC_H
+#define TOOL_CORE_GLIBC_H
+
+#include "tool/core/image.h"
+
+enum chunk_kind {
+    CHUNK_USED,
+    CHUNK_MAPPED,  // in use, with a mapping of its own
+    CHUNK_BINNED,  // free, in one of the bins
+    CHUNK_FAST,    // free, in a fastbin
+    CHUNK_CACHED,  // free, in a thread's cache
+};
+
+struct core_chunk {
+    uint64_t address;  // that malloc returned
+    uint64_t size;     // usable bytes
+    enum chunk_kind kind;
+};
+
+struct core_heap {
+    ARRAY(struct core_chunk) chunks;  // ascending by address
+    uint64_t arena_count;
+    uint64_t top_bytes;     // free at the ends of arenas, not in chunks
+    uint64_t broken_count;  // stretches that were left at a chunk that makes no sense
+};
+
+bool chunk_is_free(const struct core_chunk *chunk);
+
+// False if there is no heap of glibc's in the core, or without memory.
+bool core_read_heap(const struct core_image *core, struct core_heap *heap, struct error *error);
+void core_free_heap(struct core_heap *heap);
+
+#endif
