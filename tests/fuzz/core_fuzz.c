@@ -12,7 +12,7 @@
 #include "tool/core/recorded.h"
 
 // Zeros follow the input, which segments may use: see tests/tools/make_core.h.
-enum { CELLS = 1000, FILE_BYTES = 3 << 20 };
+enum { CELLS = 1000, FILE_BYTES = 600 << 10 };
 
 static void require(bool is_true) {
     if (!is_true) abort();
