@@ -272,6 +272,9 @@ fuzz-afl:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) afl-targets
 	dev/fuzz-afl.sh $(BUILD) $(SECONDS)
 
+# The page of `cairn open` without its data is read by the assembler (web/README.md).
+$(foreach kind,obj san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/report.html
+
 # clang-tidy is slow: one stamp a file, renewed when the file's object was.
 TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
 TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok)

@@ -26,6 +26,7 @@ ALLOWED = {
     "tool/symbol": ["format", "tool/base", "tool/model"],
     "tool/render": ["format", "tool/base", "tool/model"],
     "tool/export": ["format", "tool/base", "tool/model", "tool/render"],
+    "tool/web": ["format", "tool/base", "tool/model", "tool/render", "tool/export"],
     "tool/tui": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/core": ["format", "tool/base", "tool/model"],
@@ -36,6 +37,7 @@ ALLOWED = {
 ROOM_LIBRARIES = {
     "tool/render": ["libelf.h", "gelf.h", "elf.h", "dwarf.h", "elfutils/"],
     "tool/export": ["libelf.h", "gelf.h", "elf.h", "dwarf.h", "elfutils/"],
+    "tool/web": ["libelf.h", "gelf.h", "elf.h", "dwarf.h", "elfutils/"],
     "tool/model": ["libelf.h", "gelf.h", "dwarf.h", "elfutils/"],
     "runtime": ["libelf.h", "gelf.h", "dwarf.h", "elfutils/", "zstd.h", "zlib.h", "jansson.h",
                 "stdio.h", "assert.h"],

@@ -8,7 +8,7 @@ FILE_LINES_MAX=800
 FUNCTION_LINES_MAX=80
 
 own_files() {
-    find . \( -path ./build -o -path ./.git -o -path ./bench/results \) -prune -o -type f \
+    find . \( -path ./build -o -path ./web/node_modules -o -path ./.git -o -path ./bench/results \) -prune -o -type f \
         "$@" -print | sort
 }
 c_sources() { own_files \( -name '*.c' -o -name '*.h' -o -name '*.cc' \); }

@@ -35,6 +35,9 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
     exit 0
 fi
 
+# npm comes with Node.js where that is not Debian's, and cannot be installed beside it.
+command -v npm >/dev/null 2>&1 || [ "${1:-}" = build ] || [ "${1:-}" = try ] || wanted="$wanted npm"
+
 missing=
 for package in $wanted; do
     status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

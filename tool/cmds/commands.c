@@ -100,6 +100,7 @@ const struct command commands[] = {
             {OPTION_MARK_EVERY, "mark-every", 0, "TIME", "a mark each time, as 60s"},
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
+            {OPTION_OPEN, "open", 0, NULL, "show the recording in a browser afterwards"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,
             {OPTION_PORTABLE, "portable", 0, NULL, "keep all names in the recording"},
@@ -152,6 +153,24 @@ const struct command commands[] = {
         .words_max = 1,
         .view = "leaks",
         .options = {REPORT_OPTIONS},
+    },
+    {
+        .name = "open",
+        .arguments = "[SUBJECT] | BEFORE AFTER",
+        .help = "look at it in a browser: timeline, flame graph, tables; one file, offline",
+        .description =
+            "Writes one page of HTML that needs nothing else, no network either, and shows it in a\n"
+            "browser ($BROWSER, else the desktop's). With -o it is only written: to keep, to send,\n"
+            "to put it beside a test's results. Of a run, the page has its larger processes; with\n"
+            "two subjects it shows what changed.\n",
+        .run = cmd_open,
+        .words_max = 2,
+        .options = {
+            {OPTION_OUTPUT, "output", 'o', "FILE", "write the page there, do not show it"},
+            {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
+            OPTION_ROW_PROCESS,
+            SYMBOL_OPTIONS,
+        },
     },
     {
         .name = "export",

@@ -64,6 +64,7 @@ enum option_id {
     OPTION_NO_STACKS,
     OPTION_NO_SUPPRESSIONS,
     OPTION_OFF,
+    OPTION_OPEN,
     OPTION_OUTPUT,
     OPTION_PLUMBING,
     OPTION_PORTABLE,
@@ -179,6 +180,7 @@ int cmd_core(const struct command_args *args);       // cmds/core.c
 int cmd_env(const struct command_args *args);        // cmds/env.c
 int cmd_report(const struct command_args *args);     // cmds/report.c
 int cmd_export(const struct command_args *args);     // cmds/export.c
+int cmd_open(const struct command_args *args);       // cmds/open.c
 int cmd_check(const struct command_args *args);      // cmds/check.c
 int cmd_diff(const struct command_args *args);       // cmds/diff.c
 int cmd_import(const struct command_args *args);     // cmds/import.c

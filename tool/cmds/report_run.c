@@ -37,7 +37,7 @@ static bool measure_row(const struct run *run, const struct run_row *row, struct
     return is_ok;
 }
 
-static bool measure(const struct run *run, struct run_screen *screen, struct error *error) {
+bool report_run_measure(const struct run *run, struct run_screen *screen, struct error *error) {
     struct combined combined = {0};
     bool is_ok = true;
     if (!run->rows.count) return error_set(error, "%s: no process in it", run->directory);
@@ -127,7 +127,7 @@ static bool print_screen(FILE *out, const struct run *run, const struct view_opt
                          struct run_screen *screen, struct error *error) {
     struct terminal terminal = terminal_of(out);
     screen->is_plain_number = view->is_plain_number;
-    if (!measure(run, screen, error)) return false;
+    if (!report_run_measure(run, screen, error)) return false;
     run_screen_print_facts(&terminal, screen);
     run_screen_print_table(&terminal, screen);
     return true;

@@ -11,6 +11,7 @@
 #include "tool/cmds/subject.h"
 #include "tool/model/run.h"
 #include "tool/render/options.h"
+#include "tool/render/run_screen.h"
 
 // What is printed of one process that is open.
 typedef bool report_process_fn(FILE *out, struct opened *opened, const void *context,
@@ -35,6 +36,9 @@ bool report_run_print_head(FILE *out, const struct run *run, const struct view_o
 // Every process, the small ones and those without a recording too.
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,
                       struct error *error);
+
+// Sums, trust and common peak of all processes, for run_screen_print_facts.
+bool report_run_measure(const struct run *run, struct run_screen *screen, struct error *error);
 
 // One object, schema "cairn.run/1"; `put` writes the processes that have a recording.
 bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const void *context,

@@ -12,6 +12,7 @@
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/name_options.h"
+#include "tool/cmds/open.h"
 #include "tool/cmds/report_summary.h"
 #include "tool/cmds/symbolize.h"
 #include "tool/watch/job.h"
@@ -154,6 +155,13 @@ static void run_keep_names(struct run *run) {
     if (!is_kept && is_portable && run->summary) run_say(run, error.text);
 }
 
+static void run_open_page(struct run *run) {
+    struct error error;
+    if (!args_has(run->args, OPTION_OPEN) || !run->store.is_made) return;
+    name_options_symbols()->is_quick = false;
+    if (!open_show(run->store.path, &error)) command_fail(STATUS_FAILURE, &error);
+}
+
 static int run_status(const struct run *run) {
     int status = run->job.wait_status;
     return WIFSIGNALED(status) ? STATUS_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
@@ -180,6 +188,9 @@ static bool run_read_children(struct run *run, struct error *error) {
     run->children = is_all ? NULL : is_none ? "" : which;
     if (!is_all && args_has(run->args, OPTION_EXEC))
         return error_set(error, "run: --children cannot be chosen with --exec");
+    if (args_has(run->args, OPTION_OPEN) && args_has(run->args, OPTION_EXEC))
+        return error_set(error, "run: --exec leaves nobody who could do what --open asks for; "
+                                "see cairn open");
     if (args_has(run->args, OPTION_PORTABLE) && args_has(run->args, OPTION_EXEC))
         return error_set(error, "run: --exec leaves nobody who could do what --portable asks for; "
                                 "see cairn symbolize");
@@ -276,6 +287,7 @@ static int run_beside(struct run *run) {
     run_keep_names(run);
     name_options_symbols()->is_quick = true;  // the rest of the names is for cairn report
     run_report(run);
+    run_open_page(run);
     watch_close(&run->watch);
     if (run->summary) fclose(run->summary);
     return run_status(run);

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn open` without a browser: the page's data are those of the report, files are not overwritten, what
+cannot be read is an error, $BROWSER is started. tests/e2e/open_page.py looks at the page itself."""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import stat
+import zlib
+
+import cairn_test as t
+
+CODE_BUDGET = 150_000
+COLUMNS = {"peak": "stack.peak", "exit": "stack.exit", "allocated": "stack.allocated", "calls": "stack.calls"}
+
+
+def numbers(data):
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            values.append((value >> 1) ^ -(value & 1))
+            value, shift = 0, 0
+    return values
+
+
+def read_page(path):
+    """(bytes without data, chunks in the order of the page); read by another hand than the page does."""
+    text = pathlib.Path(path).read_text()
+    before, rest = text.split('<script type="application/octet-stream" id="data">')
+    encoded, after = rest.split("</script>", 1)
+    t.check(re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", encoded), f"{path}: the data are not base64")
+    data = zlib.decompress(base64.b64decode(encoded))
+    chunks, at = [], 0
+    while data[at]:
+        name = data[at + 1:at + 1 + data[at]].decode()
+        at += 1 + data[at]
+        kind, size = chr(data[at]), int.from_bytes(data[at + 1:at + 5], "little")
+        at += 5
+        content = data[at:at + size]
+        at += size
+        chunks.append((name, json.loads(content) if kind == "j" else
+                       content.decode().split("\0")[:-1] if kind == "t" else numbers(content)))
+    t.check_equal(f"{path}: end of the data", at + 1, len(data))
+    return len((before + after).encode()), chunks
+
+
+def make_page(*arguments, status=0):
+    path = t.fresh_path("page") + ".html"
+    result = t.run_cairn("open", "-o", path, *arguments)
+    t.check_equal(f"open {arguments}: status", result.status, status)
+    t.check_equal(f"open {arguments}: file", os.path.exists(path), status == 0)
+    return path, result
+
+
+def check_sums(what, recording, *arguments):
+    found = t.report(recording)
+    path, _ = make_page(recording, *arguments)
+    code, chunks = read_page(path)
+    t.check(code <= CODE_BUDGET, f"{what}: {code} bytes of code")
+    columns = dict(chunks)
+    for measure, wanted in t.sums_by_measure(found).items():
+        t.check_equal(f"{what}: {measure}", sum(columns[COLUMNS[measure]]), wanted)
+    t.check_equal(f"{what}: stacks", len(columns["stack.node"]), len(found["stacks"]))
+    t.check_equal(f"{what}: totals", columns["profile"]["totals"], found["totals"])
+    names = {frame.get("function") for stack in found["stacks"] for frame in stack["frames"]}
+    t.check(names - {None} <= set(columns["texts"]), f"{what}: lacks {names - set(columns['texts'])}")
+    return path, columns
+
+
+_, leak = t.record(t.program("leak"))
+_, threads = t.record(t.program("threads", "pipe"))
+page, data = check_sums("leak", leak)
+check_sums("threads", threads)
+sources = data["sources"]
+lines = [line for pieces in sources.values() for piece in pieces for line in piece[1:]]
+t.check(any(path.endswith("leak.c") for path in sources) and any("malloc" in line for line in lines),
+        f"lines of leak.c: {list(sources)}")
+
+_, chunks = read_page(make_page(leak, threads)[0])
+t.check_equal("two recordings", [content["role"] for name, content in chunks if name == "profile"],
+              ["before", "after"])
+t.check_equal("three recordings", make_page(leak, leak, leak, status=2)[1].out, b"")
+
+result, tree = t.record(["sh", "-c", " ".join(t.program("leak")) + "; " + " ".join(t.program("threads", "pipe")) + "; true"])
+t.check(os.path.isdir(tree), "a run of several processes")
+_, chunks = read_page(make_page(tree)[0])
+t.check("rows" in dict(chunks)["run"] and chunks[0][0] == "run", "a run starts with its table")
+_, chunks = read_page(make_page(tree, "--process", "leak")[0])
+t.check_equal("a process of it", [content["role"] for name, content in chunks if name == "profile"], ["one"])
+
+result = t.run_cairn("open", "-o", page, leak)
+t.check_equal("a file that is there", (result.status, b"--force" in result.err), (1, True))
+t.check_equal("--force", t.run_cairn("open", "--force", "-o", page, leak).status, 0)
+t.check_equal("--force alone", t.run_cairn("open", "--force", leak).status, 2)
+t.check_equal("to stdout", t.run_cairn("open", "-o", "-", leak).out[:15], b"<!doctype html>")
+pathlib.Path("no.cairn").write_bytes(b"nothing")
+make_page("no.cairn", status=1)
+make_page("none.cairn", status=1)
+half = pathlib.Path("half.cairn")
+half.write_bytes(pathlib.Path(leak).read_bytes()[:-5000])
+_, chunks = read_page(make_page(str(half))[0])
+t.check("cut off" in dict(chunks)["profile"]["trust_line"], "half a recording says so")
+if t.run(["/bin/true"]).status == 0:
+    _, empty = t.record(["/bin/true"])
+    if os.path.exists(empty):
+        read_page(make_page(empty)[0])
+
+browser = pathlib.Path("browser")
+browser.write_text('#!/bin/sh\necho "$1" > shown\n')
+browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+here = {"BROWSER": str(browser.resolve()), "TMPDIR": os.getcwd()}
+result = t.run_cairn("open", leak, env=here)
+shown = pathlib.Path("shown").read_text().strip()
+t.check_equal("$BROWSER", (result.status, shown in result.err.decode()), (0, True))
+t.check_equal("who may read it", stat.S_IMODE(os.stat(shown).st_mode), 0o600)
+read_page(shown)
+pathlib.Path("shown").unlink()
+result = t.run([t.CAIRN, "run", "-q", "--open", "-o", "opened.cairn", "--", *t.program("leak")], env=here)
+t.check("leak" in read_page(pathlib.Path("shown").read_text().strip())[1][0][1]["program"], "run --open")
+result = t.run_cairn("open", leak, env={"BROWSER": "/nonexistent", "TMPDIR": os.getcwd()})
+t.check_equal("no browser", (result.status, b".html" in result.err), (1, True))
+t.check_equal("run --open --exec", t.run_cairn("run", "--open", "--exec", "true").status, 2)
+t.finish()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `cairn open`: made of the sources that lie beside it, and driven in Chromium (tests/web/drive.mjs):
+screens, zoom, search, switches, comparison, keys, hostile names, contrast, no request, no complaint."""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import cairn_test as t
+
+t.need("node", "npm", "chromium")
+WEB = t.SOURCE / "web"
+LARGE_STACKS = 100_000
+LARGE_PAGE_BYTES = 5_000_000
+HOSTILE = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>&amp;\'"'
+
+
+def modules():
+    """Directory with the sources and what npm adds; made once for a lock file."""
+    made = t.BUILD / "tests/web"
+    lock = (WEB / "package-lock.json").read_text()
+    stamp = made / "installed"
+    if not stamp.exists() or stamp.read_text() != lock:
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(WEB / name, made)
+        result = t.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=made)
+        if result.status != 0:
+            t.cannot_run_here("npm cannot fetch what web/package-lock.json names")
+        stamp.write_text(lock)
+    return made
+
+
+def check_bundle(made):
+    for name in ("build.mjs", "tsconfig.json"):
+        shutil.copy(WEB / name, made)
+    shutil.rmtree(made / "src", ignore_errors=True)
+    shutil.copytree(WEB / "src", made / "src")
+    result = t.run(["node_modules/.bin/tsc", "--noEmit"], cwd=made)
+    t.check_equal("tsc", (result.status, result.out.decode()), (0, ""))
+    result = t.run(["node", "build.mjs", "made.html"], cwd=made)
+    t.check_equal("build.mjs", (result.status, result.err), (0, b""))
+    t.check((made / "made.html").read_bytes() == (WEB / "report.html").read_bytes(),
+            "web/report.html is not what web/src makes: cd web && npm ci && node build.mjs")
+
+
+def massif_of(name):
+    """A file of massif with one function, to be imported."""
+    return (f"desc: x\ncmd: {name}\ntime_unit: ms\n" + "".join(
+        f"#-----------\nsnapshot={i}\n#-----------\ntime={i}\nmem_heap_B=1000\nmem_heap_extra_B=0\n"
+        f"mem_stacks_B=0\nheap_tree={kind}\nn1: 1000 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n"
+        f" n0: 1000 0x401136: {name} (in /lib/{name.replace('/', '|')}.so)\n"
+        for i, kind in ((0, "peak"), (1, "detailed"))))
+
+
+def make_page(name, *subjects):
+    path = os.path.abspath(name + ".html")
+    result = t.run_cairn("open", "-o", path, *subjects)
+    t.check_equal(f"open {name}: {result.err.decode(errors='replace')}", result.status, 0)
+    return path
+
+
+def size(number):
+    return f"{number} B" if number < 1023.5 else f"{number / 1024:.1f} KiB" if number < 102349 else f"{number / 1024:.0f} KiB"
+
+
+def exit_bytes(found, name):
+    return sum(stack["at_exit_bytes"] for stack in t.stacks_through(found, name))
+
+
+made = modules()
+check_bundle(made)
+
+_, leak = t.record(t.program("leak"))
+_, steady = t.record(t.program("mixed"))
+_, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
+pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
+t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
+pathlib.Path("half.cairn").write_bytes(pathlib.Path(leak).read_bytes()[:-5000])
+_, bare = t.run_cairn("run", "-q", "--no-stacks", "-o", "bare.cairn", "--", *t.program("leak")), "bare.cairn"
+t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)])
+
+found = t.report(leak)
+pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
+         "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
+         "bare": make_page("bare", bare), "large": make_page("large", "large.cairn")}
+t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
+        f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")
+cut = pathlib.Path(pages["leak"]).read_text()
+start = cut.index('id="data">') + len('id="data">')
+end = cut.index("</script>", start)
+pages["cut"] = os.path.abspath("cut.html")
+pathlib.Path(pages["cut"]).write_text(cut[:start + (end - start) // 8 * 4] + cut[end:])
+
+plan = {
+    "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,
+    "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS,
+    "only": sys.argv[1] if len(sys.argv) > 1 else None,
+    "leak": {
+        "words": [size(found["peak"]["bytes"]), f"{found['totals']['allocations']:,} calls", "leak ended with status 3",
+                  "nothing lost", size(found["at_exit"]["bytes"]) + " were never freed", "leak_large"],
+        "shared_at_exit": size(exit_bytes(found, "leak_shared")), "two_at_exit": size(exit_bytes(found, "caller_two")),
+        "large_at_exit": size(exit_bytes(found, "leak_large")),
+        "shared_calls": f"of {sum(s['allocations'] for s in t.stacks_through(found, 'leak_shared'))},",
+    },
+}
+pathlib.Path("plan.json").write_text(json.dumps(plan))
+result = t.run(["node", str(t.SOURCE / "tests/web/drive.mjs"), "plan.json"], env={"HOME": os.getcwd()})
+print(result.out.decode(errors="replace") + result.err.decode(errors="replace"))
+t.check_equal("the page in a browser", result.status, 0)
+t.finish()

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives pages of `cairn open` in Chromium, as tests/e2e/open_page.py tells it: node drive.mjs PLAN.
+// The plan names playwright's directory, the browser and the pages. Prints FAIL lines, ends with 1 then.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const plan = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { chromium } = createRequire(plan.modules + "/")("playwright-core");
+const PATIENCE_MS = 60000;
+let failures = 0;
+
+function check(isRight, message) {
+  if (isRight) return;
+  failures++;
+  console.log("FAIL:", message);
+}
+
+function equal(what, got, wanted) {
+  check(JSON.stringify(got) === JSON.stringify(wanted), `${what}: ${JSON.stringify(got)}, should be ${JSON.stringify(wanted)}`);
+}
+
+const browser = await chromium.launch({ executablePath: plan.chromium, args: ["--no-sandbox", "--disable-gpu"] });
+
+/** Opens a page; whatever it asks of a network, and whatever it complains about, is a failure. */
+async function open(name, hash = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, offline: true, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.on("console", (message) => check(false, `${name}${hash}: console: ${message.text()}`));
+  page.on("pageerror", (error) => check(false, `${name}${hash}: ${error.stack}`));
+  page.on("request", (request) => check(request.isNavigationRequest() && request.url().startsWith("file:"), `${name}: asks for ${request.url()}`));
+  page.on("dialog", (dialog) => check(false, `${name}: a dialog: ${dialog.message()}`));
+  await page.goto("file://" + plan.pages[name] + hash);
+  await page.waitForFunction(() => document.body.dataset.ready === "1");
+  return page;
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash.replaceAll("+", " ")));
+const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const rows = (page) => page.locator(".t-row").allInnerTexts();
+const measure = (page, value) => page.selectOption("#measure", value);
+
+async function overview() {
+  const page = await open("leak"), all = await text(page, "main");
+  for (const wanted of plan.leak.words) check(all.includes(wanted), `overview: no "${wanted}" in ${all.slice(0, 900)}`);
+  check(await page.locator(".uplot canvas").count() === 1, "overview: no timeline");
+  const links = await page.locator(".findings a").count();
+  check(links > 0, "overview: no findings");
+  await page.locator(".timeline").focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  check(/live heap:?\s*\d/.test(await text(page, ".u-legend")), "timeline: arrows read no value");
+  const box = await page.locator(".u-over").boundingBox();
+  const atLeft = async () => {
+    await page.mouse.move(box.x + 8, box.y + 40);
+    await settled(page);
+    return text(page, ".u-legend");
+  };
+  const before = await atLeft();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
+  await page.mouse.up();
+  check(before !== await atLeft(), "timeline: dragging zooms");
+  await page.locator(".findings a").first().click();
+  check(await page.locator(".overview").count() === 0, "a finding leads elsewhere");
+  await page.goBack();
+  await page.locator(".overview").waitFor();
+  await page.context().close();
+}
+
+/** Clicks the flame graph's frame with a name, found as a pointer finds it; false: it is not drawn. */
+async function clickFrame(page, name) {
+  const spot = await page.evaluate((wanted) => {
+    for (const canvas of document.querySelectorAll(".flame canvas")) {
+      const box = canvas.getBoundingClientRect(), tip = canvas.parentElement.querySelector(".tip");
+      for (let y = box.top + 10; y < Math.min(box.bottom, box.top + 300); y += 20)
+        for (let x = box.left + 3; x < box.right; x += 7) {
+          canvas.dispatchEvent(new MouseEvent("mousemove", { clientX: x, clientY: y, bubbles: true }));
+          if (!tip.hidden && tip.querySelector("strong").textContent === wanted) return { x, y };
+        }
+      canvas.dispatchEvent(new MouseEvent("mouseleave"));
+    }
+    return null;
+  }, name);
+  if (!spot) return false;
+  await page.mouse.move(spot.x, spot.y);
+  await page.mouse.click(spot.x, spot.y);
+  return true;
+}
+
+async function flame() {
+  const page = await open("leak", "#view=flame&by=exit");
+  await settled(page);
+  check(await clickFrame(page, "caller_two"), "flame: caller_two is drawn");
+  check((await hash(page)).includes("zoom="), "flame: a click zooms");
+  check((await text(page, ".side")).includes("caller_two"), "flame: a click selects");
+  const zoomed = await hash(page);
+  await page.click("#unzoom");
+  check(!(await hash(page)).includes("zoom="), "flame: zoom out");
+  await page.goBack();
+  equal("flame: back", await hash(page), zoomed);
+  await page.goBack();
+
+  await page.fill("#search", "leak_shared");
+  await page.waitForFunction(() => document.querySelector(".note").textContent.includes("leak_shared"));
+  check((await text(page, ".note")).includes(plan.leak.shared_at_exit), `search says what matches: ${await text(page, ".note")}`);
+  await measure(page, "calls");
+  check((await text(page, ".note")).includes(plan.leak.shared_calls), `search after a switch: ${await text(page, ".note")}`);
+  await page.fill("#search", "nothing(");
+  await page.waitForFunction(() => document.querySelector(".note").textContent.includes("nowhere"));
+  await page.fill("#search", "");
+  await page.waitForFunction(() => !document.querySelector(".note").textContent);
+
+  await measure(page, "exit");
+  const canvas = page.locator(".flame canvas").first();
+  await canvas.focus();
+  await page.keyboard.press("ArrowDown");
+  check((await text(page, "#live")).includes("main,"), `keys: ${await text(page, "#live")}`);
+  await page.keyboard.press("ArrowDown");
+  check((await text(page, "#live")).includes("leak_large"), `keys: the largest is first: ${await text(page, "#live")}`);
+  await page.keyboard.press("ArrowRight");
+  const beside = await text(page, "#live");
+  check(/caller_two/.test(beside), `keys: beside it: ${beside}`);
+  await page.keyboard.press("Enter");
+  check((await hash(page)).includes("zoom="), "keys: Enter zooms");
+  await page.keyboard.press("c");
+  check((await hash(page)).includes("function=caller_two"), "keys: c shows callers and callees");
+  equal("callers and callees: two pictures", await page.locator(".flame canvas").count(), 2);
+  check((await text(page, ".note")).includes(plan.leak.two_at_exit), `callers and callees: ${await text(page, ".note")}`);
+  await page.click("#whole");
+  await page.click("#inverted");
+  await settled(page);
+  check(await clickFrame(page, "leak_small"), "inverted: leak_small is outside");
+  await page.click("#inverted");
+  await page.goto("file://" + plan.pages.leak + "#view=flame&by=exit&focus=function:leak_shared");
+  await settled(page);
+  check((await text(page, ".chips")).includes(plan.leak.shared_at_exit), `focus: ${await text(page, ".chips")}`);
+  check(!await clickFrame(page, "leak_large"), "focus leaves out the rest");
+  check(await clickFrame(page, "leak_shared"), "focus keeps what it is about");
+  await page.getByRole("button", { name: "Hide it" }).click();
+  await settled(page);
+  check((await hash(page)).includes("hide=leak_shared"), "hide");
+  check(!await clickFrame(page, "leak_shared"), "what is hidden is gone");
+  await page.getByRole("button", { name: "Show everything" }).click();
+  equal("show everything", await page.locator(".chips").isVisible(), false);
+  await page.selectOption("#colour", "growth");
+  check((await text(page, ".legend")).includes("stays"), "colours by what stays");
+  await page.context().close();
+}
+
+async function table() {
+  const page = await open("leak", "#view=table&by=exit");
+  const first = await rows(page);
+  check(first[0].includes("leak_large") && first[0].includes(plan.leak.large_at_exit), `table: ${first[0]}`);
+  await page.locator(".t-body").focus();
+  await page.keyboard.press("ArrowDown");
+  check((await text(page, ".side")).includes("Frames, innermost first"), "table: a row's details");
+  check((await page.locator(".side .source").first().innerText()).includes("malloc(50000)"), "table: source at hand");
+  await page.keyboard.press("Enter");
+  check((await hash(page)).includes("focus=stack:"), "table: Enter shows it alone");
+  equal("table: one row is left", (await rows(page)).length, 1);
+  await page.keyboard.press("2");
+  await settled(page);
+  check(await page.locator(".flame").count() > 0, "key 2 is the flame graph");
+  check(await clickFrame(page, "leak_large") && !await clickFrame(page, "leak_small"), "the selection filters it");
+  await page.goto("file://" + plan.pages.leak + "#view=table&by=exit&table=functions");
+  await page.locator(".t-head button", { hasText: "Itself" }).click();
+  const order = await rows(page);
+  check(order[0].includes("leak_large") && order[1].includes("leak_shared"), `functions by themselves: ${order.slice(0, 2)}`);
+  await page.locator(".t-head button", { hasText: "Itself" }).click();
+  check((await rows(page))[0] !== order[0], "sorted the other way");
+  equal("aria-sort", await page.locator('[aria-sort="ascending"]').innerText(), "Itself ▲");
+  await page.fill("#search", "^caller_");
+  await page.waitForFunction(() => document.querySelectorAll(".t-row").length === 2);
+  for (const kind of ["lines", "files", "modules", "threads"]) {
+    await page.fill("#search", "");
+    await page.click(`#kind-${kind}`);
+    await page.waitForFunction((wanted) => document.querySelector('[role="tab"][aria-selected="true"]').id === wanted, `kind-${kind}`);
+    await page.waitForFunction(() => document.querySelectorAll(".t-row").length > 0);
+  }
+  await page.locator("#kind-threads").focus();
+  await page.keyboard.press("ArrowLeft");
+  equal("tabs by keys", await page.evaluate(() => document.activeElement.id), "kind-modules");
+  await page.context().close();
+}
+
+async function difference() {
+  const page = await open("diff", "#view=flame&by=exit");
+  await settled(page);
+  check((await text(page, ".legend")).includes("less"), "diff: colours are changes");
+  check(await clickFrame(page, "leak_large"), "diff: what is after");
+  check((await text(page, ".side")).includes("Change"), "diff: before, after, change");
+  await page.click("#tab-flame");
+  await page.selectOption("#side", "before");
+  await settled(page);
+  check(!await clickFrame(page, "leak_large"), "diff: before, it was not there");
+  await page.selectOption("#side", "change");
+  await settled(page);
+  check(await clickFrame(page, "leak_large"), "diff: it is a change");
+  await page.click("#tab-table");
+  const large = (await rows(page)).find((row) => row.includes("leak_large"));
+  check(large && large.includes("new") && large.includes("+"), `diff: table: ${large}`);
+  await page.click("#tab-overview");
+  check((await text(page, "main")).includes("→"), "diff: overview");
+  await page.context().close();
+}
+
+async function processes() {
+  const page = await open("run", "#view=table&table=processes");
+  const all = await rows(page);
+  check(all.some((row) => row.includes("leak")) && all.some((row) => row.includes("threads")), `processes: ${all}`);
+  await page.locator(".t-row", { hasText: "leak" }).first().dblclick();
+  check((await hash(page)).includes("process=") || await page.locator("#process").inputValue() === "0", "a process is chosen");
+  await page.selectOption("#process", "all");
+  await page.click("#tab-flame");
+  await settled(page);
+  check(await clickFrame(page, "main"), "all processes add up");
+  await page.context().close();
+}
+
+async function hostile() {
+  for (const view of ["overview", "flame", "table"]) {
+    const page = await open("hostile", `#view=${view}&table=functions`);
+    await settled(page);
+    const elements = await page.evaluate(() => document.querySelectorAll("img, iframe, object, embed, svg script, script:not([id]) ~ script").length);
+    equal(`hostile ${view}: elements from text`, elements, 0);
+    check(await page.evaluate(() => window.hacked === undefined), `hostile ${view}: a name ran`);
+    if (view === "table") check((await text(page, ".t-body")).includes("<img src=x"), "hostile: names are shown as they are");
+    if (view === "flame") check(await clickFrame(page, plan.hostile), "hostile: the frame is there");
+    if (view === "flame") check((await text(page, ".side")).includes(plan.hostile), "hostile: and its details");
+    check(!(await page.title()).includes("\u202e"), "hostile: title");
+    await page.context().close();
+  }
+}
+
+async function odd() {
+  for (const name of plan.odd) {
+    for (const view of ["overview", "flame", "table"]) {
+      const page = await open(name, `#view=${view}`);
+      await settled(page);
+      check((await text(page, "body")).length > 60, `${name} ${view}: says nothing`);
+      await page.context().close();
+    }
+  }
+  const context = await browser.newContext({ offline: true }), page = await context.newPage();
+  await page.goto("file://" + plan.pages.cut);
+  await page.waitForFunction(() => document.querySelector("#loading")?.textContent.includes("cannot be read"));
+  await context.close();
+}
+
+/** Contrast of all text with what is behind it (WCAG 2: 4.5, large text 3), and names of controls. */
+function audit() {
+  const rgba = (value) => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = value;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const kept = new Map();
+  const colour = (value) => kept.get(value) ?? kept.set(value, rgba(value)).get(value);
+  const over = (top, below) => top.slice(0, 3).map((one, i) => one * top[3] + below[i] * (1 - top[3]));
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((one) => (one / 255 <= 0.03928 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    const layers = [];
+    for (let at = element; at; at = at.parentElement) layers.push(colour(getComputedStyle(at).backgroundColor));
+    return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+  };
+  const problems = [];
+  for (const element of document.body.querySelectorAll("*")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    const style = getComputedStyle(element);
+    if (!own || !element.getClientRects().length || style.visibility === "hidden" || element.closest("script, .unseen, .skip")) continue;
+    const below = behind(element), text = over(colour(style.color), below);
+    const [a, b] = [light(text), light(below)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+    const isLarge = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.6 && +style.fontWeight >= 700);
+    if (ratio < (isLarge ? 3 : 4.5)) problems.push(`contrast ${ratio.toFixed(2)}: ${element.className} "${element.textContent.slice(0, 40)}"`);
+  }
+  for (const element of document.body.querySelectorAll("button, a[href], input, select, canvas[tabindex], [role=grid]")) {
+    const name = element.getAttribute("aria-label") || element.textContent.trim() || element.closest("label")?.textContent.trim();
+    if (!name) problems.push(`no name: ${element.outerHTML.slice(0, 80)}`);
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  for (const id of new Set(ids)) if (ids.filter((one) => one === id).length > 1) problems.push(`id ${id} twice`);
+  if (document.documentElement.scrollWidth > innerWidth + 1) problems.push(`wider than the window: ${document.documentElement.scrollWidth}`);
+  return problems;
+}
+
+async function access() {
+  for (const colorScheme of ["light", "dark"])
+    for (const [name, view] of [["leak", ""], ["leak", "#view=flame&focus=function:main"], ["leak", "#view=table&table=functions"], ["diff", ""], ["half", ""]]) {
+      const page = await open(name, view, { colorScheme });
+      await settled(page);
+      if (view.includes("table")) await page.locator(".t-row").first().click();
+      for (const problem of await page.evaluate(audit)) check(false, `${colorScheme} ${name} ${view}: ${problem}`);
+      if (colorScheme === "light" && !view) {
+        await page.keyboard.press("Tab");
+        equal(`${name}: the first stop`, await page.evaluate(() => document.activeElement.textContent), "To the content");
+        await page.emulateMedia({ media: "print" });
+        check(await page.locator("#search").isHidden(), "print: no controls");
+      }
+      await page.context().close();
+    }
+  for (const width of [400, 800]) {
+    const page = await open("leak", "#view=flame", { viewport: { width, height: 700 } });
+    await settled(page);
+    for (const problem of await page.evaluate(audit)) check(false, `${width} wide: ${problem}`);
+    await page.context().close();
+  }
+}
+
+/** 100,000 stacks; times are printed, not judged: machines differ. */
+async function large() {
+  const start = Date.now(), page = await open("large");
+  console.log(`100,000 stacks: first picture after ${Date.now() - start} ms`);
+  await page.click("#tab-flame");
+  await settled(page);
+  const frame = await page.evaluate(() => new Promise((done) => {
+    const flame = document.querySelector(".flame"), times = [];
+    const step = (last) => requestAnimationFrame((now) => {
+      flame.scrollTop = (times.length % 20) * 12;
+      if (last) times.push(now - last);
+      if (times.length < 60) step(now);
+      else done(times.sort((a, b) => a - b)[30]);
+    });
+    step(0);
+  }));
+  console.log(`100,000 stacks: a frame of the flame graph each ${frame.toFixed(1)} ms`);
+  await page.click("#tab-table");
+  check(await page.locator(".t-row").count() < 100, "large: only rows that can be seen exist");
+  equal("large: rows", await page.locator(".table").getAttribute("aria-rowcount"), String(plan.large_stacks + 1));
+  await page.locator(".t-body").focus();
+  await page.keyboard.press("End");
+  check(await page.locator(`#row-${plan.large_stacks - 1}.current`).count() === 1, "large: the last row");
+  await page.context().close();
+}
+
+const parts = { overview, flame, table, difference, processes, hostile, odd, access, large };
+for (const [name, part] of Object.entries(parts)) {
+  if (plan.only && plan.only !== name) continue;
+  const start = Date.now();
+  try {
+    await part();
+  } catch (error) {
+    check(false, `${name}: ${error.stack}`);
+  }
+  console.log(`${name}: ${Date.now() - start} ms`);
+}
+await browser.close();
+process.exit(failures ? 1 : 0);

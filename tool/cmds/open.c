@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn open: a recording, a run or a comparison as a page for a browser, written to a file and
+// shown.
+#include "tool/cmds/open.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/base/output.h"
+#include "tool/base/text.h"
+#include "tool/cmds/browser.h"
+#include "tool/cmds/commands.h"
+#include "tool/cmds/exported.h"
+#include "tool/cmds/merged.h"
+#include "tool/cmds/report_run.h"
+#include "tool/cmds/subject.h"
+#include "tool/render/trust.h"
+#include "tool/web/web.h"
+
+enum { PROCESSES_MAX = 24, TITLE_BYTES = 512, LINE_COLUMNS = 4000 };
+
+// What a page is about: a recording, a run, or two recordings.
+struct page {
+    struct subject subjects[2];
+    size_t count;
+};
+
+static const char *empty_reason(const struct opened *opened) {
+    if (opened->profile.stack_count) return NULL;
+    if (opened_is_alive(opened)) return "the program has not allocated anything yet";
+    return "the program allocated nothing, or its allocator cannot be seen (cairn info says more)";
+}
+
+// "ended with status 0 after 0.5 s", for free().
+static char *ending_of(const struct opened *opened) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    const struct terminal terminal = {.out = out, .columns = LINE_COLUMNS};
+    ending_print(&terminal, &opened->profile, opened_is_alive(opened));
+    if (!fclose(out)) return text;
+    free(text);
+    return NULL;
+}
+
+static bool put_recording(struct web *web, const char *path, enum web_role role,
+                          struct error *error) {
+    struct opened opened;
+    struct exported exported = {0};
+    char *words[] = {(char *)path, NULL};
+    const struct opening opening = {.words = words, .count = 1};
+    if (!opening_open(&opening, &opened, error)) return false;
+    bool is_ok = exported_prepare(&opened, &exported, error);
+    char *ending = is_ok ? ending_of(&opened) : NULL;
+    if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);
+    const struct web_profile profile = {&exported.export, role, path, ending,
+                                        empty_reason(&opened)};
+    is_ok = is_ok && web_put_profile(web, &profile, error);
+    free(ending);
+    exported_free(&exported);
+    opened_close(&opened);
+    return is_ok;
+}
+
+static bool put_run_facts(struct web *web, const struct run *run, struct error *error) {
+    struct run_screen screen = {0};
+    char *facts = NULL;
+    size_t size;
+    if (!report_run_measure(run, &screen, error)) return false;
+    FILE *out = open_memstream(&facts, &size);
+    if (!out) return error_set(error, "no memory for the page");
+    const struct terminal terminal = {.out = out, .columns = LINE_COLUMNS};
+    run_screen_print_facts(&terminal, &screen);
+    bool is_ok = !fclose(out) || error_set(error, "no memory for the page");
+    const struct web_run about = {run, screen.combined_low_bytes, screen.combined_high_bytes,
+                                  facts};
+    if (is_ok) web_put_run(web, &about);
+    free(facts);
+    return is_ok;
+}
+
+// The processes with the highest peaks come with their stacks, the others as rows of a table.
+static bool put_run(struct web *web, const char *directory, struct error *error) {
+    struct run run;
+    char path[PATH_MAX];
+    size_t count = 0;
+    if (!run_open(directory, &run, error)) return false;
+    bool is_ok = put_run_facts(web, &run, error);
+    for (size_t i = 0; is_ok && i < run.rows.count && count < PROCESSES_MAX; i++) {
+        const struct run_row *row = &run.rows.items[i];
+        int length = snprintf(path, sizeof path, "%s/%s", directory, row->file);
+        if (!row->is_there || length >= (int)sizeof path) continue;
+        struct error unreadable;
+        if (put_recording(web, path, WEB_PROCESS, &unreadable))
+            count++;
+        else if (web->sink.is_bad)
+            is_ok = error_set(error, "%s", unreadable.text);
+    }
+    if (is_ok && !count) is_ok = error_set(error, "%s: no recording in this run", directory);
+    run_close(&run);
+    return is_ok;
+}
+
+static void title_of(const struct page *page, char *out, size_t size) {
+    char first[TITLE_BYTES / 2], second[TITLE_BYTES / 2] = "";
+    text_escape(first, sizeof first, text_base_name(page->subjects[0].path));
+    if (page->count > 1) text_escape(second, sizeof second, text_base_name(page->subjects[1].path));
+    snprintf(out, size, "%s%s%s", first, page->count > 1 ? " \xe2\x86\x92 " : "", second);
+}
+
+static bool write_page(FILE *out, const struct page *page, struct error *error) {
+    struct web web;
+    struct error unused;
+    char title[TITLE_BYTES];
+    title_of(page, title, sizeof title);
+    bool is_ok = web_open(&web, out, title, error);
+    if (is_ok && page->subjects[0].is_run && page->count == 1)
+        is_ok = put_run(&web, page->subjects[0].path, error);
+    else if (is_ok)
+        is_ok = put_recording(&web, page->subjects[0].path, page->count > 1 ? WEB_BEFORE : WEB_ONE,
+                              error) &&
+                (page->count < 2 || put_recording(&web, page->subjects[1].path, WEB_AFTER, error));
+    return web_close(&web, is_ok ? error : &unused) && is_ok;
+}
+
+static bool write_file(const struct page *page, const char *path, bool can_replace,
+                       struct error *error) {
+    struct output output;
+    if (!output_open(path, can_replace, &output, error)) return false;
+    if (write_page(output.file, page, error)) return output_commit(&output, error);
+    output_cancel(&output);
+    return false;
+}
+
+// A name for the page in the temporary directory that nobody else has.
+static bool choose_temporary(const struct page *page, char path[PATH_MAX], struct error *error) {
+    static const char ending[] = ".html";
+    const char *directory = getenv("TMPDIR");
+    char name[NAME_MAX / 2];
+    snprintf(name, sizeof name, "%s", text_base_name(page->subjects[0].path));
+    int length = snprintf(path, PATH_MAX, "%s/%s.XXXXXX%s",
+                          directory && *directory ? directory : "/tmp", name, ending);
+    if (length >= PATH_MAX) return error_set(error, "$TMPDIR is too long");
+    int file = mkstemps(path, (int)strlen(ending));
+    if (file < 0) return error_set(error, "%s: %s", path, strerror(errno));
+    close(file);
+    return true;
+}
+
+static bool show_page(const struct page *page, struct error *error) {
+    const mode_t mine_alone = 077;
+    char path[PATH_MAX];
+    if (!choose_temporary(page, path, error)) return false;
+    mode_t mask = umask(mine_alone);
+    bool is_written = write_file(page, path, true, error);
+    umask(mask);
+    if (!is_written) {
+        unlink(path);
+        return false;
+    }
+    struct error reason;
+    if (!browser_show(path, &reason))
+        return error_set(error, "%s; the page is %s", reason.text, path);
+    fprintf(stderr, "cairn: %s\n", path);
+    return true;
+}
+
+bool open_show(const char *path, struct error *error) {
+    struct page page = {.count = 1};
+    return subject_find(path, &page.subjects[0], error) && show_page(&page, error);
+}
+
+// A comparison adds up the processes of a run.
+static bool read_subjects(const struct command_args *args, struct page *page, struct error *error) {
+    const char *process = args_text(args, OPTION_PROCESS, NULL);
+    page->count = args->word_count > 1 ? 2 : 1;
+    for (size_t i = 0; i < page->count; i++) {
+        struct subject *subject = &page->subjects[i];
+        const char *word = args->word_count ? args->words[i] : NULL;
+        if (!subject_find(word, subject, error)) return false;
+        if (process && !subject_enter(subject, process, error)) return false;
+    }
+    return true;
+}
+
+int cmd_open(const struct command_args *args) {
+    struct page page = {0};
+    struct error error;
+    const char *path = args_text(args, OPTION_OUTPUT, NULL);
+    if (!path && args_has(args, OPTION_FORCE)) {
+        error_set(&error, "open: --force is for -o FILE");
+        return command_fail(STATUS_USAGE, &error);
+    }
+    bool is_ok = read_subjects(args, &page, &error) &&
+                 (path ? write_file(&page, path, args_has(args, OPTION_FORCE), &error)
+                       : show_page(&page, &error));
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/web/template.h"
+#include "tool/web/web.h"
+
+static const char title_mark[] = "{{title}}", data_mark[] = "{{data}}";
+
+static void put_escaped(FILE *out, const char *text) {
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '>')
+            fputs("&gt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else
+            fputc_unlocked(*text, out);
+    }
+}
+
+// The template from `from` up to a mark; what follows the mark.
+static const char *put_until(FILE *out, const char *from, const char *mark) {
+    const char *found = strstr(from, mark);
+    if (!found) return NULL;
+    fwrite(from, 1, (size_t)(found - from), out);
+    return found + strlen(mark);
+}
+
+bool web_open(struct web *web, FILE *out, const char *title, struct error *error) {
+    web->out = out;
+    if (!sink_open(&web->sink, out, error)) return false;
+    const char *rest = put_until(out, web_template, title_mark);
+    if (rest) put_escaped(out, title);
+    if (rest && put_until(out, rest, data_mark)) return true;
+    return error_set(error, "the page in this program is damaged");
+}
+
+bool web_close(struct web *web, struct error *error) {
+    bool is_whole = sink_close(&web->sink, error);
+    const char *rest = strstr(web_template, data_mark);
+    if (rest) fputs(rest + strlen(data_mark), web->out);
+    return is_whole;
+}
+
+static void put_row(struct json *json, const struct run_row *row) {
+    json_open_object(json, NULL);
+    json_put_string(json, "file", row->file);
+    json_put_string(json, "parent", *row->parent ? row->parent : NULL);
+    json_put_string(json, "name", row->name);
+    json_put_uint(json, "pid", row->pid);
+    json_put_uint(json, "ppid", row->ppid);
+    json_put_uint(json, "start_ns", row->start_clock_ns);
+    json_put_uint(json, "duration_ns", row->duration_ns);
+    if (row->has_exit) json_put_int(json, "status", row->exit_status);
+    if (row->has_exit) json_put_int(json, "signal", row->exit_signal);
+    json_put_uint(json, "peak", row->figures.peak_bytes);
+    json_put_uint(json, "allocated", row->figures.allocated_bytes);
+    json_put_uint(json, "calls", row->figures.allocations);
+    json_put_int(json, "exit", row->figures.exit_bytes);
+    json_put_uint(json, "rss_peak", row->rss_peak_bytes);
+    json_close(json);
+}
+
+void web_put_run(struct web *web, const struct web_run *run) {
+    struct json json;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) {
+        web->sink.is_bad = true;
+        return;
+    }
+    json_start(&json, out);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "facts", run->facts);
+    json_put_uint(&json, "combined_low", run->combined_low_bytes);
+    json_put_uint(&json, "combined_high", run->combined_high_bytes);
+    json_open_array(&json, "rows");
+    for (size_t i = 0; i < run->run->rows.count; i++) put_row(&json, &run->run->rows.items[i]);
+    json_close(&json);
+    json_close(&json);
+    if (!fclose(out)) sink_put_chunk(&web->sink, "run", CHUNK_JSON, text, size);
+    free(text);
+}

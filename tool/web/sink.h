@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of a page: a stream of named chunks, compressed (zlib) and written as base64, so that it
+// may stand in HTML. It is written as it comes; memory holds one chunk.
+//
+// Uncompressed, a chunk is
+//
+//     1 byte   length of the name, 0 at the end of all
+//     n bytes  name
+//     1 byte   kind: enum chunk_kind
+//     4 bytes  length of what follows, little-endian
+//     n bytes  content
+#ifndef TOOL_WEB_SINK_H
+#define TOOL_WEB_SINK_H
+
+#include <stdio.h>
+#include <zlib.h>
+
+#include "tool/base/array.h"
+#include "tool/base/error.h"
+
+#include <stdint.h>
+
+enum chunk_kind {
+    CHUNK_JSON = 'j',     // a text of JSON
+    CHUNK_NUMBERS = 'n',  // integers, zigzag, seven bits a byte, the lowest first
+    CHUNK_TEXTS = 't',    // texts, each ended by a zero byte
+};
+
+#define SINK_BUFFER_BYTES 16384
+
+struct sink {
+    FILE *out;
+    z_stream stream;
+    bool is_bad;  // zlib failed, which is for lack of memory
+    uint8_t carried[3];
+    size_t carried_count;  // bytes that do not make four letters yet
+    uint8_t buffer[SINK_BUFFER_BYTES];
+};
+
+// False without memory. sink_close ends the data; it must follow, also after failures.
+bool sink_open(struct sink *sink, FILE *out, struct error *error);
+bool sink_close(struct sink *sink, struct error *error);
+
+void sink_put_chunk(struct sink *sink, const char *name, enum chunk_kind kind, const void *bytes,
+                    size_t size);
+
+// A chunk that grows. Without memory it says so in `is_bad` and takes no more.
+struct column {
+    ARRAY(uint8_t) bytes;
+    bool is_bad;
+};
+
+void column_put_number(struct column *column, int64_t number);
+void column_put_text(struct column *column, const char *text);
+// Writes what was put in as a chunk and frees it.
+void sink_put_column(struct sink *sink, const char *name, enum chunk_kind kind,
+                     struct column *column);
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours of frames and areas. The modules' palette is Paul Tol's "light" scheme, made to be told
+// apart without full colour vision and to be written on in black; growth goes from blue to orange.
+
+import type { Model } from "./model";
+
+type Rgb = [number, number, number];
+
+const PALETTE: Rgb[] = [
+  [238, 136, 102], [119, 170, 221], [238, 221, 136], [68, 187, 153],
+  [255, 170, 187], [153, 221, 255], [187, 204, 51], [170, 170, 0],
+];
+const OTHER: Rgb = [205, 205, 205];
+const LESS: Rgb = [67, 133, 200], SAME_LIGHT: Rgb = [228, 228, 228], SAME_DARK: Rgb = [150, 150, 150], MORE: Rgb = [240, 130, 40];
+const DARK_FACTOR = 0.84;
+
+export function isDark(): boolean {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function css([r, g, b]: Rgb): string {
+  return `rgb(${Math.round(r)},${Math.round(g)},${Math.round(b)})`;
+}
+
+function mix(a: Rgb, b: Rgb, share: number): Rgb {
+  return [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share, a[2] + (b[2] - a[2]) * share];
+}
+
+function dimmed(colour: Rgb): Rgb {
+  return isDark() ? mix([0, 0, 0], colour, DARK_FACTOR) : colour;
+}
+
+/** The n-th colour of a list of things. */
+export function listed(n: number): string {
+  return css(dimmed(PALETTE[n % PALETTE.length]));
+}
+
+/** -1: all of it gone, 0: the same, 1: all of it new. */
+export function growth(change: number): string {
+  const share = Math.max(-1, Math.min(1, change));
+  const same = isDark() ? SAME_DARK : SAME_LIGHT;
+  return css(share < 0 ? mix(same, LESS, -share) : mix(same, MORE, share));
+}
+
+/** Modules in the order of what goes through them get the palette's colours, the rest one more. */
+export class ModuleColours {
+  private colourOf = new Map<number, Rgb>();
+  private cache = new Map<number, string>();
+  readonly legend: { module: number; colour: string }[] = [];
+
+  constructor(private model: Model, order: number[]) {
+    order.slice(0, PALETTE.length).forEach((module, i) => {
+      this.colourOf.set(module, PALETTE[i]);
+      this.legend.push({ module, colour: css(dimmed(PALETTE[i])) });
+    });
+  }
+
+  of(fn: number): string {
+    let colour = this.cache.get(fn);
+    if (!colour) {
+      const base = this.colourOf.get(this.model.fnModule[fn]) ?? OTHER;
+      // neighbours of one module are told apart by a shade
+      const shade = (Math.imul(fn + 1, 0x9e3779b1) >>> 28) / 15;
+      colour = css(dimmed(mix(base, [255, 255, 255], 0.22 * shade)));
+      this.cache.set(fn, colour);
+    }
+    return colour;
+  }
+}

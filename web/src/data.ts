@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the data that the tool put into the page (tool/web/sink.h draws the bytes): base64 of a
+// compressed stream of chunks, grouped into profiles. Nothing is computed here.
+
+export interface Point {
+  index: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+  last: Float64Array;
+  allocated: Float64Array;
+  calls: Float64Array;
+}
+
+export interface Thread {
+  name: string;
+  tid: number;
+  start_ns: number;
+  end_ns: number | null;
+  allocations: number;
+  allocated_bytes: number;
+  at_exit_bytes: number;
+}
+
+/** What resident memory consisted of at a moment; its parts add up to `rss_bytes`. */
+export interface Picture {
+  at_ns: number;
+  rss_bytes: number;
+  live_bytes: number;
+  free_bytes: number | null;
+  rest_bytes: number;
+  stacks_bytes: number;
+  files_bytes: number;
+  shared_bytes: number;
+  own_bytes: number;
+  other_bytes: number;
+  heap_live_bytes: number;
+  heap_live_blocks: number;
+}
+
+export interface Resident { at_ns: number; rss_bytes: number }
+
+export interface Facts {
+  tool: string;
+  role: "one" | "process" | "before" | "after";
+  program: string;
+  path: string;
+  ending: string;
+  empty: string | null;
+  trust_line: string;
+  executable: string;
+  point_ns: number;
+  has_ended: boolean;
+  process: { pid: number; ppid: number; command: string; start_unix_ns: number; duration_ns: number };
+  totals: { allocations: number; frees: number; allocated_bytes: number; freed_bytes: number; failed: number };
+  peak: { bytes: number; blocks: number; at_ns: number; error_bytes: number };
+  at_exit: { bytes: number; blocks: number };
+  rss: { peak_bytes: number; at_peak?: Picture | null; last?: Picture | null; points?: Resident[] };
+  trust: { exact: boolean; lost: Record<string, number>; own_bytes: number };
+  threads: Thread[];
+}
+
+export interface RunRow {
+  file: string;
+  parent: string | null;
+  name: string;
+  pid: number;
+  ppid: number;
+  start_ns: number;
+  duration_ns: number;
+  status?: number;
+  signal?: number;
+  peak: number;
+  allocated: number;
+  calls: number;
+  exit: number;
+  rss_peak: number;
+}
+
+export interface Run {
+  facts: string;
+  combined_low: number;
+  combined_high: number;
+  rows: RunRow[];
+}
+
+export type SourcePiece = [number, ...string[]];
+
+export interface Profile {
+  facts: Facts;
+  texts: string[];
+  numbers: Map<string, Float64Array>;
+  sources: Record<string, SourcePiece[]>;
+}
+
+export interface Page {
+  run: Run | null;
+  profiles: Profile[];
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function readNumbers(bytes: Uint8Array): Float64Array {
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] < 0x80) count++;
+  const out = new Float64Array(count);
+  for (let at = 0, i = 0; i < count; i++) {
+    let value = 0, scale = 1, byte;
+    do {
+      byte = bytes[at++];
+      value += (byte & 0x7f) * scale;
+      scale *= 128;
+    } while (byte >= 0x80);
+    out[i] = value % 2 ? -(value + 1) / 2 : value / 2;
+  }
+  return out;
+}
+
+function readTexts(bytes: Uint8Array): string[] {
+  const texts = new TextDecoder().decode(bytes).split("\0");
+  texts.pop();
+  return texts;
+}
+
+function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): void {
+  const profile = page.profiles[page.profiles.length - 1];
+  const json = () => JSON.parse(new TextDecoder().decode(bytes));
+  if (name === "run") page.run = json();
+  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {} });
+  else if (name === "sources") profile.sources = json();
+  else if (kind === "t") profile.texts = readTexts(bytes);
+  else if (kind === "n") profile.numbers.set(name, readNumbers(bytes));
+}
+
+function readChunks(bytes: Uint8Array): Page {
+  const page: Page = { run: null, profiles: [] };
+  const view = new DataView(bytes.buffer);
+  const decoder = new TextDecoder();
+  for (let at = 0; bytes[at]; ) {
+    const name = decoder.decode(bytes.subarray(at + 1, at + 1 + bytes[at]));
+    at += 1 + bytes[at];
+    const kind = String.fromCharCode(bytes[at]);
+    const size = view.getUint32(at + 1, true);
+    at += 5;
+    addChunk(page, name, kind, bytes.subarray(at, at + size));
+    at += size;
+  }
+  return page;
+}
+
+export async function readPage(text: string): Promise<Page> {
+  return readChunks(await inflate(fromBase64(text.trim())));
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The panel beside flame graph and table: everything about one function or one stack, its source
+// where it was at hand, and what can be done with it.
+
+import { focused, type App } from "./app";
+import { h, type Child } from "./dom";
+import { INLINED, MARK } from "./model";
+import * as units from "./units";
+import type { View } from "./view";
+import { sparkline } from "./spark";
+
+export function amount(view: View, value: number): string {
+  return view.measure.isBytes ? units.size(value) : units.count(value);
+}
+
+function fact(label: string, ...value: Child[]): HTMLElement {
+  return h("div", { class: "fact" }, h("dt", {}, label), h("dd", {}, value));
+}
+
+function action(label: string, help: string, onclick: () => void): HTMLElement {
+  return h("button", { type: "button", class: "quiet", title: help, onclick }, label);
+}
+
+function functionActions(app: App, name: string): HTMLElement {
+  const { state } = app;
+  return h("div", { class: "actions" },
+    action("Only through it", "Only stacks that go through this function, on every screen", () => app.set(focused(state, "function", name))),
+    action("Callers & callees", "Who calls it and what it calls", () => app.set({ view: "flame", pivot: name, zoom: "" })),
+    action("Hide it", "Leave this function out of the stacks", () => app.set({ hide: [...state.hide, name], pivot: "", zoom: "" })));
+}
+
+/** Lines of a source around one of them, if they came with the page. */
+export function sourceAround(app: App, file: string, line: number): HTMLElement | null {
+  for (const part of app.model.parts) {
+    for (const piece of part.profile.sources[file] ?? []) {
+      const first = piece[0], texts = piece.slice(1) as string[];
+      if (line < first || line >= first + texts.length) continue;
+      const from = Math.max(line - 4, first), to = Math.min(line + 4, first + texts.length - 1);
+      const rows: Child[] = [];
+      for (let at = from; at <= to; at++)
+        rows.push(h("div", { class: at === line ? "line here" : "line" }, h("span", { class: "number" }, at), h("code", {}, texts[at - first] || " ")));
+      return h("div", { class: "source", role: "group", "aria-label": `${units.baseName(file)} line ${line}`, tabindex: 0 }, rows);
+    }
+  }
+  return null;
+}
+
+/** The lines of one function that hold most, with their sources. */
+function linesOf(app: App, name: string): Child {
+  const { model, view } = app;
+  const wanted = model.functionsNamed(name), sums = new Map<number, number>();
+  const mask = view.mask;
+  for (let stack = 0; stack < mask.length; stack++) {
+    const value = mask[stack] ? view.measure.values[stack] : 0;
+    if (!value) continue;
+    const part = model.parts[model.partOf[stack]], seen = new Set<number>();
+    for (const frame of model.framesOf(stack, true)) {
+      const line = part.line[frame];
+      if (line < 0 || seen.has(line) || !wanted.has(part.fn[frame])) continue;
+      seen.add(line);
+      sums.set(line, (sums.get(line) ?? 0) + value);
+    }
+  }
+  const lines = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3);
+  if (!lines.length) return null;
+  return [h("h3", {}, lines.length > 1 ? "Lines that hold most" : "Line"), lines.map(([line, value]) => {
+    const file = model.files.list[model.lineFile[line]], number = model.lineNumber[line];
+    return h("div", { class: "of-line" },
+      h("div", { class: "row-between" }, h("span", { class: "mono", title: file }, `${units.baseName(file)}:${number}`), h("span", {}, amount(view, value))),
+      sourceAround(app, file, number));
+  })];
+}
+
+export interface Values { value: number; self?: number; other?: number; whole: number }
+
+function valueFacts(view: View, values: Values): Child[] {
+  const { value, self, other, whole } = values;
+  if (view.isDiff && other !== undefined) {
+    const isBefore = view.state.side === "before";
+    const [before, after] = isBefore ? [value, other] : [other, value];
+    const change = after - before;
+    return [fact("Before", amount(view, before)), fact("After", amount(view, after)),
+      fact("Change", units.signed(amount(view, change), change))];
+  }
+  return [fact(view.measure.label, amount(view, value), " ", h("span", { class: "dim" }, units.percent(value, whole))),
+    self !== undefined && self > 0 ? fact("Itself", amount(view, self)) : null];
+}
+
+export function functionDetails(app: App, fn: number, values: Values): HTMLElement {
+  const { model, view } = app, name = model.fnName[fn], module = model.modules.list[model.fnModule[fn]];
+  return h("div", { class: "details" },
+    h("h2", { class: "mono name" }, name),
+    module ? h("p", { class: "dim mono", title: module }, units.baseName(module)) : null,
+    h("dl", {}, valueFacts(view, values)),
+    functionActions(app, name),
+    linesOf(app, name));
+}
+
+function frameRow(app: App, stack: number, frame: number): HTMLElement {
+  const { model } = app, part = model.parts[model.partOf[stack]], fn = part.fn[frame], name = model.fnName[fn];
+  const isMark = (part.flags[frame] & MARK) !== 0;
+  const label = isMark ? h("span", { class: "dim" }, name)
+    : h("button", { type: "button", class: "link mono", title: "Callers and callees of this function", onclick: () => app.set({ view: "flame", pivot: name, zoom: "" }) }, name);
+  return h("li", { class: part.flags[frame] & INLINED ? "inlined" : "" }, label,
+    h("span", { class: "dim mono" }, " ", model.frameLocation(part, frame)));
+}
+
+const FRAMES_SHOWN = 400;
+
+export function stackDetails(app: App, stack: number): HTMLElement {
+  const { model, view, state } = app;
+  const frames = model.framesOf(stack, state.plumbing), part = model.parts[model.partOf[stack]];
+  const sources: Child[] = [];
+  for (const frame of frames) {
+    const line = part.line[frame];
+    if (line < 0) continue;
+    const file = model.files.list[model.lineFile[line]], piece = sourceAround(app, file, model.lineNumber[line]);
+    if (piece) sources.push(h("p", { class: "mono dim", title: file }, `${units.baseName(file)}:${model.lineNumber[line]}`), piece);
+    if (sources.length >= 4) break;
+  }
+  const calls = model.measure("calls").values[stack], allocated = model.measure("allocated").values[stack];
+  return h("div", { class: "details" },
+    h("h2", {}, "Stack"),
+    sparkline(app, [stack], 300, 44),
+    h("dl", {}, model.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), " ",
+      h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
+      fact("Average size", calls ? units.size(allocated / calls) : "–")),
+    h("div", { class: "actions" },
+      action("Only this stack", "Show this stack alone, on every screen", () => app.set(focused(state, "stack", String(stack))))),
+    h("h3", {}, "Frames, innermost first"),
+    h("ol", { class: "frames" }, frames.slice(0, FRAMES_SHOWN).map((frame) => frameRow(app, stack, frame))),
+    frames.length > FRAMES_SHOWN ? h("p", { class: "dim" }, `and ${units.plural(frames.length - FRAMES_SHOWN, "frame")} more`) : null,
+    sources.length ? [h("h3", {}, "Source"), sources] : null,
+    view.model.parts.length > 1 ? h("p", { class: "dim" }, `in ${part.profile.facts.program} (${part.profile.facts.process.pid})`) : null);
+}
+
+export function hint(text: string): HTMLElement {
+  return h("div", { class: "details empty" }, h("p", { class: "dim" }, text));
+}

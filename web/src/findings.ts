@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is worth knowing first, in plain words; each finding leads to the screen that shows it.
+
+import { focused, type App } from "./app";
+import type { State } from "./state";
+import * as units from "./units";
+import type { View } from "./view";
+
+export interface Finding { text: string; detail: string; weight: number; go: Partial<State> }
+
+const MUCH = 0.2, WORTH_BYTES = 64 * 1024;
+
+function largest(view: View, id: string): { stack: number; value: number; sum: number } {
+  const { values } = view.model.measure(id), mask = view.mask;
+  let stack = -1, sum = 0;
+  for (let i = 0; i < mask.length; i++) {
+    if (!mask[i]) continue;
+    sum += values[i];
+    if (stack < 0 || values[i] > values[stack]) stack = i;
+  }
+  return { stack, value: stack < 0 ? 0 : values[stack], sum };
+}
+
+/** "parse_line ← read_file": who allocates, and who wanted it. */
+export function stackTitle(app: App, stack: number, callers = 2): string {
+  const { model, state } = app, part = model.parts[model.partOf[stack]];
+  const fns = model.framesOf(stack, state.plumbing).slice(0, 1 + callers).map((frame) => part.fn[frame]);
+  return fns.map((fn, i) => model.shortName(fn, i ? fns[i - 1] : -1)).join(" ← ") || "a stack that was not recorded";
+}
+
+function oneStack(app: App, view: View): Finding[] {
+  const { stack, value, sum } = largest(view, "peak");
+  if (stack < 0 || value < MUCH * sum || value < WORTH_BYTES) return [];
+  const blocks = view.model.measure("peak").counts[stack];
+  return [{ text: `${units.percent(value, sum)} of the peak is one stack`, detail: `${units.size(value)} in ${units.plural(blocks, "block")}: ${stackTitle(app, stack)}`, weight: value / sum, go: { view: "table", table: "stacks", measure: "peak", ...focused(app.state, "stack", String(stack)) } }];
+}
+
+function leftovers(app: App, view: View): Finding[] {
+  const { stack, value, sum } = largest(view, "exit"), peak = view.sums(view.model.measure("peak")).values[0];
+  const facts = app.model.parts[view.profiles[0]].profile.facts;
+  if (!facts.has_ended || sum < WORTH_BYTES || stack < 0) return [];
+  return [{ text: `${units.size(sum)} were never freed`, detail: `${units.percent(sum, peak)} of the peak; most of it, ${units.size(value)}, from ${stackTitle(app, stack)}`, weight: Math.min(sum / (peak || 1), 1) * 0.8, go: { view: "flame", measure: "exit", pivot: "", zoom: "" } }];
+}
+
+function isGrowing(app: App, view: View): Finding[] {
+  const profile = app.model.parts[view.profiles[0]].profile, { facts } = profile;
+  const at = facts.peak.at_ns, whole = facts.process.duration_ns;
+  if (view.profiles.length > 1 || !facts.has_ended || whole < 5e8 || at < 0.97 * whole || facts.peak.bytes < WORTH_BYTES) return [];
+  return [{ text: "The heap was largest at its end", detail: `it reached ${units.size(facts.peak.bytes)} ${units.duration(at)} after the start, of ${units.duration(whole)}`, weight: 0.5, go: { view: "flame", measure: "exit", pivot: "", zoom: "" } }];
+}
+
+function churn(app: App, view: View): Finding[] {
+  const { model } = view, allocated = view.sums(model.measure("allocated")).values[0], peak = view.sums(model.measure("peak")).values[0];
+  const { stack, value, sum } = largest(view, "calls");
+  if (stack < 0 || allocated < 10 * peak || sum < 10000) return [];
+  const bytes = model.measure("allocated").values[stack];
+  return [{ text: `${units.short(sum)} allocations for a heap of ${units.size(peak)}`, detail: `${units.size(allocated)} over all time, ${(allocated / peak).toFixed(0)} times the peak; ${units.percent(value, sum)} of the calls (${units.size(bytes / value)} each) from ${stackTitle(app, stack)}`, weight: 0.45, go: { view: "table", table: "stacks", measure: "calls", sort: "value" } }];
+}
+
+function smallBlocks(view: View): Finding[] {
+  const { model, mask } = view, peak = model.measure("peak");
+  let bytes = 0, blocks = 0;
+  for (let i = 0; i < mask.length; i++) {
+    if (!mask[i] || !peak.counts[i] || peak.values[i] / peak.counts[i] > 32) continue;
+    bytes += peak.values[i];
+    blocks += peak.counts[i];
+  }
+  if (blocks < 10000) return [];
+  return [{ text: `${units.short(blocks)} blocks of 32 bytes or less at the peak`, detail: `${units.size(bytes)} asked for; each costs glibc's heap at least 16 bytes more than it holds`, weight: 0.3, go: { view: "table", table: "stacks", measure: "peak-blocks", sort: "value" } }];
+}
+
+function library(app: App, view: View): Finding[] {
+  const groups = view.groups("modules"), program = view.model.modules.find(view.model.program), whole = view.sums(view.model.measure("peak")).values[0];
+  let best = -1;
+  for (let i = 0; i < groups.count; i++) if (i !== program && (best < 0 || groups.self[0][i] > groups.self[0][best])) best = i;
+  const value = best < 0 ? 0 : groups.self[0][best], path = best < 0 ? "" : groups.where(best);
+  if (!path || value < 0.3 * whole || value < WORTH_BYTES) return [];
+  return [{ text: `${units.percent(value, whole)} of the peak is allocated by ${units.baseName(path)}`, detail: `${units.size(value)}, by the library's own calls of the allocator`, weight: (0.6 * value) / whole, go: { view: "flame", measure: "peak", ...focused(app.state, "module", path) } }];
+}
+
+function failures(view: View): Finding[] {
+  const failed = view.profiles.reduce((sum, i) => sum + view.model.parts[i].profile.facts.totals.failed, 0);
+  if (!failed) return [];
+  return [{ text: `${units.plural(failed, "allocation")} failed`, detail: "the allocator returned nothing", weight: 0.9, go: { view: "table", table: "threads" } }];
+}
+
+function threads(view: View): Finding[] {
+  const all = view.profiles.flatMap((i) => view.model.parts[i].profile.facts.threads);
+  if (all.length < 2) return [];
+  const sum = all.reduce((bytes, thread) => bytes + thread.allocated_bytes, 0);
+  const most = all.reduce((a, b) => (a.allocated_bytes >= b.allocated_bytes ? a : b));
+  if (!sum) return [];
+  return [{ text: `${units.plural(all.length, "thread")}, of which ${most.name || most.tid} allocated ${units.percent(most.allocated_bytes, sum)}`, detail: units.size(most.allocated_bytes), weight: 0.2, go: { view: "table", table: "threads", sort: "" } }];
+}
+
+function changes(app: App, view: View): Finding[] {
+  const { tree, leaf } = view.baseTree, mask = view.mask, { values, isBytes } = view.measure;
+  const change = new Float64Array(tree.count), of = new Int32Array(tree.count).fill(-1), had = new Uint8Array(tree.count);
+  for (let i = 0; i < mask.length; i++) {
+    if (!mask[i]) continue;
+    const side = view.sideOf(i);
+    change[leaf[i]] += side ? values[i] : -values[i];
+    if (values[i] > 0) had[leaf[i]] |= side + 1;
+    of[leaf[i]] = i;
+  }
+  const text = isBytes ? units.size : units.count, whole = Math.max(...view.sums().values);
+  return [...change.keys()].filter((node) => Math.abs(change[node]) > whole / 200)
+    .sort((a, b) => Math.abs(change[b]) - Math.abs(change[a])).slice(0, 6).map((node) => {
+      const word = had[node] === 2 ? "new" : had[node] === 1 ? "gone" : change[node] > 0 ? "grew" : "shrank";
+      const sign = units.signed(text(change[node]), change[node]);
+      return { text: `${sign}: ${word === "new" ? "a new stack" : word === "gone" ? "a stack is gone" : "a stack " + word}`, detail: stackTitle(app, of[node], 3), weight: Math.abs(change[node]) / whole, go: { view: "table" as const, table: "stacks", sort: "change" } };
+    });
+}
+
+export function findings(app: App, view: View): Finding[] {
+  if (!view.model.stackCount) return [];
+  if (view.isDiff) return changes(app, view);
+  const all = [oneStack(app, view), leftovers(app, view), isGrowing(app, view), churn(app, view), smallBlocks(view), library(app, view), failures(view), threads(view)];
+  return all.flat().sort((a, b) => b.weight - a.weight).slice(0, 7);
+}

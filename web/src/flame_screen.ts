@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The screen with the flame graph: of everything, from the program inwards or inverted, or of one
+// function with its callers above and its callees below.
+
+import { focused, matcher, type App, type Screen } from "./app";
+import { growth, ModuleColours } from "./colours";
+import { amount, functionDetails, hint } from "./details";
+import { fill, h } from "./dom";
+import { Flame, type FlameOptions } from "./flame";
+import { choice, option, toggle } from "./parts";
+import type { Weighted } from "./tree";
+import * as units from "./units";
+import type { View } from "./view";
+
+function childPath(data: Weighted, node: number): string {
+  const path: number[] = [];
+  for (let at = node; at > 0; at = data.tree.parent[at]) {
+    const parent = data.tree.parent[at];
+    path.push(data.order.subarray(data.first[parent], data.first[parent + 1]).indexOf(at));
+  }
+  return path.reverse().join(".");
+}
+
+function nodeAt(data: Weighted, path: string): number {
+  let node = 0;
+  for (const step of path ? path.split(".") : []) {
+    const at = data.first[node] + Number(step);
+    if (!(at < data.first[node + 1])) return node;
+    node = data.order[at];
+  }
+  return node;
+}
+
+export class FlameScreen implements Screen {
+  readonly element: HTMLElement;
+  private bar = h("div", { class: "bar", role: "toolbar", "aria-label": "Flame graph" });
+  private note = h("p", { class: "note", role: "status" });
+  private legend = h("div", { class: "legend" });
+  private side = h("aside", { class: "side", "aria-label": "Selection", tabindex: 0 });
+  private pictures = h("div", { class: "pictures" });
+  private main: Flame;
+  private callers: Flame;
+  private callees: Flame;
+  private colours: ModuleColours | null = null;
+  private coloursOf: unknown = null;
+  private shown = "";
+
+  constructor(private app: App) {
+    this.main = this.make("Flame graph of the heap", () => this.view.flame());
+    this.callers = this.make("Callers", () => this.view.sandwich(this.view.state.pivot).callers, { isUpward: true, firstDepth: 2 });
+    this.callees = this.make("The function and what it calls", () => this.view.sandwich(this.view.state.pivot).callees, { firstDepth: 1 });
+    this.element = h("section", { class: "screen flame-screen", "aria-label": "Flame graph" }, this.bar,
+      h("div", { class: "split" }, h("div", { class: "picture-side" }, this.note, this.pictures, this.legend), this.side),
+      h("p", { id: "flame-keys", class: "keys" },
+        "Click zooms, double click on nothing shows all. Keys: arrows walk, Enter zooms, Esc zooms out, c callers and callees, f only through it, h hides, i inverts, / searches."));
+  }
+
+  private get view(): View {
+    return this.app.view;
+  }
+
+  private make(label: string, data: () => Weighted, more: Partial<FlameOptions> = {}): Flame {
+    const { model } = this.app;
+    const name = (node: number) => this.nameOf(data(), node);
+    return new Flame({
+      label, ...more,
+      title: (node, letters) => this.titleOf(data(), node, letters),
+      describe: (node) => `${name(node)}, ${this.amountOf(data(), node)}`,
+      tooltip: (node) => this.tooltip(data(), node),
+      colour: (node) => this.colourOf(data(), node),
+      onZoom: (node) => this.app.set({ zoom: childPath(data(), node) }),
+      onSelect: (node) => this.select(data(), node),
+      onKey: (key, node) => this.key(key, node > 0 ? model.fnName[data().tree.fn[node]] : ""),
+    });
+  }
+
+  private get currentData(): Weighted {
+    const { state } = this.view;
+    return state.pivot ? this.view.sandwich(state.pivot).callees : this.view.flame();
+  }
+
+  private nameOf(data: Weighted, node: number): string {
+    if (node > 0) return this.app.model.fnName[data.tree.fn[node]];
+    const facts = this.view.profiles.map((i) => this.app.model.parts[i].profile.facts);
+    const programs = [...new Set(facts.map((one) => one.program))].join(", ");
+    return `${programs}: ${amount(this.view, data.value[0])}, ${this.view.measure.label.toLowerCase()}`;
+  }
+
+  /** Where there is no room for an address with its library, the colour has to say which. */
+  private titleOf(data: Weighted, node: number, letters: number): string {
+    const name = this.nameOf(data, node);
+    return node > 0 && name.length > letters ? this.app.model.shortName(data.tree.fn[node], data.tree.fn[node]) : name;
+  }
+
+  private changeOf(data: Weighted, node: number): number {
+    const value = data.value[node], other = data.other ? data.other[node] : 0;
+    if (this.view.isDiff) {
+      if (this.view.state.side === "change") return value ? other / value : 0;
+      const [before, after] = this.view.state.side === "before" ? [value, other] : [other, value];
+      const most = Math.max(before, after);
+      return most ? (after - before) / most : 0;
+    }
+    return value ? (2 * other) / value - 1 : 0;
+  }
+
+  private colourOf(data: Weighted, node: number): string {
+    if ((this.view.isDiff || this.view.state.colour === "growth") && data.other) return growth(this.changeOf(data, node));
+    return this.colours!.of(data.tree.fn[node]);
+  }
+
+  private amountOf(data: Weighted, node: number): string {
+    const { view } = this, value = data.value[node], other = data.other ? data.other[node] : 0;
+    if (view.isDiff && view.state.side === "change") return `changes of ${amount(view, value)}, together ${units.signed(amount(view, other), other)}`;
+    if (view.isDiff) {
+      const [before, after] = view.state.side === "before" ? [value, other] : [other, value];
+      return `${amount(view, before)} → ${amount(view, after)} (${units.signed(amount(view, after - before), after - before)})`;
+    }
+    const share = units.percent(value, data.value[0]);
+    const kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
+    return `${amount(view, value)}, ${share}${kept}`;
+  }
+
+  private tooltip(data: Weighted, node: number): Node {
+    const { model } = this.app, fn = data.tree.fn[node];
+    return h("div", {}, h("strong", { class: "mono" }, this.nameOf(data, node)),
+      h("div", {}, this.amountOf(data, node)),
+      node > 0 && data.self[node] > 0 && data.self[node] < data.value[node] ? h("div", { class: "dim" }, `itself ${amount(this.view, data.self[node])}`) : null,
+      node > 0 ? h("div", { class: "dim mono" }, model.moduleName(fn)) : null);
+  }
+
+  private select(data: Weighted, node: number): void {
+    if (node <= 0) {
+      fill(this.side, hint("Select a frame to see its lines, its source and what can be done with it."));
+      return;
+    }
+    fill(this.side, functionDetails(this.app, data.tree.fn[node], {
+      value: data.value[node], self: data.self[node], whole: data.value[0],
+      other: this.view.isDiff && this.view.state.side !== "change" && data.other ? data.other[node] : undefined,
+    }));
+  }
+
+  private key(key: string, name: string): boolean {
+    const { state } = this.app;
+    if (key === "i") this.app.set({ inverted: !state.inverted, zoom: "" });
+    else if (key === "c" && name) this.app.set({ pivot: name, zoom: "" });
+    else if (key === "f" && name) this.app.set(focused(state, "function", name));
+    else if (key === "h" && name) this.app.set({ hide: [...state.hide, name], zoom: "", pivot: "" });
+    else return false;
+    return true;
+  }
+
+  private makeBar(): void {
+    const { state } = this.view, { app } = this;
+    fill(this.bar,
+      state.pivot
+        ? h("button", { type: "button", id: "whole", onclick: () => app.set({ pivot: "", zoom: "" }) }, "← Whole flame graph")
+        : toggle("inverted", "Inverted", "From the allocating functions to their callers", state.inverted, () => app.set({ inverted: !state.inverted, zoom: "" })),
+      state.zoom ? h("button", { type: "button", id: "unzoom", onclick: () => app.set({ zoom: "" }) }, "Zoom out") : null,
+      this.view.isDiff ? choice("side", "Width", state.side, [option("after", "after"), option("before", "before"), option("change", "what changed")], (side) => app.set({ side: side as typeof state.side, zoom: "" })) : null,
+      this.view.isDiff ? null : choice("colour", "Colour", state.colour, [option("module", "library"), option("growth", "kept or freed")], (colour) => app.set({ colour: colour as typeof state.colour })),
+      toggle("plumbing", "Plumbing", "Also frames between the program and its allocations, as malloc and start-up code", state.plumbing, () => app.set({ plumbing: !state.plumbing, zoom: "" })));
+  }
+
+  private makeLegend(): void {
+    const isGrowth = this.view.isDiff || this.view.state.colour === "growth";
+    const words = this.view.isDiff ? ["less", "the same", "more"] : ["freed before the end", "half and half", "stays to the end"];
+    if (isGrowth) {
+      fill(this.legend, [-1, 0, 1].map((change, i) => this.key1(growth(change), words[i])));
+      return;
+    }
+    fill(this.legend, this.colours!.legend.map(({ module, colour }) =>
+      this.key1(colour, units.baseName(this.app.model.modules.list[module]) || "[no module]")));
+  }
+
+  private key1(colour: string, text: string): HTMLElement {
+    const swatch = h("span", { class: "swatch" });
+    swatch.style.background = colour;
+    return h("span", { class: "key" }, swatch, text);
+  }
+
+  private search(): void {
+    const { view } = this, { state } = view, matches = matcher(state.search);
+    const data = this.currentData, { model } = this.app;
+    if (!matches) {
+      for (const flame of [this.main, this.callers, this.callees]) flame.mark(null);
+      this.note.textContent = state.pivot ? this.pivotNote() : "";
+      return;
+    }
+    const isFound = Uint8Array.from(model.fnName, (name) => (matches(name) ? 1 : 0));
+    const markOf = (one: Weighted) => Uint8Array.from(one.tree.fn.subarray(0, one.tree.count), (fn) => (fn >= 0 ? isFound[fn] : 0));
+    const marked = markOf(data), { tree, value } = data;
+    const isInside = new Uint8Array(tree.count);
+    let sum = 0, frames = 0;
+    for (let node = 1; node < tree.count; node++) {
+      if (!(value[node] > 0)) continue;
+      frames += marked[node];
+      isInside[node] = isInside[tree.parent[node]];
+      if (isInside[node] || !marked[node]) continue;
+      isInside[node] = 1;
+      sum += value[node];
+    }
+    (state.pivot ? this.callees : this.main).mark(marked);
+    if (state.pivot) this.callers.mark(markOf(view.sandwich(state.pivot).callers));
+    this.note.textContent = frames
+      ? `“${state.search}” is on stacks of ${amount(view, sum)}, ${units.percent(sum, value[0])}, in ${units.plural(frames, "frame")}`
+      : `“${state.search}” is nowhere in it`;
+  }
+
+  private pivotNote(): string {
+    const { callees } = this.view.sandwich(this.view.state.pivot);
+    const whole = this.view.whole, value = callees.value[0];
+    return `${this.view.state.pivot}: ${amount(this.view, value)}` + (whole && this.view.state.side !== "change" ? `, ${units.percent(value, whole)} of all` : "") + ". Callers above, callees below.";
+  }
+
+  update(view: View): void {
+    const { state, model } = view;
+    if (this.coloursOf !== view.mask) {
+      const modules = view.groups("modules").total[0];
+      const order = [...modules.keys()].filter((i) => modules[i] > 0).sort((a, b) => modules[b] - modules[a]);
+      const program = model.modules.find(model.program);
+      this.colours = new ModuleColours(model, [program, ...order.filter((i) => i !== program)].filter((i) => i >= 0));
+      this.coloursOf = view.mask;
+    }
+    this.makeBar();
+    this.makeLegend();
+    const layout = state.pivot ? "sandwich" : "whole";
+    if (this.shown !== layout) {
+      fill(this.pictures, state.pivot ? [this.callers.element, h("div", { class: "divider" }, "↑ callers · callees ↓"), this.callees.element] : this.main.element);
+      this.pictures.classList.toggle("sandwich", Boolean(state.pivot));
+      this.shown = layout;
+    }
+    const data = this.currentData, zoom = nodeAt(data, state.zoom);
+    if (state.pivot) this.callers.show(view.sandwich(state.pivot).callers, 0, -1);
+    (state.pivot ? this.callees : this.main).show(data, zoom, zoom);
+    this.search();
+    if (state.pivot && data.tree.count > 1) this.select(data, data.order[data.first[0]]);
+    else this.select(data, zoom);
+  }
+}

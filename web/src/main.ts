@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the page: reads the data, keeps state and address together, and shows one screen at a time.
+
+import type { App, Screen } from "./app";
+import { isDark } from "./colours";
+import { readPage } from "./data";
+import { announce, fill, h, svg } from "./dom";
+import { FlameScreen } from "./flame_screen";
+import { Model } from "./model";
+import { Overview } from "./overview";
+import { choice, option } from "./parts";
+import { initial, readState, writeState, type State } from "./state";
+import { TableScreen } from "./table_screen";
+import * as units from "./units";
+import { View } from "./view";
+
+const SEARCH_DELAY_MS = 160;
+
+type Screens = Record<State["view"], Screen>;
+
+class Main implements App {
+  state: State;
+  view: View;
+  private header = h("header", {});
+  private chips = h("div", { class: "chips", role: "group", "aria-label": "Filters" });
+  private controls = h("div", { class: "controls" });
+  private search: HTMLInputElement;
+  private stage = h("main", { id: "stage", tabindex: -1 });
+  private screens: Screens;
+  private overview: Overview;
+  private timer = 0;
+
+  constructor(readonly model: Model) {
+    this.state = readState(location.hash);
+    this.view = new View(model, this.state, null);
+    this.overview = new Overview(this);
+    this.screens = { overview: this.overview, flame: new FlameScreen(this), table: new TableScreen(this) };
+    this.search = h("input", {
+      type: "search", id: "search", placeholder: "Search functions ( / )", "aria-label": "Search functions, a regular expression", spellcheck: "false", autocomplete: "off",
+      oninput: () => this.searchSoon(), onkeydown: (event: KeyboardEvent) => this.searchKey(event),
+    });
+    this.makeHeader();
+    const live = h("div", { id: "live", class: "unseen", "aria-live": "polite" });
+    document.body.append(h("a", { class: "skip", href: "#stage", onclick: (event: Event) => { event.preventDefault(); this.stage.focus(); } }, "To the content"), this.header, this.chips, this.stage, live);
+    addEventListener("popstate", () => this.restore());
+    addEventListener("hashchange", () => this.restore());
+    addEventListener("keydown", (event) => this.key(event));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
+    addEventListener("beforeprint", () => this.overview.redraw());
+    this.recolour();
+  }
+
+  private restore(): void {
+    const state = readState(location.hash);
+    if (writeState(state) === writeState(this.state)) return;
+    this.state = state;
+    this.update();
+  }
+
+  private makeHeader(): void {
+    const logo = svg("svg", { viewBox: "0 0 32 32", width: 26, height: 26, "aria-hidden": "true", class: "logo" },
+      svg("ellipse", { cx: 16, cy: 26, rx: 13, ry: 4.5 }), svg("ellipse", { cx: 16.5, cy: 18, rx: 9.5, ry: 4 }), svg("ellipse", { cx: 15.5, cy: 11, rx: 6.5, ry: 3.2 }), svg("ellipse", { cx: 16.5, cy: 5.5, rx: 3.6, ry: 2.4 }));
+    const facts = this.model.parts.map((part) => part.profile.facts), first = facts[0];
+    const title = this.model.isDiff ? facts.map((one) => units.baseName(one.path)).join(" → ") : this.model.page.run ? units.baseName(document.title.replace(/ – cairn$/, "")) : first?.program ?? "nothing";
+    const tabs: [State["view"], string][] = [["overview", "Overview"], ["flame", "Flame graph"], ["table", "Table"]];
+    const nav = h("nav", { "aria-label": "Screens" }, tabs.map(([id, label], i) => h("button", {
+      type: "button", id: `tab-${id}`, title: `${label} (${i + 1})`, onclick: () => this.set({ view: id }),
+    }, label)));
+    const theme = h("button", { type: "button", id: "theme", class: "icon", title: "Dark or light", "aria-label": "Dark or light", onclick: () => this.switchTheme() }, "◐");
+    fill(this.header, h("div", { class: "brand" }, logo, h("h1", { title: first?.process.command ?? "" }, title)), nav, this.controls, this.search, theme);
+  }
+
+  private makeControls(): void {
+    const { state, model } = this;
+    const measures = model.measures.map((one) => option(one.id, one.label));
+    const parts = model.parts.map((part, i) => option(String(i), `${part.profile.facts.program} ${part.profile.facts.process.pid}`));
+    const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "";
+    fill(this.controls,
+      model.page.run && parts.length > 1 ? choice("process", "Process", state.process || "0", [...parts, option("all", "all added up")], (process) => this.set({ process, zoom: "" })) : null,
+      choice("measure", "Show", model.measure(state.measure).id, measures, (measure) => this.set({ measure, zoom: "" })));
+    if (focused) document.getElementById(focused)?.focus();
+  }
+
+  private makeChips(): void {
+    const { state } = this;
+    const chip = (text: string, label: string, remove: () => void) => h("span", { class: "chip" }, h("span", { class: "mono" }, text),
+      h("button", { type: "button", "aria-label": `Remove: ${label}`, onclick: remove }, "×"));
+    const focus = state.focus.map((one) => {
+      const kind = one.slice(0, one.indexOf(":")), key = one.slice(one.indexOf(":") + 1);
+      const text = kind === "stack" ? `only stack ${key}` : `only through ${kind === "function" ? key : units.baseName(key)}`;
+      return chip(text, text, () => this.set({ focus: state.focus.filter((other) => other !== one), zoom: "" }));
+    });
+    const hide = state.hide.map((one) => chip(`without ${one}`, `without ${one}`, () => this.set({ hide: state.hide.filter((other) => other !== one), zoom: "" })));
+    const whole = this.model.measure(state.measure).values, all = whole.reduce((sum, value) => sum + value, 0);
+    const { values } = this.view.sums(), sum = values[0] + values[1];
+    fill(this.chips, focus, hide, focus.length ? h("span", { class: "dim" }, `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, all)} of all`) : null,
+      focus.length + hide.length ? h("button", { type: "button", class: "quiet", onclick: () => this.set({ focus: [], hide: [], zoom: "" }) }, "Show everything") : null);
+    this.chips.hidden = !focus.length && !hide.length;
+  }
+
+  private searchSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      this.set({ search: this.search.value }, false);
+    }, SEARCH_DELAY_MS);
+  }
+
+  private searchKey(event: KeyboardEvent): void {
+    if (event.key === "Escape") {
+      this.search.value = "";
+      this.set({ search: "" }, false);
+      this.stage.focus();
+    } else if (event.key === "Enter") {
+      clearTimeout(this.timer);
+      this.timer = 0;
+      this.set({ search: this.search.value, view: this.state.view === "overview" ? "flame" : this.state.view });
+    }
+  }
+
+  private key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
+    const views: Record<string, State["view"]> = { 1: "overview", 2: "flame", 3: "table" };
+    if (event.key === "/") this.search.focus();
+    else if (views[event.key]) this.set({ view: views[event.key] });
+    else if (event.key === "i" && this.state.view === "flame") this.set({ inverted: !this.state.inverted, zoom: "" });
+    else return;
+    event.preventDefault();
+  }
+
+  private switchTheme(): void {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    this.recolour();
+  }
+
+  private recolour(): void {
+    document.documentElement.dataset.dark = isDark() ? "1" : "0";
+    const old = this.view;
+    this.screens.flame = new FlameScreen(this);
+    this.view = new View(this.model, this.state, old);
+    this.overview.redraw();
+    this.update();
+  }
+
+  set(patch: Partial<State>, isStep = true): void {
+    const next = { ...this.state, ...patch };
+    if (this.model.isDiff) next.process = initial.process;
+    const address = writeState(next);
+    if (address === writeState(this.state)) return;
+    this.state = next;
+    if (isStep) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+    this.update();
+  }
+
+  update(): void {
+    this.view = new View(this.model, this.state, this.view);
+    const screen = this.screens[this.state.view];
+    if (this.stage.firstElementChild !== screen.element) {
+      this.stage.replaceChildren(screen.element);
+      announce(screen.element.getAttribute("aria-label") ?? "");
+    }
+    document.body.dataset.view = this.state.view;
+    for (const id of Object.keys(this.screens)) {
+      const tab = document.getElementById(`tab-${id}`);
+      if (id === this.state.view) tab?.setAttribute("aria-current", "page");
+      else tab?.removeAttribute("aria-current");
+    }
+    if (document.activeElement !== this.search && !this.timer) this.search.value = this.state.search;
+    this.makeControls();
+    this.makeChips();
+    screen.update(this.view);
+  }
+}
+
+async function start(): Promise<void> {
+  const data = document.getElementById("data")!;
+  try {
+    const page = await readPage(data.textContent ?? "");
+    data.remove();
+    document.getElementById("loading")?.remove();
+    new Main(new Model(page));
+    document.body.dataset.ready = "1";
+  } catch (error) {
+    const text = typeof DecompressionStream === "undefined"
+      ? "This browser is too old for the page: it needs Firefox 113, Chromium 80 or Safari 16.4."
+      : `The data in this page cannot be read: ${error instanceof Error ? error.message : error}. Was the file cut off?`;
+    document.getElementById("loading")!.textContent = text;
+    if (typeof DecompressionStream !== "undefined") throw error;
+  }
+}
+
+void start();

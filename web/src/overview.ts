@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first screen: the summary in words, how far it can be believed, the heap over time, what is
+// worth a look, and what holds the most.
+
+import { focused, type App, type Screen } from "./app";
+import type { Facts } from "./data";
+import { amount } from "./details";
+import { fill, h, type Child } from "./dom";
+import { findings, stackTitle } from "./findings";
+import { residentBar } from "./resident";
+import { Timeline } from "./timeline";
+import * as units from "./units";
+import { writeState } from "./state";
+import type { View } from "./view";
+
+const STACKS_SHOWN = 8;
+
+function card(label: string, value: Child, ...notes: Child[]): HTMLElement {
+  return h("div", { class: "card figure" }, h("h2", {}, label), h("p", { class: "value" }, value), notes.map((note) => h("p", { class: "dim" }, note)));
+}
+
+function link(app: App, patch: Parameters<App["set"]>[0], text: Child, attributes: Record<string, string> = {}): HTMLElement {
+  return h("a", {
+    ...attributes, href: writeState({ ...app.state, ...patch }),
+    onclick: (event: MouseEvent) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      app.set(patch);
+    },
+  }, text);
+}
+
+/** The stacks that hold most, in order, and how many more there are. */
+function largestStacks(view: View): { order: number[]; others: number } {
+  const { values } = view.measure, mask = view.mask, order: number[] = [];
+  let count = 0;
+  for (let stack = 0; stack < mask.length; stack++) {
+    if (!mask[stack] || values[stack] <= 0 || view.sideOf(stack) !== (view.isDiff ? 1 : 0)) continue;
+    count++;
+    if (order.length === STACKS_SHOWN && values[order[STACKS_SHOWN - 1]] >= values[stack]) continue;
+    const at = order.findIndex((other) => values[other] < values[stack]);
+    order.splice(at < 0 ? order.length : at, 0, stack);
+    order.length = Math.min(order.length, STACKS_SHOWN);
+  }
+  return { order, others: count - order.length };
+}
+
+export class Overview implements Screen {
+  readonly element: HTMLElement;
+  private top = h("div", { class: "cards" });
+  private trust = h("div", {});
+  private timeline = new Timeline();
+  private resident = h("div", {});
+  private found = h("div", { class: "card" });
+  private stacks = h("div", { class: "card" });
+  private run = h("div", {});
+
+  constructor(private app: App) {
+    this.element = h("section", { class: "screen overview", "aria-label": "Overview" }, this.run, this.top, this.trust,
+      this.timeline.element, this.resident, h("div", { class: "columns" }, this.found, this.stacks));
+  }
+
+  private figures(facts: Facts): HTMLElement[] {
+    const { peak, totals, process, rss, at_exit } = facts, seconds = process.duration_ns / 1e9;
+    const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
+    return [
+      card("Peak heap", units.size(peak.bytes), `in ${units.plural(peak.blocks, "block")}, ${units.duration(peak.at_ns)} after the start`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null),
+      card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate),
+      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), `in ${units.plural(at_exit.blocks, "block")}`, facts.has_ended ? "never freed" : null),
+      rss.peak_bytes ? card("Resident at most", units.size(rss.peak_bytes), `the heap's peak is ${units.percent(peak.bytes, rss.peak_bytes)} of it`) : null,
+    ].filter((one): one is HTMLElement => one !== null);
+  }
+
+  private compared(before: Facts, after: Facts): HTMLElement[] {
+    const one = (label: string, a: number, b: number, text: (value: number) => string) => {
+      const change = b - a, percent = a ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
+      return card(label, h("span", { class: change > 0 ? "more" : change < 0 ? "less" : "" }, change ? units.signed(text(change), change) : "the same"), `${text(a)} → ${text(b)}`, percent);
+    };
+    return [one("Peak heap", before.peak.bytes, after.peak.bytes, units.size),
+      one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
+      one("Calls", before.totals.allocations, after.totals.allocations, units.count),
+      one("At the end", before.at_exit.bytes, after.at_exit.bytes, units.size)];
+  }
+
+  private trustLine(facts: Facts): HTMLElement {
+    return h("div", { class: facts.trust.exact ? "trust" : "trust doubtful" },
+      h("span", { class: "badge", "aria-hidden": "true" }, facts.trust.exact ? "✓" : "⚠"),
+      h("p", {}, h("strong", {}, facts.ending), facts.trust_line ? " · " + facts.trust_line : ""),
+      facts.empty ? h("p", { class: "warning" }, facts.empty) : null);
+  }
+
+  private showFound(view: View): void {
+    const list = findings(this.app, view);
+    fill(this.found, h("h2", {}, view.isDiff ? "What changed most" : "Worth knowing"),
+      list.length ? h("ul", { class: "findings" }, list.map((one) => h("li", {}, link(this.app, one.go, [h("strong", {}, one.text), h("span", { class: "dim" }, one.detail)]))))
+        : h("p", { class: "dim" }, view.isDiff ? "No stack changed by more than half a percent." : "Nothing stands out."));
+  }
+
+  private showStacks(view: View): void {
+    const { values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
+    const most = order.length ? values[order[0]] : 0, whole = view.sums().values[view.isDiff ? 1 : 0];
+    const rows = order.map((stack) => {
+      const fillBar = h("span", { class: "share", "aria-hidden": "true" });
+      fillBar.style.width = `${(100 * values[stack]) / most}%`;
+      return h("li", {}, link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) }, [
+        fillBar, h("span", { class: "stack-value" }, amount(view, values[stack])), h("span", { class: "dim stack-share" }, units.percent(values[stack], whole)),
+        h("span", { class: "mono stack-name", title: stackTitle(this.app, stack, 9) }, stackTitle(this.app, stack)), h("span", { class: "dim stack-blocks" }, counts === values ? "" : units.plural(counts[stack], ...noun))]));
+    });
+    const rest = whole - order.reduce((sum, stack) => sum + values[stack], 0);
+    fill(this.stacks, h("h2", {}, `What holds most: ${label.toLowerCase()}${view.isDiff ? ", after" : ""}`),
+      rows.length ? h("ol", { class: "stacks" }, rows) : h("p", { class: "dim" }, "No stack holds anything here."),
+      others ? h("p", {}, link(this.app, { view: "table", table: "stacks", sort: "" }, `${amount(view, rest)} in ${units.plural(others, "other stack")}`)) : null);
+  }
+
+  private showRun(view: View): void {
+    const { run } = view.model.page;
+    if (!run) {
+      fill(this.run);
+      return;
+    }
+    const lines = run.facts.split("\n").map((line) => line.trim()).filter(Boolean);
+    fill(this.run, h("div", { class: "card run" }, h("h2", {}, lines[0] ?? "A run of several processes"), lines.slice(1).map((line) => h("p", { class: "dim" }, line)),
+      h("p", {}, link(this.app, { view: "table", table: "processes", sort: "" }, `All ${units.plural(run.rows.length, "process", "processes")}`))));
+  }
+
+  update(view: View): void {
+    const parts = view.profiles.map((i) => view.model.parts[i]), facts = parts.map((part) => part.profile.facts);
+    this.showRun(view);
+    if (view.isDiff && facts.length > 1) fill(this.top, this.compared(facts[0], facts[1]));
+    else fill(this.top, facts.length === 1 ? this.figures(facts[0]) : []);
+    fill(this.trust, facts.map((one) => this.trustLine(one)));
+    this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.isDiff);
+    if (parts.length) this.timeline.show(parts[parts.length - 1].profile);
+    this.showResident(facts);
+    this.showFound(view);
+    this.showStacks(view);
+  }
+
+  private showResident(facts: Facts[]): void {
+    const picture = facts.length === 1 ? facts[0].rss.at_peak : null;
+    fill(this.resident, picture ? residentBar(picture) : null);
+  }
+
+  redraw(): void {
+    this.timeline.redraw();
+  }
+}

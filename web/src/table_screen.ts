@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The screen with tables: stacks, functions, lines, files, modules, threads, processes.
+
+import { focused, matcher, type App, type Screen } from "./app";
+import { amount, functionDetails, hint, sourceAround, stackDetails } from "./details";
+import { fill, h, type Child } from "./dom";
+import { sparkline } from "./spark";
+import { Table, type Column } from "./table";
+import * as units from "./units";
+import { GROUP_MEASURES, type Groups, type View } from "./view";
+
+const CALLERS_SHOWN = 4;
+
+/** A number with a bar behind it: its share of the largest. */
+function bar(text: string, value: number, most: number): HTMLElement {
+  const fillBar = h("span", { class: "share", "aria-hidden": "true" });
+  fillBar.style.width = `${most > 0 ? Math.max(0, Math.min(100, (100 * Math.abs(value)) / most)) : 0}%`;
+  return h("span", { class: "with-share" }, fillBar, h("span", {}, text));
+}
+
+type Matches = (text: string) => boolean;
+
+interface Listed { columns: Column[]; rows: number[]; search(matches: Matches): (row: number) => boolean; select(row: number): HTMLElement; open(row: number): void }
+
+export class TableScreen implements Screen {
+  readonly element: HTMLElement;
+  private tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "What the table lists" });
+  private note = h("p", { class: "note", role: "status" });
+  private side = h("aside", { class: "side", "aria-label": "Selection", tabindex: 0 });
+  private table: Table;
+  private listed: Listed | null = null;
+
+  constructor(private app: App) {
+    this.table = new Table({
+      label: "What holds the memory",
+      onSort: (sort) => app.set({ sort }, false),
+      onSelect: (row) => this.listed && fill(this.side, this.listed.select(row)),
+      onOpen: (row) => this.listed?.open(row),
+    });
+    this.element = h("section", { class: "screen table-screen", "aria-label": "Table" }, this.tabs,
+      h("div", { class: "split" }, h("div", { class: "picture-side" }, this.note, this.table.element), this.side));
+  }
+
+  private get kinds(): [string, string][] {
+    const kinds: [string, string][] = [["stacks", "Stacks"], ["functions", "Functions"], ["lines", "Lines"], ["files", "Files"], ["modules", "Modules"], ["threads", "Threads"]];
+    if (this.app.model.page.run) kinds.push(["processes", "Processes"]);
+    return kinds;
+  }
+
+  private makeTabs(current: string): void {
+    const isFocused = this.tabs.contains(document.activeElement);
+    fill(this.tabs, this.kinds.map(([id, label]) => h("button", {
+      type: "button", role: "tab", id: `kind-${id}`, "aria-selected": id === current ? "true" : "false", tabindex: id === current ? 0 : -1,
+      onclick: () => this.app.set({ table: id, sort: "" }), onkeydown: (event: KeyboardEvent) => this.tabKey(event, id),
+    }, label)));
+    if (isFocused) document.getElementById(`kind-${current}`)?.focus();
+  }
+
+  private tabKey(event: KeyboardEvent, id: string): void {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = this.kinds.findIndex(([one]) => one === id), next = this.kinds[(at + step + this.kinds.length) % this.kinds.length];
+    this.app.set({ table: next[0], sort: "" });
+    document.getElementById(`kind-${next[0]}`)?.focus();
+    event.preventDefault();
+  }
+
+  private stackColumns(view: View, most: number): Column[] {
+    const { model } = this.app, { measure } = view;
+    const number = (id: string, label: string, help: string, of: (row: number) => number, text: (value: number) => string): Column =>
+      ({ id, label, help, isNumber: true, width: "108px", sort: of, cell: (row) => text(of(row)) });
+    const columns: Column[] = [
+      { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(row), cell: (row) => this.stackCell(row) },
+      { id: "value", label: measure.label, help: measure.help, isNumber: true, width: "130px", sort: (row) => measure.values[row], cell: (row) => bar(amount(view, measure.values[row]), measure.values[row], most) },
+      number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.whole)),
+    ];
+    if (measure.counts !== measure.values)
+      columns.push(number("blocks", measure.noun[1][0].toUpperCase() + measure.noun[1].slice(1), "as many " + measure.noun[1], (row) => measure.counts[row], units.count));
+    for (const id of GROUP_MEASURES) {
+      if (id === measure.id) continue;
+      const other = model.measure(id);
+      columns.push(number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count));
+    }
+    if (model.history) columns.splice(1, 0, { id: "spark", label: "Over time", width: "110px", isNumber: false, sort: () => 0, cell: (row) => sparkline(this.app, [row], 96, 22) });
+    return columns;
+  }
+
+  private leafName(stack: number): string {
+    const { tree, leaf } = this.app.view.baseTree;
+    return this.app.model.fnName[tree.fn[leaf[stack]]] ?? "";
+  }
+
+  private stackCell(stack: number): Child {
+    const { model, state } = this.app, part = model.parts[model.partOf[stack]];
+    const frames = model.framesOf(stack, state.plumbing);
+    return [h("span", { class: "mono strong" }, frames.length ? model.fnName[part.fn[frames[0]]] : "[stack not recorded]"),
+      h("span", { class: "mono dim" }, frames.slice(1, 1 + CALLERS_SHOWN).map((frame, i) => " ← " + model.shortName(part.fn[frame], part.fn[frames[i]])), frames.length > 1 + CALLERS_SHOWN ? " …" : "")];
+  }
+
+  private listStacks(view: View): Listed {
+    const rows: number[] = [], { measure, mask } = view;
+    let most = 0;
+    for (let stack = 0; stack < mask.length; stack++) {
+      if (!mask[stack] || (measure.values[stack] <= 0 && view.model.measure("calls").values[stack] <= 0)) continue;
+      rows.push(stack);
+      if (measure.values[stack] > most) most = measure.values[stack];
+    }
+    return {
+      columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, most), rows: view.isDiff ? this.pairRows(view) : rows,
+      search: (matches) => {
+        const isFound = this.stacksWith(view, matches);
+        return (row) => isFound(view.isDiff ? this.pairs!.stack[row] : row);
+      },
+      select: (row) => stackDetails(this.app, view.isDiff ? this.pairs!.stack[row] : row),
+      open: (row) => this.app.set(focused(this.app.state, "stack", String(view.isDiff ? this.pairs!.stack[row] : row))),
+    };
+  }
+
+  /** Stacks through a function with such a name: asked once a function, not once a stack. */
+  private stacksWith(view: View, matches: (text: string) => boolean): (stack: number) => boolean {
+    const { tree, leaf } = view.baseTree, isFound = view.model.fnName.map((name) => matches(name));
+    const isOn = new Uint8Array(tree.count);
+    for (let node = 1; node < tree.count; node++) isOn[node] = isOn[tree.parent[node]] | Number(isFound[tree.fn[node]]);
+    return (stack) => isOn[leaf[stack]] === 1;
+  }
+
+  // Comparison: stacks with the same functions are one row.
+  private pairs: { stack: Int32Array; before: Float64Array; after: Float64Array } | null = null;
+
+  private pairRows(view: View): number[] {
+    const { tree, leaf } = view.baseTree, mask = view.mask, { values } = view.measure;
+    const stack = new Int32Array(tree.count).fill(-1), before = new Float64Array(tree.count), after = new Float64Array(tree.count);
+    for (let i = 0; i < mask.length; i++) {
+      if (!mask[i]) continue;
+      (view.sideOf(i) ? after : before)[leaf[i]] += values[i];
+      if (stack[leaf[i]] < 0 || values[i] > values[stack[leaf[i]]]) stack[leaf[i]] = i;
+    }
+    this.pairs = { stack, before, after };
+    return [...stack.keys()].filter((node) => before[node] || after[node]);
+  }
+
+  private pairColumns(view: View): Column[] {
+    return this.changeColumns(view, (row) => this.pairs!.before[row], (row) => this.pairs!.after[row],
+      { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(this.pairs!.stack[row]), cell: (row) => this.stackCell(this.pairs!.stack[row]) });
+  }
+
+  private changeColumns(view: View, before: (row: number) => number, after: (row: number) => number, name: Column): Column[] {
+    const change = (row: number) => after(row) - before(row);
+    const word = (row: number) => (!before(row) ? "new" : !after(row) ? "gone" : change(row) > 0 ? "grown" : change(row) < 0 ? "shrunk" : "same");
+    return [name,
+      { id: "change", label: "Change", help: "sorted by size, up or down", isNumber: true, width: "120px", sort: (row) => Math.abs(change(row)), cell: (row) => h("span", { class: change(row) > 0 ? "more" : change(row) < 0 ? "less" : "" }, units.signed(amount(view, change(row)), change(row))) },
+      { id: "before", label: "Before", isNumber: true, width: "110px", sort: before, cell: (row) => amount(view, before(row)) },
+      { id: "after", label: "After", isNumber: true, width: "110px", sort: after, cell: (row) => amount(view, after(row)) },
+      { id: "word", label: "", width: "80px", sort: word, cell: word }];
+  }
+
+  private groupColumns(view: View, groups: Groups): Column[] {
+    const { model } = this.app, { measure } = view;
+    const chosen = GROUP_MEASURES.indexOf(measure.id.replace("-blocks", "")), at = Math.max(chosen, 0);
+    const shown = model.measure(GROUP_MEASURES[at]);
+    const name: Column = {
+      id: "name", label: groups.kind[0].toUpperCase() + groups.kind.slice(1, -1), width: "minmax(220px, 1fr)", sort: (row) => groups.label(row),
+      cell: (row) => [h("span", { class: "mono strong" }, groups.label(row)), " ", h("span", { class: "mono dim" }, groups.where(row))],
+    };
+    if (view.isDiff) {
+      const half = GROUP_MEASURES.length;
+      return this.changeColumns(view, (row) => groups.total[at][row], (row) => groups.total[at + half][row], name);
+    }
+    let most = 0;
+    for (const value of groups.total[at]) if (value > most) most = value;
+    const text = shown.isBytes ? units.size : units.count;
+    const columns: Column[] = [name,
+      { id: "total", label: shown.label, help: shown.help + ", with all it calls", isNumber: true, width: "130px", sort: (row) => groups.total[at][row], cell: (row) => bar(text(groups.total[at][row]), groups.total[at][row], most) },
+      { id: "share", label: "Share", help: "of all", isNumber: true, width: "70px", sort: (row) => groups.total[at][row], cell: (row) => units.percent(groups.total[at][row], view.sums(shown).values[0]) },
+      { id: "self", label: "Itself", help: "by its own calls of the allocator", isNumber: true, width: "100px", sort: (row) => groups.self[at][row], cell: (row) => text(groups.self[at][row]) }];
+    GROUP_MEASURES.forEach((id, i) => {
+      const other = model.measure(id);
+      if (i !== at) columns.push({ id, label: other.label, help: other.help, isNumber: true, width: "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) });
+    });
+    return columns;
+  }
+
+  private listGroups(view: View, kind: string): Listed {
+    const groups = view.groups(kind), rows: number[] = [];
+    for (let group = 0; group < groups.count; group++) if (groups.total.some((one) => one[group] > 0)) rows.push(group);
+    const keyOf = (row: number): [string, string] => {
+      if (kind === "functions") return ["function", groups.label(row)];
+      if (kind === "lines") return ["line", view.model.lines.list[row]];
+      return kind === "files" ? ["file", groups.where(row)] : ["module", groups.where(row)];
+    };
+    return {
+      columns: this.groupColumns(view, groups), rows, search: (matches) => (row) => matches(groups.label(row)) || matches(groups.where(row)),
+      select: (row) => this.groupDetails(view, groups, kind, row),
+      open: (row) => this.app.set(focused(this.app.state, ...keyOf(row))),
+    };
+  }
+
+  private groupDetails(view: View, groups: Groups, kind: string, row: number): HTMLElement {
+    const { app } = this, at = Math.max(GROUP_MEASURES.indexOf(view.measure.id), 0), half = GROUP_MEASURES.length;
+    if (kind === "functions")
+      return functionDetails(app, row, { value: groups.total[at][row], self: groups.self[at][row], whole: view.sums().values[0], other: view.isDiff ? groups.total[at + half][row] : undefined });
+    const [focusKind, key] = kind === "lines" ? ["line", view.model.lines.list[row]] : kind === "files" ? ["file", groups.where(row)] : ["module", groups.where(row)];
+    return h("div", { class: "details" }, h("h2", { class: "mono name" }, groups.label(row)), h("p", { class: "dim mono" }, groups.where(row)),
+      h("dl", {}, GROUP_MEASURES.map((id, i) => {
+        const measure = view.model.measure(id), text = measure.isBytes ? units.size : units.count;
+        const value = view.isDiff ? `${text(groups.total[i][row])} → ${text(groups.total[i + half][row])}` : text(groups.total[i][row]);
+        return h("div", { class: "fact" }, h("dt", {}, measure.label), h("dd", {}, value));
+      })),
+      h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => app.set(focused(app.state, focusKind, key)) }, "Only through it")),
+      kind === "lines" ? sourceAround(app, groups.where(row), view.model.lineNumber[row]) : null);
+  }
+
+  private listThreads(view: View): Listed {
+    const threads = view.profiles.flatMap((i) => view.model.parts[i].profile.facts.threads.map((thread) => ({ thread, facts: view.model.parts[i].profile.facts })));
+    const name = (row: number) => threads[row].thread.name || "[no name]";
+    const number = (id: string, label: string, of: (row: number) => number, text: (value: number) => string): Column =>
+      ({ id, label, isNumber: true, width: "130px", sort: of, cell: (row) => text(of(row)) });
+    let most = 0;
+    for (const { thread } of threads) most = Math.max(most, thread.allocated_bytes);
+    const lasted = (row: number) => (threads[row].thread.end_ns ?? threads[row].facts.process.duration_ns) - threads[row].thread.start_ns;
+    return {
+      columns: [
+        { id: "name", label: "Thread", width: "minmax(180px, 1fr)", sort: name, cell: (row) => [h("span", { class: "mono strong" }, name(row)), " ", h("span", { class: "dim" }, `${threads[row].thread.tid} · ${threads[row].facts.program}`)] },
+        { id: "allocated", label: "Allocated", isNumber: true, width: "140px", sort: (row) => threads[row].thread.allocated_bytes, cell: (row) => bar(units.size(threads[row].thread.allocated_bytes), threads[row].thread.allocated_bytes, most) },
+        number("calls", "Calls", (row) => threads[row].thread.allocations, units.count),
+        number("exit", "Left of it", (row) => threads[row].thread.at_exit_bytes, units.size),
+        number("start", "Started at", (row) => threads[row].thread.start_ns, units.duration),
+        number("lasted", "Ran for", (row) => Math.max(lasted(row), 0), units.duration)],
+      rows: threads.map((_, i) => i), search: (matches) => (row) => matches(name(row)),
+      select: (row) => h("div", { class: "details" }, h("h2", { class: "mono name" }, name(row)), h("p", { class: "dim" }, `thread ${threads[row].thread.tid} of ${threads[row].facts.program}`)),
+      open: () => undefined,
+    };
+  }
+
+  private listProcesses(): Listed {
+    const { run } = this.app.model.page, rows = run!.rows, { parts } = this.app.model;
+    const profileOf = (row: number) => parts.findIndex((part) => rows[row].file && part.profile.facts.path.endsWith("/" + rows[row].file));
+    let most = 0;
+    for (const row of rows) most = Math.max(most, row.peak);
+    const number = (id: string, label: string, of: (row: number) => number, text: (value: number) => string): Column =>
+      ({ id, label, isNumber: true, width: "115px", sort: of, cell: (row) => text(of(row)) });
+    const ending = (row: number) => (rows[row].signal ? `signal ${rows[row].signal}` : rows[row].status === undefined ? "" : `status ${rows[row].status}`);
+    const show = (row: number) => profileOf(row) >= 0 && this.app.set({ process: String(profileOf(row)), view: "overview", zoom: "", focus: [], pivot: "" });
+    return {
+      columns: [
+        { id: "name", label: "Process", width: "minmax(200px, 1fr)", sort: (row) => rows[row].name, cell: (row) => [h("span", { class: "mono strong" }, rows[row].name), " ", h("span", { class: "dim" }, rows[row].pid)] },
+        { id: "peak", label: "Peak heap", isNumber: true, width: "140px", sort: (row) => rows[row].peak, cell: (row) => bar(units.size(rows[row].peak), rows[row].peak, most) },
+        number("rss", "RSS peak", (row) => rows[row].rss_peak, (value) => (value ? units.size(value) : "–")),
+        number("allocated", "Allocated", (row) => rows[row].allocated, units.size),
+        number("calls", "Calls", (row) => rows[row].calls, units.count),
+        number("exit", "At the end", (row) => rows[row].exit, units.size),
+        number("duration", "Ran for", (row) => rows[row].duration_ns, units.duration),
+        { id: "ending", label: "Ended", width: "90px", sort: ending, cell: ending }],
+      rows: rows.map((_, i) => i), search: (matches) => (row) => matches(rows[row].name) || matches(String(rows[row].pid)),
+      select: (row) => h("div", { class: "details" }, h("h2", { class: "mono name" }, rows[row].name), h("p", { class: "dim" }, `process ${rows[row].pid}, child of ${rows[row].ppid}`),
+        profileOf(row) >= 0 ? h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => show(row) }, "Show this process"))
+          : h("p", { class: "dim" }, rows[row].file ? "Small: its stacks are not in this page (cairn open on its file shows them)." : "It left no recording: it made few allocations.")),
+      open: show,
+    };
+  }
+
+  private list(view: View): Listed {
+    const kind = this.kinds.some(([id]) => id === view.state.table) ? view.state.table : "stacks";
+    if (kind === "threads") return this.listThreads(view);
+    if (kind === "processes") return this.listProcesses();
+    return kind === "stacks" ? this.listStacks(view) : this.listGroups(view, kind);
+  }
+
+  update(view: View): void {
+    const { state } = view, matches = matcher(state.search);
+    const listed = (this.listed = this.list(view));
+    const rows = matches ? listed.rows.filter(listed.search(matches)) : listed.rows;
+    this.makeTabs(state.table);
+    this.note.textContent = matches ? `${units.plural(rows.length, "row")} of ${units.count(listed.rows.length)} with “${state.search}”` : units.plural(rows.length, "row");
+    this.table.show(listed.columns, rows, state.sort);
+    fill(this.side, hint(rows.length ? "Select a row for its details; Enter or double click shows only stacks through it." : "Nothing to show here: " + (matches ? "no row has what is searched for." : "the recording has no such thing.")));
+  }
+}

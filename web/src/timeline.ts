@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap over time: highest live bytes of each interval, the rate of allocation below, the peak as
+// a mark. Dragging zooms, a double click shows all again, arrow keys move the reading.
+
+import uPlot from "uplot";
+import type { Facts, Profile, Resident } from "./data";
+import { cssValue, h } from "./dom";
+import { choice, option } from "./parts";
+import * as units from "./units";
+
+interface Series { seconds: number[]; live: number[]; rate: number[]; calls: number[]; rss: (number | null)[] }
+
+const POINTS_MAX = 1500, RATE_BUCKETS = 240;
+
+/** How much came in each of some equal stretches of time, as a rate. */
+class Rates {
+  private sums: Float64Array;
+
+  constructor(private whole: number) {
+    this.sums = new Float64Array(RATE_BUCKETS + 1);
+  }
+
+  add(at: number, amount: number): void {
+    this.sums[Math.min(Math.max(Math.floor((at / this.whole) * RATE_BUCKETS), 0), RATE_BUCKETS)] += amount;
+  }
+
+  at(at: number): number {
+    const seconds = this.whole / RATE_BUCKETS / 1e9;
+    return this.sums[Math.min(Math.max(Math.floor((at / this.whole) * RATE_BUCKETS), 0), RATE_BUCKETS)] / seconds;
+  }
+}
+
+/** Points as steps: a point that nobody touched goes on with the value before it. */
+export function readSeries(profile: Profile): Series {
+  const column = (name: string) => profile.numbers.get("point." + name) ?? new Float64Array();
+  const index = column("index"), high = column("high"), last = column("last"), allocated = column("allocated"), calls = column("calls");
+  const { point_ns: step, process, peak } = profile.facts;
+  const times: number[] = [], live: number[] = [];
+  const push = (at: number, value: number) => {
+    times.push(at);
+    live.push(Math.max(value, 0));
+  };
+  const count = index.length, span = count ? index.reduce((sum, value) => sum + value, 0) + 1 : 0;
+  const end = Math.max(process.duration_ns, span * step, 1), bytes = new Rates(end), number = new Rates(end);
+  let at = -1, held = 0;
+  for (let i = 0; i < count; i++) {
+    const next = (at < 0 ? 0 : at) + index[i];
+    if (at < 0 && next > 0) push(0, 0);
+    if (at >= 0 && next > at + 1) {  // silence in between
+      push((at + 1) * step, held);
+      if (next > at + 2) push((next - 0.001) * step, held);
+    }
+    push((next + 0.5) * step, Math.min(high[i], peak.bytes));
+    bytes.add((next + 0.5) * step, allocated[i] - (i ? allocated[i - 1] : 0));
+    number.add((next + 0.5) * step, calls[i] - (i ? calls[i - 1] : 0));
+    held = last[i];
+    at = next;
+  }
+  if (count && end > (at + 1) * step) push(end, held);
+  return withResident(thinned(times, live, bytes, number), profile.facts.rss.points ?? []);
+}
+
+/** The same moments and those of resident memory, each with what was known last. */
+function withResident(series: Series, points: Resident[]): Series {
+  if (!points.length) return series;
+  const out: Series = { seconds: [], live: [], rate: [], calls: [], rss: [] };
+  for (let i = 0, j = 0; i < series.seconds.length || j < points.length; ) {
+    const own = series.seconds[i] ?? Infinity, other = (points[j]?.at_ns ?? Infinity) / 1e9;
+    if (other < own) j++;
+    else i++;
+    const last = Math.max(i - 1, 0);
+    out.seconds.push(Math.min(own, other));
+    out.live.push(series.live[last] ?? 0);
+    out.rate.push(series.rate[last] ?? 0);
+    out.calls.push(series.calls[last] ?? 0);
+    out.rss.push(j ? points[j - 1].rss_bytes : null);
+  }
+  return out;
+}
+
+/** The highest of each stretch, so that a long recording is no more points than a screen has. */
+function thinned(times: number[], live: number[], bytes: Rates, number: Rates): Series {
+  const stretch = Math.max(Math.ceil(times.length / POINTS_MAX), 1);
+  const out: Series = { seconds: [], live: [], rate: [], calls: [], rss: [] };
+  for (let from = 0; from < times.length; from += stretch) {
+    let most = from;
+    for (let i = from; i < Math.min(from + stretch, times.length); i++) if (live[i] > live[most]) most = i;
+    out.seconds.push(times[most] / 1e9);
+    out.live.push(live[most]);
+    out.rate.push(bytes.at(times[most]));
+    out.calls.push(number.at(times[most]));
+  }
+  return out;
+}
+
+function sizeTicks(_: uPlot, ticks: number[]): string[] {
+  return ticks.map((value) => (value ? units.size(value) : "0"));
+}
+
+/** Steps of 1, 2, 4, ... of a unit of 1024. */
+const SIZE_STEPS = Array.from({ length: 45 }, (_, i) => 2 ** i);
+
+function peakMark(facts: Facts, at: number): uPlot.Plugin {
+  return {
+    hooks: {
+      draw: [(plot) => {
+        const { ctx, bbox } = plot;
+        const [from, to] = [plot.scales.x.min ?? 0, plot.scales.x.max ?? 0];
+        if (at < from || at > to || !facts.peak.bytes) return;
+        const x = plot.valToPos(at, "x", true), y = plot.valToPos(facts.peak.bytes, "y", true), ratio = devicePixelRatio || 1;
+        ctx.save();
+        ctx.strokeStyle = cssValue("--mark");
+        ctx.fillStyle = cssValue("--mark");
+        ctx.lineWidth = ratio;
+        ctx.setLineDash([4 * ratio, 3 * ratio]);
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+        ctx.setLineDash([]);
+        ctx.beginPath();
+        ctx.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
+        ctx.fill();
+        ctx.font = `${12 * ratio}px ${cssValue("--sans")}`;
+        const text = `peak ${units.size(facts.peak.bytes)}`, width = ctx.measureText(text).width;
+        const isRight = x + width + 10 * ratio > bbox.left + bbox.width;
+        ctx.textAlign = isRight ? "right" : "left";
+        ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, Math.max(y - 8 * ratio, bbox.top + 12 * ratio));
+        ctx.restore();
+      }],
+    },
+  };
+}
+
+export class Timeline {
+  readonly element: HTMLElement;
+  private holder = h("div", { class: "plot" });
+  private plot: uPlot | null = null;
+  private profile: Profile | null = null;
+  private rate: "rate" | "calls" = "rate";
+
+  constructor() {
+    const rates = choice("rate", "Rate", "rate", [option("rate", "bytes allocated"), option("calls", "calls")], (value) => {
+      this.rate = value as "rate" | "calls";
+      this.draw();
+    });
+    this.element = h("div", { class: "card timeline" }, h("div", { class: "row-between" }, h("h2", {}, "Over time"), rates), this.holder,
+      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. The line is the highest of each moment."));
+    this.element.tabIndex = 0;
+    this.element.setAttribute("role", "group");
+    this.element.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.plot && this.resize()).observe(this.holder);
+  }
+
+  show(profile: Profile): void {
+    if (this.profile === profile) return;
+    this.profile = profile;
+    this.draw();
+  }
+
+  private resize(): void {
+    const width = this.holder.clientWidth;
+    if (width && this.plot && Math.abs(this.plot.width - width) > 1) this.plot.setSize({ width, height: this.plot.height });
+  }
+
+  redraw(): void {
+    if (this.profile) this.draw();
+  }
+
+  private draw(): void {
+    this.plot?.destroy();
+    this.plot = null;
+    const profile = this.profile!, series = readSeries(profile), { facts } = profile;
+    // the peak's time is of a coarse clock: its mark goes to the highest point nearby
+    const highest = series.seconds[series.live.indexOf(Math.max(...series.live))] ?? 0, noted = facts.peak.at_ns / 1e9;
+    const peakAt = Math.abs(highest - noted) < 0.02 ? highest : noted;
+    this.element.setAttribute("aria-label", `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${units.size(facts.peak.bytes)} at ${units.duration(facts.peak.at_ns)}. Arrow keys read values.`);
+    if (series.seconds.length < 2) {
+      this.holder.replaceChildren(h("p", { class: "dim" }, "This recording has no timeline."));
+      return;
+    }
+    this.holder.replaceChildren();
+    const isBytes = this.rate === "rate";
+    const rateText = (value: number | null) => (value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s");
+    const steps = uPlot.paths.stepped!({ align: 1 });
+    const hasResident = series.rss.length > 0;
+    const axis = { stroke: cssValue("--dim"), grid: { stroke: cssValue("--line"), width: 1 }, ticks: { stroke: cssValue("--line"), width: 1 }, font: `12px ${cssValue("--sans")}` };
+    this.plot = new uPlot({
+      width: Math.max(this.holder.clientWidth, 320), height: 260, plugins: [peakMark(facts, peakAt)],
+      scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] }, r: { range: (_, __, max) => [0, Math.max(max, 1) * 3] } },
+      cursor: { drag: { x: true, y: false }, focus: { prox: 16 } },
+      legend: { live: true },
+      axes: [
+        { ...axis, values: (_, ticks) => ticks.map((value) => units.duration(value * 1e9)) },
+        { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" },
+        { ...axis, size: 84, side: 1, grid: { show: false }, scale: "r", values: (_, ticks) => ticks.map((value) => (value ? rateText(value) : "")), incrs: isBytes ? SIZE_STEPS : undefined },
+      ],
+      series: [
+        { label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) },
+        { label: "live heap", scale: "y", stroke: cssValue("--live"), width: 2, fill: cssValue("--live-area"), points: { show: false }, value: (_, value) => (value === null ? "–" : units.size(value)) },
+        { label: isBytes ? "allocated" : "calls", scale: "r", paths: steps, stroke: cssValue("--rate"), width: 1, points: { show: false }, value: (_, value) => rateText(value) },
+        ...(hasResident ? [{ label: "resident (RSS)", scale: "y", paths: steps, stroke: cssValue("--rss"), width: 1.5, dash: [6, 3], points: { show: false }, value: (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)) }] : []),
+      ],
+    }, [series.seconds, series.live, isBytes ? series.rate : series.calls, ...(hasResident ? [series.rss] : [])] as uPlot.AlignedData, this.holder);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const plot = this.plot, step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!plot || !step || event.target !== this.element) return;
+    const seconds = plot.data[0], at = Math.max(0, Math.min((plot.cursor.idx ?? -1) + step, seconds.length - 1));
+    const y = (plot.data[1][at] ?? 0) as number;
+    plot.setCursor({ left: plot.valToPos(seconds[at], "x"), top: plot.valToPos(y, "y") });
+    event.preventDefault();
+  }
+}

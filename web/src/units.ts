@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them, in the same form as in the tool's reports (tool/base/units.c).
+
+const SIZE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export function size(bytes: number): string {
+  let value = bytes, unit = 0;
+  for (; Math.abs(value) >= 1023.5 && unit + 1 < SIZE_UNITS.length; unit++) value /= 1024;
+  const decimals = unit > 0 && Math.abs(value) < 99.95 ? 1 : 0;
+  return `${value.toFixed(decimals)} ${SIZE_UNITS[unit]}`;
+}
+
+export function count(value: number): string {
+  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+export function short(value: number): string {
+  const prefixes = ["", "k", "M", "G"];
+  let unit = 0;
+  for (; Math.abs(value) >= 999.5 && unit + 1 < prefixes.length; unit++) value /= 1000;
+  return `${value.toFixed(unit > 0 && Math.abs(value) < 99.95 ? 1 : 0)}${unit ? " " + prefixes[unit] : ""}`;
+}
+
+export function percent(part: number, whole: number): string {
+  if (!whole) return "";
+  const share = (100 * part) / whole;
+  return `${share.toFixed(Math.abs(share) < 9.95 ? 1 : 0)} %`;
+}
+
+export function duration(ns: number): string {
+  const s = ns / 1e9;
+  if (ns < 1e3) return `${Math.round(ns)} ns`;
+  if (ns < 1e6) return `${(ns / 1e3).toFixed(ns < 1e5 ? 1 : 0)} µs`;
+  if (ns < 1e9 / 10) return `${(ns / 1e6).toFixed(ns < 1e7 ? 1 : 0)} ms`;
+  if (s < 60) return `${s.toFixed(s < 10 ? 2 : 1)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${String(Math.floor(s % 60)).padStart(2, "0")} s`;
+  return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, "0")} min`;
+}
+
+export function signed(text: string, value: number): string {
+  return value > 0 ? "+" + text : text;
+}
+
+export function plural(value: number, one: string, many = one + "s"): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1) || path;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the state selects of the model: which stacks count, and their sums. Screens ask here; results
+// are kept until the part of the state changes that they depend on.
+
+import { HIDDEN, MARK, type Measure, type Model, type Part } from "./model";
+import type { State } from "./state";
+import { calleesOf, childrenOf, inverted, occurrences, Tree, weigh, without, type Weighted } from "./tree";
+
+const LEAST_SHARE = 5000;  // inverted trees stop below 1/5000 of the whole
+
+export interface Groups {
+  kind: string;
+  count: number;
+  label(group: number): string;
+  where(group: number): string;
+  self: Float64Array[];   // by measure of `GROUP_MEASURES`, then by group; a comparison has a second set
+  total: Float64Array[];
+}
+
+export const GROUP_MEASURES = ["peak", "exit", "allocated", "calls"];
+
+export class View {
+  readonly measure: Measure;
+  readonly profiles: number[];   // those that count
+  private cache = new Map<string, unknown>();
+
+  constructor(readonly model: Model, readonly state: State, previous: View | null) {
+    this.measure = model.measure(state.measure);
+    this.profiles = this.chooseProfiles();
+    if (previous && previous.model === model && previous.maskKey() === this.maskKey()) this.cache = previous.cache;
+  }
+
+  private maskKey(): string {
+    const { process, focus, hide, plumbing, from, to } = this.state;
+    return JSON.stringify([process, focus, hide, plumbing, from, to]);
+  }
+
+  private kept<T>(key: string, make: () => T): T {
+    if (!this.cache.has(key)) this.cache.set(key, make());
+    return this.cache.get(key) as T;
+  }
+
+  private chooseProfiles(): number[] {
+    const all = this.model.parts.map((_, i) => i);
+    if (this.model.isDiff || this.state.process === "all") return all;
+    const one = Number(this.state.process || 0);
+    return Number.isInteger(one) && one >= 0 && one < all.length ? [one] : all.slice(0, 1);
+  }
+
+  get isDiff(): boolean {
+    return this.model.isDiff;
+  }
+
+  /** Which stacks count. */
+  get mask(): Uint8Array {
+    return this.kept("mask", () => {
+      const mask = new Uint8Array(this.model.stackCount);
+      for (const index of this.profiles) {
+        const part = this.model.parts[index];
+        mask.fill(1, part.firstStack, part.firstStack + part.stackNode.length);
+      }
+      for (const focus of this.state.focus) this.narrow(mask, focus);
+      return mask;
+    });
+  }
+
+  private narrow(mask: Uint8Array, focus: string): void {
+    const kind = focus.slice(0, focus.indexOf(":")), key = focus.slice(focus.indexOf(":") + 1);
+    if (kind === "stack") {
+      for (let i = 0; i < mask.length; i++) if (i !== Number(key)) mask[i] = 0;
+      return;
+    }
+    const { model } = this;
+    const wanted = new Set<number>(kind === "function" ? model.functionsNamed(key) : []);
+    const file = kind === "file" ? model.files.find(key) : -2;
+    const line = kind === "line" ? model.lines.find(key) : -2;
+    const module = kind === "module" ? model.modules.find(key) : -2;
+    for (const index of this.profiles) {
+      const part = model.parts[index];
+      const hits = new Uint8Array(part.fn.length);
+      for (let frame = 0; frame < hits.length; frame++) {
+        const fn = part.fn[frame];
+        if (wanted.has(fn) || part.file[frame] === file || part.line[frame] === line || model.fnModule[fn] === module)
+          hits[frame] = 1;
+      }
+      const isHit = new Uint8Array(part.nodeParent.length);
+      for (let node = 1; node < isHit.length; node++) {
+        isHit[node] = isHit[part.nodeParent[node]];
+        const place = part.nodePlace[node];
+        for (let i = part.placeStart[place]; !isHit[node] && i < part.placeStart[place + 1]; i++)
+          isHit[node] = hits[part.placeFrames[i]];
+      }
+      for (let i = 0; i < part.stackNode.length; i++)
+        if (!isHit[part.stackNode[i]]) mask[part.firstStack + i] = 0;
+    }
+  }
+
+  /** 0, or 1 for the second side of a comparison. */
+  sideOf(stack: number): number {
+    return this.isDiff && this.model.parts[this.model.partOf[stack]].profile.facts.role === "after" ? 1 : 0;
+  }
+
+  /** Sum of the stacks that count: [before, after], or [all, 0]. */
+  sums(measure: Measure = this.measure): { values: [number, number]; counts: [number, number] } {
+    return this.kept("sums." + measure.id, () => {
+      const values: [number, number] = [0, 0], counts: [number, number] = [0, 0], mask = this.mask;
+      for (let stack = 0; stack < mask.length; stack++) {
+        if (!mask[stack]) continue;
+        const side = this.sideOf(stack);
+        values[side] += measure.values[stack];
+        counts[side] += measure.counts[stack];
+      }
+      return { values, counts };
+    });
+  }
+
+  /** What the selection adds up to on the side that the state shows. */
+  get whole(): number {
+    const { values } = this.sums();
+    return this.isDiff ? values[this.state.side === "before" ? 0 : 1] : values[0];
+  }
+
+  get baseTree(): { tree: Tree; leaf: Int32Array } {
+    const { hide, plumbing } = this.state;
+    const base = this.model.tree(plumbing);
+    if (!hide.length) return base;
+    return this.kept("base", () => {
+      const hidden = new Set<number>();
+      for (const name of hide) for (const fn of this.model.functionsNamed(name)) hidden.add(fn);
+      const { tree, nodeOf } = without(base.tree, hidden);
+      return { tree, leaf: base.leaf.map((node) => nodeOf[node]) };
+    });
+  }
+
+  /** What leaves hold, by node of the base tree: the width, and what it is compared with. */
+  private leafValues(): { value: Float64Array; other: Float64Array | null } {
+    const { tree, leaf } = this.baseTree, mask = this.mask, values = this.measure.values;
+    const value = new Float64Array(tree.count);
+    if (!this.isDiff) {
+      const exit = this.model.measure("exit").values, all = this.model.measure("allocated").values;
+      const other = new Float64Array(tree.count), isGrowth = this.state.colour === "growth";
+      for (let stack = 0; stack < mask.length; stack++) {
+        if (!mask[stack]) continue;
+        value[leaf[stack]] += values[stack];
+        // what became of it: the share that is left at the end
+        if (isGrowth && all[stack]) other[leaf[stack]] += values[stack] * Math.min(exit[stack] / all[stack], 1);
+      }
+      return { value, other: isGrowth ? other : null };
+    }
+    const before = new Float64Array(tree.count), after = new Float64Array(tree.count);
+    for (let stack = 0; stack < mask.length; stack++)
+      if (mask[stack]) (this.sideOf(stack) ? after : before)[leaf[stack]] += values[stack];
+    if (this.state.side === "before") return { value: before, other: after };
+    if (this.state.side === "after") return { value: after, other: before };
+    const change = new Float64Array(tree.count), net = new Float64Array(tree.count);
+    for (let node = 0; node < tree.count; node++) {
+      net[node] = after[node] - before[node];
+      change[node] = Math.abs(net[node]);
+    }
+    return { value: change, other: net };
+  }
+
+  private weightKey(): string {
+    const { measure, state } = this;
+    return [measure.id, state.side, state.colour === "growth"].join();
+  }
+
+  /** The whole as a flame graph. */
+  flame(): Weighted {
+    return this.kept(`flame.${this.weightKey()}.${this.state.inverted}`, () => {
+      const { tree } = this.baseTree, { value, other } = this.leafValues();
+      const weighted = weigh(tree, value, other);
+      if (!this.state.inverted) return weighted;
+      const starts = [];
+      for (let node = 1; node < tree.count; node++)
+        if (value[node] > 0) starts.push({ node, value: value[node], other: other ? other[node] : 0 });
+      return inverted(tree, starts, weighted.value[0] / LEAST_SHARE, other !== null);
+    });
+  }
+
+  /** Callers and callees of the functions with one name. */
+  sandwich(name: string): { callers: Weighted; callees: Weighted } {
+    return this.kept(`sandwich.${this.weightKey()}.${name}`, () => {
+      const { tree } = this.baseTree, { value, other } = this.leafValues();
+      const all = weigh(tree, value, other);
+      const fns = this.model.functionsNamed(name);
+      const starts = occurrences(tree, fns).filter((node) => all.value[node] > 0)
+        .map((node) => ({ node, value: all.value[node], other: all.other ? all.other[node] : 0 }));
+      const callers = inverted(tree, starts, all.value[0] / LEAST_SHARE / 4, other !== null);
+      const below = calleesOf(tree, fns);
+      const self = new Float64Array(below.tree.count), otherSelf = other ? new Float64Array(below.tree.count) : null;
+      for (let node = 1; node < tree.count; node++) {
+        if (below.nodeOf[node] <= 0) continue;
+        self[below.nodeOf[node]] += value[node];
+        if (other && otherSelf) otherSelf[below.nodeOf[node]] += other[node];
+      }
+      return { callers, callees: weigh(below.tree, self, otherSelf) };
+    });
+  }
+
+  /** Stacks added up by functions, lines, files or modules of their frames. */
+  groups(kind: string): Groups {
+    return this.kept("groups." + kind, () => this.makeGroups(kind));
+  }
+
+  private keysOf(kind: string): { count: number; keys: Int32Array[] } {
+    const { model } = this;
+    const keys = model.parts.map((part) => {
+      const key = kind === "functions" ? part.fn : kind === "lines" ? part.line : part.file;
+      return kind === "modules" ? part.fn.map((fn) => model.fnModule[fn]) : key;
+    });
+    const count = { functions: model.functions, lines: model.lines, files: model.files }[kind] ?? model.modules;
+    return { count: count.list.length, keys };
+  }
+
+  private makeGroups(kind: string): Groups {
+    const { model } = this, { count, keys } = this.keysOf(kind);
+    const make = () => Array.from({ length: GROUP_MEASURES.length * (this.isDiff ? 2 : 1) }, () => new Float64Array(count));
+    const groups = { kind, count, self: make(), total: make(), ...this.describe(kind) };
+    for (const index of this.profiles) this.addGroups(model.parts[index], keys[index], groups);
+    return groups;
+  }
+
+  /** One walk over the tree of a part: a node's sum counts for a group where no caller is of it too. */
+  private addGroups(part: Part, key: Int32Array, groups: Groups): void {
+    const side = this.isDiff && part.profile.facts.role === "after" ? GROUP_MEASURES.length : 0;
+    const sums = this.addStacks(part, key, groups, side), calls = sums[sums.length - 1];
+    const children = childrenOf(part.nodeParent), active = new Int32Array(groups.count);
+    const isShown = (frame: number) => !(part.flags[frame] & MARK) && (this.state.plumbing || !(part.flags[frame] & HIDDEN));
+    const todo = [0];
+    while (todo.length) {
+      const visit = todo.pop()!, node = visit < 0 ? ~visit : visit, place = part.nodePlace[node];
+      const last = node ? part.placeStart[place + 1] : 0;
+      for (let at = node ? part.placeStart[place] : 0; at < last; at++) {
+        const frame = part.placeFrames[at], group = key[frame];
+        if (group < 0 || !isShown(frame)) continue;
+        if (visit < 0) active[group]--;
+        else if (!active[group]++) for (let i = 0; i < sums.length; i++) groups.total[side + i][group] += sums[i][node];
+      }
+      if (visit < 0) continue;
+      todo.push(~node);
+      for (let i = children.first[node]; i < children.first[node + 1]; i++)
+        if (calls[children.order[i]] > 0) todo.push(children.order[i]);
+    }
+  }
+
+  /** What nodes hold with all below them, by measure; and what groups hold by their own calls. */
+  private addStacks(part: Part, key: Int32Array, groups: Groups, side: number): Float64Array[] {
+    const { model, mask } = this, measures = GROUP_MEASURES.map((id) => model.measure(id));
+    const sums = measures.map(() => new Float64Array(part.nodeParent.length));
+    for (let i = 0; i < part.stackNode.length; i++) {
+      const stack = part.firstStack + i;
+      if (!mask[stack]) continue;
+      const { frame, isShown } = model.innermost(stack, this.state.plumbing), group = frame < 0 ? -1 : key[frame];
+      measures.forEach((measure, at) => {
+        sums[at][part.stackNode[i]] += measure.values[stack];
+        if (group >= 0) groups.self[side + at][group] += measure.values[stack];
+        if (group >= 0 && !isShown) groups.total[side + at][group] += measure.values[stack];
+      });
+    }
+    for (const sum of sums) for (let node = sum.length - 1; node > 0; node--) sum[part.nodeParent[node]] += sum[node];
+    return sums;
+  }
+
+  private describe(kind: string): Pick<Groups, "label" | "where"> {
+    const { model } = this;
+    if (kind === "functions") return { label: (i) => model.fnName[i], where: (i) => model.moduleName(i) };
+    if (kind === "lines")
+      return { label: (i) => model.lines.list[i].slice(model.lines.list[i].lastIndexOf("/") + 1), where: (i) => model.files.list[model.lineFile[i]] };
+    const list = kind === "files" ? model.files.list : model.modules.list;
+    return { label: (i) => list[i].slice(list[i].lastIndexOf("/") + 1) || "[no module]", where: (i) => list[i] };
+  }
+}
