@@ -146,9 +146,7 @@ struct cairn_thread {
     int64_t net_bytes;         // allocated_bytes - bytes this thread freed
     uint64_t failed;           // calls that returned no block
     uint64_t own_ns;           // time spent in cairn, estimated from every 1024th event
-    int64_t slack_bytes;       // room of blocks beyond what was asked for: of those it allocated,
-                               // minus that of those it freed; 0 unless the allocator is glibc
-    uint64_t reserved[3];
+    uint64_t reserved[4];
 };
 
 // The timeline: point i describes the i-th interval of totals.point_ns nanoseconds since the start.

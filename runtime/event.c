@@ -16,24 +16,35 @@
 
 uint32_t event_mode, event_mode_wanted;
 
-ALWAYS_INLINE void count_alloc(struct thread *thread, uint32_t cell, uint64_t size) {
+ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_t cell,
+                               uint64_t size) {
     struct cairn_thread *record = thread->record;
+    uint64_t slack = live_slack((uintptr_t)block, size);
     cell_alloc(cell, size);
+    if (cell != CAIRN_CELL_OTHER) {
+        cells.use[cell].slack_bytes += slack;
+        if (!use_has_usual_size(&cells.use[cell], size)) use_count_other_size(cell, size);
+    }
+    thread->last_block = block;
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
     if (unlikely(record->net_bytes > thread->high_bytes)) totals_publish(thread, 0, 0);
 }
 
-ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, bool is_leaving) {
+// `address` is that of a block that is freed for good, or NULL.
+ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, const void *address,
+                              bool is_leaving) {
     struct cairn_thread *record = thread->record;
     int64_t size = (int64_t)block.size;
     if (unlikely(is_leaving && record->net_bytes > thread->peak_bytes)) totals_peak_left(thread);
     if (unlikely(record->net_bytes - size < thread->low_bytes)) totals_publish(thread, -size, -1);
     uint32_t cell = block.id;
-    if (unlikely(cell_owner(cell) != thread->slot) && cell != CAIRN_CELL_OTHER)
-        cell = stack_foreign(&thread->stack, cell);
+    bool is_own = cell_owner(cell) == thread->slot;
+    if (unlikely(!is_own) && cell != CAIRN_CELL_OTHER) cell = stack_foreign(&thread->stack, cell);
     cell_free(cell, block.size);
+    if (address && event_is_temporary(thread, address) && is_own)
+        event_count_temporary(thread, cell);
     record->frees++;
     record->net_bytes -= size;
 }
@@ -129,28 +140,31 @@ ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
 // The address held a block whose free was never seen: it is gone by now.
 static COLD void count_implied_free(struct thread *thread, struct live_block stale) {
     gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
-    count_free(thread, stale, true);
+    count_free(thread, stale, NULL, true);
 }
 
 // The block could not be entered: its free will not be recognised, so it does not stay live.
-static COLD void count_untracked(struct thread *thread, uint32_t cell, uint64_t size) {
+static COLD void count_untracked(struct thread *thread, const void *block, uint32_t cell,
+                                 uint64_t size) {
     gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
-    count_alloc(thread, cell, size);
-    count_free(thread, (struct live_block){cell, size}, true);
+    count_alloc(thread, block, cell, size);
+    count_free(thread, (struct live_block){cell, size}, NULL, true);
 }
 
 static COLD void alloc_enter_rare(struct thread *thread, void *block, size_t size, uint32_t cell) {
     struct live_block stale = {0, 0};
     bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
     if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
-    if (unlikely(!is_entered)) return count_untracked(thread, cell, size);
-    count_alloc(thread, cell, size);
+    if (unlikely(!is_entered)) return count_untracked(thread, block, cell, size);
+    count_alloc(thread, block, cell, size);
 }
 
 ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
-    bool is_done =
-        cell == thread->seen.value && likely(event_enter_fast(thread, block, size, EVENT_GROWING));
-    if (!is_done) alloc_enter_rare(thread, block, size, cell);
+    bool has_usual_size;
+    bool is_done = cell == thread->seen.value &&
+                   likely(event_enter_fast(thread, block, size, EVENT_GROWING, &has_usual_size));
+    if (unlikely(!is_done)) return alloc_enter_rare(thread, block, size, cell);
+    if (!has_usual_size) use_count_other_size(cell, size);
 }
 
 static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
@@ -185,7 +199,7 @@ ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
     if (likely(event_free_fast(thread, block, EVENT_GROWING))) return true;
     struct live_block known = take_now(block);
     if (unlikely(!known.id)) return false;
-    count_free(thread, known, true);
+    count_free(thread, known, block, true);
     return true;
 }
 
@@ -225,10 +239,15 @@ bool event_free(struct thread *thread, void *block) {
 }
 
 // A block that grows does not leave a peak behind: the higher total comes right after.
-void event_realloc_done(struct thread *thread, struct live_block old, void *block, size_t size,
-                        uintptr_t *frame) {
-    if (old.id) count_free(thread, old, !block || size < old.size);
-    if (block) event_alloc(thread, block, size, frame);
+void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
+    bool is_shrinking = !done->block || done->size < done->old.size;
+    if (done->old.id)
+        count_free(thread, done->old, done->block ? NULL : done->old_block, is_shrinking);
+    if (!done->block) return;
+    event_alloc(thread, done->block, done->size, frame);
+    uint32_t id = thread->seen.value;
+    if (done->old.id && id && gate_is_recording())
+        use_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
 }
 
 void event_put_back(void *block, struct live_block old) {
@@ -241,6 +260,12 @@ bool event_turn_on(void) {
     if (!sink.header || !gate_is_recording()) return false;
     event_mode = event_mode_wanted;
     return true;
+}
+
+NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size) {
+    use_count_other_size(thread->seen.value, size);
+    gate_leave(thread);
+    return block;
 }
 
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame) {

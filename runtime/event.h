@@ -12,6 +12,7 @@
 #include "runtime/gate.h"
 #include "runtime/live/live.h"
 #include "runtime/stack/cells.h"
+#include "runtime/stack/use.h"
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 
@@ -32,9 +33,11 @@ bool event_free(struct thread *thread, void *block);
 // The ways that hooks end when an event is not usual; they return the block, so that a hook need
 // not keep it. BUSY is left again.
 // ..._unseen: only the stack is not that of the last event; it differs so much (walk_differs).
+// ..._other_size: only the size is not the stack's usual one; all else is counted.
 // ..._rare: anything else. ..._closed: the gate was not open.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          uint32_t differs);
+void *event_alloc_other_size(struct thread *thread, void *block, size_t size);
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
 
@@ -43,8 +46,13 @@ struct live_block event_take(void *block);
 
 // realloc in three steps, since its outcome decides: take the block out of the live map before the
 // real call, then book the change, or put the block back if the call failed.
-void event_realloc_done(struct thread *thread, struct live_block old, void *block, size_t size,
-                        uintptr_t *frame);
+struct event_realloc {
+    void *old_block;        // its address then
+    struct live_block old;  // as event_take returned it
+    void *block;            // NULL: freed
+    size_t size;
+};
+void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame);
 void event_put_back(void *block, struct live_block old);
 
 // How this process records; set before its first thread does, then only from OFF to another.
@@ -77,9 +85,10 @@ enum event_skill { EVENT_USUAL, EVENT_GROWING };
 // nothing does all is written. On false nothing was; event_alloc and event_free start again and
 // know every case.
 ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
-                                    enum event_skill skill) {
+                                    enum event_skill skill, bool *has_usual_size) {
     struct cairn_thread *record = thread->record;
     uint32_t word, id = thread->seen.value;
+    struct cairn_cell_use *use = &cells.use[id];
     uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
     struct cairn_cell *cell = &cells.hot[id];
     int64_t net_bytes = record->net_bytes + (int64_t)size;
@@ -90,9 +99,12 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
         return false;
     *slot = word;
     cell_count_alloc(cell, id, size);
+    use->slack_bytes += word & LIVE_SLACK_ESCAPE;
+    *has_usual_size = use_has_usual_size(use, size);
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes = net_bytes;
+    thread->last_block = block;
     if (skill == EVENT_GROWING && unlikely(net_bytes > thread->high_bytes))
         totals_publish(thread, 0, 0);
     return true;
@@ -103,6 +115,15 @@ ALWAYS_INLINE bool event_is_usual(const struct thread *thread) {
     return thread->record->allocations % EVENT_TIMED_EVERY != 0 && gate_is_recording();
 }
 
+// A block is temporary if the thread that allocated it frees it before it allocates again.
+ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *block) {
+    return thread->last_block == block;
+}
+ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
+    thread->last_block = NULL;
+    use_count_temporary(id);
+}
+
 ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill) {
     struct cairn_thread *record = thread->record;
     struct live_block known;
@@ -111,7 +132,8 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     // No thread owns id 0, which an empty slot holds.
-    if (unlikely(cell_owner(known.id) != thread->slot)) {
+    bool is_own = cell_owner(known.id) == thread->slot;
+    if (unlikely(!is_own)) {
         if (skill == EVENT_USUAL || known.id <= CAIRN_CELL_OTHER) return false;
         known.id = stack_foreign(&thread->stack, known.id);
         if (known.id == CAIRN_CELL_OTHER) return false;
@@ -126,6 +148,8 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         cell_turn(cell, known.id);
     }
     cell_count_free(cell, known.id, known.size);
+    if (event_is_temporary(thread, block) && (skill == EVENT_USUAL || is_own))
+        event_count_temporary(thread, known.id);
     record->frees++;
     record->net_bytes -= size;
     return true;
@@ -141,8 +165,10 @@ ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t 
     uint32_t differs = walk_differs(&thread->seen, frame);
     if (unlikely(differs != WALK_SAME))
         return event_alloc_unseen(thread, block, size, frame, differs);
-    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL)))
+    bool has_usual_size;
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
         return event_alloc_rare(thread, block, size, frame);
+    if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
@@ -151,9 +177,11 @@ ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t 
 ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_t *frame) {
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
-    bool is_usual = event_is_usual(thread) && thread->seen.value;
-    if (unlikely(!is_usual) || unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL)))
+    bool has_usual_size, is_usual = event_is_usual(thread) && thread->seen.value;
+    if (unlikely(!is_usual) ||
+        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
         return event_alloc_rare(thread, block, size, frame);
+    if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }

@@ -131,7 +131,8 @@ static void realloc_book(void *block, struct live_block old, void *result, size_
     struct thread *thread = event_mode == EVENT_OFF ? NULL : gate_enter((uintptr_t)frame);
     if (!thread) return;
     if (result || (block && size == 0)) {
-        if (result || old.id) event_realloc_done(thread, old, result, size, frame);
+        const struct event_realloc done = {block, old, result, size};
+        if (result || old.id) event_realloc_done(thread, &done, frame);
     } else {
         event_put_back(block, old);
         event_alloc(thread, NULL, size, frame);

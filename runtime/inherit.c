@@ -45,12 +45,15 @@ static void inherit_count(void *context, uint32_t id, uint64_t size) {
     record->net_bytes += (int64_t)size;
 }
 
+// Counters of the parent are not ours; what a stack's blocks were like is counted anew.
 static void cells_reset(void) {
     uint64_t count = *cells.hot_region.used_bytes / sizeof(struct cairn_cell);
     for (uint64_t id = 0; id < count; id++) {
         uint32_t record = cells.cold[id].record, check = cells.hot[id].check;
+        uint32_t generation = cells.cold[id].generation;
         cells.hot[id] = (struct cairn_cell){.check = check};
-        cells.cold[id] = (struct cairn_cell_cold){.record = record};
+        cells.cold[id] = (struct cairn_cell_cold){
+            .record = record, .generation = generation, .sizes = CAIRN_NO_SIZES};
     }
     for (uint64_t block = 0; block < count / CAIRN_CELL_BLOCK; block++)
         cells.owners[block] = CAIRN_SLOT_SHARED;

@@ -222,6 +222,7 @@ struct thread *slots_register(uintptr_t here) {
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
     thread->seen.frame = NULL;
+    thread->last_block = NULL;
     recall_limit(&thread->recall, slots_count());
     walk_trace_reset(&thread->trace);
     stack_thread_recover(&thread->stack);

@@ -17,6 +17,7 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
 #include "runtime/stack/scope.h"
+#include "runtime/stack/use.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
 #include "runtime/unwind/rule.h"
@@ -43,13 +44,17 @@ static void connect_rooms(void) {
     scopes.entries = sink_region(CAIRN_SECTION_SCOPES);
     cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
     cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
+    cells.use_region = sink_region(CAIRN_SECTION_CELLS_USE);
     cells.owner_region = sink_region(CAIRN_SECTION_OWNERS);
     cells.hot = (struct cairn_cell *)cells.hot_region.base;
     cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
+    cells.use = (struct cairn_cell_use *)cells.use_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;
     cells.totals = &header->totals;
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
+    uses.sizes = sink_region(CAIRN_SECTION_SIZES);
+    uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
     points_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
 }
 
@@ -78,6 +83,7 @@ void process_release_space(void) {
     if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
     region_shrink(&cells.hot_region, headroom_bytes);
     region_shrink(&cells.cold_region, headroom_bytes);
+    region_shrink(&cells.use_region, headroom_bytes);
     region_shrink(&stacks.records, headroom_bytes);
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     if (room < cells.id_limit) cells.id_limit = (uint32_t)room;

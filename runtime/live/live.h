@@ -114,6 +114,13 @@ ALWAYS_INLINE uint32_t *live_take_slot(uintptr_t address, struct live_block *blo
     return slot;
 }
 
+// Room of a block beyond its size, as far as the mode knows.
+ALWAYS_INLINE uint64_t live_slack(uintptr_t address, uint64_t size) {
+    if (live.is_wide) return 0;
+    uint64_t room = live_room(address);
+    return room > size ? room - size : 0;
+}
+
 // The slots of the 4 MiB that the address lies in; NULL: none yet.
 void *live_leaf(uintptr_t address);
 

@@ -11,6 +11,9 @@ enum { MODULE_LIMIT = 4096, STRING_BYTES = 4 << 20, THREAD_LIMIT = 16384 };
 // real programs have three to five).
 enum { RECORD_BYTES_PER_CELL = 64 };
 
+// Of so many cells one has an entry in SIZES, REALLOCS or AGES.
+enum { CELLS_PER_ENTRY = 32 };
+
 static uint64_t page_up(uint64_t bytes) {
     return (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
 }
@@ -54,12 +57,18 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
                     cell_limit * sizeof(struct cairn_cell_cold));
     if (header->has_python_frames)
         at = layout_put(header, at, CAIRN_SECTION_CODES, 1, code_bytes(cell_limit));
+    at = layout_put(header, at, CAIRN_SECTION_CELLS_USE, sizeof(struct cairn_cell_use),
+                    cell_limit * sizeof(struct cairn_cell_use));
+    at = layout_put(header, at, CAIRN_SECTION_SIZES, sizeof(struct cairn_sizes),
+                    cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_sizes));
+    at = layout_put(header, at, CAIRN_SECTION_REALLOCS, sizeof(struct cairn_reallocs),
+                    cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_reallocs));
     return layout_put(header, at, CAIRN_SECTION_RECORDS, sizeof(uint32_t),
                       cell_limit * RECORD_BYTES_PER_CELL);
 }
 
 uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes) {
-    const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 12;
+    const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 11;
     for (uint64_t cell_limit = most_cells; cell_limit >= fewest_cells; cell_limit /= 2) {
         uint64_t bytes = layout_place(header, cell_limit);
         if (bytes <= space_bytes) return bytes;

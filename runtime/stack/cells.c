@@ -17,6 +17,7 @@ static bool column_claim(struct region *column, uint64_t bytes) {
 static bool cells_claim(uint64_t end_id) {
     uint64_t blocks = end_id / CAIRN_CELL_BLOCK;
     return column_claim(&cells.cold_region, end_id * sizeof *cells.cold) &&
+           column_claim(&cells.use_region, end_id * sizeof *cells.use) &&
            column_claim(&cells.owner_region, blocks * sizeof *cells.owners);
 }
 

@@ -21,9 +21,10 @@
 struct cells {
     struct cairn_cell *hot;
     struct cairn_cell_cold *cold;
+    struct cairn_cell_use *use;
     uint16_t *owners;
     struct cairn_totals *totals;
-    struct region hot_region, cold_region, owner_region;
+    struct region hot_region, cold_region, use_region, owner_region;
     uint32_t id_limit;
 };
 

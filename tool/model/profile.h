@@ -37,7 +37,6 @@ struct profile_thread {
     uint64_t start_ns, end_ns;  // end_ns 0: unknown
     uint64_t allocations, allocated_bytes, failed;
     int64_t exit_bytes, peak_bytes;  // of the blocks it allocated, whoever freed the others
-    int64_t slack_bytes;             // of the blocks it allocated, minus that of those it freed
 };
 
 // Sums over all stacks or threads.

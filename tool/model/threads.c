@@ -25,7 +25,6 @@ static void fill(const struct cairn_thread *entry, struct profile_thread *thread
                                       .end_ns = entry->end_ns,
                                       .allocations = entry->allocations,
                                       .allocated_bytes = entry->allocated_bytes,
-                                      .slack_bytes = entry->slack_bytes,
                                       .failed = entry->failed};
     // a coarse clock may lag behind the one that the recording's start was read from
     if ((int64_t)thread->start_ns < 0) thread->start_ns = 0;

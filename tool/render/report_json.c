@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/report_json.h"
-#include "tool/render/memory.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -8,7 +7,9 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/render/memory.h"
 #include "tool/render/scopes_screen.h"
+#include "tool/render/shape_json.h"
 #include "tool/render/trust.h"
 
 // A word as a shell would read it back.
@@ -77,6 +78,8 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_put_uint(json, "allocated_bytes", totals->allocated_bytes);
     json_put_uint(json, "freed_bytes", totals->freed_bytes);
     json_put_uint(json, "failed", totals->failed);
+    json_put_uint(json, "temporary", totals->temporary);
+    json_put_uint(json, "slack_bytes", totals->slack_bytes);
     json_close(json);
     json_open_object(json, "peak");
     json_put_int(json, "bytes", profile->peak.bytes);
@@ -192,6 +195,7 @@ struct stack_writer {
     struct json *json;
     const struct profile *profile;
     const struct frame_names *names;
+    const struct shape *shape;
     size_t depth;                   // frames of a stack, 0: all
     struct written_place *written;  // by place
 };
@@ -248,6 +252,7 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     json_put_string(json, "id", id);
     bool is_ok = put_frames(writer, stack->node);
     report_json_put_values(json, stack);
+    shape_json_put(json, writer->shape, stack->number);
     json_close(json);
     return is_ok;
 }
@@ -257,14 +262,16 @@ static bool put_stacks(struct json *json, const struct profile *profile,
     size_t count, place_count = profile->places.list.count;
     uint32_t *ranking = measure_rank_all(view->by, profile, &count);
     struct written_place *written = calloc(place_count + 1, sizeof *written);
-    const struct stack_writer writer = {json, profile, names, view->depth, written};
-    bool is_ok = ranking && written;
+    struct shape shape;
+    const struct stack_writer writer = {json, profile, names, &shape, view->depth, written};
+    bool has_shape = shape_build(&shape, profile, NULL), is_ok = ranking && written && has_shape;
     if (view->top && view->top < count) count = view->top;
     json_open_array(json, "stacks");
     for (size_t i = 0; i < count && is_ok; i++)
         is_ok = put_stack(&writer, &profile->stacks[ranking[i]]);
     json_close(json);
     for (size_t i = 0; written && i < place_count; i++) free(written[i].text);
+    if (has_shape) shape_free(&shape);
     free(written);
     free(ranking);
     return is_ok;
@@ -277,6 +284,7 @@ void report_json_put_threads(struct json *json, const struct profile *profile) {
         json_open_object(json, NULL);
         json_put_string(json, "name", thread->name);
         json_put_uint(json, "tid", thread->tid);
+        json_put_uint(json, "slot", thread->slot);
         json_put_uint(json, "start_ns", thread->start_ns);
         if (thread->end_ns)
             json_put_uint(json, "end_ns", thread->end_ns);
@@ -300,6 +308,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     bool is_ok = put_stacks(json, profile, names, view);
     report_json_put_threads(json, profile);
     is_ok = scopes_put_json(json, profile) && is_ok;
+    is_ok = shape_json_put_freed_by(json, profile) && is_ok;
     json_close(json);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }
@@ -320,6 +329,8 @@ static void put_row_figures(struct json *json, const struct run_row *row) {
     json_put_uint(json, "allocated_bytes", allocated_bytes);
     json_put_uint(json, "freed_bytes", allocated_bytes - (uint64_t)figures->exit_bytes);
     json_put_uint(json, "failed", figures->failed);
+    json_put_null(json, "temporary");
+    json_put_null(json, "slack_bytes");
     json_close(json);
     json_open_object(json, "peak");
     json_put_uint(json, "bytes", figures->peak_bytes);
@@ -367,6 +378,8 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     json_open_array(json, "stacks");
     json_close(json);
     json_open_array(json, "threads");
+    json_close(json);
+    json_open_array(json, "freed_by");
     json_close(json);
     json_close(json);
 }

@@ -207,7 +207,6 @@ static void test_entries(void **state) {
     FIELD(cairn_thread, net_bytes);
     FIELD(cairn_thread, failed);
     FIELD(cairn_thread, own_ns);
-    FIELD(cairn_thread, slack_bytes);
     FIELD(cairn_point, min_bytes);
     FIELD(cairn_point, max_bytes);
     FIELD(cairn_point, last_bytes);

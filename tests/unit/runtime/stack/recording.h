@@ -12,8 +12,9 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
 #include "runtime/stack/module.h"
+#include "runtime/stack/use.h"
 
-enum { RECORDING_REGIONS = 6, RECORDING_CHUNK_BYTES = 64 << 10, RECORDING_RESERVED_WORDS = 4 };
+enum { RECORDING_REGIONS = 9, RECORDING_CHUNK_BYTES = 64 << 10, RECORDING_RESERVED_WORDS = 4 };
 
 static struct cairn_header recording_header;
 static uint64_t recording_used[RECORDING_REGIONS];
@@ -45,6 +46,10 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
     cells.hot_region = recording_region(3, cell_limit * sizeof(struct cairn_cell));
     cells.cold_region = recording_region(4, cell_limit * sizeof(struct cairn_cell_cold));
     cells.owner_region = recording_region(5, cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
+    cells.use_region = recording_region(6, cell_limit * sizeof(struct cairn_cell_use));
+    uses.sizes = recording_region(7, 64 * sizeof(struct cairn_sizes));
+    uses.reallocs = recording_region(8, 64 * sizeof(struct cairn_reallocs));
+    cells.use = (struct cairn_cell_use *)cells.use_region.base;
     cells.hot = (struct cairn_cell *)cells.hot_region.base;
     cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the blocks of a cell are like: room beyond what was asked for, sizes, reallocations, and how
+// many were freed before the next allocation. Nothing here is known of CAIRN_CELL_OTHER.
+//
+// Most stacks allocate one size. That is kept beside the cell, and its number is not counted: it is
+// what is left of the cell's calls. Only where another size comes is something looked up, in an
+// entry that a cell gets when it has proved busy (SIZES_BUSY_CALLS).
+//
+// One writer, the thread that owns the cell. Whatever interrupts a change for good leaves a number
+// that is at most one event off.
+#ifndef RUNTIME_STACK_USE_H
+#define RUNTIME_STACK_USE_H
+
+#include "runtime/stack/cells.h"
+
+enum { SIZES_BUSY_CALLS = 32 };
+
+struct uses {
+    struct region sizes, reallocs;
+};
+
+extern HIDDEN struct uses uses;
+
+void use_count_other_size(uint32_t id, uint64_t size);
+void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
+void use_carry_temporary_slow(uint32_t id);
+
+// By the low 32 bits: sizes that differ by 4 GiB are the same stack's in no program.
+ALWAYS_INLINE bool use_has_usual_size(const struct cairn_cell_use *use, uint64_t size) {
+    return use->size == (uint32_t)size;
+}
+
+ALWAYS_INLINE void use_count_temporary(uint32_t id) {
+    if (unlikely(++cells.use[id].temporary == 0)) use_carry_temporary_slow(id);
+}
+
+#endif

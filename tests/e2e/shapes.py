@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What blocks were like - temporary, sizes, room that was not asked for, reallocations, who freed whose -
+against a program that knows, in all modes."""
+
+import cairn_test as t
+
+
+def stack_in(found, function):
+    stacks = [stack for stack in found["stacks"]
+              if any(frame["function"] == function for frame in stack["frames"])]
+    return stacks[0] if t.check(len(stacks) == 1, f"{function}: {len(stacks)} stacks") else None
+
+
+def sum_of(found, function, key):
+    return sum(stack[key] for stack in found["stacks"]
+               if any(frame["function"] == function for frame in stack["frames"]))
+
+
+def usable(size):
+    return max(24, (size + 8 + 15) // 16 * 16 - 8)
+
+
+def check_sizes(found):
+    stacks = [s for s in found["stacks"] if any(f["function"] == "make_sizes" for f in s["frames"])]
+    t.check_equal("calls in make_sizes", sum(s["allocations"] for s in stacks), 4000)
+    # each loop calls from a place of its own
+    by_first = {stack["sizes"]["exact"][0]["size"]: stack for stack in stacks}
+    for size, count in ((16, 1000), (32, 1000), (48, 500)):
+        sizes = by_first[size]["sizes"]
+        t.check_equal(f"blocks of {size}", sizes["exact"], [{"size": size, "count": count, "at_least": False}])
+        t.check_equal(f"buckets of {size}", sizes["log2"][size.bit_length()], count)
+        t.check_equal(f"slack of {size}", by_first[size]["slack_bytes"], (usable(size) - size) * count)
+    many = next(s for s in stacks if s["allocations"] == 1500)
+    sizes = many["sizes"]
+    t.check_equal("known and unknown", sum(sizes["log2"]) + sizes["unknown"], 1500)
+    t.check(sizes["unknown"] <= 32, f"too many unknown: {sizes['unknown']}")
+    t.check_equal("1,000 to 1,023, 1,024 to 2,047 and above",
+                  (sum(sizes["log2"][:10]), sizes["log2"][12:], len(sizes["log2"])), (0, [452], 13))
+    t.check_equal("slack of many", many["slack_bytes"], sum(usable(s) - s for s in range(1000, 2500)))
+
+
+def check_threads(found):
+    slots = {thread["slot"]: thread for thread in found["threads"]}
+    t.check_equal("threads", len(slots), 2)
+    pairs = {(pair["owner_slot"], pair["freer_slot"]): pair for pair in found["freed_by"]}
+    t.check_equal("freed by the other", (pairs[0, 1]["frees"], pairs[0, 1]["bytes"]), (200, 8000))
+    t.check_equal("frees", sum(pair["frees"] for pair in pairs.values()), found["totals"]["frees"])
+    t.check_equal("bytes", sum(pair["bytes"] for pair in pairs.values()), found["totals"]["freed_bytes"])
+
+
+def check_reallocs(found):
+    stacks = [s for s in found["stacks"] if any(f["function"] == "make_buffers" for f in s["frames"])]
+    grown = max(stacks, key=lambda s: s["allocations"])["reallocs"]
+    cut = min(stacks, key=lambda s: s["allocations"])["reallocs"]
+    t.check_equal("reallocs that grow", (grown["calls"], grown["grown"]), (200, 200))
+    t.check(grown["copied_bytes"] <= sum(8 << i for i in range(10)) * 20, f"{grown}")
+    t.check_equal("reallocs that cut", cut, {"calls": 20, "in_place": 20, "grown": 0, "copied_bytes": 0})
+
+
+for mode in ([], ["--no-stacks"]):
+    path = t.fresh_path("shapes") + ".cairn"
+    t.run([t.CAIRN, "run", "-q", *mode, "-o", path, *t.program("shapes")])
+    found = t.report(path)
+    if not found:
+        continue
+    if mode:
+        # everything but libc's and the loader's own blocks, which are few
+        t.check(1000 + 5 + 4000 <= found["totals"]["temporary"] < 1000 + 5 + 4000 + 50, f"{found['totals']}")
+        continue
+    t.check_equal("temporary in scratch", sum_of(found, "scratch", "temporary"), 1005)
+    t.check_equal("temporary in sized", sum_of(found, "sized", "temporary"), 4000)
+    t.check_equal("temporary in produce", sum_of(found, "produce", "temporary"), 0)
+    check_sizes(found)
+    check_threads(found)
+    check_reallocs(found)
+t.finish()
