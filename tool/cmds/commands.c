@@ -52,6 +52,8 @@
     {OPTION_AT, "at", 0, "MOMENT", "what stacks held then: 10s, -1m, 14:30, peak, a label"},       \
     {OPTION_BETWEEN, "between", 0, "A,B", "what they held more at moment B than at A"},            \
     {OPTION_SINCE, "since", 0, "MARK", "what was allocated since a mark and still lives"},         \
+    {OPTION_GROUP, "group", 0, NULL, "threads: those of one name as one"},                         \
+    {OPTION_SHORT, "short", 0, "TIME", "ages: how many lived less than this, as 10ms"},            \
     {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
     {OPTION_PRINT, "print", 0, NULL, "tree: print it, even on a terminal"},                        \
     {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \

@@ -52,6 +52,15 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
     return text;
 }
 
+// What stands out, with names for its stacks.
+static bool find_findings(struct opened *opened, struct findings *findings, struct error *error) {
+    if (!findings_find(findings, &opened->profile, error)) return false;
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->list[i].stack)
+            names_want_stack(opened->names, findings->list[i].stack->node, SITE_PLACES_MAX);
+    return true;
+}
+
 // Prints what `wanted` asks for; the parts that come from the recording are filled in here.
 static bool print(FILE *out, struct opened *opened, const char *path, const struct summary *wanted,
                   struct error *error) {
@@ -59,7 +68,10 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     struct terminal terminal = terminal_of(out);
     struct program program;
     char reason[REASON_BYTES];
-    if (wanted->has_list && !report_resolve_peak(opened, error)) return false;
+    struct findings findings;
+    if (wanted->has_list &&
+        (!find_findings(opened, &findings, error) || !report_resolve_peak(opened, error)))
+        return false;
     struct frame_names names = names_frames(opened->names);
     struct summary summary = *wanted;
     if (wanted->names) names.of_place = wanted->names->of_place;
@@ -67,6 +79,7 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     summary.path = path;
     summary.profile = &opened->profile;
     summary.names = &names;
+    summary.findings = wanted->has_list ? &findings : NULL;
     summary.is_alive = opened_is_alive(opened);
     if (!summary.empty_reason)
         summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);

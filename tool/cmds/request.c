@@ -97,6 +97,7 @@ static bool read_limits(const struct command_args *args, struct request *request
 bool request_read(const struct command_args *args, struct request *request, struct error *error) {
     *request = (struct request){.is_json = args_has(args, OPTION_JSON),
                                 .is_printed = args_has(args, OPTION_PRINT),
+                                .is_grouped = args_has(args, OPTION_GROUP),
                                 .source = args_text(args, OPTION_SOURCE, NULL)};
     request->filter = (struct filter_request){.focus = args_text(args, OPTION_FOCUS, NULL),
                                               .ignore = args_text(args, OPTION_IGNORE, NULL),

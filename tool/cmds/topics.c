@@ -31,6 +31,7 @@ const struct topic topics[] = {
      "60s marks by itself. A leak rises in a straight line and its blocks are of every\n"
      "generation; a cache fills up and stays. --view timeline shows the heap over time.\n"},
     {"temporary", "memory that is allocated and freed again at once",
+     "  cairn report --view temporary     what is freed before the thread's next allocation\n"
      "  cairn report --by calls           what allocates most often\n"
      "  cairn report --by allocated       what allocates most bytes, kept or not\n"
      "  cairn report --lifespan gone      only what was freed before the end\n"

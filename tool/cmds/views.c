@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/views.h"
 
+#include <stdlib.h>
+
 #include "tool/cmds/leaks.h"
+#include "tool/model/threads.h"
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
+#include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/memory.h"
 #include "tool/render/scopes_screen.h"
+#include "tool/render/shapes.h"
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
 #include "tool/tui/browser.h"
@@ -56,9 +61,26 @@ static bool print_groups(FILE *out, const struct view_subject *subject, struct e
     return is_ok;
 }
 
+// The list with threads of one name added up.
+static bool print_grouped_threads(const struct terminal *terminal, const struct profile *profile,
+                                  const struct view_options *options, struct error *error) {
+    struct profile grouped = *profile;
+    grouped.threads = calloc(profile->thread_count + 1, sizeof *grouped.threads);
+    if (!grouped.threads) return error_set(error, "no memory for the list of threads");
+    grouped.thread_count = threads_group(profile, grouped.threads);
+    bool is_ok = threads_print(terminal, &grouped, options, error);
+    free(grouped.threads);
+    return is_ok;
+}
+
 static bool print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
-    return threads_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+    const struct profile *profile = &subject->opened->profile;
+    const struct view_options *options = &subject->request->options;
+    bool is_ok = subject->request->is_grouped
+                     ? print_grouped_threads(&terminal, profile, options, error)
+                     : threads_print(&terminal, profile, options, error);
+    return is_ok && freed_by_print(&terminal, profile, options, error);
 }
 
 static bool print_regions(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -74,6 +96,26 @@ static bool print_pools(FILE *out, const struct view_subject *subject, struct er
 static bool print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return chart_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
+static bool print_shapes(FILE *out, const struct view_subject *subject, enum shapes_kind kind,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct request *request = subject->request;
+    return shapes_print(&terminal, &subject->opened->profile, subject->names, &request->options,
+                        kind, request->short_ns, error);
+}
+
+static bool print_temporary(FILE *out, const struct view_subject *subject, struct error *error) {
+    return print_shapes(out, subject, SHAPES_TEMPORARY, error);
+}
+
+static bool print_sizes(FILE *out, const struct view_subject *subject, struct error *error) {
+    return print_shapes(out, subject, SHAPES_SIZES, error);
+}
+
+static bool print_ages(FILE *out, const struct view_subject *subject, struct error *error) {
+    return print_shapes(out, subject, SHAPES_AGES, error);
 }
 
 static bool print_growth(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -118,6 +160,12 @@ const struct view views[] = {
     {"pools", "allocators of the program's own, as it told of them", "peak",
      GROUPS_TOP, 0, 0, false, false, print_pools},
     {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
+    {"temporary", "stacks whose blocks are freed at once, by the thread that made them",
+     "temporary", STACKS_TOP, STACKS_DEPTH, 0, false, false, print_temporary},
+    {"sizes", "stacks, and which sizes their blocks had", "calls",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_sizes},
+    {"ages", "stacks, and how old their blocks became (cairn run --ages)", "calls",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_ages},
     {"growth", "stacks whose live bytes rise from moment to moment: leak suspects", "exit",
      STACKS_TOP, STACKS_DEPTH, 0, true, false, print_growth},
     {"memory", "what resident memory consisted of, beside the heap", "peak",

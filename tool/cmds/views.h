@@ -38,9 +38,11 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct instants_request instants;
+    uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
     const char *source;
     struct leaks *leaks;  // cmds/leaks.h; NULL: nothing is suppressed
     bool is_json;
+    bool is_grouped;  // threads of one name are one
     bool is_printed;  // a tree is printed, even on a terminal
 };
 

@@ -43,8 +43,10 @@ static struct instant end_of(const struct moments *moments) {
     return end;
 }
 
-static bool is_looked_at(const struct moment *moment) {
-    return moment->has_values && moment->reason != CAIRN_MOMENT_EXIT;
+static bool is_looked_at(const struct growth *growth, const struct moments *moments, size_t index) {
+    const struct moment *moment = &moments->list[index];
+    return moment->has_values && moment->reason != CAIRN_MOMENT_EXIT &&
+           (index - growth->first) % growth->step == 0;
 }
 
 // What was held at the i-th moment from the first on that has values, and at the end; for free().
@@ -52,7 +54,7 @@ static bool add_all(struct growth *growth, struct fitting *fitting) {
     const struct moments *moments = fitting->moments;
     for (size_t i = growth->first; i <= moments->count; i++) {
         bool is_end = i == moments->count;
-        if (!is_end && !is_looked_at(&moments->list[i])) continue;
+        if (!is_end && !is_looked_at(growth, moments, i)) continue;
         struct instant instant = end_of(moments);
         if (!is_end)
             instant = (struct instant){INSTANT_MOMENT, i, moments->list[i].at_ns, false, 0};
@@ -93,12 +95,13 @@ static void fit_stack(struct growth *growth, const struct fitting *fitting, uint
                                                           .most_bytes = sums->most};
 }
 
-bool growth_build(struct growth *growth, const struct moments *moments, size_t first,
+bool growth_build(struct growth *growth, const struct moments *moments, size_t first, size_t most,
                   struct error *error) {
     const struct profile *profile = moments->profile;
     struct fitting fitting = {.moments = moments,
                               .sums = calloc(profile->built_stack_count + 1, sizeof(struct sums))};
     *growth = (struct growth){.first = first,
+                              .step = (moments->count - first) / most + 1,
                               .list = calloc(profile->stack_count + 1, sizeof *growth->list)};
     bool is_ok = fitting.sums && growth->list && add_all(growth, &fitting);
     for (size_t i = 0; is_ok && growth->moment_count >= GROWTH_MOMENTS_MIN; i++) {
@@ -129,7 +132,7 @@ int64_t *growth_values(const struct growth *growth, const struct moments *moment
     size_t column = 0;
     for (size_t i = growth->first; values && i <= moments->count; i++) {
         bool is_end = i == moments->count;
-        if (!is_end && !is_looked_at(&moments->list[i])) continue;
+        if (!is_end && !is_looked_at(growth, moments, i)) continue;
         struct instant instant = end_of(moments);
         if (!is_end) instant = (struct instant){.kind = INSTANT_MOMENT, .moment = i};
         struct held *held = instant_held(moments, &instant);

@@ -26,10 +26,11 @@ struct growth {
     size_t moment_count;      // with the end
     uint64_t from_ns, to_ns;  // of the first and the last
     size_t first;             // index of the first moment that was looked at
+    size_t step;              // and every so many from it on
 };
 
-// From moment `first` on. False without memory.
-bool growth_build(struct growth *growth, const struct moments *moments, size_t first,
+// From moment `first` on, `most` moments at most. False without memory.
+bool growth_build(struct growth *growth, const struct moments *moments, size_t first, size_t most,
                   struct error *error);
 void growth_free(struct growth *growth);
 

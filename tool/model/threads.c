@@ -67,3 +67,31 @@ out:
     free(entries_left);
     return is_ok;
 }
+
+static struct profile_thread *group_of(struct profile_thread *groups, size_t count,
+                                       const struct profile_thread *thread) {
+    for (size_t i = 0; i < count; i++)
+        if (!memcmp(groups[i].name, thread->name, sizeof thread->name)) return &groups[i];
+    return NULL;
+}
+
+size_t threads_group(const struct profile *profile, struct profile_thread *groups) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        struct profile_thread *group = group_of(groups, count, thread);
+        if (!group) {
+            groups[count++] = *thread;
+            continue;
+        }
+        group->tid = 0;
+        group->folded_count += thread->folded_count + 1;
+        group->allocations += thread->allocations;
+        group->allocated_bytes += thread->allocated_bytes;
+        group->failed += thread->failed;
+        group->exit_bytes = figures_add(group->exit_bytes, thread->exit_bytes);
+        group->peak_bytes = figures_add(group->peak_bytes, thread->peak_bytes);
+        group->slack_bytes = figures_add(group->slack_bytes, thread->slack_bytes);
+    }
+    return count;
+}

@@ -24,4 +24,8 @@ struct slot_bytes {
 bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
                    size_t *slot_count);
 
+// Threads of one name as one entry, in the order of their first; folded_count says how many more.
+// Room for profile->thread_count entries; returns how many there are.
+size_t threads_group(const struct profile *profile, struct profile_thread *groups);
+
 #endif

@@ -6,34 +6,17 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/rate.h"
 #include "tool/render/spark.h"
 #include "tool/render/stacks.h"
 
 enum {
     INDENT = 10,
+    MOMENTS_MAX = 128,  // more would make a slow report, and no better line
     SPARK_COLUMNS = 24,
     LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES,
     GENERATIONS_SHOWN = 6,
-    MINUTE_S = 60,
-    HOUR_MIN = 60,
 };
-
-// In the unit of time in which most of the numbers are handy.
-static void rate_text(double bytes_per_s, char *out, size_t size) {
-    const double small = 10 * 1024;
-    const char *unit = "s";
-    if (bytes_per_s < small) {
-        bytes_per_s *= MINUTE_S;
-        unit = "min";
-    }
-    if (bytes_per_s < small) {
-        bytes_per_s *= HOUR_MIN;
-        unit = "h";
-    }
-    const double most = 0x1p62;
-    int64_t bytes = (int64_t)(bytes_per_s < most ? bytes_per_s : most);
-    snprintf(out, size, "%s/%s", units_size(bytes).text, unit);
-}
 
 // The mark that began a generation.
 static const struct moment *mark_of(const struct moments *moments, uint32_t generation) {
@@ -153,7 +136,7 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     struct moments moments;
     struct growth growth;
     if (!moments_build(&moments, profile, error)) return false;
-    bool is_ok = growth_build(&growth, &moments, growth_first(&moments), error);
+    bool is_ok = growth_build(&growth, &moments, growth_first(&moments), MOMENTS_MAX, error);
     if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
         print_too_few(terminal, &growth);
     else if (is_ok)

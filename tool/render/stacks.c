@@ -7,7 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 
-enum { FRAME_INDENT = 10, LABEL_COLUMNS_MIN = 24, LABEL_COLUMNS_MAX = 56 };
+enum { FRAME_INDENT = STACKS_NOTE_INDENT, LABEL_COLUMNS_MIN = 24, LABEL_COLUMNS_MAX = 56 };
 
 static const char *plural(int64_t count, const char *one, const char *many) {
     return count == 1 ? one : many;
@@ -140,9 +140,9 @@ static void print_heading(const struct terminal *terminal, const struct profile 
     fputc('\n', terminal->out);
 }
 
-bool stacks_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  struct error *error) {
+bool stacks_print_noted(const struct terminal *terminal, const struct profile *profile,
+                        const struct frame_names *names, const struct view_options *view,
+                        stacks_note_fn *note, void *context, struct error *error) {
     size_t count, hidden_count = 0;
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     uint32_t *ranking = measure_rank(view->by, profile, &count);
@@ -156,6 +156,7 @@ bool stacks_print(const struct terminal *terminal, const struct profile *profile
         hidden_count += frames.frames.count - frames.shown_count;
         print_stack(terminal, profile, view, stack, i + 1);
         print_others(terminal, profile, stack, view);
+        if (note) note(terminal, profile, stack, view, context);
         stacks_print_frames(terminal, &frames, stack->cut, view->depth);
     }
     if (is_ok && hidden_count)
@@ -165,4 +166,10 @@ bool stacks_print(const struct terminal *terminal, const struct profile *profile
     free(ranking);
     frame_list_free(&frames);
     return is_ok || error_set(error, "no memory for the list of stacks");
+}
+
+bool stacks_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct frame_names *names, const struct view_options *view,
+                  struct error *error) {
+    return stacks_print_noted(terminal, profile, names, view, NULL, NULL, error);
 }

@@ -11,7 +11,16 @@
 void stacks_print_frames(const struct terminal *terminal, const struct frame_list *frames,
                          uint32_t cut, size_t depth);
 
+// What a view has to say of a stack beside its figures: lines, each from STACKS_NOTE_INDENT on.
+#define STACKS_NOTE_INDENT 10
+typedef void stacks_note_fn(const struct terminal *terminal, const struct profile *profile,
+                            const struct stack *stack, const struct view_options *view,
+                            void *context);
+
 // False without memory.
+bool stacks_print_noted(const struct terminal *terminal, const struct profile *profile,
+                        const struct frame_names *names, const struct view_options *view,
+                        stacks_note_fn *note, void *context, struct error *error);
 bool stacks_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error);

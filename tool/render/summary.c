@@ -242,5 +242,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
         print_empty(terminal, summary);
     }
     trust_print(terminal, profile, summary->names);
-    return !summary->has_list || summary_print_list(terminal, summary, error);
+    if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;
+    return !summary->findings || findings_print(summary->findings, terminal, profile,
+                                                summary->names, summary->view, error);
 }

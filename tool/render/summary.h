@@ -4,6 +4,7 @@
 #ifndef TOOL_RENDER_SUMMARY_H
 #define TOOL_RENDER_SUMMARY_H
 
+#include "tool/render/findings.h"
 #include "tool/render/frames.h"
 #include "tool/render/options.h"
 #include "tool/render/terminal.h"
@@ -12,12 +13,13 @@ struct summary {
     const struct profile *profile;
     const struct frame_names *names;
     const struct view_options *view;
-    const char *path;          // of the recording, named in the last line
-    const char *next;          // commands to go on with, named there too; NULL: none
-    const char *empty_reason;  // why nothing was recorded, if that is known; else NULL
-    bool has_prefix;           // starts with "cairn: ", for the end of somebody else's output
-    bool has_list;             // with the places at the peak
-    bool is_alive;             // the process is known to run
+    const char *path;                 // of the recording, named in the last line
+    const char *next;                 // commands to go on with, named there too; NULL: none
+    const char *empty_reason;         // why nothing was recorded, if that is known; else NULL
+    const struct findings *findings;  // after the list; NULL: none
+    bool has_prefix;  // starts with "cairn: ", for the end of somebody else's output
+    bool has_list;    // with the places at the peak
+    bool is_alive;    // the process is known to run
 };
 
 // Everything but the last line. False without memory.

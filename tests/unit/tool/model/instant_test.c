@@ -128,7 +128,7 @@ static void test_held(void **state) {
 static void test_growth(void **state) {
     (void)state;
     struct growth growth;
-    assert_true(growth_build(&growth, &moments, 0, NULL));
+    assert_true(growth_build(&growth, &moments, 0, 256, NULL));
     assert_int_equal(growth.moment_count, 10);
     assert_int_equal(growth.count, 2);  // neither the block of the start nor what sinks
     const struct growth_stack *first = &growth.list[0], *second = &growth.list[1];

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/findings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/model/growth.h"
+#include "tool/model/shape.h"
+#include "tool/render/rate.h"
+
+// What is worth a line.
+static const double growth_fit = 0.9, growth_share = 0.05, temporary_share = 0.25;
+static const double flow_share = 0.5;
+enum {
+    GROWTH_MOMENTS = 12,  // are enough for a line, and quick
+    GROWTH_MIN_MOMENTS = 4,
+    GROWTH_MIN_BYTES = 256 * 1024,
+    REALLOC_MIN_TIMES = 8,
+    REALLOC_MIN_BYTES = 256 * 1024,
+    TEMPORARY_MIN_BLOCKS = 10000,
+    FLOW_MIN_BYTES = 256 * 1024,
+    TEXT_BYTES = 1024,
+    LABEL_COLUMNS = 40,
+    INDENT = 4,
+};
+
+static struct finding *add(struct findings *findings, enum finding_kind kind) {
+    struct finding *finding = &findings->list[findings->count++];
+    *finding = (struct finding){.kind = kind};
+    return finding;
+}
+
+static bool find_growth(struct findings *findings, const struct profile *profile,
+                        struct error *error) {
+    struct moments moments;
+    struct growth growth = {0};
+    if (!moments_build(&moments, profile, error)) return false;
+    bool is_ok = moments.count < GROWTH_MIN_MOMENTS - 1 ||
+                 growth_build(&growth, &moments, growth_first(&moments), GROWTH_MOMENTS, error);
+    for (size_t i = 0; is_ok && i < growth.count; i++) {
+        const struct growth_stack *stack = &growth.list[i];
+        int64_t rise = stack->last_bytes - stack->first_bytes;
+        bool is_steady = stack->fit >= growth_fit && growth.moment_count >= GROWTH_MIN_MOMENTS;
+        if (!is_steady || rise < GROWTH_MIN_BYTES ||
+            (double)rise < growth_share * (double)profile->peak.bytes)
+            continue;
+        struct finding *finding = add(findings, FINDING_GROWTH);
+        finding->stack = &profile->stacks[stack->stack];
+        finding->fit = stack->fit;
+        finding->bytes_per_s = stack->bytes_per_s;
+        break;
+    }
+    growth_free(&growth);
+    moments_free(&moments);
+    return is_ok;
+}
+
+// Buffers begin with blocks that no realloc made; where another stack made them, each growth is
+// told of one buffer.
+static void note_grown_often(const struct shape *shape, const struct stack *stack,
+                             struct finding *finding) {
+    struct shape_reallocs reallocs;
+    shape_reallocs(shape, stack->number, &reallocs);
+    uint64_t begun = stack->allocations > reallocs.calls ? stack->allocations - reallocs.calls : 0;
+    uint64_t times = reallocs.grown / (begun ? begun : 1);
+    if (times < REALLOC_MIN_TIMES || reallocs.copied_bytes < REALLOC_MIN_BYTES ||
+        reallocs.copied_bytes <= finding->bytes)
+        return;
+    *finding = (struct finding){.kind = FINDING_REALLOC,
+                                .stack = stack,
+                                .count = begun ? times : reallocs.grown,
+                                .of_count = begun,
+                                .bytes = reallocs.copied_bytes};
+}
+
+static bool find_realloc(struct findings *findings, const struct profile *profile,
+                         struct error *error) {
+    struct shape shape;
+    struct finding best = {0};
+    if (!recording_count(profile->recording, CAIRN_SECTION_REALLOCS)) return true;
+    if (!shape_build(&shape, profile, error)) return false;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        note_grown_often(&shape, &profile->stacks[i], &best);
+    if (best.stack) *add(findings, FINDING_REALLOC) = best;
+    shape_free(&shape);
+    return true;
+}
+
+static void find_temporary(struct findings *findings, const struct profile *profile) {
+    const struct profile_totals *totals = &profile->totals;
+    const struct stack *most = NULL;
+    bool is_much = (double)totals->temporary >= temporary_share * (double)totals->allocations;
+    if (totals->temporary < TEMPORARY_MIN_BLOCKS || !is_much) return;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        if (!most || profile->stacks[i].temporary > most->temporary) most = &profile->stacks[i];
+    struct finding *finding = add(findings, FINDING_TEMPORARY);
+    finding->stack = most;
+    finding->count = totals->temporary;
+    finding->of_count = totals->allocations;
+}
+
+static void find_flow(struct findings *findings, const struct profile *profile) {
+    struct freed_by_flow flow;
+    if (!profile->recording->header.totals.is_threaded || !freed_by_largest(profile, &flow)) return;
+    if (flow.bytes < FLOW_MIN_BYTES || (double)flow.bytes < flow_share * (double)flow.of_bytes)
+        return;
+    add(findings, FINDING_FREED_BY)->flow = flow;
+}
+
+bool findings_find(struct findings *findings, const struct profile *profile, struct error *error) {
+    *findings = (struct findings){0};
+    if (!find_growth(findings, profile, error) || !find_realloc(findings, profile, error))
+        return false;
+    find_temporary(findings, profile);
+    find_flow(findings, profile);
+    return true;
+}
+
+static void say(const struct finding *finding, const char *label, bool is_plain, char *out,
+                size_t size) {
+    char rate[64];
+    rate_text(finding->bytes_per_s, rate, sizeof rate);
+    switch (finding->kind) {
+    case FINDING_GROWTH:
+        snprintf(out, size, "%s grows by %s, steadily (fit %.2f): --view growth", label, rate,
+                 finding->fit);
+        return;
+    case FINDING_REALLOC:
+        snprintf(out, size, "%s grows %s %s times, %s copied: reserve (--view temporary)", label,
+                 finding->of_count > 1 ? "each of its buffers" : "its buffer",
+                 units_count((int64_t)finding->count).text,
+                 units_size_as((int64_t)finding->bytes, is_plain).text);
+        return;
+    case FINDING_TEMPORARY:
+        snprintf(out, size, "%s of all blocks are freed at once, most of %s: --view temporary",
+                 units_percent((int64_t)finding->count, (int64_t)finding->of_count).text, label);
+        return;
+    case FINDING_FREED_BY:
+    case FINDING_KINDS:
+        break;
+    }
+    snprintf(out, size, "%s of what %s allocates is freed by %s: --view threads",
+             units_percent((int64_t)finding->flow.bytes, (int64_t)finding->flow.of_bytes).text,
+             finding->flow.from, finding->flow.to);
+}
+
+// The first frame that is not plumbing.
+static bool find_label(const struct profile *profile, const struct frame_names *names,
+                       const struct stack *stack, const struct view_options *view, char *label) {
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    size_t index = 0;
+    snprintf(label, FRAME_TEXT_BYTES, "[stack not recorded]");
+    if (!stack) return true;
+    bool is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
+    const struct frame *frame = is_ok ? frame_list_next(&frames, &index) : NULL;
+    if (frame) frame_label(frame, label, FRAME_TEXT_BYTES, LABEL_COLUMNS);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+bool findings_print(const struct findings *findings, const struct terminal *terminal,
+                    const struct profile *profile, const struct frame_names *names,
+                    const struct view_options *view, struct error *error) {
+    if (!findings->count) return true;
+    terminal_print(terminal, STYLE_DIM, "  what stands out\n");
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->list[i];
+        char label[FRAME_TEXT_BYTES], text[TEXT_BYTES];
+        if (!find_label(profile, names, finding->stack, view, label))
+            return error_set(error, "no memory for a stack");
+        say(finding, label, view->is_plain_number, text, sizeof text);
+        text_cut(text, terminal->columns - INDENT);
+        terminal_indent(terminal, INDENT);
+        fprintf(terminal->out, "%s\n", text);
+    }
+    return true;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader should know without asking: a few sentences about what stands out in a recording,
+// each with the command that shows more.
+//
+// Each has a limit below which it is not worth a line; a program without anything special has none.
+#ifndef TOOL_RENDER_FINDINGS_H
+#define TOOL_RENDER_FINDINGS_H
+
+#include "tool/render/frames.h"
+#include "tool/render/freed_by.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+enum finding_kind {
+    FINDING_GROWTH,     // a stack that rises steadily
+    FINDING_REALLOC,    // buffers that are grown many times
+    FINDING_TEMPORARY,  // blocks that are freed at once
+    FINDING_FREED_BY,   // one thread frees what another allocates
+    FINDING_KINDS,
+};
+
+struct finding {
+    enum finding_kind kind;
+    const struct stack *stack;  // NULL: about no stack
+    double fit, bytes_per_s;    // GROWTH
+    uint64_t count, of_count;   // REALLOC: times a buffer is grown, of so many; TEMPORARY: blocks
+    uint64_t bytes;             // REALLOC: copied
+    struct freed_by_flow flow;  // FREED_BY
+};
+
+struct findings {
+    struct finding list[FINDING_KINDS];
+    size_t count;
+};
+
+// Needs no names; their stacks are to be looked up before they are printed. False without memory.
+bool findings_find(struct findings *findings, const struct profile *profile, struct error *error);
+
+// False without memory.
+bool findings_print(const struct findings *findings, const struct terminal *terminal,
+                    const struct profile *profile, const struct frame_names *names,
+                    const struct view_options *view, struct error *error);
+
+#endif

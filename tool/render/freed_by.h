@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who frees whose blocks: a matrix of threads by name, those that allocated down, those that freed
+// across.
+#ifndef TOOL_RENDER_FREED_BY_H
+#define TOOL_RENDER_FREED_BY_H
+
+#include "tool/model/profile.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+// Threads of one name are one: slots that threads of several names shared are named by all of them.
+// Nothing is printed unless a thread freed a block of another one. False without memory.
+bool freed_by_print(const struct terminal *terminal, const struct profile *profile,
+                    const struct view_options *view, struct error *error);
+
+// The largest share that goes from threads of one name to those of another: "producer", "consumer",
+// bytes, and of how many. False if there is none.
+struct freed_by_flow {
+    char from[64], to[64];
+    uint64_t bytes, of_bytes;  // of all that `from` allocated and somebody freed
+};
+bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow);
+
+#endif

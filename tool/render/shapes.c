@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/shapes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/render/spark.h"
+#include "tool/render/stacks.h"
+
+enum { SIZES_SHOWN = 6, LINE_BYTES = 512 };
+static const uint64_t ms_ns = 1000000;
+
+struct shapes {
+    struct shape shape;
+    uint64_t short_ns;
+};
+
+static void print_line(const struct terminal *terminal, char *line) {
+    text_cut(line, terminal->columns - STACKS_NOTE_INDENT);
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    fprintf(terminal->out, "%s\n", line);
+}
+
+static void note_temporary(const struct terminal *terminal, const struct profile *profile,
+                           const struct stack *stack, const struct view_options *view,
+                           void *context) {
+    struct shapes *shapes = context;
+    struct shape_reallocs reallocs;
+    char line[LINE_BYTES];
+    (void)profile;
+    snprintf(line, sizeof line, "%s of its calls made a block that the thread freed at once",
+             units_percent((int64_t)stack->temporary, (int64_t)stack->allocations).text);
+    print_line(terminal, line);
+    shape_reallocs(&shapes->shape, stack->number, &reallocs);
+    if (!reallocs.calls) return;
+    snprintf(line, sizeof line, "%s reallocs: %s in place, %s grew, %s copied",
+             units_count((int64_t)reallocs.calls).text,
+             units_count((int64_t)reallocs.in_place).text,
+             units_count((int64_t)reallocs.grown).text,
+             units_size_as((int64_t)reallocs.copied_bytes, view->is_plain_number).text);
+    print_line(terminal, line);
+}
+
+// "64 B × 12,345, 48 B × 300, … ".
+static void sizes_text(const struct shape_sizes *sizes, const struct view_options *view, char *out,
+                       size_t size) {
+    snprintf(out, size, "sizes ");
+    for (size_t i = 0; i < sizes->count && i < SIZES_SHOWN; i++) {
+        const struct shape_size *one = &sizes->list[i];
+        size_t used = strlen(out);
+        snprintf(out + used, size - used, "%s%s%s \xc3\x97 %s", i ? ", " : "",
+                 one->is_at_least ? "at least " : "",
+                 units_size_as((int64_t)one->size, view->is_plain_number).text,
+                 units_count((int64_t)one->count).text);
+    }
+    if (sizes->count > SIZES_SHOWN)
+        snprintf(out + strlen(out), size - strlen(out), ", \xe2\x80\xa6");
+}
+
+// First and last bucket in use; false: none.
+static bool find_range(const uint64_t *buckets, size_t count, size_t *first, size_t *last) {
+    for (*first = 0; *first < count && !buckets[*first]; ++*first) {
+    }
+    for (*last = count; *last > *first && !buckets[*last - 1]; --*last) {
+    }
+    return *last > *first;
+}
+
+static uint64_t bucket_start(size_t bucket) {
+    return bucket ? UINT64_C(1) << (bucket - 1) : 0;
+}
+
+static void note_sizes(const struct terminal *terminal, const struct profile *profile,
+                       const struct stack *stack, const struct view_options *view, void *context) {
+    struct shapes *shapes = context;
+    struct shape_sizes sizes;
+    char line[LINE_BYTES];
+    size_t first, last;
+    (void)profile;
+    shape_sizes(&shapes->shape, stack->number, &sizes);
+    sizes_text(&sizes, view, line, sizeof line);
+    if (sizes.count) print_line(terminal, line);
+    if (find_range(sizes.buckets, SHAPE_SIZE_BUCKETS, &first, &last) && last > first + 1) {
+        terminal_indent(terminal, STACKS_NOTE_INDENT);
+        fprintf(terminal->out, "from %s ",
+                units_size_as((int64_t)bucket_start(first), view->is_plain_number).text);
+        spark_print_histogram(terminal, sizes.buckets + first, last - first);
+        fprintf(terminal->out, " to below %s, by powers of 2\n",
+                units_size_as((int64_t)bucket_start(last), view->is_plain_number).text);
+    }
+    if (sizes.unknown) {
+        snprintf(line, sizeof line, "sizes of %s calls were not noted one by one",
+                 units_count((int64_t)sizes.unknown).text);
+        print_line(terminal, line);
+    }
+    if (!stack->slack_bytes) return;
+    snprintf(line, sizeof line, "room beyond what was asked for: %s (%s)",
+             units_size_as((int64_t)stack->slack_bytes, view->is_plain_number).text,
+             units_percent((int64_t)stack->slack_bytes, (int64_t)stack->allocated_bytes).text);
+    print_line(terminal, line);
+}
+
+static void print_ages(const struct terminal *terminal, const uint64_t *buckets, const char *what) {
+    size_t first, last;
+    if (!find_range(buckets, CAIRN_AGE_BUCKETS, &first, &last)) return;
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    fprintf(terminal->out, "from %s ", units_count((int64_t)bucket_start(first)).text);
+    spark_print_histogram(terminal, buckets + first, last - first);
+    fprintf(terminal->out, " to below %s %s\n", units_count((int64_t)bucket_start(last)).text,
+            what);
+}
+
+// Freed blocks whose bucket lies below the limit.
+static void print_short(const struct terminal *terminal, const struct shape_ages *ages,
+                        const struct stack *stack, uint64_t short_ns) {
+    uint64_t total = 0, young = 0;
+    size_t bucket = 0;
+    char line[LINE_BYTES];
+    for (size_t i = 0; i < CAIRN_AGE_BUCKETS; i++) total += ages->ms[i];
+    for (; bucket < CAIRN_AGE_BUCKETS && bucket_start(bucket + 1) * ms_ns <= short_ns; bucket++)
+        young += ages->ms[bucket];
+    snprintf(line, sizeof line, "%s of its freed blocks lived less than %s; %s were never freed",
+             units_percent((int64_t)young, (int64_t)total).text,
+             units_duration(bucket_start(bucket) * ms_ns).text,
+             units_count(stack->exit_blocks).text);
+    print_line(terminal, line);
+}
+
+static void note_ages(const struct terminal *terminal, const struct profile *profile,
+                      const struct stack *stack, const struct view_options *view, void *context) {
+    struct shapes *shapes = context;
+    struct shape_ages ages;
+    char line[LINE_BYTES] = "ages were not recorded: cairn run --ages";
+    (void)profile;
+    (void)view;
+    if (!shape_ages(&shapes->shape, stack->number, &ages)) {
+        print_line(terminal, line);
+        return;
+    }
+    print_ages(terminal, ages.ms, "ms of age");
+    print_ages(terminal, ages.calls, "allocations of the thread in between");
+    if (shapes->short_ns) print_short(terminal, &ages, stack, shapes->short_ns);
+}
+
+bool shapes_print(const struct terminal *terminal, const struct profile *profile,
+                  const struct frame_names *names, const struct view_options *view,
+                  enum shapes_kind kind, uint64_t short_ns, struct error *error) {
+    static stacks_note_fn *const notes[] = {[SHAPES_TEMPORARY] = note_temporary,
+                                            [SHAPES_SIZES] = note_sizes,
+                                            [SHAPES_AGES] = note_ages};
+    struct shapes shapes = {.short_ns = short_ns};
+    if (!shape_build(&shapes.shape, profile, error)) return false;
+    bool is_ok = stacks_print_noted(terminal, profile, names, view, notes[kind], &shapes, error);
+    shape_free(&shapes.shape);
+    return is_ok;
+}
