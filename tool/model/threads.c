@@ -91,7 +91,6 @@ size_t threads_group(const struct profile *profile, struct profile_thread *group
         group->failed += thread->failed;
         group->exit_bytes = figures_add(group->exit_bytes, thread->exit_bytes);
         group->peak_bytes = figures_add(group->peak_bytes, thread->peak_bytes);
-        group->slack_bytes = figures_add(group->slack_bytes, thread->slack_bytes);
     }
     return count;
 }
