@@ -3,6 +3,7 @@
 //
 // Each function that touches the thread's state goes through the gate as a hook does: an event of a
 // signal handler that interrupts it is counted as lost, and a thread's first call registers it.
+#include <errno.h>
 #include <stddef.h>
 
 #include "include/cairn/cairn.h"
@@ -11,6 +12,7 @@
 #include "runtime/gate.h"
 #include "runtime/nest.h"
 #include "runtime/pool.h"
+#include "runtime/real.h"
 #include "runtime/report.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
@@ -18,8 +20,24 @@
 
 #define EXPORT __attribute__((visibility("default"), used))
 
+// The first to call may be a library that was preloaded behind this one, whose constructor runs
+// before ours.
+static void be_started(void) {
+    if (likely(process_state() != PROCESS_NEW)) return;
+    int saved_errno = errno;
+    real_resolve();
+    gate_start();
+    errno = saved_errno;
+}
+
+ALWAYS_INLINE struct thread *enter(uintptr_t *frame) {
+    be_started();
+    return gate_enter((uintptr_t)frame);
+}
+
 // A forked child that has not recorded anything yet is none: its parent's figures are not its own.
 static bool is_recorded(void) {
+    be_started();
     return process_state() == PROCESS_RECORDING && !slots_is_wiped();
 }
 
@@ -28,7 +46,7 @@ static int api_is_recording(void) {
 }
 
 static void api_set_enabled(int who, int is_enabled) {
-    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    struct thread *thread = enter(EVENT_HERE());
     if (!thread) return;
     if (!is_enabled) __atomic_store_n(&sink.header->control.was_off, 1, __ATOMIC_RELAXED);
     if (who == CAIRN_THREAD)
@@ -45,7 +63,7 @@ static int api_is_enabled(int who) {
 }
 
 static void api_region_begin(const char *name) {
-    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    struct thread *thread = enter(EVENT_HERE());
     if (!thread) return;
     nest_begin(thread, name);
     gate_leave(thread);
@@ -53,7 +71,7 @@ static void api_region_begin(const char *name) {
 
 static int api_region_end(struct cairn_stats *in_it) {
     struct nest_figures figures;
-    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    struct thread *thread = enter(EVENT_HERE());
     bool is_done = thread && nest_end(thread, &figures);
     if (thread) gate_leave(thread);
     if (is_done && in_it)
@@ -66,7 +84,7 @@ static int api_region_end(struct cairn_stats *in_it) {
 }
 
 static int api_stats(int who, struct cairn_stats *stats) {
-    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    struct thread *thread = enter(EVENT_HERE());
     if (!thread) return 0;
     const struct cairn_thread *record = thread->record;
     if (who == CAIRN_THREAD)
@@ -86,7 +104,7 @@ static int api_region_stats(const char *name, struct cairn_stats *stats) {
 }
 
 static void *api_pool_create(const char *name) {
-    struct thread *thread = gate_enter((uintptr_t)EVENT_HERE());
+    struct thread *thread = enter(EVENT_HERE());
     struct pool *pool = thread && name ? pool_make(name) : NULL;
     if (thread) gate_leave(thread);
     return pool;

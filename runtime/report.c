@@ -18,15 +18,16 @@
 #include "runtime/sys/object.h"
 #include "runtime/sys/sys.h"
 
-enum { STATUS_USAGE = 2, STATUS_NO_TOOL = 127, NUMBER_BYTES = 16, WORDS = 8 };
+enum { STATUS_USAGE = 2, STATUS_NO_TOOL = 127, NUMBER_BYTES = 16, WORDS = 48, FORM_BYTES = 1024 };
 
 static const char *const export_forms[] = {"collapsed", "mptrace", "csv",
                                            "json",      "massif",  "callgrind"};
 static const size_t renamed_forms = 2;  // the first of them: a line a stack
 
 static bool is_export(const char *form, size_t among) {
+    size_t length = strcspn(form, " ");
     for (size_t i = 0; i < among; i++)
-        if (!strcmp(form, export_forms[i])) return true;
+        if (!strncmp(form, export_forms[i], length) && !export_forms[i][length]) return true;
     return false;
 }
 
@@ -39,17 +40,33 @@ static void write_number(char *text, int number) {
     *text = 0;
 }
 
-// The command line of the tool for a form.
-static void make_words(const char *form, const char *pid, const char *words[WORDS]) {
+// Splits a form at its blanks: its name, then options of the command that makes it.
+static size_t split(char *form, const char *words[], size_t most) {
     size_t count = 0;
-    bool is_exported = is_export(form, sizeof export_forms / sizeof *export_forms);
+    for (char *at = form; *at && count < most; at++) {
+        if (*at == ' ') continue;
+        words[count++] = at;
+        at += strcspn(at, " ");
+        if (!*at) break;
+        *at = 0;
+    }
+    return count;
+}
+
+// The command line of the tool for a form, whose text it cuts into words.
+static void make_words(char *form, const char *pid, const char *words[WORDS]) {
+    enum { OWN_WORDS = 8 };
+    const char *parts[WORDS - OWN_WORDS] = {form};
+    size_t count = 0, part_count = split(form, parts, WORDS - OWN_WORDS);
+    bool is_exported = is_export(parts[0], sizeof export_forms / sizeof *export_forms);
     words[count++] = "cairn";
     words[count++] = is_exported ? "export" : "report";
-    if (is_exported || strcmp(form, "summary") != 0) {
+    if (is_exported || strcmp(parts[0], "summary") != 0) {
         words[count++] = is_exported ? "--format" : "--view";
-        words[count++] = form;
+        words[count++] = parts[0];
     }
     if (!is_exported) words[count++] = "--print";
+    for (size_t i = 1; i < part_count; i++) words[count++] = parts[i];
     words[count++] = pid;
     words[count] = NULL;
 }
@@ -104,13 +121,15 @@ static void child_start(int output, const char *const *words, char **variables) 
 
 // The pid of the tool, or -errno.
 static long tool_start(int output, const char *form) {
-    char pid[NUMBER_BYTES];
+    char pid[NUMBER_BYTES], text[FORM_BYTES];
     const char *words[WORDS];
-    size_t bytes;
+    size_t bytes, length = strnlen(form, sizeof text);
+    if (length == sizeof text) return -EINVAL;
+    memcpy(text, form, length + 1);
     char **variables = make_environment(&bytes);
     if (!variables) return -ENOMEM;
     write_number(pid, sys_pid());
-    make_words(form, pid, words);
+    make_words(text, pid, words);
     long child = sys_call(SYS_clone, 0, 0, 0, 0, 0, 0);
     if (child == 0) child_start(output, words, variables);
     sys_unmap(variables, bytes);
@@ -235,7 +254,7 @@ static int write_renamed(int descriptor, const char *form, cairn_rename rename, 
 
 int report_write(int descriptor, const char *form, cairn_rename rename, void *context) {
     if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return ENOSYS;
-    if (!form || !*form || *form == '-') return EINVAL;
+    if (!form || !*form || *form == '-' || *form == ' ') return EINVAL;
     if (rename && !is_export(form, renamed_forms)) return EINVAL;
     if (rename) return write_renamed(descriptor, form, rename, context);
     long child = tool_start(descriptor, form);

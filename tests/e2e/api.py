@@ -88,6 +88,42 @@ def check_expect(program):
             f"what an expectation says: {result.err}")
 
 
+def check_instrumented():
+    """The same code with and without reserve(): fewer calls and bytes, and dumps that add up to its own figures."""
+    calls = []
+    for define in ([], ["-DRESERVE"]):
+        program = build("instrumented.cc", ["g++", "-std=c++17", "-x", "c++", "-g"], [*cflags, *define])
+        t.check_equal("instrumented, without cairn", t.run([program]).out, b"filled 20000\n")
+        result = t.run([program], env={"LD_PRELOAD": t.RUNTIME, "CAIRN_OFF": "1"})
+        lines = result.out.decode().splitlines()
+        words = lines[0].split()
+        dumped = [list(map(int, line.split("$")[1:])) for line in lines
+                  if line.startswith("_mpTrace_;main;") and "unordered_map" in line]
+        t.check_equal("stacks of the map", len(dumped), 2)
+        t.check_equal("calls and bytes dumped", [sum(row[0] for row in dumped), sum(row[1] for row in dumped)],
+                      [int(words[0]), int(words[2])])
+        t.check_equal("ranked by most", dumped, sorted(dumped, key=lambda row: -row[3]))
+        t.check(any("instrumented.cc:" in line for line in lines), f"no line of the source: {lines}")
+        t.check(not any(line.strip().startswith("main ") for line in lines), "details go on beyond the caller")
+        calls.append(int(words[0]))
+    t.check_equal("calls with reserve()", calls[1], 20001)
+    t.check(calls[0] > calls[1], f"calls without and with reserve(): {calls}")
+
+
+def check_configured():
+    """A library preloaded behind cairn is asked first, and sets things up for a program that knows nothing."""
+    pathlib.Path("configure.c").write_text(
+        "#include <cairn/cairn.h>\n"
+        "__attribute__((constructor)) static void configure(void) { cairn_region_begin(\"whole\"); }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", *cflags, "configure.c", "-o", "configure.so"], check=True)
+    result, path = t.record_alone(t.program("leak"), env={"LD_PRELOAD": f"{t.RUNTIME}:./configure.so"})
+    found = t.report(path)
+    if found:
+        whole = [row for row in found.get("regions", []) if row["name"] == "whole"]
+        t.check_equal("allocations in the region", [row["allocations"] for row in whole],
+                      [found["totals"]["allocations"]])
+
+
 t.need("gcc", "g++", "clang", "pkg-config", "make")
 ROOT = install()
 cflags, stub = flags(ROOT, "cairn", "--cflags"), flags(ROOT, "cairn-stub", "--cflags", "--libs")
@@ -107,6 +143,8 @@ t.check_equal("static stub", t.run([build("regions.c", LANGUAGES["c11"], [*compi
 for language in ("c11", "c++17"):
     check_expect(build("expect.c", LANGUAGES[language], cflags))
 
+check_instrumented()
+check_configured()
 for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports"):
     result, path = t.record(t.program("api_cases", case))
     t.check_equal(case, (result.status, result.out.decode()), (0, ""))

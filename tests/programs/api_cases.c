@@ -245,6 +245,7 @@ static void reports(void) {
     expect("a frame left out", strstr(text, "main;reports;kept 222\n") != NULL, 1);
     expect("a stack cut off", strstr(text, "main;reports;kept 333\n") != NULL, 1);
     expect("no name of either", strstr(text, "cut_here") || strstr(text, "leave_me"), 0);
+    expect("options", cairn_report(pipes[0], "stacks --no-such 3", NULL, NULL), EINVAL);
     expect("unknown form", cairn_report(1, "no-such", NULL, NULL), EINVAL);
     expect("form without callback", cairn_report(1, "tree", shorten, &count), EINVAL);
 }
