@@ -42,8 +42,10 @@ print(len(table), sum(len(rows) for rows in table.values()), sorted(table)[:3])
 
 
 def python3(share, scale=1):
-    return ([real_programs.PYTHON, "-c", PYTHON_CONTAINERS % int(130000 * share * scale)],
-            {"PYTHONMALLOC": "malloc"})
+    """From a file: heaptrack cannot read back a command line with more than one line."""
+    with open("containers.py", "w", encoding="ascii") as file:
+        file.write(PYTHON_CONTAINERS % int(130000 * share * scale))
+    return [real_programs.PYTHON, "containers.py"], {"PYTHONMALLOC": "malloc"}
 
 
 def xmllint(share):

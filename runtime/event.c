@@ -280,7 +280,8 @@ COLD void *event_alloc_closed(void *block, size_t size, uintptr_t *frame) {
 }
 
 bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame) {
-    if (!thread) thread = gate_enter_slow((uintptr_t)frame);
+    // libc frees NULL after the last destructors: not for that an ended thread takes a slot again.
+    if (!thread && block) thread = gate_enter_slow((uintptr_t)frame);
     if (!thread) return false;
     bool is_known = event_free(thread, block);
     gate_leave(thread);

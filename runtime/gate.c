@@ -132,8 +132,8 @@ static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
     return NULL;
 }
 
-// A thread is registering, and this event is part of that or of a handler that interrupted it, and
-// then counts as lost. A handler that jumped out of it left the mark behind.
+// A thread is taking its slot or giving it up, and this event is part of that or of a handler that
+// interrupted it, and then counts as lost. A handler that jumped out of it left the mark behind.
 static bool is_registration_alive(uintptr_t here) {
     if (process_state() != PROCESS_RECORDING) return true;
     struct walk_search search = search_from(
@@ -155,14 +155,13 @@ static struct thread *thread_register(uintptr_t here) {
 
 // A thread's first event, or the first of a forked child.
 static struct thread *gate_enter_new(uintptr_t here) {
-    static __thread bool is_registering;
-    if (is_registering && is_registration_alive(here)) return NULL;
-    is_registering = true;
+    if (slots_is_moving && is_registration_alive(here)) return NULL;
+    slots_is_moving = true;
     struct thread *thread = NULL;
     if (process_state() == PROCESS_NEW) process_start();
     if (slots_is_wiped()) process_start_forked();
     if (process_state() == PROCESS_RECORDING) thread = thread_register(here);
-    is_registering = false;
+    slots_is_moving = false;
     return thread;
 }
 

@@ -38,11 +38,13 @@ struct slots {
     uint32_t used_count;  // (atomic)
     int32_t locked_by;    // (atomic) tid; 0: nobody
     uint32_t clock_hand;  // next slot to look at for takeover
+    uint32_t free_head;   // the slot that was given up last + 1, or 0
     int32_t tids[SLOT_LIMIT];
     struct gate_line gates[SLOT_LIMIT];
 };
 
 static struct slots *slots;
+__thread bool slots_is_moving;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
 // Frames of the deepest stack: all that the format allows, fewer where address space is short.
 enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
@@ -65,17 +67,54 @@ static void read_name(struct cairn_thread *record) {
     record->name[sizeof record->name - 1] = 0;
 }
 
-// Called by pthread while the thread ends, possibly with more of its destructors to come.
+// Waits for a while only: the holder may have been stopped. A thread that finds the lock its own
+// was torn out of an earlier move by a handler that jumped.
+static bool slots_lock(int32_t tid) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        int32_t owner = 0;
+        if (__atomic_compare_exchange_n(&slots->locked_by, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            owner == tid)
+            return true;
+        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    return false;
+}
+
+static void slots_unlock(void) {
+    __atomic_store_n(&slots->locked_by, 0, __ATOMIC_RELEASE);
+}
+
+// The slot can serve another thread, except that nobody may know: then it is found by its tid.
+static void slot_give_up(struct thread *thread) {
+    slots_is_moving = true;
+    compiler_barrier();
+    gate_self = gate_nobody();
+    if (slots_lock(thread->tid)) {
+        slots->tids[thread->slot] = 0;
+        *thread->word = GATE_WIPED;
+        thread->next_free = slots->free_head;
+        compiler_barrier();
+        slots->free_head = thread->slot + 1;
+        slots_unlock();
+    } else {
+        __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
+    }
+    compiler_barrier();
+    slots_is_moving = false;
+}
+
+// Called by pthread while the thread ends, possibly with more of its destructors to come. One that
+// shares its entry with earlier ones keeps the name it began with.
 static void thread_exits(void *value) {
     struct thread *thread = value;
     if (slots_is_wiped() || thread != gate_self || *thread->word != GATE_OPEN) return;
     *thread->word = GATE_BUSY;
-    read_name(thread->record);
+    if (!thread->record->folded_count) read_name(thread->record);
     thread->record->end_ns = sink_now_coarse_ns();
     thread->record->is_ended = 1;
     totals_publish(thread, 0, 0);
-    __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
-    gate_leave(thread);
+    slot_give_up(thread);
 }
 
 static void find_exit_key(void) {
@@ -122,6 +161,14 @@ static bool slot_is_free(uint32_t slot) {
     return __atomic_load_n(&thread->is_exiting, __ATOMIC_ACQUIRE) && !is_alive(thread->tid);
 }
 
+// The slot that was given up last, with the lock held; NULL: none.
+static struct thread *slot_take_free_locked(void) {
+    uint32_t head = slots->free_head;
+    if (!head) return NULL;
+    slots->free_head = threads[head - 1].next_free;
+    return &threads[head - 1];
+}
+
 // The slot of a thread that is gone, with the lock held; NULL if none of those looked at is.
 static struct thread *slot_take_over_locked(int32_t tid) {
     uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
@@ -138,29 +185,26 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     return slots->tids[slot] && !is_alive(slots->tids[slot]) ? &threads[slot] : NULL;
 }
 
-// Waits for a while only: the holder may have been stopped. A thread that finds the lock its own
-// was torn out of an earlier registration by a handler that jumped.
-static bool slots_lock(int32_t tid) {
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        int32_t owner = 0;
-        if (__atomic_compare_exchange_n(&slots->locked_by, &owner, tid, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED) ||
-            owner == tid)
-            return true;
-        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-    }
-    return false;
+// An event of its last thread may be half done: what remembers one is forgotten.
+static void slot_clean(struct thread *thread) {
+    if (thread->record) totals_publish(thread, 0, 0);
+    thread->seen.frame = NULL;
+    stack_thread_recover(&thread->stack);
 }
 
+// Of a slot that was given up the last stack is kept: comparing with it reads nothing that the
+// present stack does not have, whose ever it was (checks_verify).
 static struct thread *slot_take_over(int32_t tid) {
     if (!slots_lock(tid)) return NULL;
-    struct thread *thread = slot_take_over_locked(tid);
+    struct thread *given = slot_take_free_locked();
+    struct thread *thread = given ? given : slot_take_over_locked(tid);
     if (thread) {
         slots->tids[thread->slot] = tid;
         thread->tid = tid;
         thread->is_exiting = 0;
     }
-    __atomic_store_n(&slots->locked_by, 0, __ATOMIC_RELEASE);
+    slots_unlock();
+    if (thread && !given) slot_clean(thread);
     return thread;
 }
 
@@ -193,7 +237,20 @@ static bool record_continues(struct thread *thread, const char *name) {
     return true;
 }
 
+// A thread that gave its slot up, was not done yet, and has got it back.
+static bool record_resumes(const struct thread *thread) {
+    static __thread bool had_slot;
+    struct cairn_thread *record = thread->record;
+    bool is_back = had_slot && record && record->tid == (uint32_t)thread->tid;
+    had_slot = true;
+    if (!is_back || record->folded_count) return false;
+    record->is_ended = 0;
+    record->end_ns = 0;
+    return true;
+}
+
 static bool record_begin(struct thread *thread) {
+    if (record_resumes(thread)) return true;
     struct cairn_thread fresh = {.tid = (uint32_t)thread->tid, .slot = thread->slot};
     read_name(&fresh);
     if (record_continues(thread, fresh.name)) return true;
@@ -218,14 +275,11 @@ struct thread *slots_register(uintptr_t here) {
     gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
     bool is_first = slots_count() == 1 && slots->used_count == 0;
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
-    if (thread && thread->record) totals_publish(thread, 0, 0);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
-    thread->seen.frame = NULL;
     thread->last_block = NULL;
     recall_limit(&thread->recall, slots_count());
     walk_trace_reset(&thread->trace);
-    stack_thread_recover(&thread->stack);
     if (!record_begin(thread)) return NULL;
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.

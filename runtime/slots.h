@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thread slots: numbered places for the state of threads, kept in memory that fork wipes.
 //
-// A thread that ends keeps its slot until a later thread takes it over, tables and cells included,
-// once the kernel no longer knows its tid; so late frees in destructors are still recorded, and a
-// hundred thousand short threads need a handful of slots. A pthread key only gives the hint that a
-// thread is about to end (its end time and name); nothing depends on it.
+// A thread that ends gives its slot up, tables, cells and last stack included, and the next thread
+// that starts takes it over; so a hundred thousand short threads need a handful of slots, and find
+// everything prepared. It hears of its end by a pthread key. A later event of it, in a destructor
+// of another key, takes a slot again, mostly the same. Nothing depends on the key: the slot of a
+// thread whose end was not heard of is taken over once the kernel no longer knows its tid.
 //
-// Registration takes a lock without waiting: who does not get it takes a fresh slot.
+// Both take a lock without waiting: who does not get it takes a fresh slot, or leaves its slot to
+// be found by its tid.
 #ifndef RUNTIME_SLOTS_H
 #define RUNTIME_SLOTS_H
 
@@ -14,6 +16,9 @@
 #include <stdint.h>
 
 #include "runtime/gate.h"
+
+// True while this thread takes a slot or gives it up: an event of a signal handler waits for that.
+extern HIDDEN __thread bool slots_is_moving;
 #include "runtime/sys/region.h"
 
 // Reserves the slots (once) and finds pthread's key functions. False without memory.

@@ -42,5 +42,7 @@ if late:
     body = t.stacks_through(late, "late_body")
     t.check_equal("thread data", sum(s["allocated_bytes"] for s in body if
                                      s["allocated_bytes"] % 55 == 0), 100 * 55)
+    # A thread that is not done when it has given its slot up goes on under its entry.
+    t.check_equal("threads with thread data", len(late["threads"]), 101)
     t.check_nothing_lost("late", late)
 t.finish()
