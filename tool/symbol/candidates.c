@@ -77,3 +77,19 @@ void candidates_by_link(struct candidates *list, const struct symbol_options *op
         add(list, store, "%s" DEBUG_ROOT "%s/%s", options->sysroot, directory, name);
     if (root) add(list, store, "%s" DEBUG_ROOT "%s/%s", root, directory, name);
 }
+
+void candidates_of_package(struct candidates *list, const struct symbol_options *options,
+                           const char *module_path, const char *debug_path, struct store *store) {
+    static const char ending[] = ".debug";
+    const char *const paths[] = {module_path, debug_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const char *path = paths[i];
+        if (!path) continue;
+        size_t length = strlen(path), end = strlen(ending);
+        bool has_ending = length > end && !strcmp(path + length - end, ending);
+        add(list, store, "%s.dwp", path);
+        if (has_ending) add(list, store, "%.*s.dwp", (int)(length - end), path);
+        for (size_t dir = 0; dir < options->debug_dir_count; dir++)
+            add(list, store, "%s/%s.dwp", options->debug_dirs[dir], text_base_name(path));
+    }
+}

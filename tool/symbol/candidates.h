@@ -28,4 +28,8 @@ void candidates_by_build_id(struct candidates *list, const struct symbol_options
 void candidates_by_link(struct candidates *list, const struct symbol_options *options,
                         const char *directory, const char *name, struct store *store);
 
+// The package of split debug information (.dwp) of a module and its debug file; either may be NULL.
+void candidates_of_package(struct candidates *list, const struct symbol_options *options,
+                           const char *module_path, const char *debug_path, struct store *store);
+
 #endif

@@ -63,6 +63,15 @@ Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *h
     return NULL;
 }
 
+struct bytes image_bytes(const struct image *image, const char *name, const char *packed_name) {
+    GElf_Shdr header;
+    Elf_Scn *section = image_section(image, name, &header);
+    if (!section) section = image_section(image, packed_name, &header);
+    Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+    if (!data || !data->d_buf) return (struct bytes){0};
+    return (struct bytes){data->d_buf, (const uint8_t *)data->d_buf + data->d_size, false};
+}
+
 Elf_Scn *image_section_of_type(const struct image *image, uint32_t type, GElf_Shdr *header) {
     if (!image->elf) return NULL;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)

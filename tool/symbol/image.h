@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tool/symbol/bytes.h"
+
 #define IMAGE_BUILD_ID_MAX 64  // SHA-1 has 20; linkers accept any, we compare what fits
 
 struct image {
@@ -38,6 +40,10 @@ void image_close(struct image *image);
 
 // The section of that name with content in this file (not NOBITS), NULL if there is none.
 Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header);
+
+// Its bytes, or those of the section with the other name, which GNU's old form of compression gives
+// it; none if there is neither. What is compressed stays so until libdw has opened the file.
+struct bytes image_bytes(const struct image *image, const char *name, const char *packed_name);
 
 // First section of that type with content, NULL if there is none.
 Elf_Scn *image_section_of_type(const struct image *image, uint32_t type, GElf_Shdr *header);

@@ -16,20 +16,10 @@ struct format {
     uint64_t form;
 };
 
-static struct bytes section_bytes(const struct image *image, const char *name,
-                                  const char *packed_name) {
-    GElf_Shdr header;
-    Elf_Scn *section = image_section(image, name, &header);
-    if (!section) section = image_section(image, packed_name, &header);
-    Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
-    if (!data || !data->d_buf) return (struct bytes){0};
-    return (struct bytes){data->d_buf, (const uint8_t *)data->d_buf + data->d_size, false};
-}
-
 void line_table_open(struct line_table *table, const struct image *image) {
-    table->line = section_bytes(image, ".debug_line", ".zdebug_line");
-    table->line_text = section_bytes(image, ".debug_line_str", ".zdebug_line_str");
-    table->text = section_bytes(image, ".debug_str", ".zdebug_str");
+    table->line = image_bytes(image, ".debug_line", ".zdebug_line");
+    table->line_text = image_bytes(image, ".debug_line_str", ".zdebug_line_str");
+    table->text = image_bytes(image, ".debug_str", ".zdebug_str");
 }
 
 void line_table_open_split(struct line_table *table, Elf *elf) {
@@ -37,9 +27,9 @@ void line_table_open_split(struct line_table *table, Elf *elf) {
     image.elf = elf;
     if (elf_getshdrstrndx(elf, &image.string_section) < 0) image.elf = NULL;
     table->is_split = true;
-    table->line = section_bytes(&image, ".debug_line.dwo", ".zdebug_line.dwo");
-    table->line_text = section_bytes(&image, ".debug_line_str.dwo", ".zdebug_line_str.dwo");
-    table->text = section_bytes(&image, ".debug_str.dwo", ".zdebug_str.dwo");
+    table->line = image_bytes(&image, ".debug_line.dwo", ".zdebug_line.dwo");
+    table->line_text = image_bytes(&image, ".debug_line_str.dwo", ".zdebug_line_str.dwo");
+    table->text = image_bytes(&image, ".debug_str.dwo", ".zdebug_str.dwo");
 }
 
 static bool add_directory(struct line_table *table, const char *name) {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/symbol/candidates.h"
+#include "tool/symbol/dwp.h"
 #include "tool/symbol/line.h"
 #include "tool/symbol/scope.h"
 #include "tool/symbol/symtab.h"
@@ -27,6 +29,8 @@ struct resolution {
     const char *dwarf_path;
     Dwarf *dwarf;
     Dwarf *alternate_dwarf;
+    struct dwp *package;  // of split units; NULL: none, or not looked for yet
+    bool has_looked_for_package;
     struct unit_list units;
     struct line_table lines;
     struct effort effort;
@@ -110,22 +114,47 @@ static bool read_symtabs(struct resolution *work) {
     return symtab_add(&work->symtab, &files->module, SHT_DYNSYM, &work->has_dynsym);
 }
 
-// The tree of a unit whose information was split off into a .dwo file, which libdw finds; without
-// the file the unit has lines only.
+// The tree of a unit whose information was split off into a file of its own, or a part of a
+// package.
 static bool read_split(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *split,
-                       struct request *requests, size_t count) {
-    if (!split->addr) {
-        work->note = "debug information is missing that was split off into .dwo files";
-        return true;
-    }
+                       const struct dwp_unit *packed, struct request *requests, size_t count) {
     struct line_table files = {.effort = &work->effort};
     line_table_open_split(&files, dwarf_getelf(dwarf_cu_getdwarf(split->cu)));
     bool has_files = bytes_left(&files.line);
     bool is_done = !has_files || line_table_read(&files, skeleton);
-    struct scope_use use = {has_files ? &files : &work->lines, work->qualifier, work->scratch,
-                            work->names, work->has_symtab};
+    struct scope_use use = {has_files ? &files : &work->lines,
+                            work->qualifier,
+                            work->scratch,
+                            work->names,
+                            work->has_symtab,
+                            packed};
     is_done = is_done && scope_find(&use, split, requests, count);
     line_table_close(&files);
+    return is_done;
+}
+
+static void open_package(struct resolution *work) {
+    struct candidates list = {.count = 0};
+    const struct located *files = work->files;
+    candidates_of_package(&list, work->resolver->options, files->module_path, files->debug_path,
+                          work->names);
+    work->has_looked_for_package = true;
+    for (size_t i = 0; i < list.count && !work->package; i++)
+        work->package = dwp_open(list.paths[i], work->dwarf_image);
+}
+
+// libdw finds .dwo files; a package is found here. Without either the unit has lines only.
+static bool read_skeleton(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *split,
+                          struct request *requests, size_t count) {
+    struct dwp_unit packed;
+    if (split->addr) return read_split(work, skeleton, split, NULL, requests, count);
+    if (!work->has_looked_for_package) open_package(work);
+    if (!work->package || !dwp_unit_open(work->package, skeleton, &packed)) {
+        work->note = "debug information is missing that was split off into .dwo or .dwp files";
+        return true;
+    }
+    bool is_done = read_split(work, skeleton, &packed.die, &packed, requests, count);
+    dwp_unit_close(&packed);
     return is_done;
 }
 
@@ -138,9 +167,9 @@ static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *
     Dwarf_Die split = {0};
     if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
         type == DW_UT_skeleton)
-        return read_split(work, unit, &split, requests, count);
-    struct scope_use use = {&work->lines, work->qualifier, work->scratch, work->names,
-                            work->has_symtab};
+        return read_skeleton(work, unit, &split, requests, count);
+    struct scope_use use = {&work->lines, work->qualifier,  work->scratch,
+                            work->names,  work->has_symtab, NULL};
     return scope_find(&use, unit, requests, count);
 }
 
@@ -271,6 +300,7 @@ static bool resolve(struct resolution *work, struct symbol_query *queries, size_
 static void resolution_close(struct resolution *work) {
     atomic_fetch_add(work->resolver->done, work->count - work->done);
     if (work->dwarf) dwarf_end(work->dwarf);
+    dwp_close(work->package);
     if (work->alternate_dwarf) dwarf_end(work->alternate_dwarf);
     image_close(&work->alternate);
     unit_free(&work->units);

@@ -100,11 +100,27 @@ static bool spend(struct walk *walk, uint64_t steps) {
     return effort_spend(walk->use->files->effort, steps);
 }
 
+// Where reading a DIE's ranges has come to.
+struct ranges {
+    ptrdiff_t offset;
+    Dwarf_Addr base;
+    struct dwp_ranges packed;
+};
+
+static bool ranges_next(const struct walk *walk, Dwarf_Die *die, struct ranges *ranges,
+                        Dwarf_Addr *start, Dwarf_Addr *end) {
+    const struct dwp_unit *unit = walk->use->packed;
+    if (unit && dwarf_hasattr(die, DW_AT_ranges))
+        return dwp_ranges_next(unit, die, &ranges->packed, start, end);
+    ranges->offset = dwarf_ranges(die, ranges->offset, &ranges->base, start, end);
+    return ranges->offset > 0;
+}
+
 // The scope of a function or inlined call if it contains requested addresses, else NULL.
 static struct scope *enter(struct walk *walk, Dwarf_Die *die, struct scope *caller) {
     struct scope *scope = NULL;
-    Dwarf_Addr base = 0, start, end;
-    for (ptrdiff_t offset = 0; (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0;) {
+    struct ranges ranges = {.offset = 0};
+    for (Dwarf_Addr start, end; ranges_next(walk, die, &ranges, &start, &end);) {
         if (!spend(walk, STEPS_OF_RANGE)) break;
         size_t i = request_lower_bound(walk->requests, walk->count, start);
         for (; i < walk->count && walk->requests[i].address < end && spend(walk, 1); i++) {

@@ -4,6 +4,7 @@
 #ifndef TOOL_SYMBOL_SCOPE_H
 #define TOOL_SYMBOL_SCOPE_H
 
+#include "tool/symbol/dwp.h"
 #include "tool/symbol/line_table.h"
 #include "tool/symbol/qualify.h"
 #include "tool/symbol/store.h"
@@ -20,11 +21,12 @@ struct scope {
 
 // What a walk uses besides the unit.
 struct scope_use {
-    struct line_table *files;     // names the files of calls
-    struct qualifier *qualifier;  // made in `scratch`
-    struct store *scratch;        // gets the scopes
-    struct store *names;          // gets names and paths
-    bool has_symtab;              // gives the full names of functions that are not inlined
+    struct line_table *files;       // names the files of calls
+    struct qualifier *qualifier;    // made in `scratch`
+    struct store *scratch;          // gets the scopes
+    struct store *names;            // gets names and paths
+    bool has_symtab;                // gives the full names of functions that are not inlined
+    const struct dwp_unit *packed;  // the unit is of a package; NULL: it is not
 };
 
 // Walks the unit's tree and sets the scope of each request it finds a function for. `requests`

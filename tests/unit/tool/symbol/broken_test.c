@@ -25,8 +25,8 @@ static uint32_t draw(uint32_t limit) {
     return (uint32_t)(((uint64_t)seed * limit) >> 32);
 }
 
-static void read_program(void) {
-    FILE *file = fopen(in_scratch("program"), "rb");
+static void read_file(const char *name) {
+    FILE *file = fopen(in_scratch(name), "rb");
     assert_non_null(file);
     fseek(file, 0, SEEK_END);
     content_bytes = (size_t)ftell(file);
@@ -36,20 +36,28 @@ static void read_program(void) {
     fclose(file);
 }
 
-static void resolve_copy(const uint8_t *bytes, size_t count, uint64_t first) {
-    FILE *file = fopen(in_scratch("copy"), "wb");
+static void write_file(const char *name, const uint8_t *bytes, size_t count) {
+    FILE *file = fopen(in_scratch(name), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
     fclose(file);
+}
+
+static void resolve_program(const char *name, uint64_t first) {
     struct symbol_table *table;
     struct symbol_query queries[QUERY_COUNT];
     struct error error;
     assert_true(symbol_table_open(&table, NULL, NULL, &error));
     for (size_t i = 0; i < QUERY_COUNT; i++)
         queries[i] = (struct symbol_query){.address = first + 16 * i};
-    struct symbol_module module = {.path = in_scratch("copy")};
+    struct symbol_module module = {.path = in_scratch(name)};
     assert_true(symbol_resolve(table, &module, queries, QUERY_COUNT, NULL, &error));
     symbol_table_close(table);
+}
+
+static void resolve_copy(const uint8_t *bytes, size_t count, uint64_t first) {
+    write_file("copy", bytes, count);
+    resolve_program("copy", first);
 }
 
 // Where sections with debug information begin: everything behind the code and data.
@@ -59,7 +67,7 @@ static size_t debug_offset(void) {
 
 static void check_changed(const char *options) {
     assert_true(run("g++ %s -o program '%s/program.cc'", options, scratch));
-    read_program();
+    read_file("program");
     uint64_t first = address_of("program", "main") & ~0xfffull;
     uint8_t *copy = malloc(content_bytes);
     for (int i = 0; i < CHANGED_COPIES; i++) {
@@ -91,6 +99,35 @@ static void changed_compressed_sections_are_survived(void **state) {
     check_changed("-O1 -g -gz");
 }
 
+// The index lies at the end of a package, the information before it.
+static void check_package(const char *compiler, int version, const char *packer) {
+    assert_true(
+        run("%s -O1 -gdwarf-%d -gsplit-dwarf -c '%s/program.cc' && %s -o whole program.o && "
+            "timeout 60 %s -e whole -o whole.dwp && rm -f *.dwo",
+            compiler, version, scratch, compiler, packer));
+    read_file("whole.dwp");
+    uint64_t first = address_of("whole", "main") & ~0xfffull;
+    uint8_t *copy = malloc(content_bytes);
+    for (int i = 0; i < CUT_COPIES; i++) {
+        memcpy(copy, content, content_bytes);
+        for (int change = 0; change < CHANGES_PER_COPY; change++) {
+            size_t most = draw(2) ? 4096 : content_bytes;
+            if (most > content_bytes) most = content_bytes;
+            copy[content_bytes - 1 - draw((uint32_t)most)] = (uint8_t)draw(256);
+        }
+        write_file("whole.dwp", copy, i % 3 ? content_bytes : draw((uint32_t)content_bytes));
+        resolve_program("whole", first);
+    }
+    free(copy);
+    free(content);
+}
+
+static void changed_packages_are_survived(void **state) {
+    (void)state;
+    if (has_command("dwp")) check_package("g++", 4, "dwp");
+    if (has_command("llvm-dwp") && has_command("clang++")) check_package("clang++", 5, "llvm-dwp");
+}
+
 static int open_all(void **state) {
     if (scratch_open(state)) return -1;
     write_source("program.cc", source);
@@ -102,6 +139,7 @@ int main(void) {
         cmocka_unit_test(changed_dwarf_5_is_survived),
         cmocka_unit_test(changed_dwarf_4_is_survived),
         cmocka_unit_test(changed_compressed_sections_are_survived),
+        cmocka_unit_test(changed_packages_are_survived),
     };
     return cmocka_run_group_tests(tests, open_all, scratch_close);
 }

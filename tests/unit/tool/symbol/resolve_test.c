@@ -242,6 +242,35 @@ static void split_debug_information_is_followed(void **state) {
     }
 }
 
+// Split off, then packed; gone are the .dwo files.
+static void check_packed(const char *c, const char *cxx, int version, const char *packer) {
+    assert_true(run("%s -O2 -gdwarf-%d -gsplit-dwarf -o packed '%s/program.c' && "
+                    "timeout 60 %s -e packed -o packed.dwp && rm -f *.dwo",
+                    c, version, scratch, packer));
+    check_c("packed");
+    assert_true(
+        run("%s -O2 -gdwarf-%d -gsplit-dwarf -c '%s/program.cc' && %s -o packed program.o && "
+            "timeout 60 %s -e packed -o packed.dwp && rm -f *.dwo",
+            cxx, version, scratch, cxx, packer));
+    check_cxx("packed");
+    assert_true(run("mkdir -p packages && mv packed.dwp packages"));
+    struct symbol_query query = {.address = address_of("packed", "mark_put")};
+    struct symbol_report report = resolve("packed", &query, 1);
+    assert_int_equal(query.frame_count, 1);
+    assert_non_null(report.note);
+}
+
+// Debian 12's packers: binutils' knows DWARF 4, LLVM's DWARF 5 of clang too.
+static void packages_of_split_debug_information_are_read(void **state) {
+    (void)state;
+    bool has_gnu = has_command("dwp"), has_llvm = has_command("llvm-dwp"),
+         has_clang = has_command("clang++");
+    if (!has_gnu && !has_llvm) skip();
+    if (has_gnu) check_packed("gcc", "g++", 4, "dwp");
+    if (has_llvm) check_packed("gcc", "g++", 4, "llvm-dwp");
+    if (has_llvm && has_clang) check_packed("clang", "clang++", 5, "llvm-dwp");
+}
+
 static int open_all(void **state) {
     struct error error;
     if (scratch_open(state) || !symbol_table_open(&table, NULL, NULL, &error)) return -1;
@@ -265,6 +294,7 @@ int main(void) {
         cmocka_unit_test(order_and_duplicates_do_not_matter),
         cmocka_unit_test(shared_debug_information_is_followed),
         cmocka_unit_test(split_debug_information_is_followed),
+        cmocka_unit_test(packages_of_split_debug_information_are_read),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
