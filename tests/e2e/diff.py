@@ -4,6 +4,7 @@
 same although lines moved or a function was inlined; several recordings a side leave noise out."""
 
 import json
+import os
 import re
 
 import cairn_test as t
@@ -95,7 +96,63 @@ for view in ("tree", "functions", "files", "modules", "types", "leaks"):
     screen = diff(first, second, "--view", view)
     t.check(re.search(r"peak heap .*\u2192.*\+4.6 KiB", screen), f"{view}: {screen}")
 t.check(re.search(r"\+3\.9 KiB .*grown", diff(first, second, "--view", "tree")), "tree: no grown")
-t.check("cannot be compared" in diff(first, second, "--view", "lines", status=2), "lines are refused")
 t.check("different programs" in diff(first, t.record(t.program("leak"))[1]), "another program")
 t.check("no_such" in diff(first, "no_such.cairn", status=1), "a missing file is named")
+
+# every view works: lines that moved are the same, a rewritten function is matched in order
+LINES = r"""%s#include <stdlib.h>
+#include <stdio.h>
+static void *kept[100];
+static int count;
+static void fill(int blocks) {
+    for (int i = 0; i < blocks; i++) kept[count++] = malloc(1000);
+    %skept[count++] = malloc(500);
+}
+int main(int argc, char **argv) {
+    fill(atoi(argv[1]));
+    kept[count++] = calloc(1, 77);
+    return argc > 9;
+}
+"""
+
+
+def record_lines(place, above, within, blocks):
+    os.makedirs(place)
+    with open(f"{place}/lines.c", "w", encoding="utf-8") as file:
+        file.write(LINES % (above, within))
+    built = t.run(["gcc", "-O0", "-g", "-o", f"{place}/lines", os.path.abspath(f"{place}/lines.c")])
+    t.check_equal(f"{place}: gcc", built.status, 0)
+    return t.record([f"{place}/lines", str(blocks)])[1]
+
+
+first = record_lines("one", "", "", 10)
+moved = record_lines("two", "// moved\n\n\n", "", 12)
+changed = record_lines("three", "\n", "kept[count++] = malloc(200);\n    ", 10)
+
+
+def rows_of(before, after, view):
+    found = json.loads(diff(before, after, "--json", "--view", view))
+    return {row.get("function", row["name"]) + ":" + row["name"].rsplit(":", 1)[-1]:
+            (row["change"], row["delta"]) for row in found["rows"]}
+
+
+t.check_equal("lines that moved", rows_of(first, moved, "lines"),
+              {"fill:9": ("grown", 2000), "fill:10": ("same", 0), "main:14": ("same", 0)})
+t.check_equal("lines of a function that was rewritten", rows_of(first, changed, "lines"),
+              {"fill:7": ("same", 0), "fill:8": ("shrunk", -300), "fill:9": ("new", 500),
+               "main:13": ("same", 0)})
+text = diff(first, moved, "--view", "annotate")
+t.check(re.search(r"\+2.0 KiB +11.7 KiB +9 .*kept", text), f"annotate: {text}")
+t.check("two/lines.c" in text, f"annotate: {text}")
+t.check("no stack goes through it" in diff(first, moved, "--view", "annotate", "--source", "x.c", status=1),
+        "--source")
+t.check_equal("threads", rows_of(first, moved, "threads"), {"main thread:main thread": ("grown", 2000)})
+for view in ("timeline", "memory", "pools"):
+    text = diff(first, moved, "--view", view)
+    t.check("before: " in text and "after: " in text, f"{view}: {text}")
+    t.check("no rows" in diff(first, moved, "--view", view, "--json", status=2), f"{view}: JSON")
+text = diff(f"{first}@peak", f"{first}@exit")
+t.check("live then" in text and "the same" in text, f"moments: {text}")
+t.check("moment" in diff(f"{first}@peak", f"{first}@exit", "--by", "calls", status=1), "moments and --by")
+t.check("no-such-mark" in diff(f"{first}@no-such-mark", first, status=1), "a moment there is not")
 t.finish()

@@ -209,19 +209,21 @@ const struct command commands[] = {
     },
     {
         .name = "diff",
-        .arguments = "BEFORE[,BEFORE...] AFTER[,AFTER...]",
+        .arguments = "BEFORE[@MOMENT][,BEFORE...] AFTER[@MOMENT][,AFTER...]",
         .help = "what changed between recordings of a program",
         .description =
             "Stacks are matched by the names of their functions, so that the program may have been\n"
             "built anew in between. With several recordings a side, only what lies outside of\n"
             "their spread is a change. Of runs, all processes added up are compared, or --process.\n"
-            "Views: stacks, tree, functions, files, modules, types.\n",
+            "MOMENT is as for report --at: one recording can be compared with itself.\n",
         .run = cmd_diff,
         .words_max = 2,
+        .has_views = true,
         .options = {
-            {OPTION_VIEW, "view", 'v', "VIEW", "stacks (default), tree, functions, files ..."},
+            {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below; stacks is usual"},
             OPTION_ROWS_FILTER,
             {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions outwards"},
+            {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},

@@ -9,6 +9,15 @@
 #include "tool/cmds/merged.h"
 #include "tool/render/trust.h"
 
+// Cuts "FILE@MOMENT" in two, unless that is a file's name.
+static void cut_moment(struct compared_list *list, char *name) {
+    char *at = strrchr(name, '@');
+    list->moments[list->count] = NULL;
+    if (!at || at == name || !at[1] || !access(name, F_OK)) return;
+    *at = 0;
+    list->moments[list->count] = at + 1;
+}
+
 bool compared_list_read(struct compared_list *list, const char *word, struct error *error) {
     *list = (struct compared_list){.text = strdup(word)};
     if (!list->text) return error_set(error, "no memory for a list of recordings");
@@ -19,6 +28,7 @@ bool compared_list_read(struct compared_list *list, const char *word, struct err
         if (!*at) return error_set(error, "\"%s\": a name is missing beside a comma", word);
         if (list->count == COMPARED_MAX)
             return error_set(error, "more than %d recordings on a side", COMPARED_MAX);
+        cut_moment(list, at);
         list->names[list->count++] = at;
         at = comma ? comma + 1 : NULL;
     }
@@ -41,30 +51,62 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     compared->totals.exit[index] = profile->exit_bytes;
     compared->totals.allocated[index] = clamp(profile->totals.allocated_bytes);
     compared->totals.calls[index] = clamp(profile->totals.allocations);
+    compared->totals.then[index] = profile->then_bytes;
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !profile_is_exact(profile);
 }
 
+static bool add_rows(struct compared *compared, size_t index, const struct profile *profile,
+                     const struct frame_names *names, struct error *error) {
+    const struct view_options *options = &compared->request->options;
+    struct diff *diff = &compared->diff;
+    switch (compared->kind) {
+    case COMPARED_STACKS:
+        return diff_add_stacks(diff, index, profile, names, options, error);
+    case COMPARED_GROUPS:
+        return diff_add_groups(diff, index, compared->grouping, profile, names, options, error);
+    case COMPARED_LINES:
+        return diff_add_lines(diff, index, profile, names, options, error);
+    case COMPARED_THREADS:
+        return diff_add_threads(diff, index, profile, options->by, error);
+    case COMPARED_REGIONS:
+        return diff_add_regions(diff, index, profile, options->by, error);
+    default:
+        return true;
+    }
+}
+
 static bool add_opened(struct compared *compared, size_t index, struct opened *opened,
                        struct error *error) {
-    const struct view_options *options = &compared->request->options;
     const struct profile *profile = &opened->profile;
     const struct frame_names *names;
     struct frame_names own_names;
-    note_totals(compared, index, opened);
     // every name, whatever the list shows
     for (size_t i = 0; i < profile->stack_count; i++)
         names_want_stack(opened->names, profile->stacks[i].node, 0);
-    if (!request_apply(compared->request, compared->filter, opened, &names, &own_names, error))
+    if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
         return false;
-    if (!compared->grouping)
-        return diff_add_stacks(&compared->diff, index, profile, names, options, error);
-    return diff_add_groups(&compared->diff, index, compared->grouping, profile, names, options,
-                           error);
+    note_totals(compared, index, opened);
+    return add_rows(compared, index, profile, names, error);
 }
 
-static bool open_and_add(struct compared *compared, size_t index, const char *name,
-                         struct error *error) {
+static bool print_view(struct compared *compared, size_t index, struct opened *opened,
+                       struct error *error) {
+    const struct view *view = compared->request->view;
+    const struct frame_names *names;
+    struct frame_names own_names;
+    (void)index;
+    if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
+        return false;
+    const struct view_subject subject = {opened, names, &compared->own_request};
+    return view->print(stdout, &subject, error);
+}
+
+typedef bool visit_fn(struct compared *compared, size_t index, struct opened *opened,
+                      struct error *error);
+
+static bool open_and_visit(struct compared *compared, size_t index, const char *name,
+                           visit_fn *visit, struct error *error) {
     struct opened opened;
     char *words[] = {(char *)name, NULL};
     const struct narrowing narrowing = {compared->request, compared->filter};
@@ -74,18 +116,26 @@ static bool open_and_add(struct compared *compared, size_t index, const char *na
                                     .narrow = request_narrow,
                                     .context = &narrowing};
     if (!opening_open(&opening, &opened, error)) return false;
-    bool is_ok = add_opened(compared, index, &opened, error);
+    bool is_ok = visit(compared, index, &opened, error);
     opened_close(&opened);
     return is_ok || error_wrap(error, "%s", name);
 }
 
-static bool add_recording(struct compared *compared, size_t index, const char *name,
-                          struct error *error) {
+// Opens recording `index` of both lists, at its moment, for `visit`.
+static bool visit(struct compared *compared, const struct compared_list *before,
+                  const struct compared_list *after, size_t index, visit_fn *what,
+                  struct error *error) {
     struct filter *filter = NULL;
+    const struct compared_list *side = index < before->count ? before : after;
+    size_t at = index < before->count ? index : index - before->count;
+    const char *moment = side->moments[at] ? side->moments[at] : "peak";
+    compared->own_request = *compared->request;
+    if (compared->has_moments)
+        compared->own_request.instants = (struct instants_request){INSTANTS_AT, moment};
     // a filter keeps what it hides of one recording: each has its own
     bool is_ok = filter_open(&filter, &compared->request->filter, error);
     compared->filter = filter;
-    is_ok = is_ok && open_and_add(compared, index, name, error);
+    is_ok = is_ok && open_and_visit(compared, index, side->names[at], what, error);
     filter_close(filter);
     compared->filter = NULL;
     return is_ok;
@@ -96,7 +146,8 @@ static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->exit = calloc(count, sizeof *totals->exit);
     totals->allocated = calloc(count, sizeof *totals->allocated);
     totals->calls = calloc(count, sizeof *totals->calls);
-    return totals->peak && totals->exit && totals->allocated && totals->calls;
+    totals->then = calloc(count, sizeof *totals->then);
+    return totals->then && totals->peak && totals->exit && totals->allocated && totals->calls;
 }
 
 bool compared_build(struct compared *compared, const struct compared_list *before,
@@ -105,12 +156,23 @@ bool compared_build(struct compared *compared, const struct compared_list *befor
     diff_start(&compared->diff, count, before->count);
     if (!make_totals(&compared->totals, count))
         return error_set(error, "no memory for the comparison");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
+        if (!visit(compared, before, after, i, add_opened, error)) return false;
+    if (compared->kind == COMPARED_STACKS) return diff_join_similar(&compared->diff, error);
+    return compared->kind != COMPARED_LINES || diff_join_lines(&compared->diff, error);
+}
+
+bool compared_print_views(struct compared *compared, const struct compared_list *before,
+                          const struct compared_list *after, struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    for (size_t i = 0; i < before->count + after->count; i++) {
         bool is_first = i < before->count;
         const char *name = is_first ? before->names[i] : after->names[i - before->count];
-        if (!add_recording(compared, i, name, error)) return false;
+        terminal_print(&terminal, STYLE_STRONG, "%s%s: %s\n", i ? "\n" : "",
+                       is_first ? "before" : "after", name);
+        if (!visit(compared, before, after, i, print_view, error)) return false;
     }
-    return compared->grouping || diff_join_similar(&compared->diff, error);
+    return true;
 }
 
 void compared_free(struct compared *compared) {
@@ -119,4 +181,5 @@ void compared_free(struct compared *compared) {
     free(compared->totals.exit);
     free(compared->totals.allocated);
     free(compared->totals.calls);
+    free(compared->totals.then);
 }

@@ -12,12 +12,24 @@
 struct compared_list {
     char *text;  // names point into it
     const char *names[COMPARED_MAX];
+    const char *moments[COMPARED_MAX];  // of FILE@MOMENT; NULL: none was named
     size_t count;
+};
+
+// What the rows of a comparison are.
+enum compared_kind {
+    COMPARED_STACKS,
+    COMPARED_GROUPS,
+    COMPARED_LINES,
+    COMPARED_THREADS,
+    COMPARED_REGIONS,
+    COMPARED_VIEWS,  // none: a view of each recording after the other
 };
 
 // Totals by recording, as struct diff has values.
 struct compared_totals {
     int64_t *peak, *exit, *allocated, *calls;
+    int64_t *then;  // at the moments that were named
 };
 
 struct compared {
@@ -27,17 +39,24 @@ struct compared {
     bool is_inexact;      // some recording lost something
     const char *process;  // --process, NULL: the largest
     const struct request *request;
-    const struct grouping *grouping;  // NULL: stacks
+    enum compared_kind kind;
+    const struct grouping *grouping;  // of COMPARED_GROUPS
+    bool has_moments;
+    struct request own_request;  // of the recording that is looked at
     struct filter *filter;
 };
 
-// "a.cairn,b.cairn"; a name of a file that has a comma in it is one name. False with an error.
+// "a.cairn,b.cairn@10s"; a name of a file that has a comma or an at-sign in it is one name. False
+// with an error.
 bool compared_list_read(struct compared_list *list, const char *word, struct error *error);
 void compared_list_free(struct compared_list *list);
 
 // `compared` has process, request, grouping and filter filled. False with an error.
 bool compared_build(struct compared *compared, const struct compared_list *before,
                     const struct compared_list *after, struct error *error);
+// Prints the view that was asked for of each recording, with its name above it.
+bool compared_print_views(struct compared *compared, const struct compared_list *before,
+                          const struct compared_list *after, struct error *error);
 void compared_free(struct compared *compared);
 
 #endif

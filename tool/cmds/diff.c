@@ -8,23 +8,48 @@
 #include "tool/render/diff_screen.h"
 
 #define DIFF_SCHEMA "cairn.diff/1"
-enum { LINE_BYTES = FRAME_TEXT_BYTES };
 
-static bool choose_view(const struct request *request, struct compared *compared,
-                        struct error *error) {
+static bool choose_view(struct request *request, struct compared *compared, struct error *error) {
+    static const struct {
+        const char *view;
+        enum compared_kind kind;
+    } kinds[] = {
+        {"stacks", COMPARED_STACKS},   {"tree", COMPARED_STACKS},     {"leaks", COMPARED_STACKS},
+        {"growth", COMPARED_STACKS},   {"lines", COMPARED_LINES},     {"annotate", COMPARED_LINES},
+        {"threads", COMPARED_THREADS}, {"regions", COMPARED_REGIONS},
+    };
     const char *name = request->view ? request->view->name : "stacks";
-    bool is_stacks = !strcmp(name, "stacks") || !strcmp(name, "tree") || !strcmp(name, "leaks");
-    compared->grouping = is_stacks ? NULL : grouping_find(name);
-    if (is_stacks || (compared->grouping && compared->grouping->has_stable_names)) return true;
-    return error_set(error,
-                     "diff: view %s cannot be compared; stacks, tree, leaks, functions, "
-                     "files, modules and types can",
-                     name);
+    compared->grouping = grouping_find(name);
+    compared->kind = compared->grouping ? COMPARED_GROUPS : COMPARED_VIEWS;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].view, name)) compared->kind = kinds[i].kind;
+    if (compared->kind != COMPARED_VIEWS) return true;
+    if (!request->view->print)
+        return error_set(error, "diff: view %s is of one run: cairn report --view %s", name, name);
+    return !request->is_json || error_set(error,
+                                          "diff: view %s has no rows to be compared in JSON: "
+                                          "cairn report --json",
+                                          name);
+}
+
+static const char *const *nouns_of(const struct compared *compared) {
+    static const char *const nouns[][2] = {
+        [COMPARED_STACKS] = {"stack", "stacks"},
+        [COMPARED_LINES] = {"line", "lines"},
+        [COMPARED_THREADS] = {"thread", "threads"},
+        [COMPARED_REGIONS] = {"region", "regions"},
+        [COMPARED_VIEWS] = {"", ""},
+    };
+    return nouns[compared->kind];
 }
 
 static void print_side(const struct compared_list *list, const char *program) {
     printf("%s", program);
-    for (size_t i = 0; i < list->count; i++) printf("%s%s", i ? ", " : " (", list->names[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *moment = list->moments[i];
+        printf("%s%s%s%s", i ? ", " : " (", list->names[i], moment ? "@" : "",
+               moment ? moment : "");
+    }
     putchar(')');
 }
 
@@ -35,10 +60,14 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     fputs(" \xe2\x86\x92 ", stdout);
     print_side(after, compared->program[1]);
     putchar('\n');
-    diff_print_figure(screen, "peak heap", compared->totals.peak, true);
-    diff_print_figure(screen, "allocated", compared->totals.allocated, true);
-    diff_print_figure(screen, "in calls", compared->totals.calls, false);
-    diff_print_figure(screen, "at exit", compared->totals.exit, true);
+    if (compared->has_moments) {
+        diff_print_figure(screen, "live then", compared->totals.then, true);
+    } else {
+        diff_print_figure(screen, "peak heap", compared->totals.peak, true);
+        diff_print_figure(screen, "allocated", compared->totals.allocated, true);
+        diff_print_figure(screen, "in calls", compared->totals.calls, false);
+        diff_print_figure(screen, "at exit", compared->totals.exit, true);
+    }
     if (strcmp(compared->program[0], compared->program[1]) != 0)
         terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
     if (compared->is_inexact)
@@ -47,21 +76,31 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     putchar('\n');
 }
 
-static bool print_text(const struct compared *compared, const struct compared_list *before,
+static bool is_view(const struct request *request, const char *name) {
+    return request->view && !strcmp(request->view->name, name);
+}
+
+static bool print_text(struct compared *compared, const struct compared_list *before,
                        const struct compared_list *after, struct error *error) {
     struct terminal terminal = terminal_of(stdout);
     const struct request *request = compared->request;
     const struct grouping *grouping = compared->grouping;
+    bool is_groups = compared->kind == COMPARED_GROUPS;
+    const char *const *nouns = is_groups ? NULL : nouns_of(compared);
     const struct diff_screen screen = {
-        &terminal,
-        &compared->diff,
-        &request->options,
-        {grouping ? grouping->one : "stack", grouping ? grouping->name : "stacks"}};
-    bool is_tree = request->view && !strcmp(request->view->name, "tree");
+        .terminal = &terminal,
+        .diff = &compared->diff,
+        .view = &request->options,
+        .noun = {is_groups ? grouping->one : nouns[0], is_groups ? grouping->name : nouns[1]},
+        .has_places = compared->kind == COMPARED_LINES};
     print_facts(&screen, compared, before, after);
+    if (compared->kind == COMPARED_VIEWS)
+        return compared_print_views(compared, before, after, error);
     diff_print_counts(&screen);
-    if (grouping) return diff_print_groups(&screen, error);
-    return is_tree ? diff_print_tree(&screen, error) : diff_print_stacks(&screen, error);
+    if (is_view(request, "annotate")) return diff_print_annotated(&screen, request->source, error);
+    if (compared->kind != COMPARED_STACKS) return diff_print_groups(&screen, error);
+    return is_view(request, "tree") ? diff_print_tree(&screen, error)
+                                    : diff_print_stacks(&screen, error);
 }
 
 static void put_values(struct json *json, const char *key, const int64_t *values, size_t count) {
@@ -88,18 +127,18 @@ static void put_row(struct json *json, const struct compared *compared, size_t r
     json_put_bool(json, "within_spread", change.is_noise);
     json_put_int(json, "delta", change.delta);
     put_figure(json, diff, "values", values);
-    if (compared->grouping) {
-        json_put_string(json, "name", diff->rows.items[row].key);
-    } else {
+    const struct diff_row *shown = &diff->rows.items[row];
+    if (compared->kind == COMPARED_STACKS) {
         json_open_array(json, "functions");
-        for (const char *at = diff->rows.items[row].key; at;) {
-            char line[LINE_BYTES];
-            const char *end = strchr(at, '\n');
-            snprintf(line, sizeof line, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
-            json_put_string(json, NULL, line);
-            at = end ? end + 1 : NULL;
-        }
+        for (uint32_t i = 0; i < shown->count; i++)
+            json_put_string(json, NULL, diff_name(diff, shown, i));
         json_close(json);
+    } else {
+        bool is_line = compared->kind == COMPARED_LINES;
+        json_put_string(json, "name",
+                        is_line ? diff_where(diff, shown, 0) : diff_name(diff, shown, 0));
+        if (is_line && shown->count == DIFF_LINE_NAMES)
+            json_put_string(json, "function", diff_name(diff, shown, DIFF_LINE_FUNCTION));
     }
     json_close(json);
 }
@@ -117,7 +156,8 @@ static bool print_json(const struct compared *compared, const struct compared_li
     json_start(&json, stdout);
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", DIFF_SCHEMA);
-    json_put_string(&json, "view", compared->grouping ? compared->grouping->name : "stacks");
+    json_put_string(&json, "view",
+                    compared->kind == COMPARED_STACKS ? "stacks" : compared->request->view->name);
     json_put_string(&json, "by", measure_name(compared->request->options.by));
     put_side(&json, "before", before);
     put_side(&json, "after", after);
@@ -138,8 +178,22 @@ static bool print_json(const struct compared *compared, const struct compared_li
 static bool check_not_empty(const struct compared *compared, struct error *error) {
     const struct filter_request *filter = &compared->request->filter;
     bool has_filter = filter->focus || filter->ignore || filter->module || filter->thread;
-    if (compared->diff.rows.count || !has_filter) return true;
+    if (compared->kind == COMPARED_VIEWS || compared->diff.rows.count || !has_filter) return true;
     return error_set(error, "diff: the filter matches nothing in any of the recordings");
+}
+
+// If a moment is named, what was live then is compared; of the others, what was at their peak.
+static bool use_moments(const struct command_args *args, struct request *request,
+                        struct compared *compared, const struct compared_list *before,
+                        const struct compared_list *after, struct error *error) {
+    for (size_t i = 0; i < before->count; i++) compared->has_moments |= before->moments[i] != NULL;
+    for (size_t i = 0; i < after->count; i++) compared->has_moments |= after->moments[i] != NULL;
+    if (!compared->has_moments) return true;
+    if (args_has(args, OPTION_BY) || args_has(args, OPTION_LIFESPAN) || request->instants.kind)
+        return error_set(error, "diff: a moment says what was live then; --by, --lifespan, --at, "
+                                "--between and --since do not go with it");
+    request->options.by = args_has(args, OPTION_BLOCKS) ? MEASURE_THEN_BLOCKS : MEASURE_THEN;
+    return true;
 }
 
 int cmd_diff(const struct command_args *args) {
@@ -160,6 +214,7 @@ int cmd_diff(const struct command_args *args) {
     request.filter.may_be_empty = true;  // what is new matches nothing in the older recording
     bool is_ok = compared_list_read(&before, args->words[0], &error) &&
                  compared_list_read(&after, args->words[1], &error) &&
+                 use_moments(args, &request, &compared, &before, &after, &error) &&
                  compared_build(&compared, &before, &after, &error) &&
                  check_not_empty(&compared, &error) &&
                  (request.is_json ? print_json(&compared, &before, &after)

@@ -201,17 +201,13 @@ static bool add_side(const struct judge *judge, struct diff *diff, size_t side, 
 }
 
 // The innermost three functions of a row.
-static void print_grown(FILE *out, const struct diff_row *row, struct change change,
-                        enum measure measure) {
-    const char *at = row->key;
+static void print_grown(FILE *out, const struct diff *diff, const struct diff_row *row,
+                        struct change change, enum measure measure) {
     fprintf(out, "      %14s %-6s ",
             diff_delta_text(change.delta, measure_about(measure)->is_bytes, false).text,
             change_word(change.kind));
-    for (int i = 0; i < GUILTY_COUNT && at; i++) {
-        size_t length = strcspn(at, "\n");
-        fprintf(out, "%s%.*s", i ? " \xe2\x86\x90 " : " ", (int)length, at);
-        at = at[length] ? at + length + 1 : NULL;
-    }
+    for (uint32_t i = 0; i < GUILTY_COUNT && i < row->count; i++)
+        fprintf(out, "%s%s", i ? " \xe2\x86\x90 " : " ", diff_name(diff, row, i));
     fputc('\n', out);
 }
 
@@ -231,7 +227,7 @@ static bool find_grown(const struct judge *judge, const struct taken *old,
     for (size_t i = 0, shown = 0; out && i < count && shown < GUILTY_COUNT; i++) {
         struct change change = diff_change(&diff, diff_values(&diff, rows[i]));
         if (change.delta <= 0) continue;
-        print_grown(out, &diff.rows.items[rows[i]], change, measure);
+        print_grown(out, &diff, &diff.rows.items[rows[i]], change, measure);
         shown++;
     }
     if (out) fclose(out);

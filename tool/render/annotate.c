@@ -34,7 +34,7 @@ struct annotation {
     const struct group *file;
 };
 
-static bool ends_like(const char *path, const char *wanted) {
+bool annotate_is_meant(const char *path, const char *wanted) {
     size_t length = strlen(path), part = strlen(wanted);
     if (part > length || strcmp(path + length - part, wanted) != 0) return false;
     return part == length || path[length - part - 1] == '/' || *wanted == '/';
@@ -63,7 +63,8 @@ static bool choose_file(struct annotation *annotation, const char *wanted, struc
     const struct group_list *files = &annotation->files;
     for (size_t i = 0; i < files->groups.count; i++) {
         const struct group *file = &files->groups.items[i], *best = annotation->file;
-        bool is_right = wanted ? ends_like(file->label, wanted) : !access(file->label, R_OK);
+        bool is_right =
+            wanted ? annotate_is_meant(file->label, wanted) : !access(file->label, R_OK);
         if (!is_right) continue;
         if (!best || (!wanted && is_better(file, best))) annotation->file = file;
     }
@@ -109,8 +110,7 @@ static void print_line(const struct annotation *annotation, unsigned number, con
     terminal_print(terminal, line ? STYLE_STRONG : STYLE_PLAIN, "%s\n", safe);
 }
 
-// Tabs become blanks, the end of the line is taken off.
-static void expand(const char *line, char *out, size_t size) {
+void annotate_expand(const char *line, char *out, size_t size) {
     size_t used = 0;
     for (; *line && *line != '\n' && *line != '\r' && used + TAB_COLUMNS < size; line++) {
         size_t stop = *line == '\t' ? (used / TAB_COLUMNS + 1) * TAB_COLUMNS : used + 1;
@@ -143,7 +143,7 @@ static void print_source(const struct annotation *annotation, FILE *source) {
                            2 * annotation->size_columns + CALLS_COLUMNS + NUMBER_COLUMNS + 1,
                            "...");
         last = number;
-        expand(line, text, sizeof text);
+        annotate_expand(line, text, sizeof text);
         print_line(annotation, number, text);
     }
 }

@@ -14,6 +14,11 @@ bool annotate_print(const struct terminal *terminal, const struct profile *profi
                     const struct frame_names *names, const struct view_options *view,
                     const char *wanted, struct error *error);
 
+// `wanted` is the end of a path.
+bool annotate_is_meant(const char *path, const char *wanted);
+// A line of source without tabs and its end.
+void annotate_expand(const char *line, char *out, size_t size);
+
 // Opens a source for reading; paths come from other people's files, so nothing but a regular file
 // is opened. NULL with errno.
 FILE *annotate_open_source(const char *path);

@@ -6,20 +6,18 @@
 
 #include "tool/model/narrow.h"
 
-const char *change_word(enum change_kind kind) {
-    static const char *const words[CHANGE_KINDS] = {"same", "new", "gone", "grown", "shrunk"};
-    return words[kind];
-}
-
 void diff_start(struct diff *diff, size_t recording_count, size_t first_count) {
     *diff = (struct diff){.recording_count = recording_count, .first_count = first_count};
 }
 
 void diff_free(struct diff *diff) {
     for (size_t i = 0; i < diff->rows.count; i++) {
-        free(diff->rows.items[i].key);
+        free(diff->rows.items[i].names);
         free(diff->rows.items[i].where);
     }
+    for (size_t i = 0; i < diff->texts.list.count; i++) free(diff->texts.list.items[i]);
+    array_free(&diff->texts.list);
+    index_table_free(&diff->texts.table);
     array_free(&diff->rows);
     array_free(&diff->values);
     index_table_free(&diff->table);
@@ -29,122 +27,234 @@ const int64_t *diff_values(const struct diff *diff, size_t row) {
     return &diff->values.items[row * diff->recording_count];
 }
 
-static uint64_t hash_of(const char *text) {
+const char *diff_name(const struct diff *diff, const struct diff_row *row, uint32_t line) {
+    return diff->texts.list.items[row->names[line]];
+}
+
+const char *diff_where(const struct diff *diff, const struct diff_row *row, uint32_t line) {
+    return diff->texts.list.items[row->where[line]];
+}
+
+bool diff_text(struct diff *diff, const char *text, uint32_t *number) {
+    struct diff_texts *texts = &diff->texts;
     uint64_t hash = index_table_seed();
-    for (; *text; text++) hash = hash_mix(hash, (unsigned char)*text);
+    for (const char *at = text; *at; at++) hash = hash_mix(hash, (unsigned char)*at);
+    struct index_probe probe = index_probe_start(&texts->table, hash);
+    while (index_probe_next(&texts->table, &probe, number))
+        if (!strcmp(texts->list.items[*number], text)) return true;
+    *number = (uint32_t)texts->list.count;
+    char *copy = strdup(text), **slot = copy ? array_push(&texts->list) : NULL;
+    if (!slot) {
+        free(copy);
+        return false;
+    }
+    *slot = copy;
+    return index_table_insert(&texts->table, hash, *number);
+}
+
+static uint64_t hash_of(const struct diff_row *row) {
+    uint64_t hash = index_table_seed();
+    for (uint32_t i = 0; i < row->count; i++) hash = hash_mix(hash, row->names[i]);
     return hash;
 }
 
-static bool add_row(struct diff *diff, uint64_t hash, const char *key, const char *where) {
+static uint32_t *copy_numbers(const uint32_t *numbers, uint32_t count) {
+    uint32_t *copy = calloc((size_t)count + 1, sizeof *copy);
+    if (copy) memcpy(copy, numbers, count * sizeof *copy);
+    return copy;
+}
+
+static bool add_row(struct diff *diff, uint64_t hash, const struct diff_row *wanted) {
     uint32_t index = (uint32_t)diff->rows.count;
     struct diff_row *row = array_push(&diff->rows);
     if (!row) return false;
-    *row = (struct diff_row){.key = strdup(key), .where = strdup(where)};
+    *row = (struct diff_row){.names = copy_numbers(wanted->names, wanted->count),
+                             .where = copy_numbers(wanted->where, wanted->count),
+                             .count = wanted->count};
     for (size_t i = 0; i < diff->recording_count; i++) {
         int64_t *value = array_push(&diff->values);
         if (!value) return false;
         *value = 0;
     }
-    return row->key && row->where && index_table_insert(&diff->table, hash, index);
+    return row->names && row->where && index_table_insert(&diff->table, hash, index);
 }
 
-static bool find(const struct diff *diff, uint64_t hash, const char *key, uint32_t *index) {
+static bool find(const struct diff *diff, uint64_t hash, const struct diff_row *wanted,
+                 uint32_t *index) {
     struct index_probe probe = index_probe_start(&diff->table, hash);
-    while (index_probe_next(&diff->table, &probe, index))
-        if (!strcmp(diff->rows.items[*index].key, key)) return true;
+    while (index_probe_next(&diff->table, &probe, index)) {
+        const struct diff_row *row = &diff->rows.items[*index];
+        if (row->count == wanted->count &&
+            !memcmp(row->names, wanted->names, row->count * sizeof *row->names))
+            return true;
+    }
     return false;
 }
 
-bool diff_add(struct diff *diff, size_t recording, const char *key, const char *where,
-              int64_t value) {
-    uint64_t hash = hash_of(key);
+bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row, int64_t value) {
+    uint64_t hash = hash_of(row);
     uint32_t index;
-    if (!find(diff, hash, key, &index)) {
+    if (!find(diff, hash, row, &index)) {
         index = (uint32_t)diff->rows.count;
-        if (!add_row(diff, hash, key, where)) return false;
-    } else if (strcmp(diff->rows.items[index].where, where) != 0) {
-        char *newer = strdup(where);
-        if (!newer) return false;
-        free(diff->rows.items[index].where);
-        diff->rows.items[index].where = newer;
+        if (!add_row(diff, hash, row)) return false;
+    } else {
+        memcpy(diff->rows.items[index].where, row->where, row->count * sizeof *row->where);
     }
     int64_t *sum = &diff->values.items[index * diff->recording_count + recording];
     *sum = figures_add(*sum, value);
     return true;
 }
 
-// Lines of text that grow.
-struct lines {
-    ARRAY(char) text;
+// A row that is being put together.
+struct speller {
+    struct diff *diff;
+    ARRAY(uint32_t) names;
+    ARRAY(uint32_t) where;
+    ARRAY(struct spelled) frames;  // that were met, with the numbers of their texts
+    struct index_table table;
+};
+struct spelled {
+    const struct frame *frame;
+    uint32_t name, where;
 };
 
-static bool lines_add(struct lines *lines, const char *text) {
-    if (lines->text.count) lines->text.items[lines->text.count - 1] = '\n';
-    for (const char *at = text;; at++) {
-        char *slot = array_push(&lines->text);
-        if (!slot) return false;
-        *slot = *at;
-        if (!*at) return true;
+static void speller_free(struct speller *speller) {
+    array_free(&speller->names);
+    array_free(&speller->where);
+    array_free(&speller->frames);
+    index_table_free(&speller->table);
+}
+
+static struct diff_row row_of(const struct speller *speller) {
+    return (struct diff_row){speller->names.items, speller->where.items,
+                             (uint32_t)speller->names.count};
+}
+
+static bool add_numbers(struct speller *speller, uint32_t name, uint32_t where) {
+    uint32_t *name_slot = array_push(&speller->names), *where_slot = array_push(&speller->where);
+    if (!name_slot || !where_slot) return false;
+    *name_slot = name;
+    *where_slot = where;
+    return true;
+}
+
+static bool add_texts(struct speller *speller, const char *name, const char *where) {
+    uint32_t name_number, where_number;
+    return diff_text(speller->diff, name, &name_number) &&
+           diff_text(speller->diff, where, &where_number) &&
+           add_numbers(speller, name_number, where_number);
+}
+
+// A frame's texts are made once, however many stacks go through it.
+static bool spell_frame(struct speller *speller, const struct frame *frame) {
+    char name[FRAME_TEXT_BYTES], where[FRAME_TEXT_BYTES];
+    uint64_t hash = hash_mix(index_table_seed(), (uintptr_t)frame);
+    struct index_probe probe = index_probe_start(&speller->table, hash);
+    for (uint32_t index; index_probe_next(&speller->table, &probe, &index);) {
+        const struct spelled *known = speller->frames.items;
+        if (known && known[index].frame == frame)
+            return add_numbers(speller, known[index].name, known[index].where);
     }
+    struct spelled *added = array_push(&speller->frames);
+    if (!added) return false;
+    frame_label(frame, name, sizeof name, sizeof name);
+    frame_location(frame, where, sizeof where);
+    *added = (struct spelled){.frame = frame};
+    return diff_text(speller->diff, name, &added->name) &&
+           diff_text(speller->diff, where, &added->where) &&
+           index_table_insert(&speller->table, hash, (uint32_t)speller->frames.count - 1) &&
+           add_numbers(speller, added->name, added->where);
 }
 
 // The functions of a stack and their places; recursion is one line.
-static bool spell(const struct frame_list *frames, struct lines *key, struct lines *where) {
-    char text[FRAME_TEXT_BYTES];
+static bool spell(const struct frame_list *frames, struct speller *speller) {
     const struct frame *frame, *before = NULL;
     size_t index = 0;
-    key->text.count = where->text.count = 0;
+    speller->names.count = speller->where.count = 0;
     while ((frame = frame_list_next(frames, &index))) {
         if (before && frame_is_same_function(frame, before)) continue;
         before = frame;
-        frame_label(frame, text, sizeof text, sizeof text);
-        if (!lines_add(key, text)) return false;
-        frame_location(frame, text, sizeof text);
-        if (!lines_add(where, text)) return false;
+        if (!spell_frame(speller, frame)) return false;
     }
-    return key->text.count || (lines_add(key, STACK_NOT_RECORDED) && lines_add(where, ""));
+    return speller->names.count || add_texts(speller, STACK_NOT_RECORDED, "");
+}
+
+// Cuts the first line off `*text`; the last one is followed by none.
+static const char *cut_line(char **text) {
+    char *line = *text ? *text : "", *end = strchr(line, '\n');
+    if (end) *end = 0;
+    *text = end ? end + 1 : NULL;
+    return line;
+}
+
+bool diff_add(struct diff *diff, size_t recording, const char *key, const char *where,
+              int64_t value) {
+    struct speller speller = {.diff = diff};
+    char *keys = strdup(key), *places = strdup(where), *at = keys, *place_at = places;
+    bool is_ok = keys && places;
+    while (is_ok && at) {
+        const char *name = cut_line(&at);
+        is_ok = add_texts(&speller, name, cut_line(&place_at));
+    }
+    if (is_ok) {
+        const struct diff_row row = row_of(&speller);
+        is_ok = diff_add_row(diff, recording, &row, value);
+    }
+    speller_free(&speller);
+    free(keys);
+    free(places);
+    return is_ok;
 }
 
 bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      struct error *error) {
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    struct lines key = {0}, where = {0};
+    struct speller speller = {.diff = diff};
     bool is_ok = true;
     for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
         int64_t value = measure_stack(view->by, &profile->stacks[i]).value;
         if (value <= 0) continue;
         is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
-                spell(&frames, &key, &where) &&
-                diff_add(diff, recording, key.text.items, where.text.items, value);
+                spell(&frames, &speller);
+        const struct diff_row row = row_of(&speller);
+        is_ok = is_ok && diff_add_row(diff, recording, &row, value);
     }
     frame_list_free(&frames);
-    array_free(&key.text);
-    array_free(&where.text);
+    speller_free(&speller);
     return is_ok || error_set(error, "no memory for the comparison");
 }
 
-bool diff_keep_growth(const struct diff *diff, struct profile *profile,
-                      const struct frame_names *names, const struct view_options *view,
-                      struct error *error) {
+bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct frame_names *names,
+                      const struct view_options *view, struct error *error) {
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    struct lines key = {0}, where = {0};
+    struct speller speller = {.diff = diff};
     bool *are_kept = calloc(profile->stack_count + 1, sizeof *are_kept);
     bool is_ok = are_kept != NULL;
     for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
-        uint32_t row;
+        uint32_t index;
         is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
-                spell(&frames, &key, &where);
-        if (!is_ok || !find(diff, hash_of(key.text.items), key.text.items, &row)) continue;
-        enum change_kind kind = diff_change(diff, diff_values(diff, row)).kind;
+                spell(&frames, &speller);
+        const struct diff_row row = row_of(&speller);
+        if (!is_ok || !find(diff, hash_of(&row), &row, &index)) continue;
+        enum change_kind kind = diff_change(diff, diff_values(diff, index)).kind;
         are_kept[i] = kind == CHANGE_NEW || kind == CHANGE_GROWN;
     }
     if (is_ok) profile_keep_stacks(profile, are_kept);
     free(are_kept);
     frame_list_free(&frames);
-    array_free(&key.text);
-    array_free(&where.text);
+    speller_free(&speller);
     return is_ok || error_set(error, "no memory for the comparison");
+}
+
+void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to) {
+    int64_t *source = &diff->values.items[from * diff->recording_count];
+    int64_t *target = &diff->values.items[to * diff->recording_count];
+    for (size_t i = 0; i < diff->recording_count; i++) {
+        target[i] = figures_add(target[i], source[i]);
+        source[i] = 0;
+    }
+    diff->joined_count++;
 }
 
 bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping *grouping,
@@ -159,78 +269,4 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
     group_list_free(&list);
     if (!has_memory) error_set(error, "no memory for the comparison");
     return is_ok && has_memory;
-}
-
-static int compare_values(const void *a, const void *b) {
-    int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
-    return (first > second) - (first < second);
-}
-
-// Lowest, median and highest value of a side. Sides are short: at most this many are looked at.
-struct side {
-    int64_t low, median, high;
-};
-enum { SIDE_MAX = 64 };
-
-static struct side side_of(const int64_t *values, size_t count) {
-    int64_t sorted[SIDE_MAX] = {0};
-    if (count > SIDE_MAX) count = SIDE_MAX;
-    memcpy(sorted, values, count * sizeof *values);
-    qsort(sorted, count, sizeof *sorted, compare_values);
-    size_t below = (count - 1) / 2, above = count / 2;  // the same for an odd number
-    uint64_t gap = (uint64_t)sorted[above] - (uint64_t)sorted[below];
-    int64_t median = (int64_t)((uint64_t)sorted[below] + gap / 2);
-    return (struct side){sorted[0], median, sorted[count - 1]};
-}
-
-struct change diff_change(const struct diff *diff, const int64_t *values) {
-    size_t second_count = diff->recording_count - diff->first_count;
-    struct side before = side_of(values, diff->first_count);
-    struct side after = side_of(values + diff->first_count, second_count);
-    bool is_apart = after.low > before.high || after.high < before.low;
-    int64_t difference = (int64_t)((uint64_t)after.median - (uint64_t)before.median);
-    struct change change = {before.median, after.median, difference, CHANGE_NONE, false};
-    bool differs = before.low != after.low || before.high != after.high ||
-                   before.low != before.high || after.low != after.high;
-    if (!is_apart)
-        change.is_noise = differs;
-    else if (!before.high)
-        change.kind = CHANGE_NEW;
-    else if (!after.high)
-        change.kind = CHANGE_GONE;
-    else
-        change.kind = after.low > before.high ? CHANGE_GROWN : CHANGE_SHRUNK;
-    return change;
-}
-
-struct ranked {
-    uint64_t size;
-    uint32_t row;
-};
-
-static int compare_ranked(const void *a, const void *b) {
-    const struct ranked *first = a, *second = b;
-    if (first->size != second->size) return first->size < second->size ? 1 : -1;
-    return (first->row > second->row) - (first->row < second->row);
-}
-
-uint32_t *diff_rank(const struct diff *diff, size_t *count, size_t *noise_count) {
-    struct ranked *ranked = calloc(diff->rows.count + 1, sizeof *ranked);
-    uint32_t *rows = calloc(diff->rows.count + 1, sizeof *rows);
-    *count = *noise_count = 0;
-    if (!ranked || !rows) {
-        free(ranked);
-        free(rows);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < diff->rows.count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, i));
-        *noise_count += change.is_noise;
-        uint64_t delta = (uint64_t)change.delta, size = change.delta < 0 ? 0 - delta : delta;
-        if (change.kind != CHANGE_NONE) ranked[(*count)++] = (struct ranked){size, i};
-    }
-    qsort(ranked, *count, sizeof *ranked, compare_ranked);
-    for (size_t i = 0; i < *count; i++) rows[i] = ranked[i].row;
-    free(ranked);
-    return rows;
 }

@@ -3,10 +3,11 @@
 // each recording. Side A are the first `first_count` recordings, B the others; with several on a
 // side the spread of a side says what is noise.
 //
-// Rows own their texts, so that recordings can be opened one after the other. The key of a stack
-// is its functions without lines, innermost first, one a line: another build of the same program
+// The table owns its texts, each once, so that recordings can be opened one after the other. The
+// key of a stack is its functions without lines, innermost first: another build of the same program
 // has the same keys. Stacks that differ by a few functions more or less (inlining) are joined by
-// diff_join_similar.
+// diff_join_similar. Lines of source are told by function and distance from its first one, so that
+// they may have moved (diff_lines.c).
 #ifndef TOOL_RENDER_DIFF_H
 #define TOOL_RENDER_DIFF_H
 
@@ -15,8 +16,15 @@
 #include "tool/render/options.h"
 
 struct diff_row {
-    char *key;    // safe text
-    char *where;  // a place for each line of the key, in the last recording that has the row
+    uint32_t *names;  // numbers of texts: the key
+    uint32_t *where;  // a place for each, in the last recording that has the row
+    uint32_t count;
+};
+
+// Safe texts, numbered.
+struct diff_texts {
+    ARRAY(char *) list;
+    struct index_table table;
 };
 
 struct diff {
@@ -24,6 +32,7 @@ struct diff {
     ARRAY(struct diff_row) rows;
     ARRAY(int64_t) values;  // by row, then by recording
     struct index_table table;
+    struct diff_texts texts;
     size_t joined_count;  // rows that diff_join_similar found
 };
 
@@ -45,7 +54,7 @@ struct change {
 void diff_start(struct diff *diff, size_t recording_count, size_t first_count);
 void diff_free(struct diff *diff);
 
-// Adds to a row, made if there is none. False without memory.
+// Adds to a row, made if there is none; key and places have a line each. False without memory.
 bool diff_add(struct diff *diff, size_t recording, const char *key, const char *where,
               int64_t value);
 // All stacks of a profile, or all its groups. False without memory.
@@ -60,6 +69,35 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
 // few. False without memory.
 bool diff_join_similar(struct diff *diff, struct error *error);
 
+// The same with the numbers of texts.
+bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row, int64_t value);
+// Number of a text; false without memory.
+bool diff_text(struct diff *diff, const char *text, uint32_t *number);
+
+// Lines of the key or the places of a row.
+const char *diff_name(const struct diff *diff, const struct diff_row *row, uint32_t line);
+const char *diff_where(const struct diff *diff, const struct diff_row *row, uint32_t line);
+
+// The key of a source line: function, name of the file, "+3". Its places are "/path:line" and
+// "/path". One without a known line has its function alone.
+enum { DIFF_LINE_FUNCTION, DIFF_LINE_PATH, DIFF_LINE_OFFSET, DIFF_LINE_NAMES };
+
+// Source lines of a profile; afterwards lines that are on one side alone are joined with those of
+// the same function on the other, in their order. False without memory.
+bool diff_add_lines(struct diff *diff, size_t recording, const struct profile *profile,
+                    const struct frame_names *names, const struct view_options *view,
+                    struct error *error);
+bool diff_join_lines(struct diff *diff, struct error *error);
+
+// Moves the values of a row into another one.
+void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to);
+
+// Threads by name, and the regions that the program named. False without memory.
+bool diff_add_threads(struct diff *diff, size_t recording, const struct profile *profile,
+                      enum measure by, struct error *error);
+bool diff_add_regions(struct diff *diff, size_t recording, const struct profile *profile,
+                      enum measure by, struct error *error);
+
 const int64_t *diff_values(const struct diff *diff, size_t row);
 struct change diff_change(const struct diff *diff, const int64_t *values);
 
@@ -69,9 +107,8 @@ uint32_t *diff_rank(const struct diff *diff, size_t *count, size_t *noise_count)
 
 // Keeps the stacks of a profile whose row is new or grown, and drops the others. False without
 // memory.
-bool diff_keep_growth(const struct diff *diff, struct profile *profile,
-                      const struct frame_names *names, const struct view_options *view,
-                      struct error *error);
+bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct frame_names *names,
+                      const struct view_options *view, struct error *error);
 
 const char *change_word(enum change_kind kind);
 

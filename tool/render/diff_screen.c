@@ -101,27 +101,14 @@ static void print_change(const struct diff_screen *screen, struct change change)
             value_text(change.after, is_bytes, is_plain).text);
 }
 
-// Cuts the first line off `*text`; false at the end.
-static bool next_line(const char **text, char *line, size_t size) {
-    if (!*text) return false;
-    const char *end = strchr(*text, '\n');
-    size_t length = end ? (size_t)(end - *text) : strlen(*text);
-    snprintf(line, size, "%.*s", (int)length, *text);
-    *text = end ? end + 1 : NULL;
-    return true;
-}
-
 static void print_frames(const struct diff_screen *screen, const struct diff_row *row) {
     const struct terminal *terminal = screen->terminal;
-    const char *key = row->key, *where = row->where;
     char label[LINE_BYTES], location[LINE_BYTES];
-    size_t line = 0, left = 0, room = terminal->columns - FRAME_INDENT;
-    while (next_line(&key, label, sizeof label)) {
-        if (!next_line(&where, location, sizeof location)) *location = 0;
-        if (screen->view->depth && line++ >= screen->view->depth) {
-            left++;
-            continue;
-        }
+    size_t depth = screen->view->depth, room = terminal->columns - FRAME_INDENT;
+    size_t shown = depth && depth < row->count ? depth : row->count, left = row->count - shown;
+    for (uint32_t line = 0; line < shown; line++) {
+        snprintf(label, sizeof label, "%s", diff_name(screen->diff, row, line));
+        snprintf(location, sizeof location, "%s", diff_where(screen->diff, row, line));
         text_cut(location, room / 2);
         size_t location_columns = *location ? text_columns(location) + 2 : 0;
         shorten_function(label, room - location_columns);
@@ -191,6 +178,11 @@ bool diff_print_stacks(const struct diff_screen *screen, struct error *error) {
     return print_rows(screen, print_stack, error);
 }
 
+// Lines of source are named by where they are now.
+const char *diff_label(const struct diff_screen *screen, const struct diff_row *row) {
+    return screen->has_places ? diff_where(screen->diff, row, 0) : diff_name(screen->diff, row, 0);
+}
+
 static void print_group(const struct diff_screen *screen, const struct diff_row *row,
                         struct change change, size_t number) {
     const struct terminal *terminal = screen->terminal;
@@ -201,10 +193,18 @@ static void print_group(const struct diff_screen *screen, const struct diff_row 
     (void)number;
     print_change(screen, change);
     terminal_print(terminal, STYLE_STRONG, " %-6s", change_word(change.kind));
-    snprintf(label, sizeof label, "%s", *row->key == '/' ? text_base_name(row->key) : row->key);
+    const char *name = diff_label(screen, row);
+    snprintf(label, sizeof label, "%s", *name == '/' ? text_base_name(name) : name);
     shorten_function(label, room);
     text_cut(label, room);
-    terminal_print(terminal, STYLE_NAME, " %s\n", label);
+    terminal_print(terminal, STYLE_NAME, " %s", label);
+    if (screen->has_places && row->count == DIFF_LINE_NAMES) {
+        size_t taken = text_columns(label) + 1;
+        snprintf(label, sizeof label, "%s", diff_name(screen->diff, row, DIFF_LINE_FUNCTION));
+        shorten_function(label, room > taken ? room - taken : 0);
+        if (room > taken + text_columns(label)) terminal_print(terminal, STYLE_DIM, " %s", label);
+    }
+    fputc('\n', terminal->out);
 }
 
 bool diff_print_groups(const struct diff_screen *screen, struct error *error) {

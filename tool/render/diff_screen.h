@@ -11,7 +11,11 @@ struct diff_screen {
     const struct diff *diff;
     const struct view_options *view;
     const char *noun[2];  // "stack", "stacks"
+    bool has_places;      // rows are lines of source: named by where they are now
 };
+
+// What a row that is no stack is called.
+const char *diff_label(const struct diff_screen *screen, const struct diff_row *row);
 
 // "+1.8 MiB", "-12 B", "+1,024"; a size where `is_bytes`.
 struct unit_text diff_delta_text(int64_t delta, bool is_bytes, bool is_plain_number);
@@ -26,6 +30,10 @@ void diff_print_counts(const struct diff_screen *screen);
 // False without memory.
 bool diff_print_stacks(const struct diff_screen *screen, struct error *error);
 bool diff_print_groups(const struct diff_screen *screen, struct error *error);
+// The lines of one source file as it is now, with what changed beside them; `wanted` as in
+// annotate.h.
+bool diff_print_annotated(const struct diff_screen *screen, const char *wanted,
+                          struct error *error);
 bool diff_print_tree(const struct diff_screen *screen, struct error *error);  // rows are stacks
 
 #endif

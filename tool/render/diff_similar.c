@@ -15,8 +15,7 @@ struct candidate {
     uint32_t row;
     int64_t value;
     uint32_t frame_count;
-    const char **frames;  // into `text`
-    char *text;           // the key, cut into lines
+    const char **frames;
     bool is_joined;
 };
 
@@ -33,7 +32,6 @@ static int compare(const void *a, const void *b) {
 static void free_candidates(struct candidates *candidates) {
     for (size_t i = 0; i < candidates->list.count; i++) {
         free(candidates->list.items[i].frames);
-        free(candidates->list.items[i].text);
     }
     array_free(&candidates->list);
 }
@@ -55,14 +53,12 @@ static bool collect(const struct diff *diff, enum change_kind kind, struct candi
 }
 
 static bool cut_into_frames(const struct diff *diff, struct candidate *candidate) {
-    candidate->text = strdup(diff->rows.items[candidate->row].key);
-    candidate->frames = calloc(FRAMES_MAX, sizeof *candidate->frames);
-    if (!candidate->text || !candidate->frames) return false;
-    for (char *at = candidate->text; at && candidate->frame_count < FRAMES_MAX;) {
-        candidate->frames[candidate->frame_count++] = at;
-        at = strchr(at, '\n');
-        if (at) *at++ = 0;
-    }
+    const struct diff_row *row = &diff->rows.items[candidate->row];
+    candidate->frame_count = row->count < FRAMES_MAX ? row->count : FRAMES_MAX;
+    candidate->frames = calloc((size_t)candidate->frame_count + 1, sizeof *candidate->frames);
+    if (!candidate->frames) return false;
+    for (uint32_t i = 0; i < candidate->frame_count; i++)
+        candidate->frames[i] = diff_name(diff, row, i);
     return true;
 }
 
@@ -89,14 +85,8 @@ static uint32_t distance(const struct candidate *a, const struct candidate *b) {
 }
 
 static void join(struct diff *diff, struct candidate *gone, struct candidate *added) {
-    int64_t *from = &diff->values.items[gone->row * diff->recording_count];
-    int64_t *to = &diff->values.items[added->row * diff->recording_count];
-    for (size_t i = 0; i < diff->recording_count; i++) {
-        to[i] = figures_add(to[i], from[i]);
-        from[i] = 0;
-    }
+    diff_join_rows(diff, gone->row, added->row);
     added->is_joined = true;
-    diff->joined_count++;
 }
 
 static void join_best(struct diff *diff, struct candidate *gone, struct candidates *added) {

@@ -12,7 +12,7 @@
 enum { LEVELS_MAX = 512, PREFIX_BYTES = 4096, DELTA_COLUMNS = 12, SIZE_COLUMNS = 10 };
 
 struct node {
-    const char *name;  // into `texts`
+    uint32_t name;  // number of its text
     uint32_t parent, first_child, next_sibling, child_count;
     int64_t largest;  // change of it or of a node below it
 };
@@ -20,7 +20,6 @@ struct node {
 struct diff_tree {
     ARRAY(struct node) nodes;
     ARRAY(int64_t) values;  // by node, then by recording
-    ARRAY(char *) texts;    // copies of keys, cut into lines
     struct index_table table;
     size_t width;
 };
@@ -33,7 +32,7 @@ struct printer {
     size_t prefix_size;
 };
 
-static uint32_t add_node(struct diff_tree *tree, uint32_t parent, const char *name, uint64_t hash) {
+static uint32_t add_node(struct diff_tree *tree, uint32_t parent, uint32_t name, uint64_t hash) {
     uint32_t index = (uint32_t)tree->nodes.count;
     struct node *node = array_push(&tree->nodes);
     if (!node) return 0;
@@ -52,13 +51,11 @@ static uint32_t add_node(struct diff_tree *tree, uint32_t parent, const char *na
 }
 
 // The child of a node by name, made if there is none; 0 without memory.
-static uint32_t child_of(struct diff_tree *tree, uint32_t parent, const char *name) {
-    uint64_t hash = hash_mix(index_table_seed(), parent);
-    for (const char *at = name; *at; at++) hash = hash_mix(hash, (unsigned char)*at);
+static uint32_t child_of(struct diff_tree *tree, uint32_t parent, uint32_t name) {
+    uint64_t hash = hash_mix(hash_mix(index_table_seed(), parent), name);
     struct index_probe probe = index_probe_start(&tree->table, hash);
     for (uint32_t index; index_probe_next(&tree->table, &probe, &index);)
-        if (tree->nodes.items[index].parent == parent &&
-            !strcmp(tree->nodes.items[index].name, name))
+        if (tree->nodes.items[index].parent == parent && tree->nodes.items[index].name == name)
             return index;
     return add_node(tree, parent, name, hash);
 }
@@ -68,29 +65,17 @@ static void add_values(struct diff_tree *tree, uint32_t node, const int64_t *val
     for (size_t i = 0; i < tree->width; i++) sums[i] = figures_add(sums[i], values[i]);
 }
 
-// Cuts a key into its lines; of a deeper stack the innermost levels.
-static size_t cut(char *text, const char **names) {
-    size_t count = 0;
-    while (text && count < LEVELS_MAX) {
-        names[count++] = text;
-        text = strchr(text, '\n');
-        if (text) *text++ = 0;
-    }
-    return count;
-}
-
-static bool add_row(struct diff_tree *tree, const struct diff_screen *screen, size_t row) {
-    const char *names[LEVELS_MAX];
-    const int64_t *values = diff_values(screen->diff, row);
-    char **slot = array_push(&tree->texts);
-    if (!slot) return false;
-    char *text = *slot = strdup(screen->diff->rows.items[row].key);
-    if (!text) return false;
-    size_t count = cut(text, names), depth = screen->view->depth;
+// Of a deeper stack the innermost levels.
+static bool add_row(struct diff_tree *tree, const struct diff_screen *screen, size_t index) {
+    const struct diff_row *row = &screen->diff->rows.items[index];
+    const int64_t *values = diff_values(screen->diff, index);
+    uint32_t count = row->count < LEVELS_MAX ? row->count : LEVELS_MAX;
+    size_t depth = screen->view->depth;
     uint32_t node = 0;
     add_values(tree, node, values);
     for (size_t i = 0; i < count && (!depth || i < depth); i++) {
-        node = child_of(tree, node, names[screen->view->is_inverted ? i : count - 1 - i]);
+        uint32_t line = (uint32_t)(screen->view->is_inverted ? i : count - 1 - i);
+        node = child_of(tree, node, row->names[line]);
         if (!node) return false;
         add_values(tree, node, values);
     }
@@ -169,7 +154,9 @@ static void print_node(const struct printer *printer, uint32_t node, const char 
     size_t used = DELTA_COLUMNS + SIZE_COLUMNS + 3 + text_columns(prefix) + text_columns(branch);
     const size_t least = 16;
     size_t room = terminal->columns > used + least ? terminal->columns - used : least;
-    snprintf(label, sizeof label, "%s", printer->tree->nodes.items[node].name);
+    const char *const *texts = (const char *const *)screen->diff->texts.list.items;
+    snprintf(label, sizeof label, "%s",
+             node ? texts[printer->tree->nodes.items[node].name] : "all");
     shorten_function(label, room);
     text_cut(label, room);
     terminal_print(terminal, STYLE_NAME, "%s\n", label);
@@ -201,7 +188,7 @@ static bool print_below(struct printer *printer, uint32_t node) {
 
 static bool build(struct diff_tree *tree, const struct diff_screen *screen) {
     tree->width = screen->diff->recording_count;
-    add_node(tree, 0, "all", 0);
+    add_node(tree, 0, 0, 0);
     if (!tree->nodes.count || tree->values.count < tree->width) return false;
     for (size_t i = 0; i < screen->diff->rows.count; i++)
         if (!add_row(tree, screen, i)) return false;
@@ -221,8 +208,6 @@ bool diff_print_tree(const struct diff_screen *screen, struct error *error) {
         print_node(&printer, 0, "");
         is_ok = print_below(&printer, 0);
     }
-    for (size_t i = 0; i < tree.texts.count; i++) free(tree.texts.items[i]);
-    array_free(&tree.texts);
     array_free(&tree.nodes);
     array_free(&tree.values);
     index_table_free(&tree.table);

@@ -167,7 +167,7 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
                    units_count((int64_t)(count - shown)).text);
 }
 
-static int64_t thread_value(const struct profile_thread *thread, enum measure by) {
+int64_t thread_value(const struct profile_thread *thread, enum measure by) {
     switch (by) {
     case MEASURE_PEAK:
         return thread->peak_bytes;

@@ -10,6 +10,9 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
                   const struct grouping *grouping, const struct group_list *list,
                   const struct view_options *view);
 
+// What a thread has of a measure; calls for any that is not known by thread.
+int64_t thread_value(const struct profile_thread *thread, enum measure by);
+
 // Threads with what they allocated, ranked by the measure, most first. False without memory.
 bool threads_print(const struct terminal *terminal, const struct profile *profile,
                    const struct view_options *view, struct error *error);

@@ -51,13 +51,13 @@ static void test_rows(void **state) {
     assert_true(diff_add(&diff, 2, "b", "", 7));
     assert_true(diff_add(&diff, 0, "c", "", 100));
     assert_int_equal(diff.rows.count, 3);
-    assert_string_equal(diff.rows.items[0].where, "a.c:3");
+    assert_string_equal(diff_where(&diff, &diff.rows.items[0], 0), "a.c:3");
     uint32_t *rows = diff_rank(&diff, &count, &noise_count);
     assert_non_null(rows);
     assert_int_equal(count, 2);
     assert_int_equal(noise_count, 1);
-    assert_string_equal(diff.rows.items[rows[0]].key, "c");
-    assert_string_equal(diff.rows.items[rows[1]].key, "b");
+    assert_string_equal(diff_name(&diff, &diff.rows.items[rows[0]], 0), "c");
+    assert_string_equal(diff_name(&diff, &diff.rows.items[rows[1]], 0), "b");
     free(rows);
     diff_free(&diff);
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the values of a row say: whether the sides differ by more than their spread.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/render/diff.h"
+
+const char *change_word(enum change_kind kind) {
+    static const char *const words[CHANGE_KINDS] = {"same", "new", "gone", "grown", "shrunk"};
+    return words[kind];
+}
+
+static int compare_values(const void *a, const void *b) {
+    int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+    return (first > second) - (first < second);
+}
+
+// Lowest, median and highest value of a side. Sides are short: at most this many are looked at.
+struct side {
+    int64_t low, median, high;
+};
+enum { SIDE_MAX = 64 };
+
+static struct side side_of(const int64_t *values, size_t count) {
+    int64_t sorted[SIDE_MAX] = {0};
+    if (count > SIDE_MAX) count = SIDE_MAX;
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, compare_values);
+    size_t below = (count - 1) / 2, above = count / 2;  // the same for an odd number
+    uint64_t gap = (uint64_t)sorted[above] - (uint64_t)sorted[below];
+    int64_t median = (int64_t)((uint64_t)sorted[below] + gap / 2);
+    return (struct side){sorted[0], median, sorted[count - 1]};
+}
+
+struct change diff_change(const struct diff *diff, const int64_t *values) {
+    size_t second_count = diff->recording_count - diff->first_count;
+    struct side before = side_of(values, diff->first_count);
+    struct side after = side_of(values + diff->first_count, second_count);
+    bool is_apart = after.low > before.high || after.high < before.low;
+    int64_t difference = (int64_t)((uint64_t)after.median - (uint64_t)before.median);
+    struct change change = {before.median, after.median, difference, CHANGE_NONE, false};
+    bool differs = before.low != after.low || before.high != after.high ||
+                   before.low != before.high || after.low != after.high;
+    if (!is_apart)
+        change.is_noise = differs;
+    else if (!before.high)
+        change.kind = CHANGE_NEW;
+    else if (!after.high)
+        change.kind = CHANGE_GONE;
+    else
+        change.kind = after.low > before.high ? CHANGE_GROWN : CHANGE_SHRUNK;
+    return change;
+}
+
+struct ranked {
+    uint64_t size;
+    uint32_t row;
+};
+
+static int compare_ranked(const void *a, const void *b) {
+    const struct ranked *first = a, *second = b;
+    if (first->size != second->size) return first->size < second->size ? 1 : -1;
+    return (first->row > second->row) - (first->row < second->row);
+}
+
+uint32_t *diff_rank(const struct diff *diff, size_t *count, size_t *noise_count) {
+    struct ranked *ranked = calloc(diff->rows.count + 1, sizeof *ranked);
+    uint32_t *rows = calloc(diff->rows.count + 1, sizeof *rows);
+    *count = *noise_count = 0;
+    if (!ranked || !rows) {
+        free(ranked);
+        free(rows);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < diff->rows.count; i++) {
+        struct change change = diff_change(diff, diff_values(diff, i));
+        *noise_count += change.is_noise;
+        uint64_t delta = (uint64_t)change.delta, size = change.delta < 0 ? 0 - delta : delta;
+        if (change.kind != CHANGE_NONE) ranked[(*count)++] = (struct ranked){size, i};
+    }
+    qsort(ranked, *count, sizeof *ranked, compare_ranked);
+    for (size_t i = 0; i < *count; i++) rows[i] = ranked[i].row;
+    free(ranked);
+    return rows;
+}
