@@ -14,7 +14,7 @@
 
 #include "format/format.h"
 
-#define FORM_SECTIONS 17u  // entries of the section table; a recording has up to sixteen
+#define FORM_SECTIONS 20u  // entries of the section table; a recording has up to nineteen
 #define FORM_TEXT_BYTES 48u
 
 struct form_part {

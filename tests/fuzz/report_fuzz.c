@@ -4,12 +4,33 @@
 // direction of writing, and the JSON is such to a parser of other people.
 #include "tests/fuzz/shown.h"
 #include "tool/model/combined.h"
+#include "tool/render/chart.h"
+#include "tool/render/findings.h"
+#include "tool/render/growth.h"
+#include "tool/render/memory.h"
 #include "tool/render/report_json.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/scopes_screen.h"
+#include "tool/render/shapes.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
+
+// Views over time, of shapes and of memory.
+static void print_shapes(const struct terminal *terminal, const struct profile *profile,
+                         const struct frame_names *names, const struct view_options *view) {
+    const uint64_t short_ns = 10000000;
+    struct findings findings;
+    if (findings_find(&findings, profile, NULL))
+        findings_print(&findings, terminal, profile, names, view, NULL);
+    for (int kind = SHAPES_TEMPORARY; kind <= SHAPES_AGES; kind++)
+        shapes_print(terminal, profile, names, view, (enum shapes_kind)kind, short_ns, NULL);
+    freed_by_print(terminal, profile, view, NULL);
+    growth_print(terminal, profile, names, view, NULL);
+    chart_print(terminal, profile, names, view, NULL);
+    memory_print(terminal, profile, view);
+    memory_print_line(terminal, profile, view);
+}
 
 static void print_views(const struct profile *profile) {
     struct text screen, json;
@@ -26,6 +47,7 @@ static void print_views(const struct profile *profile) {
     tree_print(&terminal, profile, &names, &view, NULL);
     regions_print(&terminal, profile, &view, NULL);
     pools_print(&terminal, profile, &view, NULL);
+    print_shapes(&terminal, profile, &names, &view);
     report_json_print(json.out, profile, &names, &view, NULL);
     text_end(&screen, check_screen);
     text_end(&json, check_json);

@@ -25,6 +25,8 @@ static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
     [CAIRN_SECTION_MOMENTS] = 4 * sizeof(struct cairn_moment),
     [CAIRN_SECTION_VALUES] = 16 * sizeof(struct cairn_value),
+    [CAIRN_SECTION_RESIDENT] = 8 * sizeof(struct cairn_resident),
+    [CAIRN_SECTION_PICTURES] = CAIRN_PICTURE_COUNT * sizeof(struct cairn_picture),
     [CAIRN_SECTION_SCOPES] = 4 * sizeof(struct cairn_scope),
 };
 

@@ -95,7 +95,8 @@ static bool print_pools(FILE *out, const struct view_subject *subject, struct er
 
 static bool print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
-    return chart_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+    return chart_print(&terminal, &subject->opened->profile, subject->names,
+                       &subject->request->options, error);
 }
 
 static bool print_shapes(FILE *out, const struct view_subject *subject, enum shapes_kind kind,
@@ -159,7 +160,7 @@ const struct view views[] = {
      GROUPS_TOP, 0, 0, false, false, print_regions},
     {"pools", "allocators of the program's own, as it told of them", "peak",
      GROUPS_TOP, 0, 0, false, false, print_pools},
-    {"timeline", "the heap over time", "peak", 0, 0, 0, false, false, print_timeline},
+    {"timeline", "the heap over time", "peak", 0, 0, 0, true, false, print_timeline},
     {"temporary", "stacks whose blocks are freed at once, by the thread that made them",
      "temporary", STACKS_TOP, STACKS_DEPTH, 0, false, false, print_temporary},
     {"sizes", "stacks, and which sizes their blocks had", "calls",

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/timeline.h"
+#include "tool/render/area.h"
 
 enum {
     ROWS = 10,
@@ -14,12 +15,14 @@ enum {
     AXIS_COLUMNS = 12,
     PLAIN_AXIS_COLUMNS = 16,
     COLUMNS_MAX = 160,
-    MARK_BYTES = 128,
+    MARK_BYTES = 4 * CAIRN_LABEL_BYTES,
+    MARKS_BYTES = 1024,
 };
 
 // What happened in the time that a column stands for.
 struct column {
     uint64_t low_bytes, high_bytes;
+    uint64_t rss_bytes;  // highest; 0: nobody looked
     bool is_used;
 };
 
@@ -27,6 +30,7 @@ struct chart {
     struct column columns[COLUMNS_MAX];
     size_t count;
     uint64_t end_ns, most_bytes, peak_ns;
+    bool has_rss;
 };
 
 static uint64_t end_of(const struct profile *profile) {
@@ -60,6 +64,22 @@ static void add_span(struct chart *chart, const struct timeline_span *span) {
     }
 }
 
+// Columns in which nobody looked have the value before them.
+static void fill_rss(struct chart *chart, const struct recording *recording) {
+    struct cairn_resident value;
+    uint64_t last = 0;
+    for (size_t i = 0; i < CAIRN_RESIDENT_LIMIT && recording_resident(recording, i, &value); i++) {
+        struct column *column = &chart->columns[column_of(chart, value.at_ns)];
+        if (value.rss_bytes > column->rss_bytes) column->rss_bytes = value.rss_bytes;
+        if (value.rss_bytes > chart->most_bytes) chart->most_bytes = value.rss_bytes;
+        chart->has_rss = true;
+    }
+    for (size_t i = 0; i < chart->count; i++) {
+        if (!chart->columns[i].rss_bytes) chart->columns[i].rss_bytes = last;
+        last = chart->columns[i].rss_bytes;
+    }
+}
+
 static void fill(struct chart *chart, const struct profile *profile) {
     struct timeline timeline;
     struct timeline_span span;
@@ -67,6 +87,14 @@ static void fill(struct chart *chart, const struct profile *profile) {
     while (timeline_next(&timeline, &span)) add_span(chart, &span);
     chart->most_bytes = timeline.peak_bytes ? timeline.peak_bytes : 1;
     chart->peak_ns = profile->peak.at_ns;
+    fill_rss(chart, profile->recording);
+}
+
+// Resident memory ends in this row.
+static bool is_rss_row(const struct chart *chart, const struct column *column, unsigned row) {
+    double rows = (double)column->rss_bytes / (double)chart->most_bytes * ROWS;
+    unsigned at = rows > 0 ? (unsigned)(rows - 0.001) : 0;
+    return column->rss_bytes && row == (at < ROWS ? at : ROWS - 1);
 }
 
 // Eighths of a row that `bytes` fill in `row` (0: the lowest).
@@ -88,13 +116,15 @@ static void print_cell(const struct chart *chart, const struct terminal *termina
                                          "\xe2\x96\x86",
                                          "\xe2\x96\x87",
                                          "\xe2\x96\x88"};
-    static const char light[] = "\xe2\x96\x91";
+    static const char light[] = "\xe2\x96\x91", line[] = "\xe2\x94\x80";
     const struct column *at = &chart->columns[column];
     unsigned low = steps_of(chart, at->low_bytes, row), high = steps_of(chart, at->high_bytes, row);
     if (low)
         terminal_print(terminal, STYLE_NAME, "%s", blocks[low]);
+    else if (high > STEPS / 2)
+        terminal_print(terminal, STYLE_DIM, "%s", light);
     else
-        terminal_print(terminal, STYLE_DIM, "%s", high > STEPS / 2 ? light : " ");
+        terminal_print(terminal, STYLE_DIM, "%s", is_rss_row(chart, at, row) ? line : " ");
 }
 
 static void print_rows(const struct chart *chart, const struct terminal *terminal,
@@ -138,8 +168,35 @@ static void print_peak(const struct chart *chart, const struct terminal *termina
     fputc('\n', terminal->out);
 }
 
+// "marks: warm at 1.00 s, load at 5.00 s", each with a tick below the axis.
+static void print_marks(const struct chart *chart, const struct terminal *terminal,
+                        const struct recording *recording, int axis_columns) {
+    char ticks[COLUMNS_MAX + 1], text[MARKS_BYTES] = "";
+    struct cairn_moment moment;
+    size_t count = 0;
+    memset(ticks, ' ', sizeof ticks);
+    for (size_t i = 0; i < CAIRN_MOMENT_LIMIT && recording_moment(recording, i, &moment); i++) {
+        bool is_shown = moment.reason == CAIRN_MOMENT_MARK || *moment.label;
+        if (!is_shown) continue;
+        char raw[CAIRN_LABEL_BYTES] = "", label[MARK_BYTES];
+        size_t used = strlen(text);
+        memcpy(raw, moment.label, sizeof raw - 1);
+        text_escape(label, sizeof label, *raw ? raw : "mark");
+        ticks[column_of(chart, moment.time_ns)] = '^';
+        snprintf(text + used, sizeof text - used, "%s%s at %s", count++ ? ", " : "", label,
+                 units_duration(moment.time_ns).text);
+    }
+    if (!count) return;
+    ticks[chart->count] = 0;
+    terminal_indent(terminal, (size_t)axis_columns);
+    terminal_print(terminal, STYLE_WARNING, "%s\n", ticks);
+    text_cut(text, terminal->columns - 9);
+    fprintf(terminal->out, "  marks: %s\n", text);
+}
+
 bool chart_print(const struct terminal *terminal, const struct profile *profile,
-                 const struct view_options *view, struct error *error) {
+                 const struct frame_names *names, const struct view_options *view,
+                 struct error *error) {
     struct chart *chart = calloc(1, sizeof *chart);
     int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
     if (!chart) return error_set(error, "no memory for the timeline");
@@ -147,10 +204,14 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     if (chart->count > COLUMNS_MAX) chart->count = COLUMNS_MAX;
     chart->end_ns = end_of(profile);
     fill(chart, profile);
-    terminal_print(terminal, STYLE_STRONG, "heap over time\n");
+    terminal_print(terminal, STYLE_STRONG, "heap over time");
+    if (chart->has_rss) terminal_print(terminal, STYLE_DIM, ", and resident memory as a line");
+    fputc('\n', terminal->out);
     print_rows(chart, terminal, view, axis_columns);
     print_axis(chart, terminal, axis_columns);
     print_peak(chart, terminal, profile, view, axis_columns);
+    print_marks(chart, terminal, profile->recording, axis_columns);
+    struct area_frame frame = {chart->count, axis_columns, chart->end_ns};
     free(chart);
-    return true;
+    return area_print(terminal, profile, names, view, &frame, error);
 }

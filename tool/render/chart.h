@@ -4,12 +4,15 @@
 #define TOOL_RENDER_CHART_H
 
 #include "tool/model/profile.h"
+#include "tool/render/frames.h"
 #include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
-// Solid: the heap was not below it; light: it may have been as high as that. The peak is marked.
-// False without memory.
+// Solid: the heap was not below it; light: it may have been as high as that. A line: resident
+// memory, where somebody looked. The peak and marks are marked, and below are the largest stacks
+// over time. False without memory.
 bool chart_print(const struct terminal *terminal, const struct profile *profile,
-                 const struct view_options *view, struct error *error);
+                 const struct frame_names *names, const struct view_options *view,
+                 struct error *error);
 
 #endif

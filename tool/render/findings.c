@@ -128,7 +128,7 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
                  finding->fit);
         return;
     case FINDING_REALLOC:
-        snprintf(out, size, "%s grows %s %s times, %s copied: reserve (--view temporary)", label,
+        snprintf(out, size, "%s grows %s %s times, %s copied: reserve", label,
                  finding->of_count > 1 ? "each of its buffers" : "its buffer",
                  units_count((int64_t)finding->count).text,
                  units_size_as((int64_t)finding->bytes, is_plain).text);

@@ -14,8 +14,11 @@
 #include "tool/model/narrow.h"
 #include "tool/model/profile.h"
 #include "tool/render/chart.h"
+#include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
+#include "tool/render/memory.h"
 #include "tool/render/report_json.h"
+#include "tool/render/shapes.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
@@ -45,7 +48,10 @@ static void read_views(const struct terminal *terminal, struct profile *profile,
         group_list_free(&list);
     }
     assert_true(threads_print(terminal, profile, view, error));
-    assert_true(chart_print(terminal, profile, view, error));
+    assert_true(freed_by_print(terminal, profile, view, error));
+    assert_true(chart_print(terminal, profile, names, view, error));
+    assert_true(shapes_print(terminal, profile, names, view, SHAPES_SIZES, 1, error));
+    memory_print(terminal, profile, view);
     assert_true(tree_print_lines(terminal->out, profile, names, view, error));
     bool is_estimate, *are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
     if (profile->thread_count) are_kept[profile->thread_count / 2] = true;
