@@ -8,6 +8,7 @@
 #include "tool/base/text.h"
 #include "tool/export/frame_table.h"
 #include "tool/render/report_json.h"
+#include "tool/web/history.h"
 #include "tool/web/sources.h"
 #include "tool/web/web.h"
 
@@ -116,7 +117,7 @@ static void put_nodes(struct writer *writer) {
 
 static void put_stacks(struct writer *writer) {
     struct column node = {0}, calls = {0}, allocated = {0}, peak = {0}, peak_blocks = {0};
-    struct column exit = {0}, exit_blocks = {0};
+    struct column exit = {0}, exit_blocks = {0}, temporary = {0}, slack = {0};
     const struct profile *profile = writer->about->export->profile;
     uint32_t last = 0;
     for (size_t i = 0; i < profile->stack_count; i++) {
@@ -129,6 +130,8 @@ static void put_stacks(struct writer *writer) {
         column_put_number(&peak_blocks, stack->peak_blocks);
         column_put_number(&exit, stack->exit_bytes);
         column_put_number(&exit_blocks, stack->exit_blocks);
+        column_put_number(&temporary, (int64_t)stack->temporary);
+        column_put_number(&slack, (int64_t)stack->slack_bytes);
     }
     put_numbers(writer, "stack.node", &node);
     put_numbers(writer, "stack.calls", &calls);
@@ -137,6 +140,8 @@ static void put_stacks(struct writer *writer) {
     put_numbers(writer, "stack.peak_blocks", &peak_blocks);
     put_numbers(writer, "stack.exit", &exit);
     put_numbers(writer, "stack.exit_blocks", &exit_blocks);
+    put_numbers(writer, "stack.temporary", &temporary);
+    put_numbers(writer, "stack.slack", &slack);
 }
 
 static void put_points(struct writer *writer) {
@@ -210,7 +215,8 @@ bool web_put_profile(struct web *web, const struct web_profile *about, struct er
         put_stacks(&writer);
         put_points(&writer);
         put_texts(&writer);
-        is_ok = sources_put(&web->sink, &writer.frames, error);
+        is_ok = history_put(&web->sink, about->export->profile, error) &&
+                sources_put(&web->sink, &writer.frames, error);
     }
     array_free(&writer.texts.list);
     index_table_free(&writer.texts.index);

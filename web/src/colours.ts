@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of frames and areas. The modules' palette is Paul Tol's "light" scheme, made to be told
-// apart without full colour vision and to be written on in black; growth goes from blue to orange.
+// Colours of frames and areas. The modules' palette is Paul Tol's "light" scheme, with two more, made
+// to be told apart without full colour vision and to be written on in black; growth goes from blue to orange.
 
 import type { Model } from "./model";
 
@@ -9,6 +9,7 @@ type Rgb = [number, number, number];
 const PALETTE: Rgb[] = [
   [238, 136, 102], [119, 170, 221], [238, 221, 136], [68, 187, 153],
   [255, 170, 187], [153, 221, 255], [187, 204, 51], [170, 170, 0],
+  [201, 160, 220], [196, 160, 130],
 ];
 const OTHER: Rgb = [205, 205, 205];
 const LESS: Rgb = [67, 133, 200], SAME_LIGHT: Rgb = [228, 228, 228], SAME_DARK: Rgb = [150, 150, 150], MORE: Rgb = [240, 130, 40];

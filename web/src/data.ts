@@ -85,8 +85,12 @@ export interface Run {
 
 export type SourcePiece = [number, ...string[]];
 
+export interface Moment { at_ns: number; reason: string; label: string }
+
 export interface Profile {
   facts: Facts;
+  moments: Moment[];
+  held: Float64Array[];  // by moment: bytes by stack, as a change of the moment before
   texts: string[];
   numbers: Map<string, Float64Array>;
   sources: Record<string, SourcePiece[]>;
@@ -135,7 +139,9 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
   const profile = page.profiles[page.profiles.length - 1];
   const json = () => JSON.parse(new TextDecoder().decode(bytes));
   if (name === "run") page.run = json();
-  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {} });
+  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, moments: [], held: [] });
+  else if (name === "moments") profile.moments = json();
+  else if (name === "moment.bytes") profile.held.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();
   else if (kind === "t") profile.texts = readTexts(bytes);
   else if (kind === "n") profile.numbers.set(name, readNumbers(bytes));

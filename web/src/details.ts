@@ -121,9 +121,10 @@ export function stackDetails(app: App, stack: number): HTMLElement {
   const calls = model.measure("calls").values[stack], allocated = model.measure("allocated").values[stack];
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
-    sparkline(app, [stack], 300, 44),
+    sparkline(app, stack, 300, 44),
     h("dl", {}, model.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
+      model.measures.slice(6).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),
     h("div", { class: "actions" },
       action("Only this stack", "Show this stack alone, on every screen", () => app.set(focused(state, "stack", String(stack))))),

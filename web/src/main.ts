@@ -6,6 +6,7 @@ import { isDark } from "./colours";
 import { readPage } from "./data";
 import { announce, fill, h, svg } from "./dom";
 import { FlameScreen } from "./flame_screen";
+import { momentName, nearest } from "./history";
 import { Model } from "./model";
 import { Overview } from "./overview";
 import { choice, option } from "./parts";
@@ -77,8 +78,24 @@ class Main implements App {
     const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "";
     fill(this.controls,
       model.page.run && parts.length > 1 ? choice("process", "Process", state.process || "0", [...parts, option("all", "all added up")], (process) => this.set({ process, zoom: "" })) : null,
-      choice("measure", "Show", model.measure(state.measure).id, measures, (measure) => this.set({ measure, zoom: "" })));
+      choice("measure", "Show", this.view.measure.id, model.hasHistory ? [...measures, option("moment", "At a moment")] : measures, (measure) => this.chooseMeasure(measure)),
+      this.view.measure.id === "moment" ? this.momentControls() : null);
     if (focused) document.getElementById(focused)?.focus();
+  }
+
+  private chooseMeasure(measure: string): void {
+    const history = this.model.parts[this.view.profiles[0]]?.history;
+    const last = history ? history.moments[history.moments.length - 1].at_ns : 0;
+    this.set({ measure, zoom: "", ...(measure === "moment" && !this.state.to ? { to: last } : {}) });
+  }
+
+  private momentControls(): HTMLElement[] {
+    const { state } = this, history = this.model.parts[this.view.profiles[0]]?.history;
+    if (!history) return [];
+    const options = history.moments.map((moment) => option(String(moment.at_ns), momentName(moment)));
+    const near = (at: number) => String(history.moments[nearest(history, at)].at_ns);
+    return [choice("to", "at", near(state.to), options, (to) => this.set({ to: Number(to), zoom: "" })),
+      choice("from", "grown since", state.from ? near(state.from) : "0", [option("0", "–"), ...options], (from) => this.set({ from: Number(from), zoom: "" }))];
   }
 
   private makeChips(): void {
@@ -91,7 +108,7 @@ class Main implements App {
       return chip(text, text, () => this.set({ focus: state.focus.filter((other) => other !== one), zoom: "" }));
     });
     const hide = state.hide.map((one) => chip(`without ${one}`, `without ${one}`, () => this.set({ hide: state.hide.filter((other) => other !== one), zoom: "" })));
-    const whole = this.model.measure(state.measure).values, all = whole.reduce((sum, value) => sum + value, 0);
+    const whole = this.view.measure.values, all = whole.reduce((sum, value) => sum + value, 0);
     const { values } = this.view.sums(), sum = values[0] + values[1];
     fill(this.chips, focus, hide, focus.length ? h("span", { class: "dim" }, `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, all)} of all`) : null,
       focus.length + hide.length ? h("button", { type: "button", class: "quiet", onclick: () => this.set({ focus: [], hide: [], zoom: "" }) }, "Show everything") : null);

@@ -4,7 +4,9 @@
 // processes add up, and two recordings compare, by the names of their functions.
 
 import type { Page, Profile } from "./data";
+import { between, readHistory, type History } from "./history";
 import { Tree } from "./tree";
+import * as units from "./units";
 import { baseName } from "./units";
 
 export const INLINED = 1, HIDDEN = 2, ALLOCATOR = 4, MARK = 8;
@@ -17,12 +19,6 @@ export interface Measure {
   noun: [string, string];  // of the blocks or calls beside it
   values: Float64Array;    // by stack
   counts: Float64Array;    // blocks or calls, by stack
-}
-
-/** What stacks held at some moments. */
-export interface History {
-  times: number[];  // ns since the start
-  sum(stacks: number[]): number[];
 }
 
 /** Texts numbered in the order in which they came. */
@@ -56,6 +52,7 @@ export interface Part {
   placeFrames: Float64Array;
   nodeParent: Int32Array;
   nodePlace: Int32Array;
+  history: History | null;
   firstStack: number;   // common number of its first stack
   stackNode: Int32Array;
 }
@@ -77,7 +74,8 @@ export class Model {
   readonly isDiff: boolean;
   readonly program: string;      // module of the recorded program
   readonly measures: Measure[];
-  readonly history: History | null = null;
+  readonly hasHistory: boolean;
+  private lastMoment: { key: string; measure: Measure } | null = null;
   private trees = new Map<boolean, { tree: Tree; leaf: Int32Array }>();
 
   constructor(readonly page: Page) {
@@ -90,6 +88,7 @@ export class Model {
     this.stackCount = stacks;
     this.partOf = new Uint16Array(stacks);
     this.parts.forEach((part, i) => this.partOf.fill(i, part.firstStack, part.firstStack + part.stackNode.length));
+    this.hasHistory = this.parts.some((part) => part.history);
     this.isDiff = page.profiles.some((profile) => profile.facts.role === "after");
     this.program = page.profiles.length ? page.profiles[0].facts.executable : "";
     this.measures = this.makeMeasures();
@@ -135,7 +134,7 @@ export class Model {
     const frames = column("frame.function").length, counts = column("place.count");
     const back = column("node.back"), steps = column("stack.node");
     const part: Part = {
-      profile, firstStack, flags: column("frame.flags"), fn: new Int32Array(frames),
+      profile, firstStack, history: readHistory(profile), flags: column("frame.flags"), fn: new Int32Array(frames),
       line: new Int32Array(frames), file: new Int32Array(frames), placeStart: new Int32Array(counts.length + 1),
       placeFrames: column("place.frames"), nodeParent: new Int32Array(back.length + 1),
       nodePlace: new Int32Array(back.length + 1), stackNode: new Int32Array(steps.length),
@@ -172,11 +171,28 @@ export class Model {
       { id: "peak-blocks", label: "Blocks at the peak", help: "blocks that were live when the heap was largest", isBytes: false, noun: blocks, values: peakBlocks, counts: peakBlocks },
       { id: "exit-blocks", label: isOver ? "Blocks at the end" : "Blocks now", help: "blocks that were never freed", isBytes: false, noun: blocks, values: exitBlocks, counts: exitBlocks },
     ];
+    const extra = (id: string, label: string, help: string, isBytes: boolean, values: Float64Array): void => {
+      if (values.some((value) => value > 0)) list.push({ id, label, help, isBytes, noun: callNoun, values, counts: isBytes ? calls : values });
+    };
+    extra("temporary", "Temporary blocks", "blocks freed by their thread before it allocated again", false, this.joined("temporary"));
+    extra("slack", "Slack", "room of all blocks beyond what was asked for", true, this.joined("slack"));
     return list;
   }
 
   measure(id: string): Measure {
     return this.measures.find((measure) => measure.id === id) ?? this.measures[0];
+  }
+
+  /** What stacks held at a moment, or how much more at it than at another one (0: none). */
+  moment(from: number, to: number): Measure {
+    const key = `${from} ${to}`;
+    if (this.lastMoment?.key === key) return this.lastMoment.measure;
+    const values = new Float64Array(this.stackCount);
+    for (const part of this.parts) if (part.history) between(part.history, from, to, values.subarray(part.firstStack, part.firstStack + part.stackNode.length));
+    const at = units.duration(to), label = from ? `Grown ${units.duration(from)} to ${at}` : `At ${at}`;
+    const measure: Measure = { id: "moment", label, help: "what stacks held at a moment, or what they grew by", isBytes: true, noun: ["block", "blocks"], values, counts: values };
+    this.lastMoment = { key, measure };
+    return measure;
   }
 
   /** Frames of a stack, innermost first, as numbers of its part; plumbing left out unless wanted. */

@@ -49,13 +49,14 @@ export class Overview implements Screen {
   readonly element: HTMLElement;
   private top = h("div", { class: "cards" });
   private trust = h("div", {});
-  private timeline = new Timeline();
+  private timeline: Timeline;
   private resident = h("div", {});
   private found = h("div", { class: "card" });
   private stacks = h("div", { class: "card" });
   private run = h("div", {});
 
   constructor(private app: App) {
+    this.timeline = new Timeline(app);
     this.element = h("section", { class: "screen overview", "aria-label": "Overview" }, this.run, this.top, this.trust,
       this.timeline.element, this.resident, h("div", { class: "columns" }, this.found, this.stacks));
   }
@@ -130,7 +131,7 @@ export class Overview implements Screen {
     else fill(this.top, facts.length === 1 ? this.figures(facts[0]) : []);
     fill(this.trust, facts.map((one) => this.trustLine(one)));
     this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.isDiff);
-    if (parts.length) this.timeline.show(parts[parts.length - 1].profile);
+    if (parts.length) this.timeline.show(parts[parts.length - 1].profile, view);
     this.showResident(facts);
     this.showFound(view);
     this.showStacks(view);

@@ -2,7 +2,7 @@
 // The screen with tables: stacks, functions, lines, files, modules, threads, processes.
 
 import { focused, matcher, type App, type Screen } from "./app";
-import { amount, functionDetails, hint, sourceAround, stackDetails } from "./details";
+import { amount, functionDetails, sourceAround, stackDetails } from "./details";
 import { fill, h, type Child } from "./dom";
 import { sparkline } from "./spark";
 import { Table, type Column } from "./table";
@@ -34,11 +34,17 @@ export class TableScreen implements Screen {
     this.table = new Table({
       label: "What holds the memory",
       onSort: (sort) => app.set({ sort }, false),
-      onSelect: (row) => this.listed && fill(this.side, this.listed.select(row)),
+      onSelect: (row) => this.select(row),
       onOpen: (row) => this.listed?.open(row),
     });
     this.element = h("section", { class: "screen table-screen", "aria-label": "Table" }, this.tabs,
       h("div", { class: "split" }, h("div", { class: "picture-side" }, this.note, this.table.element), this.side));
+  }
+
+  private select(row: number): void {
+    if (!this.listed) return;
+    this.side.hidden = false;
+    fill(this.side, this.listed.select(row));
   }
 
   private get kinds(): [string, string][] {
@@ -81,7 +87,7 @@ export class TableScreen implements Screen {
       const other = model.measure(id);
       columns.push(number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count));
     }
-    if (model.history) columns.splice(1, 0, { id: "spark", label: "Over time", width: "110px", isNumber: false, sort: () => 0, cell: (row) => sparkline(this.app, [row], 96, 22) });
+    if (model.hasHistory) columns.splice(1, 0, { id: "spark", label: "Over time", width: "110px", isNumber: false, sort: () => 0, cell: (row) => sparkline(this.app, row, 96, 22) });
     return columns;
   }
 
@@ -271,8 +277,10 @@ export class TableScreen implements Screen {
     const listed = (this.listed = this.list(view));
     const rows = matches ? listed.rows.filter(listed.search(matches)) : listed.rows;
     this.makeTabs(state.table);
-    this.note.textContent = matches ? `${units.plural(rows.length, "row")} of ${units.count(listed.rows.length)} with “${state.search}”` : units.plural(rows.length, "row");
+    const found = matches ? `${units.plural(rows.length, "row")} of ${units.count(listed.rows.length)} with “${state.search}”` : units.plural(rows.length, "row");
+    this.note.textContent = rows.length ? `${found}. Select one for its details; Enter or a double click shows only stacks through it.`
+      : matches ? found : "Nothing to show here: the recording has no such thing.";
+    this.side.hidden = true;
     this.table.show(listed.columns, rows, state.sort);
-    fill(this.side, hint(rows.length ? "Select a row for its details; Enter or double click shows only stacks through it." : "Nothing to show here: " + (matches ? "no row has what is searched for." : "the recording has no such thing.")));
   }
 }

@@ -3,10 +3,15 @@
 // a mark. Dragging zooms, a double click shows all again, arrow keys move the reading.
 
 import uPlot from "uplot";
-import type { Facts, Profile, Resident } from "./data";
-import { cssValue, h } from "./dom";
+import type { App } from "./app";
+import { listed } from "./colours";
+import type { Facts, Moment, Profile, Resident } from "./data";
+import { cssValue, fill, h } from "./dom";
+import { stackTitle } from "./findings";
+import { largest } from "./history";
 import { choice, option } from "./parts";
 import * as units from "./units";
+import type { View } from "./view";
 
 interface Series { seconds: number[]; live: number[]; rate: number[]; calls: number[]; rss: (number | null)[] }
 
@@ -132,30 +137,108 @@ function peakMark(facts: Facts, at: number): uPlot.Plugin {
   };
 }
 
+/** The moments that the recording kept, as ticks at the top; those with a name say it. */
+function momentMarks(moments: Moment[]): uPlot.Plugin {
+  return {
+    hooks: {
+      draw: [(plot) => {
+        const { ctx, bbox } = plot, ratio = devicePixelRatio || 1;
+        ctx.save();
+        ctx.strokeStyle = ctx.fillStyle = cssValue("--dim");
+        ctx.lineWidth = ratio;
+        ctx.font = `${11 * ratio}px ${cssValue("--sans")}`;
+        let free = bbox.left;
+        for (const { at_ns, label } of moments) {
+          const x = plot.valToPos(at_ns / 1e9, "x", true);
+          if (x < bbox.left || x > bbox.left + bbox.width) continue;
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + (label ? 14 : 6) * ratio);
+          ctx.stroke();
+          if (!label || x < free) continue;
+          ctx.fillText(label, x + 3 * ratio, bbox.top + 11 * ratio);
+          free = x + ctx.measureText(label).width + 8 * ratio;
+        }
+        ctx.restore();
+      }],
+    },
+  };
+}
+
+const STACKS_SHOWN = 10;
+
+/** The stacks that held most, on top of each other, below what all held. */
+function stackSeries(app: App, view: View): { seconds: number[]; names: string[]; own: number[][]; sums: number[][] } | null {
+  const part = app.model.parts[view.profiles[view.profiles.length - 1]], history = part.history;
+  if (!history) return null;
+  const stacks = largest(history, view.mask, part.firstStack, STACKS_SHOWN);
+  const whole = history.values.map((values) => values.reduce((sum, value, i) => sum + (view.mask[part.firstStack + i] ? value : 0), 0));
+  const own = [...stacks.map((stack) => history.values.map((values) => Math.max(values[stack], 0)))];
+  const rest = whole.map((value, i) => Math.max(value - own.reduce((sum, one) => sum + one[i], 0), 0));
+  const names = stacks.map((stack) => stackTitle(app, part.firstStack + stack, 1));
+  const all = [[0, ...rest], ...own.reverse().map((one) => [0, ...one])];
+  const sums: number[][] = [];
+  for (const one of all) sums.push(one.map((value, i) => value + (sums.length ? sums[sums.length - 1][i] : 0)));
+  return { seconds: [0, ...history.moments.map((moment) => moment.at_ns / 1e9)], names: [...names, "all other stacks"], own: all.reverse(), sums: sums.reverse() };
+}
+
 export class Timeline {
   readonly element: HTMLElement;
   private holder = h("div", { class: "plot" });
   private plot: uPlot | null = null;
   private profile: Profile | null = null;
-  private rate: "rate" | "calls" = "rate";
+  private rate = "rate";
+  private view: View | null = null;
+  private mask: Uint8Array | null = null;
+  private window = h("span", {});
 
-  constructor() {
-    const rates = choice("rate", "Rate", "rate", [option("rate", "bytes allocated"), option("calls", "calls")], (value) => {
-      this.rate = value as "rate" | "calls";
+  constructor(private app: App) {
+    const kinds = [option("rate", "live heap, bytes allocated"), option("calls", "live heap, calls")];
+    if (app.model.hasHistory) kinds.push(option("stacks", "the ten largest stacks"));
+    const rates = choice("rate", "Shows", "rate", kinds, (value) => {
+      this.rate = value;
       this.draw();
     });
     this.element = h("div", { class: "card timeline" }, h("div", { class: "row-between" }, h("h2", {}, "Over time"), rates), this.holder,
-      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. The line is the highest of each moment."));
+      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. The line is the highest of each moment. ", this.window));
     this.element.tabIndex = 0;
     this.element.setAttribute("role", "group");
     this.element.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.plot && this.resize()).observe(this.holder);
   }
 
-  show(profile: Profile): void {
-    if (this.profile === profile) return;
+  show(profile: Profile, view: View): void {
+    const isSame = this.profile === profile && (this.rate !== "stacks" || this.mask === view.mask);
+    this.view = view;
     this.profile = profile;
-    this.draw();
+    this.mask = view.mask;
+    if (!isSame) this.draw();
+  }
+
+  /** What was zoomed into leads to the flame graph of what grew in it. */
+  private showWindow(plot: uPlot): void {
+    const { min, max } = plot.scales.x, [seconds] = plot.data, history = this.app.model.hasHistory;
+    const isWhole = min === undefined || max === undefined || min === null || max === null || (min <= seconds[0] && max >= seconds[seconds.length - 1]);
+    const go = (from: number) => this.app.set({ view: "flame", measure: "moment", from, to: max! * 1e9, zoom: "", pivot: "" });
+    fill(this.window, isWhole || !history ? null : [
+      h("button", { type: "button", class: "quiet", onclick: () => go(min! * 1e9) }, "What grew in this window"), " ",
+      h("button", { type: "button", class: "quiet", onclick: () => go(0) }, "What was held at its end")]);
+  }
+
+  private drawStacks(axis: uPlot.Axis): boolean {
+    const stacked = this.view ? stackSeries(this.app, this.view) : null;
+    if (!stacked) return false;
+    const series = stacked.names.map((label, i) => ({
+      label, stroke: listed(i), fill: i < STACKS_SHOWN ? listed(i) : cssValue("--rest"), width: 1, points: { show: false }, scale: "y",
+      value: (_: uPlot, __: number, ___: number, at: number | null) => (at === null ? "–" : units.size(stacked.own[i][at])),
+    }));
+    this.plot = new uPlot({
+      width: Math.max(this.holder.clientWidth, 320), height: 320, plugins: [momentMarks(this.profile!.moments)],
+      scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] } },
+      axes: [{ ...axis, values: (_, ticks) => ticks.map((value) => units.duration(value * 1e9)) }, { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" }],
+      series: [{ label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) }, ...series], hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
+    }, [stacked.seconds, ...stacked.sums] as uPlot.AlignedData, this.holder);
+    return true;
   }
 
   private resize(): void {
@@ -180,13 +263,15 @@ export class Timeline {
       return;
     }
     this.holder.replaceChildren();
-    const isBytes = this.rate === "rate";
+    const isBytes = this.rate !== "calls";
     const rateText = (value: number | null) => (value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s");
     const steps = uPlot.paths.stepped!({ align: 1 });
     const hasResident = series.rss.length > 0;
     const axis = { stroke: cssValue("--dim"), grid: { stroke: cssValue("--line"), width: 1 }, ticks: { stroke: cssValue("--line"), width: 1 }, font: `12px ${cssValue("--sans")}` };
+    if (this.rate === "stacks" && this.drawStacks(axis)) return;
     this.plot = new uPlot({
-      width: Math.max(this.holder.clientWidth, 320), height: 260, plugins: [peakMark(facts, peakAt)],
+      width: Math.max(this.holder.clientWidth, 320), height: 260, plugins: [peakMark(facts, peakAt), momentMarks(profile.moments)],
+      hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
       scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] }, r: { range: (_, __, max) => [0, Math.max(max, 1) * 3] } },
       cursor: { drag: { x: true, y: false }, focus: { prox: 16 } },
       legend: { live: true },

@@ -25,14 +25,15 @@ export class View {
   private cache = new Map<string, unknown>();
 
   constructor(readonly model: Model, readonly state: State, previous: View | null) {
-    this.measure = model.measure(state.measure);
+    const isMoment = state.measure === "moment" && model.hasHistory;
+    this.measure = isMoment ? model.moment(state.from, state.to) : model.measure(state.measure);
     this.profiles = this.chooseProfiles();
     if (previous && previous.model === model && previous.maskKey() === this.maskKey()) this.cache = previous.cache;
   }
 
   private maskKey(): string {
-    const { process, focus, hide, plumbing, from, to } = this.state;
-    return JSON.stringify([process, focus, hide, plumbing, from, to]);
+    const { process, focus, hide, plumbing } = this.state;
+    return JSON.stringify([process, focus, hide, plumbing]);
   }
 
   private kept<T>(key: string, make: () => T): T {
@@ -102,7 +103,7 @@ export class View {
 
   /** Sum of the stacks that count: [before, after], or [all, 0]. */
   sums(measure: Measure = this.measure): { values: [number, number]; counts: [number, number] } {
-    return this.kept("sums." + measure.id, () => {
+    return this.kept("sums." + this.keyOf(measure), () => {
       const values: [number, number] = [0, 0], counts: [number, number] = [0, 0], mask = this.mask;
       for (let stack = 0; stack < mask.length; stack++) {
         if (!mask[stack]) continue;
@@ -160,9 +161,13 @@ export class View {
     return { value: change, other: net };
   }
 
+  private keyOf(measure: Measure): string {
+    return measure.id === "moment" ? `moment ${this.state.from} ${this.state.to}` : measure.id;
+  }
+
   private weightKey(): string {
     const { measure, state } = this;
-    return [measure.id, state.side, state.colour === "growth"].join();
+    return [this.keyOf(measure), state.side, state.colour === "growth"].join();
   }
 
   /** The whole as a flame graph. */
