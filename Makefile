@@ -147,6 +147,7 @@ $(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@.new $(CHECK_OBJECTS) -lgcc_s
 	$(Q)mv -f $@.new $@
 
+$(BUILD)/obj/tool/cmds/gdb_script.o: tool/cmds/gdb_script.py
 $(BUILD)/obj/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )

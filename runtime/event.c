@@ -216,6 +216,7 @@ static void count_own_time(struct thread *thread, uint64_t start_ns) {
 static COLD void alloc_timed(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     uint64_t start = sys_clock_ns();
     alloc_now(thread, block, size, frame);
+    totals_publish_calls(thread);
     count_own_time(thread, start);
 }
 

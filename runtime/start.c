@@ -20,6 +20,7 @@
 #include "runtime/stack/use.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
+#include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 
 static enum process_state state;  // (atomic)
@@ -51,6 +52,7 @@ static void connect_rooms(void) {
     cells.use = (struct cairn_cell_use *)cells.use_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;
     cells.totals = &header->totals;
+    totals_begin();
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);

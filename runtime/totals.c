@@ -59,13 +59,23 @@ static int64_t batch_bytes(int64_t live_bytes) {
     return share < BATCH_MAX_BYTES ? share : BATCH_MAX_BYTES;
 }
 
-static void publish_allocations(struct thread *thread) {
+// What gdb may print, without knowing anything of the recording.
+#define EXPORT __attribute__((visibility("default"), used))
+EXPORT uint64_t TOTAL_ALLOCS, TOTAL_ALLOCATED_BYTES;  // (atomic)
+
+void totals_begin(void) {
+    TOTAL_ALLOCS = TOTAL_ALLOCATED_BYTES = 0;
+}
+
+void totals_publish_calls(struct thread *thread) {
     struct cairn_totals *shared = totals();
     const struct cairn_thread *record = thread->record;
-    __atomic_fetch_add(&shared->allocated_bytes,
-                       record->allocated_bytes - thread->published_allocated, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&shared->allocations, record->allocations - thread->published_allocations,
-                       __ATOMIC_RELAXED);
+    uint64_t bytes = record->allocated_bytes - thread->published_allocated;
+    uint64_t calls = record->allocations - thread->published_allocations;
+    __atomic_fetch_add(&shared->allocated_bytes, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared->allocations, calls, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&TOTAL_ALLOCATED_BYTES, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&TOTAL_ALLOCS, calls, __ATOMIC_RELAXED);
     thread->published_allocated = record->allocated_bytes;
     thread->published_allocations = record->allocations;
 }
@@ -80,7 +90,7 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
     int64_t blocks_before =
         __atomic_fetch_add(&shared->live_blocks, blocks_change, __ATOMIC_RELAXED);
     if (is_threaded() && change < 0 && before > 0) peak_note((uint64_t)before, blocks_before);
-    publish_allocations(thread);
+    totals_publish_calls(thread);
     nest_note(thread);
     points_note(before + change, blocks_before + blocks_change, sink_now_ns());
     sink.header->own_bytes = sys_own_bytes();

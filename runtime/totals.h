@@ -19,6 +19,13 @@ void totals_peak_left(struct thread *thread);
 // Adds what the thread has held back, plus a change that it is about to make, to the totals.
 void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t coming_blocks);
 
+// Adds the thread's calls that the totals do not have yet; also every EVENT_TIMED_EVERY calls, so
+// that TOTAL_ALLOCS and TOTAL_ALLOCATED_BYTES, which gdb can print, lag by no more than that.
+void totals_publish_calls(struct thread *thread);
+
+// A recording begins.
+void totals_begin(void);
+
 // A second thread appears: `first` was alone so far.
 void totals_share(struct thread *first);
 

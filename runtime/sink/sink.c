@@ -19,6 +19,9 @@
 
 struct sink sink;
 
+// For debuggers (cairn gdb-script): where the recording lies is its first word.
+extern struct sink cairn_recording __attribute__((alias("sink"), visibility("default"), used));
+
 enum { NAME_ATTEMPTS = 1000, CHUNK_BYTES = 64 << 10 };
 
 // Address space for the recording: everything, unless the program lives under a limit.

@@ -341,6 +341,16 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "gdb-script",
+        .arguments = "",
+        .help = "commands for gdb in a recorded process or its core: cairn totals, block ...",
+        .description =
+            "Prints a script; load it by: cairn gdb-script >cairn.gdb, and in gdb: source cairn.gdb\n"
+            "Then there are: cairn totals, cairn threads, cairn block ADDRESS, cairn top [N].\n",
+        .run = cmd_gdb_script,
+        .words_max = 0,
+    },
+    {
         .name = "help",
         .arguments = "[COMMAND|TOPIC]",
         .help = "this list, a command's options, or how to go about a question",
