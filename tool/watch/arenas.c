@@ -37,6 +37,7 @@ struct looking {
     int pages;
     uint64_t bins_offset;
     unsigned chunks_left;
+    uint64_t arena_bytes;  // of the arena at hand: no chunk is larger
     struct cairn_picture sums;
 };
 
@@ -62,7 +63,8 @@ static bool are_bins(const uint64_t *words, uint64_t address) {
     return empty >= EMPTY_BINS_LEAST;
 }
 
-// Adds up the chunks of a bin. False: something makes no sense.
+// Adds up the chunks of a bin. False: something makes no sense, such as a size that is none since
+// the program has taken the chunk meanwhile.
 static bool add_bin(struct looking *looking, uint64_t first, uint64_t head) {
     uint64_t chunk = first, words[3];
     while (chunk != head) {
@@ -73,6 +75,7 @@ static bool add_bin(struct looking *looking, uint64_t first, uint64_t head) {
         looking->chunks_left--;
         if (chunk % (2 * WORD) || !read_words(looking->pid, chunk + WORD, words, 2)) return false;
         uint64_t size = words[0] & ~size_flags;
+        if (size > looking->arena_bytes) return false;
         looking->sums.free_chunk_bytes += size;
         looking->sums.free_resident_bytes +=
             pages_present_bytes(looking->pages, chunk, chunk + size);
@@ -98,6 +101,7 @@ static bool add_arena(struct looking *looking, uint64_t arena, uint64_t *next) {
     uint64_t system_bytes = bins[COUNT_OR_SYSTEM + has_threads], top = bins[TOP];
     looking->sums.arena_count++;
     looking->sums.arena_bytes += system_bytes;
+    looking->arena_bytes = system_bytes;
     if (system_bytes && read_words(looking->pid, top + WORD, &size, 1))
         add_top(looking, top, size & ~size_flags, system_bytes);
     for (unsigned bin = 0; bin < BINS; bin++)
