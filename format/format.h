@@ -146,7 +146,9 @@ struct cairn_thread {
     int64_t net_bytes;         // allocated_bytes - bytes this thread freed
     uint64_t failed;           // calls that returned no block
     uint64_t own_ns;           // time spent in cairn, estimated from every 1024th event
-    uint64_t reserved[4];
+    uint64_t reserved[2];
+    int64_t estimated_blocks;  // if is_sampled: allocations - frees, in units of 2^-16 (sample.h)
+    uint64_t is_sampled;       // net_bytes is an estimate, frees is not counted
 };
 
 // The timeline: point i describes the i-th interval of totals.point_ns nanoseconds since the start.

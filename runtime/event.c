@@ -5,7 +5,8 @@
 #include "runtime/event.h"
 
 #include "runtime/python/python.h"
-#include "runtime/real.h"
+#include "runtime/sampling.h"
+#include "runtime/settings.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
@@ -59,8 +60,21 @@ static COLD void note_modules(struct walk_trace *trace) {
     trace->range.has_new_code = false;
 }
 
+// The recording takes more memory than it may: from now on blocks are sampled, for which the rest
+// of the budget is kept free.
+static COLD void degrade(void) {
+    uint32_t from = event_mode;
+    bool is_exact = from == EVENT_FULL || from == EVENT_BOUNDED || from == EVENT_PYTHON;
+    if (!is_exact || !sampling_begin()) return;
+    sys_set_budget(settings.overhead_bytes);
+    __atomic_compare_exchange_n(&event_mode, &from, EVENT_MIXED, false, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+}
+
 static COLD void count_lost_stack(void) {
-    gate_count_loss(sys_is_over_budget() ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
+    bool is_budget = sys_is_over_budget();
+    gate_count_loss(is_budget ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
+    if (is_budget) degrade();
 }
 
 static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t differs) {
@@ -137,6 +151,29 @@ ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     return cell;
 }
 
+// The thread's cell of blocks that are too small or too large for a stack. What was interned before
+// is forgotten: the next stack has nothing in common with the pseudo frame.
+static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size) {
+    bool is_large = size >= settings.min_bytes, is_lost = false;
+    uint32_t *cell = &thread->bucket_cells[is_large];
+    struct frame frame = {.pc = is_large ? CAIRN_CUT_LARGE : CAIRN_CUT_SMALL};
+    if (*cell) return *cell;
+    uint32_t made = stack_intern(&thread->stack, &frame, 1, 0, &is_lost);
+    stack_thread_recover(&thread->stack);
+    if (is_lost)
+        gate_count_loss(CAIRN_LOST_NO_MEMORY);
+    else
+        *cell = made;
+    return made;
+}
+
+uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
+    if (settings_is_outside(size)) return cell_of_bucket(thread, size);
+    if (settings.has_no_stacks) return cell_of_thread(thread);
+    if (settings.has_python) return cell_of_python(thread, frame);
+    return cell_of_caller(thread, frame);
+}
+
 // The address held a block whose free was never seen: it is gone by now.
 static COLD void count_implied_free(struct thread *thread, struct live_block stale) {
     gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
@@ -173,7 +210,10 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
         return;
     }
     if (unlikely(!gate_is_recording() || thread->nest.is_off)) return;
-    alloc_enter(thread, block, size, cell_of_caller(thread, frame));
+    bool is_bounded = event_mode == EVENT_BOUNDED;
+    alloc_enter(thread, block, size,
+                unlikely(is_bounded) ? event_cell(thread, size, frame)
+                                     : cell_of_caller(thread, frame));
 }
 
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
@@ -192,7 +232,9 @@ ALWAYS_INLINE struct live_block take_now(void *block) {
 }
 
 struct live_block event_take(void *block) {
-    return take_now(block);
+    if (likely(event_mode < EVENT_SAMPLED)) return take_now(block);
+    struct live_block known = event_mode == EVENT_MIXED ? take_now(block) : (struct live_block){0};
+    return known.id ? known : sampling_take(gate_self, block);
 }
 
 ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
@@ -239,9 +281,20 @@ bool event_free(struct thread *thread, void *block) {
     return free_now(thread, block);
 }
 
+// The old block may be a sample, or one from before in the live map.
+static COLD void realloc_sampled(struct thread *thread, const struct event_realloc *done,
+                                 uintptr_t *frame) {
+    if (thread->has_taken)
+        sampling_book_taken(thread);
+    else if (done->old.id)
+        count_free(thread, done->old, NULL, !done->block || done->size < done->old.size);
+    if (done->block) sampling_alloc(thread, done->block, done->size, frame);
+}
+
 // A block that grows does not leave a peak behind: the higher total comes right after.
 void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
     bool is_shrinking = !done->block || done->size < done->old.size;
+    if (unlikely(event_mode >= EVENT_SAMPLED)) return realloc_sampled(thread, done, frame);
     if (done->old.id)
         count_free(thread, done->old, done->block ? NULL : done->old_block, is_shrinking);
     if (!done->block) return;
@@ -253,7 +306,10 @@ void event_realloc_done(struct thread *thread, const struct event_realloc *done,
 
 void event_put_back(void *block, struct live_block old) {
     struct live_block stale;
-    if (old.id) live_insert((uintptr_t)block, old.id, old.size, &stale);
+    if (unlikely(gate_self->has_taken))
+        sampling_put_back(gate_self, block);
+    else if (old.id)
+        live_insert((uintptr_t)block, old.id, old.size, &stale);
 }
 
 // A forked child looks at its parent's word until it has a recording of its own.
@@ -292,9 +348,20 @@ bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
     if (event_mode == EVENT_OFF && !event_turn_on()) return block;
     struct thread *thread = gate_enter((uintptr_t)frame);
-    return thread ? event_alloc_rare(thread, block, size, frame) : block;
+    if (unlikely(!thread)) return block;
+    if (event_mode < EVENT_SAMPLED) return event_alloc_rare(thread, block, size, frame);
+    sampling_alloc(thread, block, size, frame);
+    gate_leave(thread);
+    return block;
 }
 
-bool event_free_while_off(void *block) {
-    return !bootstrap_owns(block);
+bool event_record_free_otherwise(void *block, uintptr_t *frame) {
+    if (event_mode == EVENT_OFF) return !bootstrap_owns(block);
+    if (event_free_passes(block)) return true;
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (!thread) return false;
+    bool is_known =
+        (event_mode == EVENT_MIXED && event_free(thread, block)) || sampling_free(thread, block);
+    gate_leave(thread);
+    return is_known;
 }

@@ -11,6 +11,8 @@
 
 #include "runtime/gate.h"
 #include "runtime/live/live.h"
+#include "runtime/real.h"
+#include "runtime/sampling.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/use.h"
 #include "runtime/totals.h"
@@ -61,17 +63,41 @@ enum event_mode {
     EVENT_TOTALS,    // without call stacks: one cell a thread
     EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
     EVENT_PYTHON,    // as FULL, with the frames of Python code
+    EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
     EVENT_OFF,       // not yet: until the control line says otherwise
+    EVENT_SAMPLED,   // see sampling.h
+    EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
 };
 extern HIDDEN uint32_t event_mode;         // enum event_mode
 extern HIDDEN uint32_t event_mode_wanted;  // what follows OFF
 
 // The ways of hooks in other modes than FULL. OFF: nothing is recorded until the tool clears the
-// control line's word; event_turn_on looks, event_free_while_off says whether the real function may
-// have the block.
+// control line's word; event_turn_on looks.
 bool event_turn_on(void);
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
-bool event_free_while_off(void *block);
+bool event_record_free_otherwise(void *block, uintptr_t *frame);
+
+// Of OFF and later modes: nothing is known of the block, so the real function may have it.
+ALWAYS_INLINE bool event_free_passes(const void *block) {
+    if (event_mode == EVENT_MIXED || (event_mode == EVENT_SAMPLED && blocks_may_have(block)))
+        return false;
+    return !bootstrap_owns(block);
+}
+
+// The cell of the caller, or that of all blocks of a size that gets no stack; in the modes that
+// are not exact.
+uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame);
+
+// Around a real function that may itself call a hooked one; see gate_inside_begin.
+ALWAYS_INLINE bool event_inside_begin(uintptr_t here) {
+    bool is_inside = gate_inside_begin(here);
+    if (unlikely(event_mode >= EVENT_SAMPLED) && is_inside) sampling_close();
+    return is_inside;
+}
+ALWAYS_INLINE void event_inside_end(bool is_inside) {
+    if (unlikely(event_mode >= EVENT_SAMPLED) && is_inside) sampling_reopen();
+    gate_inside_end(is_inside);
+}
 
 // One event in EVENT_TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
 enum { EVENT_TIMED_EVERY = 1024 };
@@ -188,7 +214,10 @@ ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_
 
 // The same in every mode.
 ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(event_mode)) return event_record_alloc_otherwise(block, size, frame);
+    if (unlikely(event_mode)) {
+        if (event_mode >= EVENT_SAMPLED && likely(sampling_passes(block, size))) return block;
+        return event_record_alloc_otherwise(block, size, frame);
+    }
     return event_record_alloc_full(block, size, frame);
 }
 
@@ -207,7 +236,7 @@ bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame
 // Records that `block` is about to be freed; false: it is not known.
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     struct thread *thread;
-    if (unlikely(event_mode == EVENT_OFF)) return event_free_while_off(block);
+    if (unlikely(event_mode >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
     return likely(event_record_free_usual(block, frame, &thread)) ||
            event_record_free_rest(thread, block, frame);
 }

@@ -13,8 +13,8 @@
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 
-static uint32_t closed_word;  // never opened
-static struct thread nobody = {.word = &closed_word};
+static struct gate_line closed_line;  // never opened
+static struct thread nobody = {.word = &closed_line.word};
 __thread struct thread *gate_self = &nobody;
 
 struct thread *gate_nobody(void) {
@@ -198,7 +198,7 @@ void gate_end(void) {
         totals_publish(thread, 0, 0);  // the timeline's last point
         gate_leave(thread);
     }
-    sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes();
+    sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes() + blocks_touched_bytes();
     sink_end();
 }
 

@@ -24,6 +24,8 @@
 
 #include "format/format.h"
 #include "runtime/nest.h"
+#include "runtime/sample/blocks.h"
+#include "runtime/sample/countdown.h"
 #include "runtime/stack/intern.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/recall.h"
@@ -42,6 +44,14 @@ struct gate_inner_call {
     uintptr_t pc, distance_bytes;
 };
 enum { GATE_INNER_CALLS = 8 };
+
+// A thread's gate word, on a cache line of its own. Where allocations are sampled, `left_bytes`
+// says how many more bytes pass without a look at anything else; it is not above 0 unless the
+// thread is registered, in this process and not INSIDE (see sample/countdown.h).
+struct gate_line {
+    _Alignas(64) uint32_t word;  // enum gate_state
+    int64_t left_bytes;
+};
 
 struct thread {
     uint32_t *word;  // enum gate_state or GATE_OPEN; never NULL
@@ -67,6 +77,10 @@ struct thread {
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
     uint32_t next_free;   // of a slot that was given up: the next such slot + 1, or 0
     struct gate_inner_call inner_calls[GATE_INNER_CALLS];  // found to be such, by a hash of pc
+    uint32_t bucket_cells[2];  // of blocks too small, too large for a stack; 0: none yet
+    struct countdown countdown;
+    struct sampled taken;  // by a realloc that is under way
+    bool has_taken, has_chance;
 };
 
 // The calling thread; one with a gate that is never opened as long as it has no slot.
@@ -74,6 +88,10 @@ extern HIDDEN __thread struct thread *gate_self;
 
 // The thread that gate_self points to before a slot is taken.
 struct thread *gate_nobody(void);
+
+ALWAYS_INLINE struct gate_line *gate_line(void) {
+    return (struct gate_line *)gate_self->word;
+}
 
 // The way in for every state but GATE_OPEN. Returns the thread, BUSY, or NULL: do not record (the
 // event is then already counted as lost, if it is a loss). `here` is the hook's frame address.

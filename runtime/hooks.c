@@ -40,7 +40,18 @@ static NOINLINE void *malloc_verified(size_t size) {
     return block;
 }
 
+// What is not settled by the countdown.
+static NOINLINE void *malloc_sampled(void *block, size_t size) {
+    block = event_record_alloc_otherwise(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
 static NOINLINE void *malloc_otherwise(size_t size) {
+    if (likely(event_mode >= EVENT_SAMPLED)) {
+        void *block = real.malloc(size);
+        return likely(sampling_passes(block, size)) ? block : malloc_sampled(block, size);
+    }
     if (event_mode == EVENT_TOTALS) return malloc_totals(size);
     if (event_mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
     return malloc_verified(size);
@@ -51,9 +62,9 @@ EXPORT void *malloc(size_t size) {
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.calloc(count, size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     size_t bytes = 0;
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
     event_record_alloc(block, bytes, EVENT_HERE());
@@ -65,7 +76,8 @@ static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
     // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
     // allocator's own.
-    if (*gate_self->word == GATE_OPEN) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    if (*gate_self->word == GATE_OPEN && event_mode < EVENT_OFF)
+        gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }
 
@@ -76,13 +88,22 @@ static NOINLINE void free_rest(struct thread *thread, void *block, uintptr_t *fr
         free_unknown(block);
 }
 
-static COLD void free_off(void *block) {
-    if (event_free_while_off(block)) real.free(block);
+static NOINLINE void free_sampled(void *block) {
+    if (event_record_free_otherwise(block, EVENT_HERE()))
+        real.free(block);
+    else
+        free_unknown(block);
+    EVENT_KEEP_FRAME();
+}
+
+static NOINLINE void free_otherwise(void *block) {
+    if (likely(event_free_passes(block))) return real.free(block);
+    free_sampled(block);
 }
 
 EXPORT void free(void *block) {
     struct thread *thread;
-    if (unlikely(event_mode == EVENT_OFF)) return free_off(block);
+    if (unlikely(event_mode >= EVENT_OFF)) return free_otherwise(block);
     if (likely(event_record_free_usual(block, EVENT_HERE(), &thread))) return real.free(block);
     free_rest(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();
@@ -115,11 +136,12 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
 // The block's entry, taken out of the live map.
 static struct live_block realloc_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
-    bool is_recorded = block && event_mode != EVENT_OFF;
+    bool is_recorded = block && (event_mode < EVENT_OFF || !event_free_passes(block));
     struct thread *thread = is_recorded ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
     struct live_block old = event_take(block);
-    if (!old.id && !bootstrap_owns(block)) gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    if (!old.id && !bootstrap_owns(block) && event_mode < EVENT_OFF)
+        gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     gate_leave(thread);
     return old;
 }
@@ -128,7 +150,9 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
 // glibc does); NULL for any other size is a failure that left the block as it was.
 static void realloc_book(void *block, struct live_block old, void *result, size_t size,
                          uintptr_t *frame) {
-    struct thread *thread = event_mode == EVENT_OFF ? NULL : gate_enter((uintptr_t)frame);
+    bool is_done = event_mode >= EVENT_SAMPLED && !old.id && sampling_passes(result, size);
+    if (is_done || event_mode == EVENT_OFF) return;
+    struct thread *thread = gate_enter((uintptr_t)frame);
     if (!thread) return;
     if (result || (block && size == 0)) {
         const struct event_realloc done = {block, old, result, size};
@@ -143,10 +167,10 @@ static void realloc_book(void *block, struct live_block old, void *result, size_
 EXPORT void *realloc(void *block, size_t size) {
     uintptr_t *frame = EVENT_HERE();
     struct live_block old = realloc_take(block, frame);
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
                                                    : real.realloc(block, size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     realloc_book(block, old, result, size, frame);
     return result;
 }
@@ -156,52 +180,52 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     size_t bytes = 0;
     bool is_overflow = __builtin_mul_overflow(count, size, &bytes);
     struct live_block old = realloc_take(block, frame);
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block) && !is_overflow)
                        ? realloc_bootstrap(block, bytes)
                        : real.reallocarray(block, count, size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     realloc_book(block, old, result, is_overflow ? SIZE_MAX : bytes, frame);
     return result;
 }
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     int status = real.posix_memalign(result, alignment, size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     event_record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
     return status;
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.aligned_alloc(alignment, size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) {
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.memalign(alignment, size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
 EXPORT void *valloc(size_t size) {
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.valloc(size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
 // pvalloc gives whole pages; what was asked for is counted, as everywhere.
 EXPORT void *pvalloc(size_t size) {
-    bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.pvalloc(size);
-    gate_inside_end(inside);
+    event_inside_end(inside);
     event_record_alloc(block, size, EVENT_HERE());
     return block;
 }

@@ -19,6 +19,7 @@
 
 #include "runtime/gate.h"
 #include "runtime/real.h"
+#include "runtime/sampling.h"
 #include "runtime/start.h"
 #include "runtime/sys/sys.h"
 
@@ -131,6 +132,7 @@ int _Fork(void);
 EXPORT int fork(void) {
     be_ready();
     bool is_inside = *gate_self->word == GATE_BUSY;
+    sampling_note_fork();
     int child = real.fork();
     if (unlikely(is_inside && child == 0)) process_detach();
     return child;
@@ -139,6 +141,7 @@ EXPORT int fork(void) {
 EXPORT int _Fork(void) {
     be_ready();
     bool is_inside = *gate_self->word == GATE_BUSY;
+    sampling_note_fork();
     int child = real._Fork();
     if (unlikely(is_inside && child == 0)) process_detach();
     return child;

@@ -6,8 +6,10 @@
 
 #include <string.h>
 
+#include "runtime/event.h"
 #include "runtime/live/live.h"
 #include "runtime/python/python.h"
+#include "runtime/sampling.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
@@ -83,6 +85,7 @@ bool inherit_recording(const struct cairn_header *parent) {
     *record = (struct cairn_thread){.name = "(inherited)", .slot = CAIRN_SLOT_SHARED};
     record->is_ended = 1;
     live_each(inherit_count, record);
+    if (event_mode >= EVENT_SAMPLED) sampling_inherit(record);
     cells.totals->live_bytes = record->net_bytes;
     cells.totals->live_blocks = (int64_t)record->allocations;
     return true;

@@ -38,9 +38,9 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
     EXPORT void *name parameters {                                                                 \
         RESOLVED(name, parameters, void *);                                                        \
         if (!operator.is_recorded) return next ? next arguments : real.malloc(size);               \
-        bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());                                  \
+        bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                                 \
         void *block = next arguments;                                                              \
-        gate_inside_end(inside);                                                                   \
+        event_inside_end(inside);                                                                  \
         event_record_alloc(block, size, EVENT_HERE());                                             \
         return block;                                                                              \
     }
@@ -51,9 +51,9 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
         RESOLVED(name, parameters, void);                                                          \
         if (!operator.is_recorded) return next ? next arguments : real.free(block);                \
         event_record_free(block, EVENT_HERE());                                                    \
-        bool inside = gate_inside_begin((uintptr_t)EVENT_HERE());                                  \
+        bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                                 \
         next arguments;                                                                            \
-        gate_inside_end(inside);                                                                   \
+        event_inside_end(inside);                                                                  \
     }
 
 #include "runtime/operators.def"

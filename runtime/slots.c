@@ -27,11 +27,6 @@ enum { TAKEOVER_TRIES = 4 };
 // A registering thread that finds others at it gives way this often before it takes a new slot.
 enum { LOCK_TRIES = 50 };
 
-// A gate word on a cache line of its own.
-struct gate_line {
-    _Alignas(64) uint32_t word;
-};
-
 // Wiped in a forked child.
 struct slots {
     uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
@@ -284,6 +279,7 @@ struct thread *slots_register(uintptr_t here) {
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.
     gate_hold(thread, here, ((const uintptr_t *)here)[1]);
+    slots->gates[thread->slot].left_bytes = 0;
     *thread->word = GATE_BUSY;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);

@@ -12,6 +12,8 @@
 #include "runtime/points.h"
 #include "runtime/python/python.h"
 #include "runtime/real.h"
+#include "runtime/sampling.h"
+#include "runtime/settings.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
 #include "runtime/stack/cells.h"
@@ -74,7 +76,7 @@ static void describe_allocator(void) {
 // cell for lost stacks.
 static bool begin_sections(void) {
     const uint64_t unused_record_words = 4;
-    if (event_mode_wanted == EVENT_PYTHON && !python_begin()) return false;
+    if (settings.has_python && !python_begin()) return false;
     return module_string("") == 0 && cells_init() &&
            region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
 }
@@ -89,6 +91,7 @@ void process_release_space(void) {
     region_shrink(&stacks.records, headroom_bytes);
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
+    sampling_shrink(headroom_bytes);
     slots_shrink();
 }
 
@@ -108,34 +111,24 @@ void process_detach(void) {
     errno = saved_errno;
 }
 
-// Bytes as the tool or a user wrote them: plain, or with K, M or G.
-static uint64_t read_bytes(const char *text) {
-    uint64_t value = 0;
-    for (; *text >= '0' && *text <= '9'; text++) value = value * 10 + (uint64_t)(*text - '0');
-    if (*text == 'K') value <<= 10;
-    if (*text == 'M') value <<= 20;
-    if (*text == 'G') value <<= 30;
-    return value;
+static uint32_t mode_wanted(void) {
+    if (settings.is_sampled) return EVENT_SAMPLED;
+    if (settings.has_python) return EVENT_PYTHON;
+    if (settings.has_no_stacks) return EVENT_TOTALS;
+    if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
+    return settings.is_verified ? EVENT_VERIFIED : EVENT_FULL;
 }
 
-static bool environment_has(const char *name, char value) {
-    const char *text = environment_get(name);
-    return text && text[0] == value && !text[1];
-}
-
+// Of the memory that cairn may take, an eighth is kept for samples, to which it degrades.
 static void configure(void) {
-    const char *most = environment_get("CAIRN_MAX_OVERHEAD");
-    if (most && most[0]) sys_set_budget(read_bytes(most));
-    if (environment_has("CAIRN_STACKS", '0'))
-        event_mode_wanted = EVENT_TOTALS;
-    else if ((CHECK_IS_BUILT_IN && !environment_get("CAIRN_FAULT")) ||
-             environment_has("CAIRN_VERIFY", '1'))  // a fault may meet the second walk alone
-        event_mode_wanted = EVENT_VERIFIED;
-    if (environment_has("CAIRN_PYTHON", '1')) {
-        python_find();
-        if (python.can_be_read) event_mode_wanted = EVENT_PYTHON;
-    }
-    event_mode = environment_has("CAIRN_OFF", '1') ? EVENT_OFF : event_mode_wanted;
+    const uint64_t part_for_samples = 8;
+    settings_read();
+    uint64_t most = settings.overhead_bytes;
+    if (most) sys_set_budget(most - most / part_for_samples);
+    if (settings.has_python) python_find();
+    if (!python.can_be_read) settings.has_python = false;
+    event_mode_wanted = mode_wanted();
+    event_mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
 }
 
 static bool process_open(void) {
@@ -143,11 +136,12 @@ static bool process_open(void) {
     check_start();
     configure();
     object_init();
-    bool has_python = event_mode_wanted == EVENT_PYTHON;
-    if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) || !sink_open(0, has_python))
+    if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) ||
+        !sink_open(0, settings.has_python, settings_may_sample()))
         return false;
     if (event_mode == EVENT_OFF) sink.header->control.is_off = 1;
     connect_rooms();
+    if (!sampling_open(event_mode_wanted == EVENT_SAMPLED)) return false;
     stacks.seed = (struct stack_hash){sys_random(), sys_random()};
     if (!begin_sections()) return false;
     describe_allocator();
@@ -169,11 +163,11 @@ bool process_start(void) {
 bool process_start_forked(void) {
     if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
     struct cairn_header *parent = sink.header;
-    bool is_open = sink_open(parent->pid, parent->has_python_frames);
+    bool is_open = sink_open(parent->pid, parent->has_python_frames, settings_may_sample());
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off;
         connect_rooms();
-        is_open = inherit_recording(parent);
+        is_open = sampling_open(event_mode >= EVENT_SAMPLED) && inherit_recording(parent);
         sink.header->python_version = python.version;
     }
     if (is_open) slots_open(sink_region(CAIRN_SECTION_THREADS));

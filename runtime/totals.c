@@ -4,6 +4,7 @@
 // constant, the thread's base.
 #include "runtime/totals.h"
 
+#include "format/sample.h"
 #include "runtime/points.h"
 #include "runtime/sink/sink.h"
 #include "runtime/sys/sys.h"
@@ -36,7 +37,9 @@ static void peak_note(uint64_t bytes, int64_t blocks) {
 }
 
 static int64_t net_blocks(const struct thread *thread) {
-    return (int64_t)(thread->record->allocations - thread->record->frees);
+    const struct cairn_thread *record = thread->record;
+    if (record->is_sampled) return record->estimated_blocks / CAIRN_SAMPLE_ONE;
+    return (int64_t)(record->allocations - record->frees);
 }
 
 COLD void totals_peak_left(struct thread *thread) {

@@ -2,6 +2,7 @@
 // How the sections share the recording's address space.
 #include "runtime/sink/layout.h"
 
+#include "format/sample.h"
 #include "runtime/sys/sys.h"
 
 // Sections whose size does not depend on the space there is.
@@ -18,7 +19,7 @@ static uint64_t page_up(uint64_t bytes) {
     return (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
 }
 
-static uint64_t layout_put(struct cairn_header *header, uint64_t at, enum cairn_section_kind kind,
+static uint64_t layout_put(struct cairn_header *header, uint64_t at, uint32_t kind,
                            uint32_t entry_bytes, uint64_t bytes) {
     struct cairn_section *section = &header->sections[header->section_count++];
     *section = (struct cairn_section){
@@ -33,9 +34,17 @@ static uint64_t code_bytes(uint64_t cell_limit) {
     return bytes < most_bytes ? bytes : most_bytes;
 }
 
-static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
+static uint64_t layout_samples(struct cairn_header *header, uint64_t at, uint64_t cell_limit) {
+    at = layout_put(header, at, CAIRN_SECTION_SAMPLING, sizeof(struct cairn_sampling),
+                    sizeof(struct cairn_sampling));
+    return layout_put(header, at, CAIRN_SECTION_SAMPLE_CELLS, sizeof(struct cairn_sample_cell),
+                      cell_limit * sizeof(struct cairn_sample_cell));
+}
+
+static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, bool has_samples) {
     uint64_t at = CAIRN_HEADER_BYTES;
     header->section_count = 0;
+    if (has_samples) at = layout_samples(header, at, cell_limit);
     at = layout_put(header, at, CAIRN_SECTION_MODULES, sizeof(struct cairn_module),
                     MODULE_LIMIT * sizeof(struct cairn_module));
     at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
@@ -67,10 +76,10 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit) {
                       cell_limit * RECORD_BYTES_PER_CELL);
 }
 
-uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes) {
+uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, bool has_samples) {
     const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 11;
     for (uint64_t cell_limit = most_cells; cell_limit >= fewest_cells; cell_limit /= 2) {
-        uint64_t bytes = layout_place(header, cell_limit);
+        uint64_t bytes = layout_place(header, cell_limit, has_samples);
         if (bytes <= space_bytes) return bytes;
     }
     return 0;

@@ -122,13 +122,13 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
     __atomic_store_n(&header->state, CAIRN_STATE_RUNNING, __ATOMIC_RELEASE);
 }
 
-bool sink_open(uint32_t forked_from, bool has_codes) {
+bool sink_open(uint32_t forked_from, bool has_codes, bool has_samples) {
     struct cairn_header *layout = sys_map(sizeof *layout);
     uint64_t space = sink_space();
     sink.header = NULL;
     if (!layout) return false;
     layout->has_python_frames = has_codes;
-    uint64_t bytes = layout_make(layout, space);
+    uint64_t bytes = layout_make(layout, space, has_samples);
     bool is_open = bytes && sink_obtain(bytes, forked_from);
     if (is_open) {
         memcpy(sink.header->sections, layout->sections, sizeof layout->sections);
@@ -141,7 +141,7 @@ bool sink_open(uint32_t forked_from, bool has_codes) {
     return is_open;
 }
 
-struct region sink_region(enum cairn_section_kind kind) {
+struct region sink_region(uint32_t kind) {
     struct region region = {0};
     for (uint32_t i = 0; i < sink.header->section_count; i++) {
         struct cairn_section *section = &sink.header->sections[i];

@@ -26,11 +26,11 @@ struct sink {
 extern HIDDEN struct sink sink;
 
 // Obtains and lays out the recording of this process; `forked_from` is a pid or 0. False: this
-// process is not recorded. `has_codes`: with room for Python code.
-bool sink_open(uint32_t forked_from, bool has_codes);
+// process is not recorded. `has_codes`, `has_samples`: with room for Python code, for samples.
+bool sink_open(uint32_t forked_from, bool has_codes, bool has_samples);
 
-// A region over one section.
-struct region sink_region(enum cairn_section_kind kind);
+// A region over one section; empty if the recording has none of this kind (format.h, sample.h).
+struct region sink_region(uint32_t kind);
 
 // Nanoseconds since the recording's start. The coarse one costs a few loads and lags up to 10 ms.
 uint64_t sink_now_ns(void);

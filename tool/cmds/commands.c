@@ -15,6 +15,17 @@
     {OPTION_NO_STACKS, "no-stacks", 0, NULL, "count only: totals and peak without call stacks"}
 #define OPTION_ROW_MAX_OVERHEAD \
     {OPTION_MAX_OVERHEAD, "max-overhead", 0, "SIZE", "memory that cairn may take in each process"}
+// How a program is recorded (tool/cmds/recording_options.c reads them).
+#define OPTION_ROWS_RECORDING                                                                      \
+    OPTION_ROW_MAX_OVERHEAD,                                                                       \
+    OPTION_ROW_NO_STACKS,                                                                          \
+    {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
+    {OPTION_RATE, "rate", 0, "SIZE", "sample: one in so many bytes (512KiB)"},                     \
+    {OPTION_SEED, "seed", 0, "N", "sample: start of the random numbers, for the same again"},      \
+    {OPTION_MAX_SAMPLES, "max-samples", 0, "N", "sample: at most so many at a time (16384)"},      \
+    {OPTION_CPU_BUDGET, "cpu-budget", 0, "SHARE", "sample: most processor time, as 0.5%"},         \
+    {OPTION_MIN_SIZE, "min-size", 0, "SIZE", "no stacks of smaller blocks, only their sum"},       \
+    {OPTION_MAX_SIZE, "max-size", 0, "SIZE", "no stacks of larger blocks, only their sum"}
 #define OPTION_ROW_PROCESS \
     {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
@@ -93,8 +104,7 @@ const struct command commands[] = {
             OPTION_ROW_OUTPUT,
             {OPTION_CHILDREN, "children", 0, "WHICH",
              "also record: all (default), none, or a pattern of names"},
-            OPTION_ROW_MAX_OVERHEAD,
-            OPTION_ROW_NO_STACKS,
+            OPTION_ROWS_RECORDING,
             {OPTION_OFF, "off", 0, NULL, "start without recording: cairn ctl on, or --when"},
             {OPTION_START_AFTER, "start-after", 0, "TIME", "record only from then on, as 10s"},
             {OPTION_RECORD_FOR, "record-for", 0, "TIME", "record only so long, as 2m"},
@@ -335,8 +345,7 @@ const struct command commands[] = {
         .words_max = 0,
         .options = {
             OPTION_ROW_OUTPUT,
-            OPTION_ROW_MAX_OVERHEAD,
-            OPTION_ROW_NO_STACKS,
+            OPTION_ROWS_RECORDING,
             {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
         },
     },

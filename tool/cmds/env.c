@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/cmds/commands.h"
+#include "tool/cmds/recording_options.h"
 #include "tool/watch/launch.h"
 
 static const struct form {
@@ -39,22 +40,17 @@ static void print_lines(const struct form *form, const struct launch *launch) {
 }
 
 int cmd_env(const struct command_args *args) {
-    enum { BYTES_TEXT = 24 };
     struct error error;
-    struct launch launch = {.output = args_text(args, OPTION_OUTPUT, NULL),
-                            .has_no_stacks = args_has(args, OPTION_NO_STACKS)};
+    struct launch launch = {.output = args_text(args, OPTION_OUTPUT, NULL)};
+    struct recording_options recording;
     const char *wanted = args_text(args, OPTION_FOR, "shell");
     const struct form *form = form_find(wanted);
-    char most[BYTES_TEXT];
-    uint64_t most_bytes;
     if (!form) {
         error_set(&error, "env: --for %s: not one of shell, systemd, docker, gdb", wanted);
         return command_fail(STATUS_USAGE, &error);
     }
-    if (!args_size(args, OPTION_MAX_OVERHEAD, &most_bytes, &error))
+    if (!recording_options_read(args, &recording, &launch, &error))
         return command_fail(STATUS_USAGE, &error);
-    snprintf(most, sizeof most, "%llu", (unsigned long long)most_bytes);
-    if (most_bytes) launch.max_overhead = most;
     if (!launch_find_library(&launch, false, &error)) return command_fail(STATUS_FAILURE, &error);
     if (!strcmp(form->name, "gdb"))
         print_gdb(&launch);

@@ -13,6 +13,7 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/name_options.h"
 #include "tool/cmds/open.h"
+#include "tool/cmds/recording_options.h"
 #include "tool/cmds/report_summary.h"
 #include "tool/cmds/symbolize.h"
 #include "tool/watch/job.h"
@@ -27,7 +28,6 @@ enum {
     STATUS_CANNOT_EXECUTE = 126,
     STATUS_NOT_FOUND = 127,
     STATUS_SIGNAL_BASE = 128,
-    BYTES_TEXT = 24,
     MESSAGE_BYTES = 1024,
 };
 
@@ -35,8 +35,8 @@ struct run {
     const struct command_args *args;
     struct program program;
     struct launch launch;
-    char max_overhead[BYTES_TEXT];  // in bytes, "" if it is not limited
-    const char *children;           // as the watch takes it
+    struct recording_options recording;
+    const char *children;  // as the watch takes it
     struct schedule schedule;
     struct store store;
     struct watch watch;
@@ -219,15 +219,12 @@ static bool run_read_schedule(struct run *run, struct error *error) {
 }
 
 static bool run_read_options(struct run *run, struct error *error) {
-    uint64_t unused = 0, most = 0;
+    uint64_t unused = 0;
     if (!args_number(run->args, OPTION_TOP, 0, SIZE_MAX, &unused, error) ||
-        !args_size(run->args, OPTION_MAX_OVERHEAD, &most, error) ||
+        !recording_options_read(run->args, &run->recording, &run->launch, error) ||
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
-    snprintf(run->max_overhead, sizeof run->max_overhead, "%llu", (unsigned long long)most);
-    run->launch.max_overhead = most ? run->max_overhead : NULL;
     run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
-    run->launch.has_no_stacks = args_has(run->args, OPTION_NO_STACKS);
     return true;
 }
 

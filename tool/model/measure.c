@@ -53,58 +53,81 @@ bool measure_parse(const char *name, enum measure *measure) {
 void measured_add(struct measured *sum, struct measured added) {
     sum->value = (int64_t)((uint64_t)sum->value + (uint64_t)added.value);
     sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)added.blocks);
+    sum->samples = (int64_t)((uint64_t)sum->samples + (uint64_t)added.samples);
+    sum->variance += added.variance;
 }
+
+int64_t measured_interval(struct measured measured) {
+    return estimate_interval(measured.variance);
+}
+
+bool measured_is_unreliable(struct measured measured) {
+    return estimate_is_unreliable(measured.samples, measured.variance);
+}
+
+static struct measured in_bytes(int64_t bytes, int64_t blocks, const struct estimate *estimate) {
+    return (struct measured){bytes, blocks, estimate->samples, estimate->bytes_variance};
+}
+
+static struct measured in_blocks(int64_t blocks, const struct estimate *estimate) {
+    return (struct measured){blocks, blocks, estimate->samples, estimate->blocks_variance};
+}
+
+static const struct estimate exact = {0, 0, 0};
 
 struct measured measure_stack(enum measure measure, const struct stack *stack) {
     int64_t calls = (int64_t)stack->allocations;
+    const struct estimate *estimates = stack->estimates;
     switch (measure) {
     case MEASURE_PEAK:
-        return (struct measured){stack->peak_bytes, stack->peak_blocks};
+        return in_bytes(stack->peak_bytes, stack->peak_blocks, &estimates[ESTIMATED_PEAK]);
     case MEASURE_EXIT:
-        return (struct measured){stack->exit_bytes, stack->exit_blocks};
+        return in_bytes(stack->exit_bytes, stack->exit_blocks, &estimates[ESTIMATED_EXIT]);
     case MEASURE_ALLOCATED:
-        return (struct measured){(int64_t)stack->allocated_bytes, calls};
+        return in_bytes((int64_t)stack->allocated_bytes, calls, &estimates[ESTIMATED_ALLOCATED]);
     case MEASURE_PEAK_BLOCKS:
-        return (struct measured){stack->peak_blocks, stack->peak_blocks};
+        return in_blocks(stack->peak_blocks, &estimates[ESTIMATED_PEAK]);
     case MEASURE_EXIT_BLOCKS:
-        return (struct measured){stack->exit_blocks, stack->exit_blocks};
+        return in_blocks(stack->exit_blocks, &estimates[ESTIMATED_EXIT]);
     case MEASURE_THEN:
-        return (struct measured){stack->then_bytes, stack->then_blocks};
+        return in_bytes(stack->then_bytes, stack->then_blocks, &exact);
     case MEASURE_THEN_BLOCKS:
-        return (struct measured){stack->then_blocks, stack->then_blocks};
+        return in_blocks(stack->then_blocks, &exact);
     case MEASURE_TEMPORARY:
-        return (struct measured){(int64_t)stack->temporary, (int64_t)stack->temporary};
+        return in_blocks((int64_t)stack->temporary, &exact);
     case MEASURE_SLACK:
-        return (struct measured){(int64_t)stack->slack_bytes, calls};
+        return in_bytes((int64_t)stack->slack_bytes, calls, &exact);
     default:
-        return (struct measured){calls, calls};
+        return in_blocks(calls, &estimates[ESTIMATED_ALLOCATED]);
     }
 }
 
+// Calls and allocated bytes of a whole process are never estimates.
 struct measured measure_total(enum measure measure, const struct profile *profile) {
     int64_t calls = (int64_t)profile->totals.allocations;
+    const struct estimate *estimates = profile->estimates;
+    const struct profile_peak *peak = &profile->peak;
     switch (measure) {
     case MEASURE_PEAK:
-        return (struct measured){profile->peak.bytes, profile->peak.blocks};
+        return in_bytes(peak->bytes, peak->blocks, &estimates[ESTIMATED_PEAK]);
     case MEASURE_EXIT:
-        return (struct measured){profile->exit_bytes, profile->exit_blocks};
+        return in_bytes(profile->exit_bytes, profile->exit_blocks, &estimates[ESTIMATED_EXIT]);
     case MEASURE_ALLOCATED:
-        return (struct measured){(int64_t)profile->totals.allocated_bytes, calls};
+        return in_bytes((int64_t)profile->totals.allocated_bytes, calls, &exact);
     case MEASURE_PEAK_BLOCKS:
-        return (struct measured){profile->peak.blocks, profile->peak.blocks};
+        return in_blocks(peak->blocks, &estimates[ESTIMATED_PEAK]);
     case MEASURE_EXIT_BLOCKS:
-        return (struct measured){profile->exit_blocks, profile->exit_blocks};
+        return in_blocks(profile->exit_blocks, &estimates[ESTIMATED_EXIT]);
     case MEASURE_THEN:
-        return (struct measured){profile->then_bytes, profile->then_blocks};
+        return in_bytes(profile->then_bytes, profile->then_blocks, &exact);
     case MEASURE_THEN_BLOCKS:
-        return (struct measured){profile->then_blocks, profile->then_blocks};
+        return in_blocks(profile->then_blocks, &exact);
     case MEASURE_TEMPORARY:
-        return (struct measured){(int64_t)profile->totals.temporary,
-                                 (int64_t)profile->totals.temporary};
+        return in_blocks((int64_t)profile->totals.temporary, &exact);
     case MEASURE_SLACK:
-        return (struct measured){(int64_t)profile->totals.slack_bytes, calls};
+        return in_bytes((int64_t)profile->totals.slack_bytes, calls, &exact);
     default:
-        return (struct measured){calls, calls};
+        return in_blocks(calls, &exact);
     }
 }
 

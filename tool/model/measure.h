@@ -36,6 +36,8 @@ struct measure_row {
 struct measured {
     int64_t value;  // bytes, blocks or calls
     int64_t blocks;
+    int64_t samples;  // behind an estimate
+    double variance;  // of the value; 0: it was counted
 };
 
 const struct measure_row *measure_about(enum measure measure);
@@ -46,6 +48,11 @@ bool measure_parse(const char *name, enum measure *measure);
 
 // Wraps instead of overflowing: a damaged file may hold any number.
 void measured_add(struct measured *sum, struct measured added);
+
+// Half the width of the value's 95 % interval, 0: it is exact; and whether so few samples are
+// behind it that the interval says little.
+int64_t measured_interval(struct measured measured);
+bool measured_is_unreliable(struct measured measured);
 
 struct measured measure_stack(enum measure measure, const struct stack *stack);
 struct measured measure_total(enum measure measure, const struct profile *profile);

@@ -136,6 +136,9 @@ static void add_totals(struct profile *sum, const struct profile *profile) {
     sum->exit_bytes = figures_add(sum->exit_bytes, profile->exit_bytes);
     sum->exit_blocks = figures_add(sum->exit_blocks, profile->exit_blocks);
     sum->figures.own_ns += profile->figures.own_ns;
+    for (int i = 0; i < ESTIMATED_COUNT; i++)
+        estimate_add(&sum->estimates[i], &profile->estimates[i]);
+    if (profile->sampling.is_on) sum->sampling = profile->sampling;
 }
 
 // The facts of the first process, with what adds up over all.

@@ -2,6 +2,7 @@
 #include "tool/model/narrow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/model/decode.h"
 
@@ -69,20 +70,26 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
     for (size_t i = 0; lifespan != LIFESPAN_ANY && i < profile->stack_count; i++) {
         struct stack *stack = &profile->stacks[i];
         bool is_living = lifespan == LIFESPAN_LIVING;
+        if (is_living) stack->estimates[ESTIMATED_ALLOCATED] = stack->estimates[ESTIMATED_EXIT];
         stack->allocations = is_living ? (uint64_t)stack->exit_blocks : stack->frees;
         stack->allocated_bytes = is_living ? (uint64_t)stack->exit_bytes : stack->freed_bytes;
         stack->peak_bytes = stack->peak_blocks = 0;
+        stack->estimates[ESTIMATED_PEAK] = (struct estimate){0};
         stack->slack_bytes = 0;
         if (is_living) stack->temporary = 0;
         if (is_living) stack->frees = stack->freed_bytes = 0;
         if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
+        if (!is_living) stack->estimates[ESTIMATED_EXIT] = (struct estimate){0};
     }
 }
 
 void profile_forget_exit(struct profile *profile) {
     for (size_t i = 0; i < profile->stack_count; i++)
         profile->stacks[i].exit_bytes = profile->stacks[i].exit_blocks = 0;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        profile->stacks[i].estimates[ESTIMATED_EXIT] = (struct estimate){0};
     profile->exit_bytes = profile->exit_blocks = 0;
+    profile->estimates[ESTIMATED_EXIT] = (struct estimate){0};
 }
 
 void profile_keep_stacks(struct profile *profile, const bool *are_kept) {
@@ -128,6 +135,7 @@ void profile_sum_up(struct profile *profile) {
     profile->peak.blocks = sum.peak_blocks;
     profile->exit_bytes = sum.exit_bytes;
     profile->exit_blocks = sum.exit_blocks;
+    memcpy(profile->estimates, sum.estimates, sizeof profile->estimates);
 }
 
 // The node of the `depth` innermost calls of `node`, called by nobody.

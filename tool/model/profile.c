@@ -25,6 +25,33 @@ static int64_t add_signed(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
+static int64_t whole_blocks(uint64_t parts) {
+    int64_t value = (int64_t)parts, half = CAIRN_SAMPLE_ONE / 2;
+    return add_signed(value, value < 0 ? -half : half) / CAIRN_SAMPLE_ONE;
+}
+
+// So far the counts are numbers of samples.
+static void add_samples(const struct profile *profile, size_t id, bool is_saved,
+                        struct cell_values *values) {
+    struct cairn_sample_cell cell;
+    recording_sample_cell(profile->recording, id, &cell);
+    double bytes = cell.allocated_variance - cell.freed_variance;
+    double blocks = cell.calls_variance - cell.frees_variance;
+    uint64_t extra = cell.extra_calls - cell.extra_frees;
+    values->estimates[ESTIMATED_ALLOCATED] =
+        (struct estimate){(int64_t)values->calls, cell.allocated_variance, cell.calls_variance};
+    values->estimates[ESTIMATED_EXIT] = (struct estimate){values->exit_blocks, bytes, blocks};
+    values->estimates[ESTIMATED_PEAK] =
+        is_saved ? (struct estimate){values->peak_blocks, cell.peak_bytes_variance,
+                                     cell.peak_blocks_variance}
+                 : values->estimates[ESTIMATED_EXIT];
+    values->peak_blocks =
+        add_signed(values->peak_blocks, whole_blocks(is_saved ? cell.peak_extra : extra));
+    values->exit_blocks = add_signed(values->exit_blocks, whole_blocks(extra));
+    values->calls += (uint64_t)whole_blocks(cell.extra_calls);
+    values->frees = values->calls - (uint64_t)values->exit_blocks;
+}
+
 bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
     struct cairn_cell cell;
     struct cairn_cell_cold cold;
@@ -36,7 +63,7 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
                              .allocated_bytes = cell.allocated_bytes,
                              .freed_bytes = cell.freed_bytes,
                              .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
-    if (!values->calls && !values->frees) return false;  // not used yet
+    if (!values->calls && !values->frees && !values->freed_bytes) return false;  // not used yet
     values->exit_blocks = (int64_t)(values->calls - values->frees);
     recording_cell_use(profile->recording, id, &use);
     values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
@@ -45,6 +72,7 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
     bool is_saved = has_saved_peak && !profile->peak.is_at_end;
     values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
     values->peak_blocks = is_saved ? cold.peak_blocks : values->exit_blocks;
+    if (profile->sampling.is_on) add_samples(profile, id, is_saved, values);
     return true;
 }
 
@@ -91,19 +119,23 @@ void stack_add(struct stack *stack, const struct cell_values *values) {
     stack->peak_blocks = add_signed(stack->peak_blocks, values->peak_blocks);
     stack->exit_bytes = add_signed(stack->exit_bytes, values->exit_bytes);
     stack->exit_blocks = add_signed(stack->exit_blocks, values->exit_blocks);
+    for (int i = 0; i < ESTIMATED_COUNT; i++)
+        estimate_add(&stack->estimates[i], &values->estimates[i]);
 }
 
 struct cell_values stack_values(const struct stack *stack) {
-    return (struct cell_values){.calls = stack->allocations,
-                                .frees = stack->frees,
-                                .allocated_bytes = stack->allocated_bytes,
-                                .freed_bytes = stack->freed_bytes,
-                                .temporary = stack->temporary,
-                                .slack_bytes = stack->slack_bytes,
-                                .peak_bytes = stack->peak_bytes,
-                                .peak_blocks = stack->peak_blocks,
-                                .exit_bytes = stack->exit_bytes,
-                                .exit_blocks = stack->exit_blocks};
+    struct cell_values values = {.calls = stack->allocations,
+                                 .frees = stack->frees,
+                                 .allocated_bytes = stack->allocated_bytes,
+                                 .freed_bytes = stack->freed_bytes,
+                                 .temporary = stack->temporary,
+                                 .slack_bytes = stack->slack_bytes,
+                                 .peak_bytes = stack->peak_bytes,
+                                 .peak_blocks = stack->peak_blocks,
+                                 .exit_bytes = stack->exit_bytes,
+                                 .exit_blocks = stack->exit_blocks};
+    memcpy(values.estimates, stack->estimates, sizeof values.estimates);
+    return values;
 }
 
 // Books what a cell holds for the thread that allocated it.
@@ -173,6 +205,16 @@ static bool name_stacks(struct builder *builder) {
     return true;
 }
 
+// Calls and their bytes are counted beside the samples.
+static void take_exact_totals(struct profile *profile) {
+    const struct figures *figures = &profile->figures;
+    struct profile_totals *totals = &profile->totals;
+    totals->allocations = figures->allocations + figures->inherited_blocks;
+    totals->allocated_bytes = figures->allocated_bytes + figures->inherited_bytes;
+    totals->frees = totals->allocations - (uint64_t)profile->exit_blocks;
+    totals->freed_bytes = totals->allocated_bytes - (uint64_t)profile->exit_bytes;
+}
+
 static void sum_up(struct profile *profile, size_t slot_count) {
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
@@ -187,7 +229,10 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         profile->exit_bytes = add_signed(profile->exit_bytes, stack->exit_bytes);
         profile->exit_blocks = add_signed(profile->exit_blocks, stack->exit_blocks);
         if (stack->cut) profile->incomplete[stack->cut]++;
+        for (int which = 0; which < ESTIMATED_COUNT; which++)
+            estimate_add(&profile->estimates[which], &stack->estimates[which]);
     }
+    if (profile->sampling.is_on) take_exact_totals(profile);
     const struct cairn_totals *totals = &profile->recording->header.totals;
     uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;
     uint64_t sum = (uint64_t)profile->peak.bytes;
@@ -220,6 +265,8 @@ bool profile_build(struct recording *recording, struct profile *profile, struct 
     memset(profile, 0, sizeof *profile);
     profile->recording = recording;
     profile->figures = figures_of(recording);
+    if (!recording_sampling(recording, &profile->sampling))
+        memset(&profile->sampling, 0, sizeof profile->sampling);
     if (!module_map_build(recording, &profile->modules, error)) {
         profile_free(profile);
         return false;
@@ -255,7 +302,8 @@ bool profile_is_exact(const struct profile *profile) {
 uint64_t profile_incomplete_count(const struct profile *profile) {
     uint64_t count = 0;
     for (size_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++)
-        if (cut != CAIRN_CUT_GUESSED) count += profile->incomplete[cut];
+        if (cut != CAIRN_CUT_GUESSED && cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE)
+            count += profile->incomplete[cut];
     return count;
 }
 

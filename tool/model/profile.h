@@ -8,6 +8,7 @@
 #ifndef TOOL_MODEL_PROFILE_H
 #define TOOL_MODEL_PROFILE_H
 
+#include "tool/model/estimate.h"
 #include "tool/model/figures.h"
 #include "tool/model/modules.h"
 #include "tool/model/places.h"
@@ -26,6 +27,7 @@ struct stack {
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
     int64_t then_bytes, then_blocks;  // at the moment that was asked for (profile_set_then)
+    struct estimate estimates[ESTIMATED_COUNT];  // all zero if nothing was sampled
 };
 
 struct profile_thread {
@@ -39,7 +41,8 @@ struct profile_thread {
     int64_t exit_bytes, peak_bytes;  // of the blocks it allocated, whoever freed the others
 };
 
-// Sums over all stacks or threads.
+// Sums over all stacks or threads. Of a sampled recording allocations and allocated_bytes are those
+// of the threads, which are exact, and not quite the sum of the stacks' estimates.
 struct profile_totals {
     uint64_t allocations, frees, allocated_bytes, freed_bytes, failed;
     uint64_t temporary, slack_bytes;
@@ -75,7 +78,9 @@ struct profile {
     struct profile_totals totals;
     struct profile_peak peak;
     int64_t exit_bytes, exit_blocks;
-    int64_t then_bytes, then_blocks;       // what all stacks held then; of a difference: what grew
+    int64_t then_bytes, then_blocks;  // what all stacks held then; of a difference: what grew
+    struct estimate estimates[ESTIMATED_COUNT];  // over all stacks
+    struct cairn_sampling sampling;              // zeros: every allocation was recorded alike
     struct figures figures;                // the same without stacks, and what a fork inherited
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
 };
@@ -90,6 +95,7 @@ struct cell_values {
     uint64_t temporary, slack_bytes;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;
+    struct estimate estimates[ESTIMATED_COUNT];
 };
 // False if the cell does not exist or was never used.
 bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);

@@ -21,6 +21,8 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_RECORDS] = sizeof(uint32_t),
     [CAIRN_SECTION_POINTS] = sizeof(struct cairn_point),
     [CAIRN_SECTION_SYMBOLS] = 1,
+    [CAIRN_SECTION_SAMPLING] = sizeof(struct cairn_sampling),
+    [CAIRN_SECTION_SAMPLE_CELLS] = sizeof(struct cairn_sample_cell),
     [CAIRN_SECTION_RESIDENT] = sizeof(struct cairn_resident),
     [CAIRN_SECTION_PICTURES] = sizeof(struct cairn_picture),
     [CAIRN_SECTION_CELLS_USE] = sizeof(struct cairn_cell_use),
@@ -143,13 +145,12 @@ void recording_close(struct recording *recording) {
     }
 }
 
-size_t recording_count(const struct recording *recording, enum cairn_section_kind kind) {
+size_t recording_count(const struct recording *recording, uint32_t kind) {
     return recording->sections[kind].count;
 }
 
 // Copies the part of entry `index` that this version knows.
-static bool copy_entry(const struct recording *recording, enum cairn_section_kind kind,
-                       size_t index, void *out) {
+static bool copy_entry(const struct recording *recording, uint32_t kind, size_t index, void *out) {
     const struct recording_section *section = &recording->sections[kind];
     if (index >= section->count) return false;
     memcpy(out, section->bytes + index * section->entry_bytes, known_entry_bytes[kind]);
@@ -231,6 +232,20 @@ bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t
     return copy_entry(recording, CAIRN_SECTION_OWNERS, cell_id / CAIRN_CELL_BLOCK, slot);
 }
 
+bool recording_sampling(const struct recording *recording, struct cairn_sampling *sampling) {
+    return copy_entry(recording, CAIRN_SECTION_SAMPLING, 0, sampling);
+}
+
+bool recording_is_sampled(const struct recording *recording) {
+    struct cairn_sampling sampling;
+    return recording_sampling(recording, &sampling) && sampling.is_on;
+}
+
+void recording_sample_cell(const struct recording *recording, size_t id,
+                           struct cairn_sample_cell *cell) {
+    if (!copy_entry(recording, CAIRN_SECTION_SAMPLE_CELLS, id, cell)) memset(cell, 0, sizeof *cell);
+}
+
 const char *recording_string(struct recording *recording, uint32_t offset) {
     const struct recording_section *section = &recording->sections[CAIRN_SECTION_STRINGS];
     size_t left = offset < section->size ? section->size - offset : 0;
@@ -256,9 +271,13 @@ static bool changes_numbers(size_t loss) {
     return loss != CAIRN_LOST_NO_MEMORY && loss != CAIRN_LOST_MODULES && loss != CAIRN_LOST_BUDGET;
 }
 
-bool recording_is_exact(const struct recording *recording) {
+bool recording_is_whole(const struct recording *recording) {
     for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
         if (recording->header.lost[loss] && changes_numbers(loss)) return false;
     if (recording->header.is_partial) return false;
     return !damage_is_any(&recording->damage);
+}
+
+bool recording_is_exact(const struct recording *recording) {
+    return recording_is_whole(recording) && !recording_is_sampled(recording);
 }

@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/sample.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 20  // index = enum cairn_section_kind
+#define RECORDING_SECTION_KINDS 24  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -50,7 +51,7 @@ bool recording_open_memory(const void *bytes, size_t size, struct recording *rec
 void recording_close(struct recording *recording);
 
 // Entries there are.
-size_t recording_count(const struct recording *recording, enum cairn_section_kind kind);
+size_t recording_count(const struct recording *recording, uint32_t kind);
 
 bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
                     struct cairn_cell_cold *cold);
@@ -75,14 +76,25 @@ bool recording_word(const struct recording *recording, size_t index, uint32_t *w
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);
 
+// How allocations were sampled, and which sizes got no stack; false: all were recorded alike.
+bool recording_sampling(const struct recording *recording, struct cairn_sampling *sampling);
+// Some numbers are estimates.
+bool recording_is_sampled(const struct recording *recording);
+// What samples add to a cell; zeros if there were none.
+void recording_sample_cell(const struct recording *recording, size_t id,
+                           struct cairn_sample_cell *cell);
+
 // Text at `offset` of STRINGS; "" and a damage note if there is none.
 const char *recording_string(struct recording *recording, uint32_t offset);
 
 // "massif; not in it: times": whose file the recording was made of; NULL: cairn recorded it.
 const char *recording_imported(struct recording *recording);
 
-// Every event was counted: nothing was lost that changes a number, nothing is damaged.
+// Every event was counted: nothing was lost that changes a number, nothing was sampled, nothing is
+// damaged.
 bool recording_is_exact(const struct recording *recording);
+// The same, but for numbers that are meant to be estimates.
+bool recording_is_whole(const struct recording *recording);
 bool damage_is_any(const struct damage *damage);
 
 #endif

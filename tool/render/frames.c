@@ -136,6 +136,8 @@ static const struct {
     [CAIRN_CUT_DEPTH] = {"depth", "deeper than cairn follows"},
     [CAIRN_CUT_UNSUPPORTED] = {"unsupported", "unwind information of an unknown form"},
     [CAIRN_CUT_GUESSED] = {"guessed", "a frame was found by its frame pointer"},
+    [CAIRN_CUT_SMALL] = {"small", "small allocations (--min-size)"},
+    [CAIRN_CUT_LARGE] = {"large", "large allocations (--max-size)"},
     [CAIRN_CUT_NO_STACKS] = {"no_stacks", "call stacks were not wanted"},
 };
 

@@ -7,13 +7,15 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/interval.h"
 #include "tool/render/shorten.h"
 
 enum {
-    VALUE_COLUMNS = 18,   // percent and size, with a blank before each ...
-    PLAIN_COLUMNS = 24,   // ... and where sizes are plain numbers
-    BLOCKS_COLUMNS = 18,  // " 1,234,567 blocks "
-    WIDE_COLUMNS = 110,   // from here on there is room for the number of blocks too
+    VALUE_COLUMNS = 18,                        // percent and size, with a blank before each ...
+    PLAIN_COLUMNS = 24,                        // ... and where sizes are plain numbers
+    BLOCKS_COLUMNS = 18,                       // " 1,234,567 blocks "
+    NOTE_COLUMNS = INTERVAL_NOTE_COLUMNS + 2,  // of sampled recordings, instead
+    WIDE_COLUMNS = 110,  // from here on there is room for the number of blocks too
     PERCENT_COLUMNS = 6,
     LABEL_COLUMNS_MIN = 24,
 };
@@ -26,6 +28,7 @@ struct table {
     int64_t whole;
     int value_columns;
     bool has_total, has_blocks;
+    bool has_notes;  // on intervals
 };
 
 static struct table table_of(const struct terminal *terminal, const struct profile *profile,
@@ -39,6 +42,7 @@ static struct table table_of(const struct terminal *terminal, const struct profi
                           .whole = measure_total(view->by, profile).value,
                           .value_columns = view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS,
                           .has_total = has_total,
+                          .has_notes = grouping && profile->sampling.is_on,
                           .has_blocks =
                               about->is_bytes && (!has_total || terminal->columns >= WIDE_COLUMNS)};
 }
@@ -57,6 +61,13 @@ static void print_value(const struct table *table, int64_t value) {
 }
 
 static void print_blocks(const struct table *table, struct measured measured) {
+    if (table->has_notes) {
+        struct unit_text note = interval_note(measured);
+        terminal_indent(table->terminal, 2);
+        terminal_print(table->terminal, STYLE_DIM, "%s", note.text);
+        terminal_indent(table->terminal, INTERVAL_NOTE_COLUMNS - text_columns(note.text));
+        return;
+    }
     if (!table->has_blocks) return;
     fprintf(table->terminal->out, " %9s %-6s ", units_count(measured.blocks).text,
             table->about->noun[measured.blocks != 1]);
@@ -64,6 +75,7 @@ static void print_blocks(const struct table *table, struct measured measured) {
 
 static size_t columns_of(const struct table *table) {
     size_t used = (size_t)table->value_columns * (table->has_total ? 2 : 1);
+    if (table->has_notes) return used + NOTE_COLUMNS + 2;
     return used + (table->has_blocks ? BLOCKS_COLUMNS : 0) + 2;
 }
 

@@ -97,6 +97,36 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
+static void put_estimate(struct json *json, const char *key, const struct estimate *estimate) {
+    json_open_object(json, key);
+    json_put_int(json, "interval_bytes", estimate_interval(estimate->bytes_variance));
+    json_put_int(json, "interval_blocks", estimate_interval(estimate->blocks_variance));
+    json_put_int(json, "samples", estimate->samples);
+    json_close(json);
+}
+
+static void put_estimates(struct json *json, const struct estimate *estimates) {
+    put_estimate(json, "peak_estimate", &estimates[ESTIMATED_PEAK]);
+    put_estimate(json, "at_exit_estimate", &estimates[ESTIMATED_EXIT]);
+    put_estimate(json, "allocated_estimate", &estimates[ESTIMATED_ALLOCATED]);
+}
+
+static void put_sampling(struct json *json, const struct profile *profile) {
+    const struct cairn_sampling *sampling = &profile->sampling;
+    if (!sampling->is_on) return;
+    json_open_object(json, "sampling");
+    json_put_uint(json, "start_ns", sampling->start_ns);
+    json_put_uint(json, "rate_bytes", sampling->rate_bytes);
+    json_put_uint(json, "rate_most_bytes", sampling->rate_most_bytes);
+    json_put_uint(json, "seed", sampling->seed);
+    json_put_uint(json, "max_samples", sampling->max_samples);
+    json_put_uint(json, "thinned", sampling->thinned_count);
+    json_put_uint(json, "slowed", sampling->slowed_count);
+    put_estimate(json, "peak_estimate", &profile->estimates[ESTIMATED_PEAK]);
+    put_estimate(json, "at_exit_estimate", &profile->estimates[ESTIMATED_EXIT]);
+    json_close(json);
+}
+
 static void put_losses(struct json *json, const struct profile *profile) {
     const struct recording *recording = profile->recording;
     uint64_t unknown = 0;
@@ -151,6 +181,7 @@ void report_json_put_facts(struct json *json, const struct profile *profile,
                            const struct frame_names *names) {
     put_process(json, &profile->recording->header);
     put_figures(json, profile);
+    put_sampling(json, profile);
     put_trust(json, profile, names);
 }
 
@@ -253,6 +284,7 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     bool is_ok = put_frames(writer, stack->node);
     report_json_put_values(json, stack);
     shape_json_put(json, writer->shape, stack->number);
+    if (writer->profile->sampling.is_on) put_estimates(json, stack->estimates);
     json_close(json);
     return is_ok;
 }

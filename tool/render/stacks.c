@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/interval.h"
 
 enum { FRAME_INDENT = STACKS_NOTE_INDENT, LABEL_COLUMNS_MIN = 24, LABEL_COLUMNS_MAX = 56 };
 
@@ -120,12 +121,17 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
     const struct measure_row *about = measure_about(view->by);
     const char *noun = plural(measured.blocks, about->noun[0], about->noun[1]);
+    struct unit_text interval = interval_text(measured, about->is_bytes, view->is_plain_number);
     if (about->is_bytes)
-        fprintf(terminal->out, " %s in %s %s\n",
-                units_size_as(measured.value, view->is_plain_number).text,
+        fprintf(terminal->out, " %s%s in %s %s",
+                units_size_as(measured.value, view->is_plain_number).text, interval.text,
                 units_count(measured.blocks).text, noun);
     else
-        fprintf(terminal->out, " %s %s\n", units_count(measured.value).text, noun);
+        fprintf(terminal->out, " %s%s %s", units_count(measured.value).text, interval.text, noun);
+    if (profile->sampling.is_on)
+        terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM,
+                       ", %s", interval_note(measured).text);
+    fputc('\n', terminal->out);
 }
 
 static void print_heading(const struct terminal *terminal, const struct profile *profile,

@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/interval.h"
 #include "tool/render/memory.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
@@ -14,6 +15,7 @@ enum {
     INDENT = 2,
     LIST_INDENT = 4,
     FIGURES_COLUMNS = 38,  // percent, size and blocks of a line in the list
+    SAMPLED_COLUMNS = 46,  // the same with intervals instead of blocks
     LABEL_COLUMNS = 48,
     CALLERS_BYTES = 2048,
 };
@@ -33,15 +35,40 @@ static void print_key(const struct terminal *terminal, const char *key) {
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
+// " in 4,182 blocks", or " ± 1.1 MiB in about 4,200 blocks".
+static void print_blocks(const struct terminal *terminal, const struct summary *summary,
+                         struct measured measured) {
+    bool is_estimate = summary->profile->sampling.is_on;
+    bool is_plain = summary->view->is_plain_number;
+    fprintf(terminal->out, "%s in %s%s %s", interval_text(measured, true, is_plain).text,
+            is_estimate ? "about " : "", units_count(measured.blocks).text,
+            plural(measured.blocks, "block", "blocks"));
+}
+
+static void print_samples(const struct terminal *terminal, const struct summary *summary,
+                          struct measured measured) {
+    if (!summary->profile->sampling.is_on) return;
+    fprintf(terminal->out, " (%s %s", units_count(measured.samples).text,
+            plural(measured.samples, "sample", "samples"));
+    if (measured_is_unreliable(measured)) terminal_print(terminal, STYLE_WARNING, ", unreliable");
+    fputc(')', terminal->out);
+}
+
 static void print_peak(const struct terminal *terminal, const struct summary *summary) {
     const struct profile_peak *peak = &summary->profile->peak;
     uint64_t rss_peak = summary->profile->recording->header.rss_peak_bytes;
+    struct measured measured = measure_total(MEASURE_PEAK, summary->profile);
+    bool is_estimate = summary->profile->sampling.is_on;
     print_key(terminal, "peak heap");
     terminal_print(terminal, STYLE_STRONG, "%s", size_of(summary, peak->bytes).text);
-    fprintf(terminal->out, " in %s %s", units_count(peak->blocks).text,
-            plural(peak->blocks, "block", "blocks"));
+    print_blocks(terminal, summary, measured);
     if (peak->at_ns) fprintf(terminal->out, " at %s", units_duration(peak->at_ns).text);
-    if (rss_peak) {
+    print_samples(terminal, summary, measured);
+    if (is_estimate && rss_peak) {
+        fputc('\n', terminal->out);
+        print_key(terminal, "RSS peak");
+        fputs(size_of(summary, (int64_t)rss_peak).text, terminal->out);
+    } else if (rss_peak) {
         bool is_sampled = summary->profile->recording->header.is_rss_sampled;
         terminal_print(terminal, STYLE_DIM, "     RSS peak %s", is_sampled ? "about " : "");
         fputs(size_of(summary, (int64_t)rss_peak).text, terminal->out);
@@ -61,6 +88,19 @@ static void print_inherited(const struct terminal *terminal, const struct summar
             summary->profile->recording->header.forked_from);
 }
 
+// What is left at the end, or there now.
+static void print_left(const struct terminal *terminal, const struct summary *summary) {
+    struct measured left = measure_total(MEASURE_EXIT, summary->profile);
+    if (summary->profile->sampling.is_on && left.samples <= 0) {
+        fputs("no sampled block\n", terminal->out);
+        return;
+    }
+    fputs(size_of(summary, left.value).text, terminal->out);
+    print_blocks(terminal, summary, left);
+    print_samples(terminal, summary, left);
+    fputc('\n', terminal->out);
+}
+
 static void print_totals(const struct terminal *terminal, const struct summary *summary) {
     const struct profile *profile = summary->profile;
     const struct profile_totals *totals = &profile->totals;
@@ -76,9 +116,7 @@ static void print_totals(const struct terminal *terminal, const struct summary *
     fputc('\n', terminal->out);
     print_inherited(terminal, summary);
     print_key(terminal, profile_has_ended(profile) ? "at exit" : "live now");
-    fprintf(terminal->out, "%s in %s %s\n", size_of(summary, profile->exit_bytes).text,
-            units_count(profile->exit_blocks).text,
-            plural(profile->exit_blocks, "block", "blocks"));
+    print_left(terminal, summary);
 }
 
 // An address without a name, of the same module as the frame before it.
@@ -108,9 +146,10 @@ static void print_name(const struct terminal *terminal, const char *label, const
 }
 
 // Name and place behind the figures, callers behind them or on a line of their own.
-static void print_code(const struct terminal *terminal, const struct site *site) {
+static void print_code(const struct terminal *terminal, const struct site *site,
+                       size_t figures_columns) {
     char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES], callers[CALLERS_BYTES];
-    size_t room = terminal->columns - FIGURES_COLUMNS;
+    size_t room = terminal->columns - figures_columns;
     if (!site->frame_count) {
         terminal_print(terminal, STYLE_DIM, "%s\n", STACK_NOT_RECORDED);
         return;
@@ -127,7 +166,7 @@ static void print_code(const struct terminal *terminal, const struct site *site)
     print_name(terminal, label, location);
     if (*callers && used + 2 + text_columns(callers) > room) {
         fputc('\n', terminal->out);
-        terminal_indent(terminal, FIGURES_COLUMNS);
+        terminal_indent(terminal, figures_columns);
         text_cut(callers, room);
         terminal_print(terminal, STYLE_DIM, "%s", callers);
     } else if (*callers) {
@@ -141,8 +180,18 @@ static void print_figures(const struct terminal *terminal, const struct summary 
     int64_t whole = summary->profile->peak.bytes;
     terminal_print(terminal, STYLE_STRONG, "%*s", LIST_INDENT + 4,
                    units_percent(measured.value, whole).text);
-    fprintf(terminal->out, " %10s %8s %-6s   ", size_of(summary, measured.value).text,
-            units_count(measured.blocks).text, plural(measured.blocks, "block", "blocks"));
+    fprintf(terminal->out, " %10s ", size_of(summary, measured.value).text);
+    if (!summary->profile->sampling.is_on) {
+        fprintf(terminal->out, "%8s %-6s   ", units_count(measured.blocks).text,
+                plural(measured.blocks, "block", "blocks"));
+        return;
+    }
+    struct unit_text note = interval_note(measured);
+    size_t columns = text_columns(note.text);
+    terminal_indent(terminal, 2);
+    terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN, "%s",
+                   note.text);
+    terminal_indent(terminal, INTERVAL_NOTE_COLUMNS + 2 - columns);
 }
 
 static void print_heading(const struct terminal *terminal, const struct site_list *list) {
@@ -166,7 +215,8 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
             continue;
         }
         print_figures(terminal, summary, site->measured);
-        print_code(terminal, site);
+        print_code(terminal, site,
+                   summary->profile->sampling.is_on ? SAMPLED_COLUMNS : FIGURES_COLUMNS);
     }
     if (list->sites.count <= top) return;
     size_t others = list->sites.count - top;

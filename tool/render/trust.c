@@ -8,6 +8,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/frames.h"
+#include "tool/render/interval.h"
 
 enum { INDENT = 2, PART_BYTES = 160 };
 static const char separator[] = " \xc2\xb7 ";  // middle dot
@@ -68,9 +69,18 @@ static void line_add(struct line *line, enum style style, const char *format, ..
     line->used += columns;
 }
 
+static void add_sampling(struct line *line, const struct cairn_sampling *sampling) {
+    line_add(line, STYLE_PLAIN, "%s", interval_rate(sampling).text);
+    if (sampling->start_ns && sampling->rate_most_bytes)
+        line_add(line, STYLE_PLAIN, "since %s", units_duration(sampling->start_ns).text);
+}
+
 static void add_exactness(struct line *line, const struct profile *profile) {
-    if (!profile_is_exact(profile))
+    if (profile->sampling.is_on) add_sampling(line, &profile->sampling);
+    if (!recording_is_whole(profile->recording))
         line_add(line, STYLE_WARNING, "not exact");
+    else if (profile->sampling.is_on)
+        line_add(line, STYLE_PLAIN, "calls and bytes allocated exact");
     else if (profile->peak.error_bytes)
         line_add(line, STYLE_PLAIN, "exact, peak within %s",
                  units_size((int64_t)profile->peak.error_bytes).text);
@@ -186,7 +196,8 @@ void trust_sums_add(struct trust_sums *sums, const struct recording *recording) 
     struct figures figures = figures_of(recording);
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) sums->lost[kind] += header->lost[kind];
     if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
-    sums->inexact_count += !recording_is_exact(recording);
+    sums->inexact_count += !recording_is_whole(recording);
+    sums->sampled_count += recording_is_sampled(recording);
     if (!header->cpu_ns) return;
     sums->own_ns += figures.own_ns;
     sums->cpu_ns += header->cpu_ns;
@@ -197,8 +208,11 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->inexact_count)
         line_add(&line, STYLE_WARNING, "%s of the processes not exact",
                  units_count((int64_t)sums->inexact_count).text);
-    else
+    else if (!sums->sampled_count)
         line_add(&line, STYLE_PLAIN, "exact");
+    if (sums->sampled_count)
+        line_add(&line, STYLE_PLAIN, "%s of the processes sampled",
+                 units_count((int64_t)sums->sampled_count).text);
     add_losses(&line, sums->lost, sums->lost_elsewhere);
     if (sums->bad_files)
         line_add(&line, STYLE_WARNING, "%s recordings are unreadable",

@@ -32,17 +32,16 @@ bool launch_find_library(struct launch *launch, bool has_operators, struct error
 
 size_t launch_variables(const struct launch *launch,
                         struct launch_variable variables[LAUNCH_VARIABLES]) {
-    const struct launch_variable all[LAUNCH_VARIABLES] = {
+    const struct launch_variable all[] = {
         {"CAIRN_SOCKET", launch->socket_name},
         {"CAIRN_OUTPUT", launch->output},
-        {"CAIRN_MAX_OVERHEAD", launch->max_overhead},
-        {"CAIRN_STACKS", launch->has_no_stacks ? "0" : NULL},
         {"CAIRN_PYTHON", launch->is_for_python ? "1" : NULL},
         {"PYTHONMALLOC", launch->is_for_python ? "malloc" : NULL},
     };
     size_t count = 0;
-    for (size_t i = 0; i < LAUNCH_VARIABLES; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].value) variables[count++] = all[i];
+    for (size_t i = 0; i < launch->recording_count; i++) variables[count++] = launch->recording[i];
     return count;
 }
 

@@ -12,21 +12,22 @@
 
 #include "tool/base/error.h"
 
-// What goes into the program's environment. Texts are NULL where they do not apply.
-struct launch {
-    char library[PATH_MAX];    // libcairn.so; "": nothing is preloaded
-    const char *socket_name;   // CAIRN_SOCKET: a tool holds the recording
-    const char *output;        // CAIRN_OUTPUT: the process writes its own file; with a socket: if
-                               // nobody answers there
-    const char *max_overhead;  // CAIRN_MAX_OVERHEAD, in bytes
-    bool is_for_python;        // PYTHONMALLOC=malloc: Python is to take each object from malloc
-    bool has_no_stacks;        // CAIRN_STACKS=0: totals only
-};
-
 struct launch_variable {
     const char *name, *value;
 };
-enum { LAUNCH_VARIABLES = 6 };
+// Variables that say how to record; all variables.
+enum { LAUNCH_RECORDING_VARIABLES = 12, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARIABLES + 4 };
+
+// What goes into the program's environment. Texts are NULL where they do not apply.
+struct launch {
+    char library[PATH_MAX];   // libcairn.so; "": nothing is preloaded
+    const char *socket_name;  // CAIRN_SOCKET: a tool holds the recording
+    const char *output;       // CAIRN_OUTPUT: the process writes its own file; with a socket: if
+                              // nobody answers there
+    bool is_for_python;       // PYTHONMALLOC=malloc: Python is to take each object from malloc
+    const struct launch_variable *recording;  // how to record
+    size_t recording_count;
+};
 
 // The variables that say how to record, with names; all but LD_PRELOAD. Their number.
 size_t launch_variables(const struct launch *launch,

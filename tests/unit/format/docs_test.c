@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "format/sample.h"
 #include "format/symbols.h"
 #include "tests/tools/make_recording.h"
 #include "tool/model/profile.h"
@@ -207,6 +208,8 @@ static void test_entries(void **state) {
     FIELD(cairn_thread, net_bytes);
     FIELD(cairn_thread, failed);
     FIELD(cairn_thread, own_ns);
+    FIELD(cairn_thread, estimated_blocks);
+    FIELD(cairn_thread, is_sampled);
     FIELD(cairn_point, min_bytes);
     FIELD(cairn_point, max_bytes);
     FIELD(cairn_point, last_bytes);
@@ -302,6 +305,32 @@ static void test_moments(void **state) {
     FIELD(cairn_pace, step_permille);
     FIELD(cairn_pace, refused);
     FIELD(cairn_pace, missing_values);
+}
+
+static void test_samples(void **state) {
+    (void)state;
+    FIELD(cairn_sampling, is_on);
+    FIELD(cairn_sampling, start_ns);
+    FIELD(cairn_sampling, rate_bytes);
+    FIELD(cairn_sampling, rate_now_bytes);
+    FIELD(cairn_sampling, rate_most_bytes);
+    FIELD(cairn_sampling, seed);
+    FIELD(cairn_sampling, max_samples);
+    FIELD(cairn_sampling, live_samples);
+    FIELD(cairn_sampling, thinned_count);
+    FIELD(cairn_sampling, slowed_count);
+    FIELD(cairn_sampling, cpu_budget_millionths);
+    FIELD(cairn_sampling, min_bytes);
+    FIELD(cairn_sampling, max_bytes);
+    FIELD(cairn_sample_cell, extra_calls);
+    FIELD(cairn_sample_cell, extra_frees);
+    FIELD(cairn_sample_cell, allocated_variance);
+    FIELD(cairn_sample_cell, freed_variance);
+    FIELD(cairn_sample_cell, calls_variance);
+    FIELD(cairn_sample_cell, frees_variance);
+    FIELD(cairn_sample_cell, peak_extra);
+    FIELD(cairn_sample_cell, peak_bytes_variance);
+    FIELD(cairn_sample_cell, peak_blocks_variance);
 }
 
 static struct making making;
@@ -417,15 +446,11 @@ static void test_what_a_reader_makes_of_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_parts_of_the_header),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_uses),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_worked_example),
-        cmocka_unit_test(test_what_a_reader_makes_of_it),
+        cmocka_unit_test(test_header),         cmocka_unit_test(test_parts_of_the_header),
+        cmocka_unit_test(test_entries),        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_samples),        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_uses),           cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_worked_example), cmocka_unit_test(test_what_a_reader_makes_of_it),
     };
     return cmocka_run_group_tests(tests, read_document, free_document);
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recording holds beyond format.h when allocations are sampled instead of all recorded, or
+// some sizes are recorded without their stacks.
+//
+// A sampled block of k bytes was chosen with a probability p that its size and the rate T of that
+// moment gave: p = 1 - exp(-k/T) below T, 1 from T on. It stands for 1/p blocks and k/p bytes. In
+// a recording with samples the cells count those weights: calls and frees are numbers of samples,
+// the bytes are k/p each. What else an estimate needs stands beside each cell, in SAMPLE_CELLS.
+// Nothing has to be scaled by a reader.
+#ifndef CAIRN_SAMPLE_H
+#define CAIRN_SAMPLE_H
+
+#include <stdint.h>
+
+// Further section kinds.
+enum {
+    CAIRN_SECTION_SAMPLING = 22,      // struct cairn_sampling, one
+    CAIRN_SECTION_SAMPLE_CELLS = 23,  // struct cairn_sample_cell, index = cell id
+};
+
+// Further cuts (enum cairn_cut): the pseudo frame of blocks that got no stack for their size.
+enum {
+    CAIRN_CUT_SMALL = 12,  // below --min-size
+    CAIRN_CUT_LARGE = 13,  // above --max-size
+};
+
+// Counts are in units of 2^-16.
+#define CAIRN_SAMPLE_ONE 65536
+
+struct cairn_sampling {
+    uint64_t is_on;                  // (atomic) allocations are being sampled
+    uint64_t start_ns;               // when that began, since the recording's start
+    uint64_t rate_bytes;             // T as it was asked for
+    uint64_t rate_now_bytes;         // (atomic) T as it was adapted
+    uint64_t rate_most_bytes;        // (atomic) the highest T in use so far
+    uint64_t seed;                   // of the random numbers
+    uint64_t max_samples;            // live at a time; beyond, T is doubled and samples are dropped
+    uint64_t live_samples;           // (atomic)
+    uint64_t thinned_count;          // (atomic) times that T was doubled for max_samples
+    uint64_t slowed_count;           // (atomic) times that T was doubled for the processor's sake
+    uint64_t cpu_budget_millionths;  // share of processor time that samples may take; 0: any
+    uint64_t min_bytes, max_bytes;   // stacks are taken of sizes from..to; 0: no such bound
+    uint64_t reserved[3];
+};
+
+// A cell holds live: calls - frees samples, that is so many blocks + extra_calls - extra_frees;
+// their variance is that of allocations minus that of frees. Thinning books its changes on the side
+// of the frees, which therefore may sink.
+struct cairn_sample_cell {
+    uint64_t extra_calls;  // sum of 1/p - 1 over the samples, in units of 2^-16
+    uint64_t extra_frees;  // the same of those freed; both wrap
+    double allocated_variance, freed_variance;  // of bytes: sum of k^2 (1-p) / p^2
+    double calls_variance, frees_variance;      // of counts: sum of (1-p) / p^2
+    uint64_t peak_extra;                        // at the last peak, like cairn_cell_cold.peak_*
+    float peak_bytes_variance, peak_blocks_variance;
+};
+
+_Static_assert(sizeof(struct cairn_sampling) == 128, "layout");
+_Static_assert(sizeof(struct cairn_sample_cell) == 64, "layout");
+
+#endif

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn run --sample against the truth: what the program itself says it holds, and the exact recording of the
+same program. Totals are equal, estimates right on average over seeds and within their intervals about as
+often as promised, and the same seed gives the same samples."""
+
+import glob
+import math
+import os
+
+import cairn_test as t
+
+RATE = "64KiB"
+SEEDS = range(1, 13)
+
+
+def record(argv, *options, env=None):
+    path = t.fresh_path("sampled") + ".cairn"
+    result = t.run([t.CAIRN, "run", "-q", "--sample", *options, "-o", path, "--", *argv], env=env)
+    t.check_equal(f"{argv[1:]} {options}: status", (result.status, result.err), (0, b""))
+    return result, path
+
+
+def truth_of(result):
+    return {name.decode(): (int(size), int(blocks))
+            for name, size, blocks in map(bytes.split, result.out.splitlines())}
+
+
+def left_of(found, site):
+    """What the stacks through `site` hold at the end: bytes, their interval, blocks."""
+    stacks = t.stacks_through(found, site)
+    variance = sum((s["at_exit_estimate"]["interval_bytes"] / 1.96) ** 2 for s in stacks)
+    return (sum(s["at_exit_bytes"] for s in stacks), 1.96 * math.sqrt(variance),
+            sum(s["at_exit_blocks"] for s in stacks))
+
+
+class Site:
+    """The estimates of one site over the seeds."""
+
+    def __init__(self):
+        self.errors, self.block_errors, self.inside = [], [], 0
+
+    def add(self, estimate, truth):
+        found_bytes, interval, blocks = estimate
+        self.errors.append(found_bytes - truth[0])
+        self.block_errors.append(blocks - truth[1])
+        self.inside += abs(found_bytes - truth[0]) <= interval + 64
+
+    def check(self, name):
+        for what, errors in ("bytes", self.errors), ("blocks", self.block_errors):
+            mean = sum(errors) / len(errors)
+            spread = math.sqrt(sum(error * error for error in errors) / len(errors) ** 2)
+            t.check(abs(mean) <= 3 * spread + 64, f"{name}: {what} off by {mean:.0f} (+- {spread:.0f})")
+
+
+def estimates(what, *arguments):
+    """One program, all seeds: totals, means, intervals. The seeds are fixed: no run differs from another."""
+    argv = t.program("sampled", what, *arguments)
+    plain, exact_path = t.record(argv)
+    exact, truth = t.report(exact_path), truth_of(plain)
+    sites = {name: Site() for name in truth}
+    for seed in SEEDS:
+        _, path = record(argv, "--rate", RATE, "--seed", str(seed))
+        found = t.report(path)
+        for name in "allocations", "allocated_bytes", "failed":
+            t.check_equal(f"{what}: {name}", found["totals"][name], exact["totals"][name])
+        t.check_equal(f"{what}: lost", found["trust"]["lost"], {})
+        t.check(not found["trust"]["exact"] and found["sampling"]["rate_bytes"] == 65536, f"{what}: {found['sampling']}")
+        for name, site in sites.items():
+            site.add(left_of(found, name), truth[name])
+    for name, site in sites.items():
+        site.check(f"{what} {name}")
+    inside, runs = sum(site.inside for site in sites.values()), len(SEEDS) * len(sites)
+    t.check(inside >= 0.85 * runs, f"{what}: {inside} of {runs} intervals hold the truth")
+    print(f"{what}: {inside} of {runs} intervals hold the truth")
+    return truth, exact
+
+
+def same_seed():
+    argv = t.program("sampled", "sizes")
+    first, second, other = (t.report(record(argv, "--seed", seed)[1]) for seed in ("7", "7", "8"))
+    t.check_equal("same seed", [s["peak_bytes"] for s in first["stacks"]],
+                  [s["peak_bytes"] for s in second["stacks"]])
+    t.check(first["at_exit"] != other["at_exit"], "another seed: the same samples")
+    t.check_equal("seed told", first["sampling"]["seed"], 7)
+
+
+def large_blocks_are_exact():
+    found = t.report(record(t.program("sampled", "sizes"))[1])
+    huge = left_of(found, "make_huge")
+    t.check_equal("blocks above the rate", huge, (40 << 20, 0.0, 10))
+
+
+def bounded_samples():
+    argv = t.program("sampled", "sizes")
+    inside = 0
+    for seed in SEEDS:
+        _, path = record(argv, "--rate", "4KiB", "--max-samples", "500", "--seed", str(seed))
+        found = t.report(path)
+        t.check(found["sampling"]["thinned"] > 0 and found["sampling"]["rate_most_bytes"] > 4096,
+                f"never thinned: {found['sampling']}")
+        t.check(found["sampling"]["at_exit_estimate"]["samples"] <= 500, "more samples than allowed")
+        interval = found["sampling"]["at_exit_estimate"]["interval_bytes"]
+        inside += abs(found["at_exit"]["bytes"] - (140 << 20)) <= interval + (64 << 10)
+    t.check(inside >= 9, f"bounded: {inside} of {len(SEEDS)} intervals hold the truth")
+
+
+def children():
+    """Each child knows what it inherited and what it did; no two have the same random numbers."""
+    argv = t.program("sampled", "fork", 3)
+    truth = truth_of(t.run(argv))
+    _, path = record(argv, "--rate", RATE, "--seed", "3", env={"CAIRN_KEEP": "1"})
+    found = [t.report(child) for child in sorted(glob.glob(os.path.join(path, "*.cairn")))]
+    forks = [f for f in found if t.stacks_through(f, "in_child")]
+    t.check_equal("children", len(forks), 3)
+    for fork in forks:
+        for name in "in_child", "make_small":
+            got, interval, _ = left_of(fork, name)
+            t.check(abs(got - truth[name][0]) <= 2 * interval, f"{name}: {got}, should be {truth[name][0]}")
+    t.check_equal("different children", len({f["at_exit"]["bytes"] for f in forks}), 3)
+
+
+def sums_agree():
+    """Exports carry the same estimates."""
+    _, path = record(t.program("sampled", "sizes"), "--rate", RATE, "--seed", "5")
+    found = t.report(path)
+    wanted = sum(s["peak_bytes"] for s in found["stacks"])
+    lines = t.export(path, "collapsed").splitlines()
+    t.check_equal("collapsed", sum(int(line.rsplit(b" ", 1)[1]) for line in lines), wanted)
+    t.check_equal("peak", found["peak"]["bytes"], wanted)
+
+
+def screens():
+    _, path = record(t.program("sampled", "sizes"), "--seed", "5")
+    for arguments in [], ["--view", "functions"], ["--view", "tree", "--print"], ["--view", "leaks"]:
+        shown = t.run_cairn("report", *arguments, path).out.decode()
+        t.check("sampled, 1 in 512 KiB" in shown and "exact" in shown, f"{arguments}: {shown[:500]}")
+        t.check("\u00b1" in shown, f"{arguments}: no interval: {shown[:500]}")
+    few = t.run_cairn("report", "--by", "exit", "--focus", "make_tiny",
+                      record(t.program("sampled", "sizes"), "--rate", "12MiB", "--seed", "5")[1]).out
+    t.check(b"unreliable" in few, f"few samples: {few.decode()[:800]}")
+
+
+def thresholds():
+    """Blocks outside of the bounds are one entry without a stack, counted to the byte."""
+    argv = t.program("sampled", "sizes")
+    exact = t.report(t.record(argv)[1])
+    path = t.fresh_path("bounded") + ".cairn"
+    t.check_equal("bounds", t.run_cairn("run", "-q", "--min-size", "512", "--max-size", "100KiB", "-o", path,
+                                        "--", *argv).status, 0)
+    found = t.report(path)
+    for what in "totals", "at_exit":
+        t.check_equal(f"bounds: {what}", found[what], exact[what])
+    t.check_equal("bounds: peak", found["peak"]["bytes"], exact["peak"]["bytes"])
+    small, large = (t.stacks_through(found, name) for name in ("make_tiny", "make_huge"))
+    t.check_equal("bounds: stacks of what is outside", (small, large), ([], []))
+    for name in "make_small", "make_middle":
+        got, wanted = (sum(s["allocated_bytes"] for s in t.stacks_through(f, name)) for f in (found, exact))
+        t.check_equal(f"bounds: {name}", got, wanted)
+    shown = t.run_cairn("report", path).out
+    t.check(b"small allocations" in shown and b"large allocations" in shown, f"bounds: {shown.decode()[:900]}")
+
+
+def budgets():
+    """Past --max-overhead blocks are sampled; with a tiny --cpu-budget samples become rarer."""
+    argv = t.program("sampled", "sizes")
+    exact = t.report(t.record(argv)[1])
+    path = t.fresh_path("overhead") + ".cairn"
+    t.check_equal("overhead", t.run_cairn("run", "-q", "--max-overhead", "1600K", "--rate", "64K", "-o", path,
+                                          "--", *argv).status, 0)
+    found = t.report(path)
+    for name in "allocations", "allocated_bytes":
+        t.check_equal(f"overhead: {name}", found["totals"][name], exact["totals"][name])
+    t.check(found.get("sampling", {}).get("start_ns", 0) > 0, f"overhead: {found.get('sampling')}")
+    interval = found["sampling"]["at_exit_estimate"]["interval_bytes"]
+    t.check(abs(found["at_exit"]["bytes"] - exact["at_exit"]["bytes"]) <= 2 * interval,
+            f"overhead: {found['at_exit']}, should be {exact['at_exit']}")
+    _, slow = record(t.program("sampled", "churn", 3000000), "--rate", "2KiB", "--cpu-budget", "0.01%")
+    found = t.report(slow)
+    t.check(found["sampling"]["slowed"] > 0 and found["sampling"]["rate_most_bytes"] > 2048,
+            f"never slowed: {found['sampling']}")
+    t.check(found["totals"]["allocations"] >= 3000000, f"slowed: {found['totals']}")
+
+
+def usage():
+    for arguments, word in ((["--rate", "4K"], b"--sample"), (["--sample", "--rate", "x"], b"x"),
+                            (["--sample", "--max-samples", "0"], b"max-samples"),
+                            (["--sample", "--cpu-budget", "200%"], b"cpu-budget"),
+                            (["--min-size", "2K", "--max-size", "1K"], b"max-size")):
+        result = t.run_cairn("run", *arguments, "true")
+        t.check(result.status == 2 and word in result.err, f"{arguments}: {result.status} {result.err!r}")
+    shown = t.run_cairn("env", "--sample", "--rate", "1M", "--seed", "3", "--cpu-budget", "0.5%").out
+    for word in b"CAIRN_SAMPLE='1'", b"CAIRN_RATE='1048576'", b"CAIRN_SEED='3'", b"CAIRN_CPU_BUDGET='0.5000'":
+        t.check(word in shown, f"env: {shown!r}")
+
+
+estimates("sizes")
+estimates("threads")
+estimates("growth")
+same_seed()
+large_blocks_are_exact()
+bounded_samples()
+children()
+sums_agree()
+screens()
+thresholds()
+budgets()
+usage()
+t.finish()

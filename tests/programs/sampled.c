@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Known sites of very different sizes, so that estimates can be held against the truth:
+//   sampled sizes            blocks of 64 B to 4 MiB, half of them freed
+//   sampled threads          threads of 40 KiB each, one after the other
+//   sampled growth           blocks that grow by realloc, and some calls of it that fail
+//   sampled fork [COUNT]     children that go on with what they inherited
+//   sampled churn ROUNDS     malloc and free
+// Every site keeps what it does not free until the end. Prints lines `site bytes blocks` of what is
+// left.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SITE __attribute__((noinline))
+enum { KIB = 1024, SIZES = 6, THREADS = 400, GROWN = 60 };
+
+static void *volatile sink;
+
+static void say(const char *site, size_t bytes, size_t blocks) {
+    char line[100];
+    int length = snprintf(line, sizeof line, "%s %zu %zu\n", site, bytes, blocks);
+    if (write(STDOUT_FILENO, line, (size_t)length) != length) _exit(1);
+}
+
+// Blocks of one size: every second one is freed at once.
+static void fill(void *(*make)(size_t), const char *name, size_t size, size_t bytes) {
+    size_t count = bytes / size;
+    for (size_t i = 0; i < count; i++) {
+        void *block = make(size);
+        void *other = make(size);
+        sink = block;
+        free(other);
+    }
+    say(name, count * size, count);
+}
+
+#define SITE_OF(name)                                                                              \
+    SITE static void *name(size_t size) {                                                          \
+        void *block = malloc(size);                                                                \
+        __asm__ volatile("" ::: "memory");                                                         \
+        return block;                                                                              \
+    }
+SITE_OF(make_tiny)
+SITE_OF(make_small)
+SITE_OF(make_page)
+SITE_OF(make_middle)
+SITE_OF(make_large)
+SITE_OF(make_huge)
+
+static void sizes(void) {
+    static const struct {
+        void *(*make)(size_t);
+        const char *name;
+        size_t size;
+    } sites[SIZES] = {{make_tiny, "make_tiny", 64},          {make_small, "make_small", 1000},
+                      {make_page, "make_page", 4096},        {make_middle, "make_middle", 60 * KIB},
+                      {make_large, "make_large", 300 * KIB}, {make_huge, "make_huge", 4096 * KIB}};
+    for (int i = 0; i < SIZES; i++)
+        fill(sites[i].make, sites[i].name, sites[i].size, (i == SIZES - 1 ? 40 : 20) * KIB * KIB);
+}
+
+SITE static void *in_thread(void *unused) {
+    for (int i = 0; i < 40; i++) sink = malloc(KIB);
+    return unused;
+}
+
+static void threads(void) {
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, in_thread, NULL)) exit(1);
+        pthread_join(thread, NULL);
+    }
+    say("in_thread", (size_t)THREADS * 40 * KIB, (size_t)THREADS * 40);
+}
+
+SITE static void *grow(void *block, size_t size) {
+    void *grown = realloc(block, size);
+    __asm__ volatile("" ::: "memory");
+    return grown;
+}
+
+static void growth(void) {
+    const size_t last = 400 * KIB, impossible = (size_t)1 << 62;
+    for (int i = 0; i < GROWN; i++) {
+        void *block = NULL;
+        for (size_t size = 100; size < last; size *= 2) {
+            block = grow(block, size);
+            if (realloc(block, impossible)) exit(1);
+        }
+        sink = grow(block, last);
+    }
+    say("grow", GROWN * last, GROWN);
+}
+
+SITE static void *in_child(size_t size) {
+    void *block = malloc(size);
+    __asm__ volatile("" ::: "memory");
+    return block;
+}
+
+static void children(int count) {
+    size_t kept = 16 * KIB;
+    void **blocks = calloc(kept, sizeof *blocks);
+    for (size_t i = 0; i < kept; i++) blocks[i] = make_small(1000);
+    for (int child = 0; child < count; child++) {
+        pid_t pid = fork();
+        if (pid) {
+            waitpid(pid, NULL, 0);
+            continue;
+        }
+        for (size_t i = 0; i < kept; i += 2) free(blocks[i]);
+        for (size_t i = 0; i < 8 * KIB; i++) sink = in_child(2000);
+        say("in_child", 2000 * 8 * KIB, 8 * KIB);
+        say("make_small", kept / 2 * 1000, kept / 2);
+        exit(0);
+    }
+}
+
+static void churn(long rounds) {
+    for (long i = 0; i < rounds; i++) {
+        void *block = make_small((size_t)(i % 1000));
+        sink = block;
+        free(block);
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    long number = argc > 2 ? atol(argv[2]) : 3;
+    if (!strcmp(what, "sizes"))
+        sizes();
+    else if (!strcmp(what, "threads"))
+        threads();
+    else if (!strcmp(what, "growth"))
+        growth();
+    else if (!strcmp(what, "fork"))
+        children((int)number);
+    else if (!strcmp(what, "churn"))
+        churn(number);
+    else
+        return 2;
+    return 0;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/recording_options.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// As the library bounds them: a table of samples for each of them is made at the start.
+enum { MAX_SAMPLES_MOST = 1 << 22 };
+static const uint64_t rate_most_bytes = 1ull << 40;
+
+static void put(struct recording_options *options, const char *name, const char *text) {
+    char *copy = options->texts[options->count];
+    snprintf(copy, RECORDING_TEXT_BYTES, "%s", text);
+    options->variables[options->count++] = (struct launch_variable){name, copy};
+}
+
+static void put_number(struct recording_options *options, const char *name, uint64_t number) {
+    char text[RECORDING_TEXT_BYTES];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    put(options, name, text);
+}
+
+// A size from `least` on, if the option was given.
+static bool read_size(const struct command_args *args, enum option_id option, const char *name,
+                      uint64_t least, struct recording_options *options, struct error *error) {
+    uint64_t bytes = 0;
+    if (!args_has(args, option)) return true;
+    if (!args_size(args, option, &bytes, error)) return false;
+    if (bytes < least || bytes > rate_most_bytes)
+        return error_set(error, "%s: %s is no size that can be used here", args->command->name,
+                         args_text(args, option, ""));
+    put_number(options, name, bytes);
+    return true;
+}
+
+static bool read_samples(const struct command_args *args, struct recording_options *options,
+                         struct error *error) {
+    uint64_t number = 0;
+    double share = 0;
+    if (!args_number(args, OPTION_SEED, 0, UINT64_MAX, &number, error)) return false;
+    if (args_has(args, OPTION_SEED)) put_number(options, "CAIRN_SEED", number);
+    if (!args_number(args, OPTION_MAX_SAMPLES, 1, MAX_SAMPLES_MOST, &number, error)) return false;
+    if (!number)
+        return error_set(error, "%s: --max-samples 0 would keep none", args->command->name);
+    if (args_has(args, OPTION_MAX_SAMPLES)) put_number(options, "CAIRN_MAX_SAMPLES", number);
+    if (!args_percent(args, OPTION_CPU_BUDGET, 0, &share, error)) return false;
+    if (args_has(args, OPTION_CPU_BUDGET)) {
+        const double percent = 100, least = 0.000001, most = 1;
+        char text[RECORDING_TEXT_BYTES];
+        if (share < least || share > most)
+            return error_set(error, "%s: --cpu-budget %s: not between 0.0001%% and 100%%",
+                             args->command->name, args_text(args, OPTION_CPU_BUDGET, ""));
+        snprintf(text, sizeof text, "%.4f", share * percent);
+        put(options, "CAIRN_CPU_BUDGET", text);
+    }
+    return read_size(args, OPTION_RATE, "CAIRN_RATE", 1, options, error);
+}
+
+// Options that say how to sample, where nothing ever is.
+static bool check_sampled(const struct command_args *args, bool is_sampled, struct error *error) {
+    static const struct {
+        enum option_id id;
+        const char *name;
+    } rows[] = {{OPTION_RATE, "rate"},
+                {OPTION_SEED, "seed"},
+                {OPTION_MAX_SAMPLES, "max-samples"},
+                {OPTION_CPU_BUDGET, "cpu-budget"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (args_has(args, rows[i].id) && !is_sampled && !args_has(args, OPTION_MAX_OVERHEAD))
+            return error_set(error, "%s: --%s says how to sample; add --sample",
+                             args->command->name, rows[i].name);
+    return true;
+}
+
+static bool read_bounds(const struct command_args *args, struct recording_options *options,
+                        struct error *error) {
+    uint64_t least = 0, most = 0;
+    if (!read_size(args, OPTION_MIN_SIZE, "CAIRN_MIN_SIZE", 1, options, error) ||
+        !read_size(args, OPTION_MAX_SIZE, "CAIRN_MAX_SIZE", 1, options, error) ||
+        !args_size(args, OPTION_MIN_SIZE, &least, error) ||
+        !args_size(args, OPTION_MAX_SIZE, &most, error))
+        return false;
+    if (most && most < least)
+        return error_set(error, "%s: --max-size is below --min-size", args->command->name);
+    return true;
+}
+
+bool recording_options_read(const struct command_args *args, struct recording_options *options,
+                            struct launch *launch, struct error *error) {
+    uint64_t most = 0;
+    bool is_sampled = args_has(args, OPTION_SAMPLE);
+    *options = (struct recording_options){0};
+    if (!args_size(args, OPTION_MAX_OVERHEAD, &most, error)) return false;
+    if (most) put_number(options, "CAIRN_MAX_OVERHEAD", most);
+    if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
+    if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
+    if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||
+        !check_sampled(args, is_sampled, error))
+        return false;
+    launch->recording = options->variables;
+    launch->recording_count = options->count;
+    return true;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that say how a program is recorded, which `run` and `env` share, as variables of the
+// program's environment.
+#ifndef TOOL_CMDS_RECORDING_OPTIONS_H
+#define TOOL_CMDS_RECORDING_OPTIONS_H
+
+#include "tool/cmds/commands.h"
+#include "tool/watch/launch.h"
+
+enum { RECORDING_TEXT_BYTES = 24 };
+
+struct recording_options {
+    char texts[LAUNCH_RECORDING_VARIABLES][RECORDING_TEXT_BYTES];
+    struct launch_variable variables[LAUNCH_RECORDING_VARIABLES];
+    size_t count;
+};
+
+// The variables of the options that were given, into `launch` as well, which then points into
+// `options`. False after an error was filled.
+bool recording_options_read(const struct command_args *args, struct recording_options *options,
+                            struct launch *launch, struct error *error);
+
+#endif

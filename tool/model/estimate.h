@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sure a number is that samples were added up to (format/sample.h). A number that was counted
+// has no variance. Variances of independent samples add up, so those of stacks do; of a cell that
+// books another thread's frees they are negative, like its bytes.
+#ifndef TOOL_MODEL_ESTIMATE_H
+#define TOOL_MODEL_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct estimate {
+    int64_t samples;  // behind it, those of large blocks included, which are certain
+    double bytes_variance, blocks_variance;
+};
+
+// What a stack or process has estimates of.
+enum estimated { ESTIMATED_PEAK, ESTIMATED_EXIT, ESTIMATED_ALLOCATED, ESTIMATED_COUNT };
+
+void estimate_add(struct estimate *sum, const struct estimate *added);
+
+// Half the width of the 95 % interval of a number with this variance; 0: it is exact.
+int64_t estimate_interval(double variance);
+
+// With fewer samples an interval says little.
+#define ESTIMATE_FEW_SAMPLES 5
+bool estimate_is_unreliable(int64_t samples, double variance);
+
+#endif
