@@ -329,7 +329,8 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
 // frame at hand is theirs.
 ALWAYS_INLINE void progress_start(struct progress *progress, const struct walk_trace *trace) {
     const struct frame *frames = trace->frames;
-    struct fresh_frame *fresh = progress->fresh, *limit = fresh + trace->limit - 1;
+    // room for the frame at hand, and for the mark of a stack that is cut
+    struct fresh_frame *fresh = progress->fresh, *limit = fresh + trace->limit - 2;
     const uintptr_t *frame_slot = progress->walk.frame_slot;
     uintptr_t pc = progress->walk.pc, stack = progress->walk.stack, high = trace->range.high;
     int64_t at = progress->candidate;

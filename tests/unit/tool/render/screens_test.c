@@ -30,19 +30,19 @@ enum {
 
 static const char module_path[] = "/usr/bin/sample";
 static const struct frame main_frames[] = {
-    {"main", "/src/shell.c", module_path, 0xff, 31, false, false, false, 0}};
+    {"main", "/src/shell.c", module_path, 0xff, 31, false, false, false, false, false, 0}};
 static const struct frame load_frames[] = {
-    {"parse_line", "/src/load.c", module_path, 0x1ff, 5, true, false, false, 0},
-    {"load_file", "/src/load.c", module_path, 0x1ff, 40, false, false, false, 0}};
+    {"parse_line", "/src/load.c", module_path, 0x1ff, 5, true, false, false, false, false, 0},
+    {"load_file", "/src/load.c", module_path, 0x1ff, 40, false, false, false, false, false, 0}};
 static const struct frame insert_frames[] = {
     {"engine::Table<std::pair<std::string, long>, engine::Hash>::insert", "/src/table.cc",
-     module_path, 0x2ff, 812, false, false, false, 0}};
+     module_path, 0x2ff, 812, false, false, false, false, false, 0}};
 static const struct frame new_frames[] = {
-    {"operator new", NULL, "/lib/libstdc++.so.6", 0x3ff, 0, false, true, true, 0}};
+    {"operator new", NULL, "/lib/libstdc++.so.6", 0x3ff, 0, false, true, true, false, false, 0}};
 static const struct frame malloc_frames[] = {
-    {"xmalloc", "/src/x.c", module_path, 0x4ff, 3, false, true, true, 0}};
+    {"xmalloc", "/src/x.c", module_path, 0x4ff, 3, false, true, true, false, false, 0}};
 static const struct frame unknown_frames[] = {
-    {NULL, NULL, module_path, 0x5ff, 0, false, false, false, 0}};
+    {NULL, NULL, module_path, 0x5ff, 0, false, false, false, false, false, 0}};
 
 static const struct {
     uint64_t address;
