@@ -109,6 +109,7 @@ const struct command commands[] = {
             {OPTION_START_AFTER, "start-after", 0, "TIME", "record only from then on, as 10s"},
             {OPTION_RECORD_FOR, "record-for", 0, "TIME", "record only so long, as 2m"},
             {OPTION_WHEN, "when", 0, "RULE", "snapshot when rss>80%, heap>1G, ...; --off: record"},
+            {OPTION_LOG, "log", 0, "FILE", "append what stacks held and did, at each moment"},
             {OPTION_MARK_EVERY, "mark-every", 0, "TIME", "a mark each time, as 60s"},
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},

@@ -15,6 +15,7 @@
 #include "tool/cmds/open.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/report_summary.h"
+#include "tool/cmds/run_log.h"
 #include "tool/cmds/symbolize.h"
 #include "tool/watch/job.h"
 #include "tool/watch/launch.h"
@@ -38,6 +39,7 @@ struct run {
     struct recording_options recording;
     const char *children;  // as the watch takes it
     struct schedule schedule;
+    struct run_log *log;  // NULL: there is none
     struct store store;
     struct watch watch;
     struct job job;
@@ -199,15 +201,16 @@ static bool run_read_children(struct run *run, struct error *error) {
 
 // Windows and moments, which need the tool beside the program.
 static bool run_read_schedule(struct run *run, struct error *error) {
-    static const enum option_id options[] = {OPTION_OFF, OPTION_START_AFTER, OPTION_RECORD_FOR,
-                                             OPTION_MARK_EVERY, OPTION_WHEN};
+    static const enum option_id options[] = {OPTION_OFF,        OPTION_START_AFTER,
+                                             OPTION_RECORD_FOR, OPTION_MARK_EVERY,
+                                             OPTION_WHEN,       OPTION_LOG};
     struct schedule *schedule = &run->schedule;
     const char *rule;
     size_t next = 0;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (args_has(run->args, options[i]) && args_has(run->args, OPTION_EXEC))
             return error_set(error, "run: --exec leaves nobody who could switch recording on or "
-                                    "off, or look at memory");
+                                    "off, look at memory or write a log");
     schedule->is_off_at_start = args_has(run->args, OPTION_OFF);
     if (schedule->is_off_at_start && args_has(run->args, OPTION_START_AFTER))
         return error_set(error, "run: either --off or --start-after");
@@ -253,6 +256,11 @@ static bool run_start(struct run *run, int *status, struct error *error) {
     *status = STATUS_RUN_FAILED;
     if (!run_open_summary(run, error) || !job_prepare(&run->job, error)) return false;
     if (!watch_open(&run->watch, &run->store, &run->schedule, error)) return false;
+    const char *log = args_text(run->args, OPTION_LOG, NULL);
+    if (log && !run_log_open(log, &run->log, error)) return false;
+    if (log) name_options_symbols()->is_quick = true;  // a block is not to wait for large files
+    run->watch.log = log ? run_log_write : NULL;
+    run->watch.log_context = run->log;
     run->launch.socket_name = run->watch.desk.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_files, &launched, error))
@@ -286,6 +294,7 @@ static int run_beside(struct run *run) {
     run_report(run);
     run_open_page(run);
     watch_close(&run->watch);
+    run_log_close(run->log);
     if (run->summary) fclose(run->summary);
     return run_status(run);
 }

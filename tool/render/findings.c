@@ -19,6 +19,7 @@ enum {
     GROWTH_MIN_BYTES = 256 * 1024,
     REALLOC_MIN_TIMES = 8,
     REALLOC_MIN_BYTES = 256 * 1024,
+    REALLOC_MANY_TIMES = 200,  // even if it never had to be copied
     TEMPORARY_MIN_BLOCKS = 10000,
     FLOW_MIN_BYTES = 256 * 1024,
     TEXT_BYTES = 1024,
@@ -65,9 +66,9 @@ static void note_grown_often(const struct shape *shape, const struct stack *stac
     shape_reallocs(shape, stack->number, &reallocs);
     uint64_t begun = stack->allocations > reallocs.calls ? stack->allocations - reallocs.calls : 0;
     uint64_t times = reallocs.grown / (begun ? begun : 1);
-    if (times < REALLOC_MIN_TIMES || reallocs.copied_bytes < REALLOC_MIN_BYTES ||
-        reallocs.copied_bytes <= finding->bytes)
-        return;
+    bool is_costly = reallocs.copied_bytes >= REALLOC_MIN_BYTES || times >= REALLOC_MANY_TIMES;
+    bool is_more = reallocs.copied_bytes > finding->bytes || !finding->stack;
+    if (times < REALLOC_MIN_TIMES || !is_costly || !is_more) return;
     *finding = (struct finding){.kind = FINDING_REALLOC,
                                 .stack = stack,
                                 .count = begun ? times : reallocs.grown,

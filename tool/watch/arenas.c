@@ -77,6 +77,7 @@ static bool add_bin(struct looking *looking, uint64_t first, uint64_t head) {
         uint64_t size = words[0] & ~size_flags;
         if (size > looking->arena_bytes) return false;
         looking->sums.free_chunk_bytes += size;
+        if (looking->sums.free_chunk_bytes > looking->sums.arena_bytes) return false;
         looking->sums.free_resident_bytes +=
             pages_present_bytes(looking->pages, chunk, chunk + size);
         chunk = words[1];

@@ -41,6 +41,16 @@ bool watched_row(const struct watched *process, struct run_row *row) {
     return true;
 }
 
+uint32_t watched_last_moment(const struct watched *process) {
+    struct recording recording;
+    struct cairn_moment moment = {0};
+    if (!open_memory(process, &recording)) return 0;
+    size_t count = recording_count(&recording, CAIRN_SECTION_MOMENTS);
+    bool has_any = count && recording_moment(&recording, count - 1, &moment);
+    recording_close(&recording);
+    return has_any ? moment.epoch : 0;
+}
+
 bool watched_is_gone(const struct watched *process) {
     struct pollfd polled = {.fd = process->pid_file, .events = POLLIN};
     if (process->pid_file >= 0) return poll(&polled, 1, 0) > 0;

@@ -26,6 +26,7 @@ struct watched {
     uint64_t image;            // 0, 1, … of its pid's exec chain
     bool is_first;             // of the program that was started
     bool has_file;             // belongs to the saver: something was written
+    uint32_t logged_epoch;     // of the last moment that the log has
     uint32_t rules_met;        // of the schedule, a bit each
     uint64_t next_look_ns;     // when to look at its memory again
     uint64_t look_pause_ns;    // and after it
@@ -44,6 +45,9 @@ bool watched_is_gone(const struct watched *process);
 // CLOCK_MONOTONIC, `most_pause_ns` the longest pause between pictures of its memory. Returns what
 // was seen.
 struct resident_now watched_look(struct watched *process, uint64_t now_ns, uint64_t most_pause_ns);
+
+// The epoch of its last moment; 0: none.
+uint32_t watched_last_moment(const struct watched *process);
 
 // The process that started this one; 0 if it is gone.
 pid_t watched_parent(pid_t pid);

@@ -70,13 +70,24 @@ static void release(struct saver *saver, struct watched *process, const struct m
     save(saver, process, &last);
 }
 
+static void write_log(struct saver *saver, const struct watched *process) {
+    struct error error;
+    bool is_recording = process->memory.header->state != CAIRN_STATE_NEW;
+    if (!saver->log || !is_recording || watched_is_short_lived(process)) return;
+    if (!saver->log(saver->log_context, process, &error)) saver_note(saver, &error);
+}
+
 static void work_off(struct saver *saver, const struct saver_job *job) {
     struct watched *process = job->process;
     switch (job->work) {
     case SAVER_CHECKPOINT:
         save(saver, process, &job->end);
         return;
+    case SAVER_LOG:
+        write_log(saver, job->process);
+        return;
     case SAVER_END:
+        write_log(saver, job->process);
         keep(saver, process, &job->end, false);
         break;
     case SAVER_RELEASE:
@@ -116,9 +127,9 @@ static void *saver_run(void *context) {
     return NULL;
 }
 
-void saver_start(struct saver *saver, struct store *store) {
+void saver_start(struct saver *saver, struct store *store, saver_log_fn *log, void *log_context) {
     sigset_t all, older;
-    *saver = (struct saver){.store = store};
+    *saver = (struct saver){.store = store, .log = log, .log_context = log_context};
     pthread_mutex_init(&saver->lock, NULL);
     pthread_cond_init(&saver->has_work, NULL);
     sigfillset(&all);

@@ -14,13 +14,19 @@ enum saver_work {
     SAVER_CHECKPOINT,  // the process goes on and stays the caller's
     SAVER_END,         // keep what it recorded
     SAVER_DROP,        // keep nothing
+    SAVER_LOG,         // the process goes on: a block of the log
     SAVER_RELEASE,     // it goes on without the tool: keep what there is, it writes the rest
 };
 
 struct saver_job;
 
+// Writes a block of the log about a process (cmds/run_log.h).
+typedef bool saver_log_fn(void *context, const struct watched *process, struct error *error);
+
 struct saver {
     struct store *store;
+    saver_log_fn *log;  // NULL: there is none
+    void *log_context;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t has_work;
@@ -31,7 +37,7 @@ struct saver {
     struct error problem;  // first thing that went wrong, read after saver_finish; empty: none
 };
 
-void saver_start(struct saver *saver, struct store *store);
+void saver_start(struct saver *saver, struct store *store, saver_log_fn *log, void *log_context);
 void saver_give(struct saver *saver, enum saver_work work, struct watched *process);
 // True while work is left.
 bool saver_is_busy(struct saver *saver);

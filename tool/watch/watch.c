@@ -47,7 +47,7 @@ void watch_start(struct watch *watch, pid_t main_pid, const char *name, const ch
     watch->children = children;
     watch->main_pid = main_pid;
     watch->name = name;
-    saver_start(&watch->saver, watch->store);
+    saver_start(&watch->saver, watch->store, watch->log, watch->log_context);
     schedule_start(&watch->schedule, now_ns());
 }
 
@@ -179,6 +179,15 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
         hello_answer(guest, process ? process->memory.file : -1);
 }
 
+// A block of the log for each moment that was taken; when the saver is behind, one for several.
+static void log_moment(struct watch *watch, struct watched *process) {
+    if (!watch->log || saver_is_busy(&watch->saver)) return;
+    uint32_t epoch = watched_last_moment(process);
+    if (!epoch || epoch == process->logged_epoch) return;
+    process->logged_epoch = epoch;
+    saver_give(&watch->saver, SAVER_LOG, process);
+}
+
 static void watch_look(struct watch *watch, uint64_t now) {
     uint64_t last = LOOK_PER_PROCESS_NS * watch->process_count;
     if (last < LOOK_LAST_NS) last = LOOK_LAST_NS;
@@ -187,6 +196,7 @@ static void watch_look(struct watch *watch, uint64_t now) {
         if (now < process->next_look_ns) continue;
         struct resident_now seen = watched_look(process, now, PICTURE_PAUSES * last);
         schedule_look(&watch->schedule, watch->list, process, &seen, now);
+        log_moment(watch, process);
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;
         process->next_look_ns = now + process->look_pause_ns;

@@ -27,6 +27,8 @@ struct watch {
     const char *children;  // which other processes are recorded: NULL: all, else a pattern of
                            // their programs' names (fnmatch); "" is none
     struct schedule schedule;
+    saver_log_fn *log;  // set between watch_open and watch_start; NULL: there is none
+    void *log_context;
     struct watched *list;
     unsigned process_count;  // of the list
     unsigned greeted_count;  // processes that were given a memory, ever
