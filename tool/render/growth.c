@@ -99,8 +99,7 @@ static void print_heading(const struct terminal *terminal, const struct growth *
 
 static void print_too_few(const struct terminal *terminal, const struct growth *growth) {
     terminal_print(terminal, STYLE_STRONG, "growth is not known");
-    fprintf(terminal->out,
-            ": it takes %u moments that say what each stack held, and there %s %zu.\n",
+    fprintf(terminal->out, ": it takes %u moments at which stacks were counted, there %s %zu.\n",
             GROWTH_MOMENTS_MIN - 1, growth->moment_count == 2 ? "is" : "are",
             growth->moment_count ? growth->moment_count - 1 : 0);
     terminal_print(terminal, STYLE_DIM,

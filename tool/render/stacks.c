@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -94,23 +95,32 @@ void stacks_print_frames(const struct terminal *terminal, const struct frame_lis
         print_note(terminal, "[incomplete: %s]", cut_sentence(cut));
 }
 
-// What else there is to know about a stack than what it is ranked by.
+// What else there is to know about a stack than what it is ranked by; on a narrow screen two lines.
 static void print_others(const struct terminal *terminal, const struct profile *profile,
                          const struct stack *stack, const struct view_options *view) {
+    enum { TEXT_BYTES = 256 };
     bool is_plain = view->is_plain_number;
-    terminal_indent(terminal, FRAME_INDENT);
-    terminal_print(terminal, STYLE_DIM, "allocated %s in %s %s",
-                   units_size_as((int64_t)stack->allocated_bytes, is_plain).text,
-                   units_count((int64_t)stack->allocations).text,
-                   plural((int64_t)stack->allocations, "call", "calls"));
+    char first[TEXT_BYTES], rest[TEXT_BYTES] = "";
+    snprintf(first, sizeof first, "allocated %s in %s %s",
+             units_size_as((int64_t)stack->allocated_bytes, is_plain).text,
+             units_count((int64_t)stack->allocations).text,
+             plural((int64_t)stack->allocations, "call", "calls"));
     if (view->by != MEASURE_PEAK)
-        terminal_print(terminal, STYLE_DIM, ", %s at the peak",
-                       units_size_as(stack->peak_bytes, is_plain).text);
+        snprintf(rest, sizeof rest, ", %s at the peak",
+                 units_size_as(stack->peak_bytes, is_plain).text);
+    size_t used = strlen(rest);
     if (view->by != MEASURE_EXIT)
-        terminal_print(terminal, STYLE_DIM, ", %s %s",
-                       units_size_as(stack->exit_bytes, is_plain).text,
-                       profile_has_ended(profile) ? "at the end" : "now");
-    fputc('\n', terminal->out);
+        snprintf(rest + used, sizeof rest - used, ", %s %s",
+                 units_size_as(stack->exit_bytes, is_plain).text,
+                 profile_has_ended(profile) ? "at the end" : "now");
+    terminal_indent(terminal, FRAME_INDENT);
+    terminal_print(terminal, STYLE_DIM, "%s", first);
+    bool is_wide = FRAME_INDENT + strlen(first) + strlen(rest) > terminal->columns;
+    if (is_wide) {
+        fputs(",\n", terminal->out);
+        terminal_indent(terminal, FRAME_INDENT);
+    }
+    terminal_print(terminal, STYLE_DIM, "%s\n", rest + (is_wide ? 2 : 0));
 }
 
 static void print_stack(const struct terminal *terminal, const struct profile *profile,
