@@ -7,30 +7,39 @@
 
 static const double second_ns = 1e9;
 
-// Sums of the least squares, by number of a stack. Times are in seconds from the first moment.
+// What a line is fitted over.
+enum axis { AXIS_TIME, AXIS_WORK, AXES };
+
+// Sums of the least squares, by number of a stack.
 struct sums {
-    double y, ty, yy;
+    double y, yy, xy[AXES];
     int64_t first, last, most;
 };
 
+// Places on the axes: seconds and bytes since the first moment.
 struct fitting {
     const struct moments *moments;
     struct sums *sums;
-    double n, t, tt;
+    double n, x[AXES], xx[AXES];
+    double origin[AXES], last[AXES];
 };
 
-static void add_values(struct fitting *fitting, const struct held *held, double t) {
+static void add_values(struct fitting *fitting, const struct held *held, const double at[AXES]) {
     size_t count = fitting->moments->profile->built_stack_count;
     bool is_first = fitting->n == 0;
     fitting->n++;
-    fitting->t += t;
-    fitting->tt += t * t;
+    for (int axis = 0; axis < AXES; axis++) {
+        if (is_first) fitting->origin[axis] = at[axis];
+        double x = fitting->last[axis] = at[axis] - fitting->origin[axis];
+        fitting->x[axis] += x;
+        fitting->xx[axis] += x * x;
+    }
     for (size_t i = 0; i < count; i++) {
         struct sums *sums = &fitting->sums[i];
         double y = (double)held[i].bytes;
         sums->y += y;
-        sums->ty += t * y;
         sums->yy += y * y;
+        for (int axis = 0; axis < AXES; axis++) sums->xy[axis] += fitting->last[axis] * y;
         if (is_first) sums->first = held[i].bytes;
         if (held[i].bytes > sums->most) sums->most = held[i].bytes;
         sums->last = held[i].bytes;
@@ -62,7 +71,9 @@ static bool add_all(struct growth *growth, struct fitting *fitting) {
         if (!held) return false;
         if (!growth->moment_count++) growth->from_ns = instant.at_ns;
         growth->to_ns = instant.at_ns;
-        add_values(fitting, held, ((double)instant.at_ns - (double)growth->from_ns) / second_ns);
+        uint64_t work =
+            is_end ? moments->profile->totals.allocated_bytes : moments->list[i].allocated_bytes;
+        add_values(fitting, held, (double[AXES]){(double)instant.at_ns / second_ns, (double)work});
         free(held);
     }
     return true;
@@ -79,20 +90,34 @@ static int compare(const void *a, const void *b) {
     return (first->stack > second->stack) - (first->stack < second->stack);
 }
 
+// The fit over an axis, and the slope by it; 0: the line does not rise, or there is none.
+static double fit_over(const struct fitting *fitting, const struct sums *sums, enum axis axis,
+                       double *slope) {
+    double n = fitting->n, x = fitting->x[axis];
+    double x_spread = n * fitting->xx[axis] - x * x, y_spread = n * sums->yy - sums->y * sums->y;
+    double common = n * sums->xy[axis] - x * sums->y;
+    *slope = 0;
+    if (!(x_spread > 0) || !(y_spread > 0) || !(common > 0)) return 0;
+    *slope = common / x_spread;
+    double fit = common * common / (x_spread * y_spread);
+    return fit < 1 ? fit : 1;
+}
+
 static void fit_stack(struct growth *growth, const struct fitting *fitting, uint32_t index) {
     const struct stack *stack = &fitting->moments->profile->stacks[index];
     const struct sums *sums = &fitting->sums[stack->number];
-    double n = fitting->n, t_spread = n * fitting->tt - fitting->t * fitting->t;
-    double y_spread = n * sums->yy - sums->y * sums->y;
-    double common = n * sums->ty - fitting->t * sums->y;
-    if (!(t_spread > 0) || !(y_spread > 0) || !(common > 0) || sums->last <= sums->first) return;
-    double fit = common * common / (t_spread * y_spread);
-    growth->list[growth->count++] = (struct growth_stack){.stack = index,
-                                                          .bytes_per_s = common / t_spread,
-                                                          .fit = fit < 1 ? fit : 1,
-                                                          .first_bytes = sums->first,
-                                                          .last_bytes = sums->last,
-                                                          .most_bytes = sums->most};
+    double seconds = fitting->last[AXIS_TIME], by_time, by_work;
+    double time_fit = fit_over(fitting, sums, AXIS_TIME, &by_time);
+    double work_fit = fit_over(fitting, sums, AXIS_WORK, &by_work);
+    bool is_work = work_fit > time_fit;
+    if (sums->last <= sums->first || !(seconds > 0) || !(time_fit > 0 || work_fit > 0)) return;
+    growth->list[growth->count++] = (struct growth_stack){
+        .stack = index,
+        .bytes_per_s = is_work ? by_work * fitting->last[AXIS_WORK] / seconds : by_time,
+        .fit = is_work ? work_fit : time_fit,
+        .first_bytes = sums->first,
+        .last_bytes = sums->last,
+        .most_bytes = sums->most};
 }
 
 bool growth_build(struct growth *growth, const struct moments *moments, size_t first, size_t most,

@@ -14,8 +14,8 @@
 #define GROWTH_MOMENTS_MIN 3u  // with the end; fewer make no line
 
 struct growth_stack {
-    uint32_t stack;  // index into the profile's stacks
-    double bytes_per_s;
+    uint32_t stack;      // index into the profile's stacks
+    double bytes_per_s;  // of the line that fits better, over the time there was
     double fit;
     int64_t first_bytes, last_bytes, most_bytes;
 };

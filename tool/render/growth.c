@@ -86,8 +86,8 @@ static void print_heading(const struct terminal *terminal, const struct growth *
     char label[LABEL_TEXT_BYTES] = "";
     if (growth->first < moments->count)
         text_escape(label, sizeof label, moments->list[growth->first].label);
-    terminal_print(terminal, STYLE_STRONG, "%s %s grow", units_count((int64_t)growth->count).text,
-                   growth->count == 1 ? "stack" : "stacks");
+    terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)growth->count).text,
+                   growth->count == 1 ? "stack grows" : "stacks grow");
     fprintf(terminal->out, " over %zu moments from %s%s%s%s to %s", growth->moment_count,
             units_duration(growth->from_ns).text, *label ? " (" : "", label, *label ? ")" : "",
             units_duration(growth->to_ns).text);
