@@ -270,10 +270,21 @@ void watch_turn(struct watch *watch, int signal_file) {
     watch_checkpoint(watch, now);
 }
 
+// What was said but not heard when the program ended.
+static void hear_the_last(struct watch *watch) {
+    struct hello_guest guest;
+    struct cairn_hello message;
+    while (hello_next(&watch->desk, now_ns(), &guest, &message)) {
+        if (message.unrecorded) note_unrecorded(watch, &message);
+        hello_dismiss(&guest);
+    }
+}
+
 void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
     struct watched *first = watched_find(watch, watch->main_pid);
     bool is_alone = first && watch->greeted_count == 1;
     bool has_orphans = orphans_exist(watch->desk.name);
+    hear_the_last(watch);
     hello_close(&watch->desk);
     if (first) {
         memory_end_set_status(&first->end, status);
