@@ -106,4 +106,24 @@ for arguments, words in ((["--suppressions", "none.txt"], "none.txt"),
     t.check(words in leaks(first, *arguments, status=2), f"{arguments}: does not say {words}")
 t.check_equal("other views take no suppressions",
               t.run_cairn("report", "--suppressions", "rules.txt", first).status, 2)
+
+# the program's own rules, read from its file at every level of optimization, and without PIE
+OWN = 'const char *__lsan_default_suppressions(void) { return %s; }\n'
+for number, flags in enumerate((["-O0"], ["-O2"], ["-O2", "-fcf-protection=full"],
+                                ["-O1", "-no-pie", "-fno-pie"], ["-O2", "-rdynamic"])):
+    with open("own.c", "w", encoding="utf-8") as file:
+        file.write(SOURCE + OWN % '"# ours\\nleak:leak_known\\n"')
+    t.run(["gcc", "-g", *flags, "-fno-builtin", "-pthread", "-o", f"own{number}", "own.c"])
+    _, recorded = t.record([f"./own{number}"])
+    shown = t.run_cairn("leaks", recorded).out.decode()
+    t.check(re.search(r"9 blocks  leak_known", shown), f"own rules with {flags}: {shown}")
+    t.check("leak_small" in shown and "leak_known_one" not in shown, f"own rules with {flags}: {shown}")
+    shown = t.run_cairn("leaks", "--no-suppressions", recorded).out.decode()
+    t.check("suppressed" not in shown, f"--no-suppressions with {flags}: {shown}")
+with open("own.c", "w", encoding="utf-8") as file:
+    file.write(SOURCE + OWN % 'getenv("X") ? "leak:a" : "leak:b"')
+t.run(["gcc", "-g", "-fno-builtin", "-pthread", "-o", "own", "own.c"])
+_, recorded = t.record(["./own"])
+shown = t.run_cairn("leaks", recorded).out.decode()
+t.check("does more than return a text" in shown, f"a function that computes: {shown}")
 t.finish()

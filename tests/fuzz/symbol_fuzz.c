@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tool/symbol/constant_text.h"
 #include "tool/symbol/symbol.h"
 
 // The seeds have their code here (dev/fuzz-seeds.sh).
@@ -49,5 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     require(!ftruncate(file, (off_t)size) && pwrite(file, bytes, size, 0) == (ssize_t)size);
     resolve(path);
+    static const char *const functions[] = {"main", "__lsan_default_suppressions"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        char *text;
+        constant_text_find(path, NULL, 0, functions[i], &text);
+        free(text);
+    }
     return 0;
 }

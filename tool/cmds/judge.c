@@ -57,7 +57,10 @@ static bool open_named(const struct judge *judge, const char *path, struct opene
     bool is_ok = names_resolve(opened->names, error);
     if (is_ok && suppressions) {
         struct frame_names names = names_frames(opened->names);
+        const char *note;
+        bool has_own = !args_has(judge->args, OPTION_NO_SUPPRESSIONS);
         is_ok = leaks_read_rules(judge->args, suppressions, error) &&
+                (!has_own || leaks_add_own_rules(suppressions, opened, &note, error)) &&
                 suppressions_apply(suppressions, &opened->profile, &names, error);
     }
     if (!is_ok) opened_close(opened);

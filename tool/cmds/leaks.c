@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/leaks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/cmds/merged.h"
 #include "tool/model/measure.h"
 #include "tool/render/diff.h"
+#include "tool/symbol/constant_text.h"
 
 enum { STATUS_MOST = 255 };
 
@@ -15,6 +17,28 @@ bool leaks_read_rules(const struct command_args *args, struct suppressions *supp
     suppressions_start(suppressions);
     if (path && !suppressions_add_file(suppressions, path, error)) return false;
     return args_has(args, OPTION_NO_SUPPRESSIONS) || suppressions_add_common(suppressions, error);
+}
+
+bool leaks_add_own_rules(struct suppressions *suppressions, const struct opened *opened,
+                         const char **note, struct error *error) {
+    static const char function[] = "__lsan_default_suppressions";
+    const char *path = opened->recording.header.executable;
+    const struct module_map *modules = &opened->profile.modules;
+    const struct module *program = NULL;
+    char *text;
+    *note = NULL;
+    for (size_t i = 0; i < modules->count && !program; i++)
+        if (!strcmp(modules->modules[i].path, path)) program = &modules->modules[i];
+    if (opened->merge || !program) return true;
+    enum constant_text result =
+        constant_text_find(path, program->build_id_bytes ? program->build_id : NULL,
+                           program->build_id_bytes, function, &text);
+    if (result == CONSTANT_TEXT_UNKNOWN)
+        *note = "its __lsan_default_suppressions() does more than return a text: not read";
+    if (result != CONSTANT_TEXT_FOUND) return true;
+    bool is_ok = suppressions_add_text(suppressions, text, function, error);
+    free(text);
+    return is_ok;
 }
 
 bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
@@ -32,6 +56,7 @@ bool leaks_read(const struct command_args *args, struct request *request, struct
     if (!is_leaks) return true;
     if (!args_number(args, OPTION_ERROR_EXITCODE, 0, STATUS_MOST, &status, error)) return false;
     leaks->error_status = (int)status;
+    leaks->has_own_rules = !args_has(args, OPTION_NO_SUPPRESSIONS);
     leaks->baseline = args_text(args, OPTION_BASELINE, NULL);
     request->leaks = leaks;
     return leaks_read_rules(args, &leaks->suppressions, error);
@@ -74,6 +99,10 @@ static bool keep_new(const struct leaks *leaks, const struct request *request,
 bool leaks_apply(struct leaks *leaks, const struct request *request, struct opened *opened,
                  const struct frame_names *names, struct error *error) {
     const struct profile *profile = &opened->profile;
+    if (leaks->has_own_rules && !leaks->is_own_read &&
+        !leaks_add_own_rules(&leaks->suppressions, opened, &leaks->note, error))
+        return false;
+    leaks->is_own_read = true;
     if (!suppressions_apply(&leaks->suppressions, &opened->profile, names, error)) return false;
     if (leaks->baseline && !keep_new(leaks, request, opened, names, error)) return false;
     for (size_t i = 0; i < profile->stack_count; i++)

@@ -12,6 +12,9 @@ struct leaks {
     const char *baseline;  // a recording; NULL: none
     int error_status;      // to end with if a leak is left; 0 if not asked for
     size_t found_count;    // stacks that are left, over all profiles it was applied to
+    bool has_own_rules;    // those of the program are wanted
+    bool is_own_read;      // ... and were added
+    const char *note;      // about them; NULL: none
 };
 
 // Reads the options and sets request->leaks for the view of leaks; other views do not take them.
@@ -19,6 +22,11 @@ struct leaks {
 bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
                 struct error *error);
 void leaks_free(struct leaks *leaks);
+
+// Adds what the program's own __lsan_default_suppressions() returns, if it has one that can be read
+// without running it; `note` says if it cannot, else it is NULL. False with an error.
+bool leaks_add_own_rules(struct suppressions *suppressions, const struct opened *opened,
+                         const char **note, struct error *error);
 
 // Rules as the options say: common ones and those of a file. False with an error.
 bool leaks_read_rules(const struct command_args *args, struct suppressions *suppressions,

@@ -31,6 +31,7 @@ static bool print_leaks(FILE *out, const struct view_subject *subject, struct er
     const struct leaks *leaks = subject->request->leaks;
     if (!print_stacks(out, subject, error)) return false;
     if (leaks) suppressions_print(&leaks->suppressions, &terminal, &subject->request->options);
+    if (leaks && leaks->note) terminal_print(&terminal, STYLE_WARNING, "\n%s\n", leaks->note);
     return true;
 }
 

@@ -45,6 +45,27 @@ static int compare(const void *a, const void *b) {
     return (second->stack_count > first->stack_count) - (second->stack_count < first->stack_count);
 }
 
+// Whether some frame's being shown may depend on frames further out (frames.h).
+static bool is_undecided(const struct frame_list *frames) {
+    for (size_t i = 0; i < frames->frames.count; i++)
+        if (frames->frames.items[i]->is_interpreter) return true;
+    return false;
+}
+
+// A few places tell the frames of nearly every site; the others are looked at if they do not.
+static bool find_frames(struct frame_list *frames, const struct profile *profile,
+                        const struct frame_names *names, uint32_t node, struct site *site) {
+    enum { PLACES_FEW = 8 };
+    if (!frame_list_fill(frames, profile, names, node, PLACES_FEW)) return false;
+    choose_frames(frames, site);
+    bool is_whole = profile->tree.nodes.items[node].depth <= PLACES_FEW;
+    if (is_whole || (site->frame_count == SITE_FRAMES && !is_undecided(frames))) return true;
+    site->frame_count = 0;
+    if (!frame_list_fill(frames, profile, names, node, SITE_PLACES_MAX)) return false;
+    choose_frames(frames, site);
+    return true;
+}
+
 bool site_list_build(struct site_list *list, const struct profile *profile,
                      const struct frame_names *names, enum measure measure, bool are_all_shown,
                      struct error *error) {
@@ -56,9 +77,8 @@ bool site_list_build(struct site_list *list, const struct profile *profile,
     for (size_t i = 0; i < count && is_ok; i++) {
         const struct stack *stack = &profile->stacks[ranking[i]];
         struct site wanted = {0};
-        is_ok = frame_list_fill(&frames, profile, names, stack->node, SITE_PLACES_MAX);
+        is_ok = find_frames(&frames, profile, names, stack->node, &wanted);
         if (!is_ok) break;
-        choose_frames(&frames, &wanted);
         struct site *site = find_or_add(list, &wanted);
         is_ok = site != NULL;
         if (!is_ok) break;

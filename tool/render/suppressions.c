@@ -123,18 +123,30 @@ static bool read_line(struct suppressions *suppressions, char *line, const char 
     return add(suppressions, &rule, error);
 }
 
-bool suppressions_add_file(struct suppressions *suppressions, const char *path,
-                           struct error *error) {
+static bool read_lines(struct suppressions *suppressions, FILE *file, const char *name,
+                       struct error *error) {
     char line[LINE_BYTES];
     unsigned number = 0;
-    bool is_ok = true;
+    while (fgets(line, sizeof line, file))
+        if (!read_line(suppressions, line, name, ++number, error)) return false;
+    return !ferror(file) || error_set(error, "%s: %s", name, strerror(errno));
+}
+
+bool suppressions_add_text(struct suppressions *suppressions, const char *text, const char *name,
+                           struct error *error) {
+    if (!*text) return true;
+    FILE *file = fmemopen((char *)text, strlen(text), "r");
+    if (!file) return error_set(error, "no memory for suppressions");
+    bool is_ok = read_lines(suppressions, file, name, error);
+    fclose(file);
+    return is_ok;
+}
+
+bool suppressions_add_file(struct suppressions *suppressions, const char *path,
+                           struct error *error) {
     FILE *file = fopen(path, "re");
     if (!file) return error_set(error, "%s: %s", path, strerror(errno));
-    while (is_ok && fgets(line, sizeof line, file)) {
-        number++;
-        is_ok = read_line(suppressions, line, path, number, error);
-    }
-    if (is_ok && ferror(file)) is_ok = error_set(error, "%s: %s", path, strerror(errno));
+    bool is_ok = read_lines(suppressions, file, path, error);
     fclose(file);
     return is_ok;
 }

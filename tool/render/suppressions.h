@@ -37,6 +37,10 @@ bool suppressions_add_common(struct suppressions *suppressions, struct error *er
 bool suppressions_add_file(struct suppressions *suppressions, const char *path,
                            struct error *error);
 
+// The same of a text in memory; what goes wrong is told with `name`.
+bool suppressions_add_text(struct suppressions *suppressions, const char *text, const char *name,
+                           struct error *error);
+
 // Takes stacks that match out of a profile. Names of all its stacks are needed. False without
 // memory.
 bool suppressions_apply(struct suppressions *suppressions, struct profile *profile,
