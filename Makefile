@@ -103,7 +103,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
 .PHONY: all tools runtime check-runtime tests fuzzers install install-api deps try check fuzz fuzz-afl afl-targets soak \
-	lint tidy format bench bench-quick bench-programs bench-latency clean
+	lint tidy format bench bench-quick bench-programs bench-latency bench-reports clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
@@ -333,6 +333,10 @@ bench:
 	@dev/deps.sh bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
 	$(RUN_BENCH) --rounds $(ROUNDS) --rows '$(value ROWS)' --variants '$(value VARIANTS)' --out $(BENCH_OUT)
+
+bench-reports: all $(BUILD)/tests/large_recording
+	$(Q)$(PYTHON) bench/reports.py --build-dir $(BUILD) > $(BUILD)/reports.md
+	$(Q)mv $(BUILD)/reports.md bench/results/reports.md && cat bench/results/reports.md
 
 bench-quick:
 	@dev/deps.sh bench
