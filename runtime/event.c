@@ -4,6 +4,7 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/moments.h"
 #include "runtime/python/python.h"
 #include "runtime/sampling.h"
 #include "runtime/settings.h"
@@ -17,11 +18,28 @@
 
 uint32_t event_mode, event_mode_wanted;
 
+// From now on stacks have other cells.
+static COLD void generation_begin(struct thread *thread) {
+    thread->seen.frame = NULL;
+    thread->seen.value = 0;
+    recall_reset(&thread->recall);
+    stack_thread_recover(&thread->stack);
+}
+
+ALWAYS_INLINE void generation_look(struct thread *thread) {
+    if (unlikely(stack_has_new_generation(&thread->stack))) generation_begin(thread);
+}
+
+COLD void event_turn_slow(struct thread *thread, uint32_t id) {
+    cell_turn(&thread->stack.values, &cells.hot[id], id);
+    generation_look(thread);
+}
+
 ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_t cell,
                                uint64_t size) {
     struct cairn_thread *record = thread->record;
     uint64_t slack = live_slack((uintptr_t)block, size);
-    cell_alloc(cell, size);
+    cell_alloc(&thread->stack.values, cell, size);
     if (cell != CAIRN_CELL_OTHER) {
         cells.use[cell].slack_bytes += slack;
         if (!use_has_usual_size(&cells.use[cell], size)) use_count_other_size(cell, size);
@@ -43,7 +61,8 @@ ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, co
     uint32_t cell = block.id;
     bool is_own = cell_owner(cell) == thread->slot;
     if (unlikely(!is_own) && cell != CAIRN_CELL_OTHER) cell = stack_foreign(&thread->stack, cell);
-    cell_free(cell, block.size);
+    cell_free(&thread->stack.values, cell, block.size);
+    generation_look(thread);
     if (address && event_is_temporary(thread, address) && is_own)
         event_count_temporary(thread, cell);
     record->frees++;
@@ -168,6 +187,7 @@ static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size) {
 }
 
 uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
+    generation_look(thread);
     if (settings_is_outside(size)) return cell_of_bucket(thread, size);
     if (settings.has_no_stacks) return cell_of_thread(thread);
     if (settings.has_python) return cell_of_python(thread, frame);
@@ -211,6 +231,7 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
     }
     if (unlikely(!gate_is_recording() || thread->nest.is_off)) return;
     bool is_bounded = event_mode == EVENT_BOUNDED;
+    generation_look(thread);
     alloc_enter(thread, block, size,
                 unlikely(is_bounded) ? event_cell(thread, size, frame)
                                      : cell_of_caller(thread, frame));
@@ -219,6 +240,7 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          uint32_t differs) {
     if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
+    generation_look(thread);
     alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
     gate_leave(thread);
     return block;
@@ -259,6 +281,8 @@ static COLD void alloc_timed(struct thread *thread, void *block, size_t size, ui
     uint64_t start = sys_clock_ns();
     alloc_now(thread, block, size, frame);
     totals_publish_calls(thread);
+    // a steady heap passes no bounds
+    if (moments_is_due()) totals_publish(thread, 0, 0);
     count_own_time(thread, start);
 }
 
@@ -300,7 +324,7 @@ void event_realloc_done(struct thread *thread, const struct event_realloc *done,
     if (!done->block) return;
     event_alloc(thread, done->block, done->size, frame);
     uint32_t id = thread->seen.value;
-    if (done->old.id && id && gate_is_recording())
+    if (done->old.id && id && gate_is_recording() && !thread->nest.is_off)
         use_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
 }
 

@@ -107,6 +107,13 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
 
+// Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it moves the
+// epoch, so that no cell of an older generation is of the present one until its thread turns it.
+void event_turn_slow(struct thread *thread, uint32_t id);
+ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, uint32_t id) {
+    if (unlikely(!cell_is_current(cell))) event_turn_slow(thread, id);
+}
+
 // The fast paths: everything that could make an event unusual is looked at first, and only if
 // nothing does all is written. On false nothing was; event_alloc and event_free start again and
 // know every case.
@@ -120,7 +127,7 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     int64_t net_bytes = record->net_bytes + (int64_t)size;
     if (unlikely(!slot)) return false;
     if (skill == EVENT_GROWING)
-        cell_turn(cell, id);
+        event_turn(thread, cell, id);
     else if (unlikely(!cell_is_current(cell) || net_bytes > thread->high_bytes))
         return false;
     *slot = word;
@@ -171,7 +178,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     if (skill == EVENT_GROWING) {
         if (is_peak) totals_peak_left(thread);
         if (is_low) totals_publish(thread, -size, -1);
-        cell_turn(cell, known.id);
+        event_turn(thread, cell, known.id);
     }
     cell_count_free(cell, known.id, known.size);
     if (event_is_temporary(thread, block) && (skill == EVENT_USUAL || is_own))

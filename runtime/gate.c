@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "runtime/live/live.h"
+#include "runtime/moments.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
 #include "runtime/stack/module.h"
@@ -196,6 +197,7 @@ void gate_end(void) {
     struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
     if (thread) {
         totals_publish(thread, 0, 0);  // the timeline's last point
+        moments_take(CAIRN_MOMENT_EXIT, NULL);
         gate_leave(thread);
     }
     sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes() + blocks_touched_bytes();

@@ -8,6 +8,7 @@
 
 #include "runtime/event.h"
 #include "runtime/live/live.h"
+#include "runtime/moments.h"
 #include "runtime/python/python.h"
 #include "runtime/sampling.h"
 #include "runtime/sink/sink.h"
@@ -79,6 +80,7 @@ bool inherit_recording(const struct cairn_header *parent) {
         !inherit_section(parent, CAIRN_SECTION_RECORDS, &stacks.records))
         return false;
     cells_reset();
+    moments_inherit(parent);
     scopes_inherit();
     struct cairn_thread *record = region_take(&threads, sizeof *record);
     if (!record) return false;

@@ -51,17 +51,17 @@ static int64_t blocks_of(const struct weight *weight) {
 }
 
 // Before a cell changes: if a peak passed since its last change, it keeps what it held then.
-static void cell_prepare(uint32_t cell) {
+static void cell_prepare(struct thread *thread, uint32_t cell) {
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
     if ((int32_t)(cells.hot[cell].epoch - peak_epoch) < 0) ledger_save_peak(cell);
-    cell_turn(&cells.hot[cell], cell);
+    cell_turn(&thread->stack.values, &cells.hot[cell], cell);
 }
 
 static void book_alloc(struct thread *thread, uint32_t cell, const struct weight *weight) {
     struct cairn_thread *record = thread->record;
     if (!ledger_claim(cell)) return gate_count_loss(CAIRN_LOST_NO_MEMORY);
-    cell_prepare(cell);
-    cell_alloc(cell, (uint64_t)weight->bytes);
+    cell_prepare(thread, cell);
+    cell_alloc(&thread->stack.values, cell, (uint64_t)weight->bytes);
     ledger_alloc(cell, weight, is_shared(cell));
     record->net_bytes += weight->bytes;
     record->estimated_blocks += blocks_of(weight);
@@ -88,8 +88,8 @@ static void book_free(struct thread *thread, uint32_t cell, const struct weight 
     totals_prepare(thread, weight->bytes, blocks_of(weight) / CAIRN_SAMPLE_ONE);
     cell = cell_for_free(thread, cell);
     if (!cell) return;
-    cell_prepare(cell);
-    cell_free(cell, (uint64_t)weight->bytes);
+    cell_prepare(thread, cell);
+    cell_free(&thread->stack.values, cell, (uint64_t)weight->bytes);
     ledger_free(cell, weight, is_shared(cell));
     thread->record->net_bytes -= weight->bytes;
     thread->record->estimated_blocks -= blocks_of(weight);
@@ -104,7 +104,7 @@ static void book_change(struct thread *thread, uint32_t cell, const struct weigh
     totals_prepare(thread, less.bytes, less.extra / CAIRN_SAMPLE_ONE);
     cell = cell_for_free(thread, cell);
     if (!cell) return;
-    cell_prepare(cell);
+    cell_prepare(thread, cell);
     __atomic_fetch_add(&cells.hot[cell].freed_bytes, (uint64_t)less.bytes, __ATOMIC_RELAXED);
     ledger_free(cell, &less, is_shared(cell));
     thread->record->net_bytes -= less.bytes;

@@ -8,6 +8,7 @@
 struct settings settings;
 
 enum { RATE_DEFAULT_BYTES = 512 << 10, MAX_SAMPLES_DEFAULT = 1 << 14 };
+enum { EVERY_DEFAULT_BYTES = 64 << 20 };
 #define MAX_SAMPLES_MOST (1ull << 22)
 
 // Digits and what follows them.
@@ -66,6 +67,7 @@ void settings_read(void) {
         .rate_bytes = bytes_of("CAIRN_RATE", RATE_DEFAULT_BYTES),
         .max_samples = bytes_of("CAIRN_MAX_SAMPLES", MAX_SAMPLES_DEFAULT),
         .overhead_bytes = bytes_of("CAIRN_MAX_OVERHEAD", 0),
+        .every_bytes = bytes_of("CAIRN_EVERY", EVERY_DEFAULT_BYTES),
         .min_bytes = bytes_of("CAIRN_MIN_SIZE", 0),
         .max_bytes = bytes_of("CAIRN_MAX_SIZE", 0),
     };

@@ -21,7 +21,8 @@ struct settings {
     uint64_t max_samples;            // CAIRN_MAX_SAMPLES
     uint64_t cpu_budget_millionths;  // CAIRN_CPU_BUDGET, there in percent
     uint64_t overhead_bytes;         // CAIRN_MAX_OVERHEAD; UINT64_MAX: any
-    uint64_t min_bytes, max_bytes;   // CAIRN_MIN_SIZE, CAIRN_MAX_SIZE; 0: no bound
+    uint64_t every_bytes;           // CAIRN_EVERY: allocated and freed between two moments; 0: none
+    uint64_t min_bytes, max_bytes;  // CAIRN_MIN_SIZE, CAIRN_MAX_SIZE; 0: no bound
 };
 
 extern HIDDEN struct settings settings;

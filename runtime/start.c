@@ -9,6 +9,7 @@
 #include "runtime/gate.h"
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
+#include "runtime/moments.h"
 #include "runtime/points.h"
 #include "runtime/python/python.h"
 #include "runtime/real.h"
@@ -20,6 +21,7 @@
 #include "runtime/stack/module.h"
 #include "runtime/stack/scope.h"
 #include "runtime/stack/use.h"
+#include "runtime/stack/values.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
 #include "runtime/totals.h"
@@ -59,6 +61,9 @@ static void connect_rooms(void) {
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);
     uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
+    values.entries = sink_region(CAIRN_SECTION_VALUES);
+    moments_open(sink_region(CAIRN_SECTION_MOMENTS), header,
+                 settings.is_sampled ? 0 : settings.every_bytes);
     points_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/totals.h"
 
 #include "format/sample.h"
+#include "runtime/moments.h"
 #include "runtime/points.h"
 #include "runtime/sink/sink.h"
 #include "runtime/sys/sys.h"
@@ -96,6 +97,8 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
     totals_publish_calls(thread);
     nest_note(thread);
     points_note(before + change, blocks_before + blocks_change, sink_now_ns());
+    // what is about to change has not
+    moments_look(before + change - coming_bytes, blocks_before + blocks_change - coming_blocks);
     sink.header->own_bytes = sys_own_bytes();
     int64_t batch = batch_bytes(before + change);
     thread->published_bytes = bytes;

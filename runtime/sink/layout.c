@@ -15,6 +15,9 @@ enum { RECORD_BYTES_PER_CELL = 64 };
 // Of so many cells one has an entry in SIZES, REALLOCS or AGES.
 enum { CELLS_PER_ENTRY = 32 };
 
+// Values at moments: room for four million where there is room for most cells, no more.
+enum { VALUE_BYTES_PER_CELL = 3 };
+
 static uint64_t page_up(uint64_t bytes) {
     return (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
 }
@@ -72,6 +75,10 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, b
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_sizes));
     at = layout_put(header, at, CAIRN_SECTION_REALLOCS, sizeof(struct cairn_reallocs),
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_reallocs));
+    at = layout_put(header, at, CAIRN_SECTION_MOMENTS, sizeof(struct cairn_moment),
+                    CAIRN_MOMENT_LIMIT * sizeof(struct cairn_moment));
+    at = layout_put(header, at, CAIRN_SECTION_VALUES, sizeof(struct cairn_value),
+                    cell_limit * VALUE_BYTES_PER_CELL);
     return layout_put(header, at, CAIRN_SECTION_RECORDS, sizeof(uint32_t),
                       cell_limit * RECORD_BYTES_PER_CELL);
 }

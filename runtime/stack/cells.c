@@ -39,18 +39,28 @@ bool cells_init(void) {
     return true;
 }
 
-// Saves what the cell held at the last peak, if that came after its last change. The value is
-// written before the epoch, so that a process killed between the two loses nothing.
-COLD void cell_turn_slow(uint32_t id, uint32_t epoch) {
+// Saves what the cell held at the last peak and at moments, if they came after its last change. The
+// value is written before the epoch, so that a process killed between the two loses nothing.
+COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
     struct cairn_cell *cell = &cells.hot[id];
     struct cairn_cell_cold *cold = &cells.cold[id];
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
+    uint32_t moment_epoch = __atomic_load_n(&cells.totals->moment_epoch, __ATOMIC_RELAXED);
+    uint64_t calls = (uint64_t)cold->calls_high << 32 | cell->calls;
+    uint64_t frees = (uint64_t)cold->frees_high << 32 | cell->frees;
+    struct cairn_value value = {.cell = id,
+                                .from_epoch = cell->epoch,
+                                .to_epoch = epoch,
+                                .blocks = (int32_t)(calls - frees),
+                                .bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes)};
     if ((int32_t)(cell->epoch - peak_epoch) < 0) {
-        uint64_t calls = (uint64_t)cold->calls_high << 32 | cell->calls;
-        uint64_t frees = (uint64_t)cold->frees_high << 32 | cell->frees;
-        cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
-        cold->peak_blocks = (int32_t)(calls - frees);
+        cold->peak_bytes = value.bytes;
+        cold->peak_blocks = value.blocks;
     }
+    // nothing is what a reader takes a value for that is not there
+    bool is_anything = value.bytes || value.blocks;
+    if ((int32_t)(cell->epoch - moment_epoch) < 0 && is_anything) values_save(log, &value);
     compiler_barrier();
     cell->epoch = epoch;
 }
@@ -63,17 +73,17 @@ COLD void cell_carry_frees_slow(uint32_t id) {
     cells.cold[id].frees_high++;
 }
 
-COLD void cell_other_alloc(uint64_t size) {
+COLD void cell_other_alloc(struct value_log *log, uint64_t size) {
     struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
-    cell_turn(cell, CAIRN_CELL_OTHER);
+    cell_turn(log, cell, CAIRN_CELL_OTHER);
     __atomic_fetch_add(&cell->allocated_bytes, size, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&cell->calls, 1, __ATOMIC_RELAXED) == 0)
         __atomic_fetch_add(&cells.cold[CAIRN_CELL_OTHER].calls_high, 1, __ATOMIC_RELAXED);
 }
 
-COLD void cell_other_free(uint64_t size) {
+COLD void cell_other_free(struct value_log *log, uint64_t size) {
     struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
-    cell_turn(cell, CAIRN_CELL_OTHER);
+    cell_turn(log, cell, CAIRN_CELL_OTHER);
     __atomic_fetch_add(&cell->freed_bytes, size, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&cell->frees, 1, __ATOMIC_RELAXED) == 0)
         __atomic_fetch_add(&cells.cold[CAIRN_CELL_OTHER].frees_high, 1, __ATOMIC_RELAXED);

@@ -7,7 +7,7 @@
 //
 // The peak is kept lazily. A new peak only moves the epoch. Every cell whose epoch is older still
 // holds its value at the peak; the first change of such a cell saves that value (cell_turn_slow)
-// and then brings its epoch up to date.
+// and then brings its epoch up to date. So do moments, of which there can be many (values.h).
 #ifndef RUNTIME_STACK_CELLS_H
 #define RUNTIME_STACK_CELLS_H
 
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/stack/values.h"
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
@@ -36,11 +37,12 @@ bool cells_init(void);
 // A block of CAIRN_CELL_BLOCK cells for a slot; its first id, or 0.
 uint32_t cells_take_block(uint16_t slot);
 
-void cell_turn_slow(uint32_t id, uint32_t epoch);
+// `log` is where the calling thread saves values at moments.
+void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch);
 void cell_carry_calls_slow(uint32_t id);
 void cell_carry_frees_slow(uint32_t id);
-void cell_other_alloc(uint64_t size);
-void cell_other_free(uint64_t size);
+void cell_other_alloc(struct value_log *log, uint64_t size);
+void cell_other_free(struct value_log *log, uint64_t size);
 
 ALWAYS_INLINE uint16_t cell_owner(uint32_t id) {
     return cells.owners[id / CAIRN_CELL_BLOCK];
@@ -52,9 +54,9 @@ ALWAYS_INLINE bool cell_is_current(const struct cairn_cell *cell) {
 }
 
 // Brings the cell to the present epoch before it changes.
-ALWAYS_INLINE void cell_turn(struct cairn_cell *cell, uint32_t id) {
+ALWAYS_INLINE void cell_turn(struct value_log *log, struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
-    if (unlikely(cell->epoch != epoch)) cell_turn_slow(id, epoch);
+    if (unlikely(cell->epoch != epoch)) cell_turn_slow(log, id, epoch);
 }
 
 // Counts in a cell of this thread that is of the present epoch.
@@ -67,17 +69,17 @@ ALWAYS_INLINE void cell_count_free(struct cairn_cell *cell, uint32_t id, uint64_
     if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(id);
 }
 
-ALWAYS_INLINE void cell_alloc(uint32_t id, uint64_t size) {
+ALWAYS_INLINE void cell_alloc(struct value_log *log, uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.hot[id];
-    if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_alloc(size);
-    cell_turn(cell, id);
+    if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_alloc(log, size);
+    cell_turn(log, cell, id);
     cell_count_alloc(cell, id, size);
 }
 
-ALWAYS_INLINE void cell_free(uint32_t id, uint64_t size) {
+ALWAYS_INLINE void cell_free(struct value_log *log, uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.hot[id];
-    if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_free(size);
-    cell_turn(cell, id);
+    if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_free(log, size);
+    cell_turn(log, cell, id);
     cell_count_free(cell, id, size);
 }
 

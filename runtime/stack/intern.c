@@ -23,6 +23,20 @@ void stack_thread_recover(struct stack_thread *thread) {
     thread->last_count = 0;
     thread->last_cell = 0;
     thread->last_hash = (struct stack_hash){0, 0};
+    thread->generation = __atomic_load_n(&cells.totals->generation, __ATOMIC_ACQUIRE);
+}
+
+bool stack_has_new_generation(const struct stack_thread *thread) {
+    return thread->generation != __atomic_load_n(&cells.totals->generation, __ATOMIC_ACQUIRE);
+}
+
+// The same stack is another cell in each generation.
+static struct stack_hash hash_in_generation(const struct stack_thread *thread,
+                                            struct stack_hash hash) {
+    const uint64_t factor = HASH_FACTOR * 3;
+    hash.table += thread->generation * HASH_FACTOR;
+    hash.check += thread->generation * factor;
+    return hash;
 }
 
 static bool is_cell(uint32_t id, uint32_t check) {
@@ -104,7 +118,11 @@ static uint32_t cell_begin(struct stack_thread *thread, uint32_t id, uint32_t re
     thread->next_cell = id + 1;
     cells.cold[id].record = record;
     cells.hot[id].check = hash_check(hash);
-    cells.hot[id].epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
+    uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_ACQUIRE);
+    // A mark that came since the thread looked: its next use has to find it older.
+    if (unlikely(stack_has_new_generation(thread))) epoch--;
+    cells.hot[id].epoch = epoch;
+    cells.cold[id].generation = thread->generation;
     table_insert(&thread->table, &thread->arena, hash.table, id);
     return id;
 }
@@ -122,6 +140,7 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
     if (keep > thread->last_count) keep = thread->last_count;
     if (keep == count && count == thread->last_count && thread->last_cell) return thread->last_cell;
     struct stack_hash hash = hash_stack(thread, frames, count, keep);
+    hash = hash_in_generation(thread, hash);
     uint32_t id = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!id)) {
         id = cell_next(thread);
@@ -137,6 +156,7 @@ uint32_t stack_find(const struct stack_thread *thread, const struct frame *frame
     struct stack_hash hash = {0, 0};
     for (uint32_t i = 0; i < count; i++)
         hash = hash_with(hash, hash_frame(stacks.seed, module_identity(frames[i].pc), i));
+    hash = hash_in_generation(thread, hash);
     return table_find(&thread->table, hash.table, is_cell, hash_check(hash));
 }
 

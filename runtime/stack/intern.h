@@ -16,6 +16,7 @@
 #include "runtime/stack/hash.h"
 #include "runtime/stack/module.h"
 #include "runtime/stack/table.h"
+#include "runtime/stack/values.h"
 #include "runtime/sys/arena.h"
 #include "runtime/sys/frame.h"
 #include "runtime/sys/region.h"
@@ -44,6 +45,8 @@ struct stack_thread {
     uint32_t next_cell, end_cell;                // what is left of the block of cells
     uint32_t *next_word, *end_word;              // what is left of the chunk of records
     struct foreign_cell foreign[FOREIGN_CACHE];  // by the low bits of id
+    struct value_log values;
+    uint32_t generation;  // of its new cells: marks that had passed
     uint16_t slot;
 };
 
@@ -75,7 +78,10 @@ ALWAYS_INLINE uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {
     return likely(known->id == id) ? known->own : stack_foreign_slow(thread, id);
 }
 
-// Forgets the last stack: it may be half written.
+// A mark has passed that the thread has not seen: stack_thread_recover takes note.
+bool stack_has_new_generation(const struct stack_thread *thread);
+
+// Forgets the last stack: it may be half written. New cells are of the present generation.
 void stack_thread_recover(struct stack_thread *thread);
 
 #endif

@@ -167,6 +167,13 @@ bool args_size(const struct command_args *args, enum option_id option, uint64_t 
                      row ? row->name : "option", text);
 }
 
+bool args_size_or_none(const struct command_args *args, enum option_id option, uint64_t *bytes,
+                       struct error *error) {
+    const char *text = args->values[option];
+    *bytes = 0;
+    return (text && !strcmp(text, "0")) || args_size(args, option, bytes, error);
+}
+
 bool args_duration(const struct command_args *args, enum option_id option, uint64_t *ns,
                    struct error *error) {
     const char *text = args->values[option];

@@ -18,6 +18,7 @@
 // How a program is recorded (tool/cmds/recording_options.c reads them).
 #define OPTION_ROWS_RECORDING                                                                      \
     OPTION_ROW_MAX_OVERHEAD,                                                                       \
+    {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
     OPTION_ROW_NO_STACKS,                                                                          \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
     {OPTION_RATE, "rate", 0, "SIZE", "sample: one in so many bytes (512KiB)"},                     \

@@ -38,6 +38,7 @@ enum option_id {
     OPTION_DEBUG_DIR,
     OPTION_DEPTH,
     OPTION_ERROR_EXITCODE,
+    OPTION_EVERY,
     OPTION_EXEC,
     OPTION_FOCUS,
     OPTION_FOR,
@@ -166,6 +167,10 @@ bool args_number(const struct command_args *args, enum option_id option, uint64_
 // A size such as 256M or 1.5GiB; 0 if it is not given; false after an error was filled.
 bool args_size(const struct command_args *args, enum option_id option, uint64_t *bytes,
                struct error *error);
+
+// The same; "0" is no mistake.
+bool args_size_or_none(const struct command_args *args, enum option_id option, uint64_t *bytes,
+                       struct error *error);
 
 // A time such as 10s, 500ms, 2m or 1h; 0 if it is not given; false after an error was filled.
 bool args_duration(const struct command_args *args, enum option_id option, uint64_t *ns,

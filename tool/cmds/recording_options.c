@@ -92,6 +92,9 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     *options = (struct recording_options){0};
     if (!args_size(args, OPTION_MAX_OVERHEAD, &most, error)) return false;
     if (most) put_number(options, "CAIRN_MAX_OVERHEAD", most);
+    uint64_t every = 0;
+    if (!args_size_or_none(args, OPTION_EVERY, &every, error)) return false;
+    if (args_has(args, OPTION_EVERY)) put_number(options, "CAIRN_EVERY", every);
     if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
     if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||

@@ -28,6 +28,8 @@ static bool read_list(struct moments *moments) {
     size_t count = recording_count(recording, CAIRN_SECTION_MOMENTS);
     if (count > CAIRN_MOMENT_LIMIT) count = CAIRN_MOMENT_LIMIT;
     moments->list = calloc(count + 1, sizeof *moments->list);
+    // a sample's blocks are not in the cells
+    bool is_sampled = recording_is_sampled(recording);
     if (!moments->list) return false;
     for (size_t i = 0; i < count; i++) {
         struct cairn_moment from;
@@ -42,7 +44,7 @@ static bool read_list(struct moments *moments) {
                                   .allocated_bytes = from.allocated_bytes,
                                   .allocations = from.allocations,
                                   .missing_values = from.missing_values,
-                                  .has_values = !from.is_inherited,
+                                  .has_values = !from.is_inherited && !is_sampled,
                                   .epoch = from.epoch};
         // a coarse clock may lag behind the one that the recording's start was read from
         if ((int64_t)moment->at_ns < 0) moment->at_ns = 0;

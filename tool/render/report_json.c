@@ -229,6 +229,7 @@ struct stack_writer {
     const struct shape *shape;
     size_t depth;                   // frames of a stack, 0: all
     struct written_place *written;  // by place
+    bool has_then;                  // --at, --between, --since
 };
 
 static bool write_place(const struct stack_writer *writer, uint32_t place) {
@@ -283,6 +284,8 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     json_put_string(json, "id", id);
     bool is_ok = put_frames(writer, stack->node);
     report_json_put_values(json, stack);
+    if (writer->has_then) json_put_int(json, "then_blocks", stack->then_blocks);
+    if (writer->has_then) json_put_int(json, "then_bytes", stack->then_bytes);
     shape_json_put(json, writer->shape, stack->number);
     if (writer->profile->sampling.is_on) put_estimates(json, stack->estimates);
     json_close(json);
@@ -295,7 +298,14 @@ static bool put_stacks(struct json *json, const struct profile *profile,
     uint32_t *ranking = measure_rank_all(view->by, profile, &count);
     struct written_place *written = calloc(place_count + 1, sizeof *written);
     struct shape shape;
-    const struct stack_writer writer = {json, profile, names, &shape, view->depth, written};
+    const struct stack_writer writer = {json,
+                                        profile,
+                                        names,
+                                        &shape,
+                                        view->depth,
+                                        written,
+                                        view->by == MEASURE_THEN ||
+                                            view->by == MEASURE_THEN_BLOCKS};
     bool has_shape = shape_build(&shape, profile, NULL), is_ok = ranking && written && has_shape;
     if (view->top && view->top < count) count = view->top;
     json_open_array(json, "stacks");

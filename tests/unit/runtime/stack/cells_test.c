@@ -17,14 +17,16 @@
 
 enum { CELLS = 100, FIRST = CAIRN_CELL_BLOCK, BLOCKS = 2000, EVENTS = 2000000, CHECK_EVERY = 400 };
 
-struct values {
+static struct value_log value_log;
+
+struct held_values {
     int64_t bytes[CELLS];
     int64_t blocks[CELLS];
 };
 
 static struct {
     uint64_t seed;
-    struct values live, peak;
+    struct held_values live, peak;
     int64_t total, highest;
     uint32_t count;
     struct {
@@ -47,7 +49,7 @@ static void start(uint64_t seed) {
 }
 
 static void do_alloc(uint32_t cell, uint64_t size) {
-    cell_alloc(FIRST + cell, size);
+    cell_alloc(&value_log, FIRST + cell, size);
     thread_record.allocations++;
     thread_record.net_bytes += (int64_t)size;
     model.blocks[model.count].cell = cell;
@@ -62,7 +64,7 @@ static void do_free(uint32_t index) {
     uint32_t cell = model.blocks[index].cell;
     uint64_t size = model.blocks[index].size;
     if (thread_record.net_bytes > thread.peak_bytes) totals_peak_left(&thread);
-    cell_free(FIRST + cell, size);
+    cell_free(&value_log, FIRST + cell, size);
     thread_record.frees++;
     thread_record.net_bytes -= (int64_t)size;
     if (model.total > model.highest) {
@@ -143,13 +145,13 @@ static void test_counts_beyond_32_bits(void **state) {
     struct cairn_cell_cold *cold = &cells.cold[id];
     cell->calls = near;
     cell->frees = near;
-    for (int i = 0; i < 20; i++) cell_alloc(id, 1);
+    for (int i = 0; i < 20; i++) cell_alloc(&value_log, id, 1);
     assert_int_equal(long_count(cell->calls, cold->calls_high), (uint64_t)near + 20);
     recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
-    cell_free(id, 1);
+    cell_free(&value_log, id, 1);
     assert_int_equal(cold->peak_blocks, 20);
     assert_int_equal(cold->peak_bytes, 20);
-    for (int i = 0; i < 19; i++) cell_free(id, 1);
+    for (int i = 0; i < 19; i++) cell_free(&value_log, id, 1);
     assert_int_equal(long_count(cell->frees, cold->frees_high), (uint64_t)near + 20);
     assert_int_equal(cold->peak_blocks, 20);
 }
@@ -158,8 +160,8 @@ static void test_bytes_beyond_32_bits(void **state) {
     (void)state;
     start(4);
     const uint64_t huge = 1ull << 45;
-    for (int i = 0; i < 100; i++) cell_alloc(FIRST, huge);
-    for (int i = 0; i < 99; i++) cell_free(FIRST, huge);
+    for (int i = 0; i < 100; i++) cell_alloc(&value_log, FIRST, huge);
+    for (int i = 0; i < 99; i++) cell_free(&value_log, FIRST, huge);
     assert_int_equal(cells.hot[FIRST].allocated_bytes, 100 * huge);
     assert_int_equal(cells.hot[FIRST].allocated_bytes - cells.hot[FIRST].freed_bytes, huge);
 }
@@ -168,9 +170,9 @@ static void test_the_cell_of_lost_stacks(void **state) {
     (void)state;
     start(5);
     assert_int_equal(cell_owner(CAIRN_CELL_OTHER), CAIRN_SLOT_SHARED);
-    for (int i = 0; i < 10; i++) cell_alloc(CAIRN_CELL_OTHER, 5);
+    for (int i = 0; i < 10; i++) cell_alloc(&value_log, CAIRN_CELL_OTHER, 5);
     recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
-    cell_free(CAIRN_CELL_OTHER, 5);
+    cell_free(&value_log, CAIRN_CELL_OTHER, 5);
     assert_int_equal(cells.hot[CAIRN_CELL_OTHER].allocated_bytes, 50);
     assert_int_equal(cells.hot[CAIRN_CELL_OTHER].frees, 1);
     assert_int_equal(cells.cold[CAIRN_CELL_OTHER].peak_bytes, 50);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/stack/values.h"
+
+struct values values;
+
+// Chunks looked through before a new one is taken, and the free entries that make one worth using.
+enum { CHUNK_ENTRIES = 128, CHUNKS_TRIED = 4, FREE_LEAST = 32 };
+
+static struct cairn_value *chunk_at(uint32_t number) {
+    return (struct cairn_value *)values.entries.base + (uint64_t)(number - 1) * CHUNK_ENTRIES;
+}
+
+static uint32_t moment_count(void) {
+    uint64_t count =
+        __atomic_load_n(values.moment_bytes, __ATOMIC_ACQUIRE) / sizeof *values.moments;
+    return (uint32_t)(count < CAIRN_MOMENT_LIMIT ? count : CAIRN_MOMENT_LIMIT);
+}
+
+// The number of the first moment after `epoch`.
+static uint32_t moment_after(uint32_t epoch, uint32_t count) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if ((int32_t)(values.moments[middle].epoch - epoch) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// A moment is left that the value is for. While moments are being left out every value is needed.
+static bool is_needed(const struct cairn_value *value) {
+    const uint32_t *thin_count = &values.header->pace.thin_count;
+    uint32_t before = __atomic_load_n(thin_count, __ATOMIC_ACQUIRE), count = moment_count();
+    uint32_t number = moment_after(value->from_epoch, count);
+    bool is_covered =
+        number < count && (int32_t)(values.moments[number].epoch - value->to_epoch) <= 0;
+    return is_covered || before % 2 || before != __atomic_load_n(thin_count, __ATOMIC_ACQUIRE);
+}
+
+// Frees the entries that are not needed; how many are free then.
+static uint32_t chunk_sweep(struct cairn_value *chunk) {
+    uint32_t free_count = 0;
+    for (uint32_t i = 1; i < CHUNK_ENTRIES; i++) {
+        if (chunk[i].cell && !is_needed(&chunk[i]))
+            __atomic_store_n(&chunk[i].cell, 0, __ATOMIC_RELEASE);
+        free_count += chunk[i].cell == 0;
+    }
+    return free_count;
+}
+
+// Goes on with a chunk that has room again; false: none of those looked at has.
+static bool log_reuse(struct value_log *log) {
+    uint32_t thin_count = __atomic_load_n(&values.header->pace.thin_count, __ATOMIC_ACQUIRE);
+    if (!log->pass && thin_count != log->thin_count) {
+        log->thin_count = thin_count;
+        log->pass = log->first;
+    }
+    for (int i = 0; i < CHUNKS_TRIED && log->pass; i++) {
+        uint32_t number = log->pass;
+        struct cairn_value *chunk = chunk_at(number);
+        log->pass = chunk->from_epoch;
+        if (chunk_sweep(chunk) < FREE_LEAST) continue;
+        log->current = number;
+        log->place = 1;
+        return true;
+    }
+    return false;
+}
+
+static bool log_extend(struct value_log *log) {
+    struct cairn_value *chunk = region_take(&values.entries, CHUNK_ENTRIES * sizeof *chunk);
+    if (!chunk) return false;
+    uint32_t number =
+        (uint32_t)(chunk - (struct cairn_value *)values.entries.base) / CHUNK_ENTRIES + 1;
+    if (log->last) chunk_at(log->last)->from_epoch = number;
+    if (!log->first) {
+        log->first = number;
+        log->thin_count = __atomic_load_n(&values.header->pace.thin_count, __ATOMIC_ACQUIRE);
+    }
+    log->last = log->current = number;
+    log->place = 1;
+    return true;
+}
+
+static struct cairn_value *log_find_room(struct value_log *log) {
+    do {
+        struct cairn_value *chunk = log->current ? chunk_at(log->current) : NULL;
+        for (; chunk && log->place < CHUNK_ENTRIES; log->place++)
+            if (!chunk[log->place].cell) return &chunk[log->place];
+    } while (log_reuse(log) || log_extend(log));
+    return NULL;
+}
+
+static COLD void count_missing(const struct cairn_value *value) {
+    uint32_t count = moment_count();
+    __atomic_fetch_add(&values.header->pace.missing_values, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = moment_after(value->from_epoch, count); i < count; i++) {
+        struct cairn_moment *moment = (struct cairn_moment *)&values.moments[i];
+        if ((int32_t)(moment->epoch - value->to_epoch) > 0) return;
+        __atomic_fetch_add(&moment->missing_values, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void values_save(struct value_log *log, const struct cairn_value *value) {
+    struct cairn_value *entry = log_find_room(log);
+    if (!entry) return count_missing(value);
+    entry->from_epoch = value->from_epoch;
+    entry->to_epoch = value->to_epoch;
+    entry->blocks = value->blocks;
+    entry->bytes = value->bytes;
+    __atomic_store_n(&entry->cell, value->cell, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cells held at moments (format.h, cairn_value): each thread saves the values of its own
+// cells, in chunks of the section that it keeps for good.
+//
+// Moments are left out as the run goes on. Values that no moment is left for make room for others:
+// a thread whose chunk is full looks through a few of its chunks before it takes a new one. The
+// order of the entries means nothing, so none is ever moved, and whatever interrupts this leaves
+// each entry whole or free.
+#ifndef RUNTIME_STACK_VALUES_H
+#define RUNTIME_STACK_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "runtime/sys/region.h"
+#include "runtime/sys/sys.h"
+
+// Chunks are numbered from 1; 0: none. The first entry of each stays free and has the number of the
+// next one in from_epoch.
+struct value_log {
+    uint32_t first, last, current;
+    uint32_t place;       // next entry of `current` to look at
+    uint32_t pass;        // the chunk that is looked through next; 0: all were, or none need be
+    uint32_t thin_count;  // when a pass began last
+};
+
+struct values {
+    struct region entries;
+    struct cairn_header *header;
+    const struct cairn_moment *moments;
+    uint64_t *moment_bytes;  // of MOMENTS that are in use
+};
+
+extern HIDDEN struct values values;
+
+// Saves a value that held from after from_epoch to to_epoch. Without room the moments in between
+// note that one is missing.
+void values_save(struct value_log *log, const struct cairn_value *value);
+
+#endif

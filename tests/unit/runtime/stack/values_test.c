@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values at moments, against a copy of all cells taken at each moment, while moments are left out
+// and room runs short.
+#include "runtime/stack/values.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "format/moments.h"
+#include "tests/unit/runtime/random.h"
+#include "tests/unit/runtime/stack/recording.h"
+
+enum { CELLS = 300, FIRST = CAIRN_CELL_BLOCK, MOMENTS = 2000, CHANGES = 90, TID = 7 };
+
+static struct value_log value_log;
+static int64_t held[MOMENTS][CELLS];  // by epoch of the moment, as far as there is one
+static uint32_t epochs[MOMENTS];
+
+static void start(void) {
+    memset(&value_log, 0, sizeof value_log);
+    recording_start(4096, 4096);
+    for (int i = 0; i < CELLS; i += CAIRN_CELL_BLOCK) cells_take_block(0);
+    recording_header.pace.every_bytes = 1;
+    recording_header.pace.step_permille = 1;
+}
+
+static struct cairn_moment *table_moments(void) {
+    return (struct cairn_moment *)recording_regions[10].base;
+}
+
+static bool take(enum cairn_moment_reason reason) {
+    struct cairn_moment_table table = {&recording_header, table_moments(), &recording_used[10]};
+    const struct cairn_moment wanted = {.reason = reason};
+    return cairn_moment_take(&table, &wanted, TID) == CAIRN_MOMENT_TAKEN;
+}
+
+static void change(uint64_t *seed) {
+    uint32_t id = FIRST + (uint32_t)random_below(seed, CELLS);
+    if (cells.hot[id].calls > cells.hot[id].frees && random_chance(seed, 2))
+        cell_free(&value_log, id, 10);
+    else
+        cell_alloc(&value_log, id, 10);
+}
+
+// What a reader makes of it (docs/format.md).
+static int64_t value_at(uint32_t id, uint32_t epoch) {
+    const struct cairn_value *list = (const struct cairn_value *)values.entries.base;
+    for (uint64_t i = 0; i < recording_used[9] / sizeof *list; i++)
+        if (list[i].cell == id && list[i].from_epoch < epoch && epoch <= list[i].to_epoch)
+            return list[i].bytes;
+    const struct cairn_cell *cell = &cells.hot[id];
+    return cell->epoch < epoch ? (int64_t)(cell->allocated_bytes - cell->freed_bytes) : 0;
+}
+
+static void check_moments(void) {
+    uint64_t count = recording_used[10] / sizeof(struct cairn_moment);
+    assert_true(count > 0 && count <= CAIRN_MOMENT_LIMIT);
+    for (uint64_t i = 0; i < count; i += 5) {
+        uint32_t number = 0, epoch = table_moments()[i].epoch;
+        while (epochs[number] != epoch) number++;
+        for (uint32_t cell = 0; cell < CELLS; cell++)
+            assert_int_equal(value_at(FIRST + cell, epoch), held[number][cell]);
+    }
+}
+
+static void run(int moment_limit) {
+    uint64_t seed = 11;
+    for (int number = 0; number < moment_limit; number++) {
+        for (int i = 0; i < CHANGES; i++) change(&seed);
+        if (random_chance(&seed, 3))
+            recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
+        for (uint32_t cell = 0; cell < CELLS; cell++)
+            held[number][cell] = (int64_t)(cells.hot[FIRST + cell].allocated_bytes -
+                                           cells.hot[FIRST + cell].freed_bytes);
+        assert_true(take(number % 100 ? CAIRN_MOMENT_CHURN : CAIRN_MOMENT_ASKED));
+        epochs[number] = recording_header.totals.epoch;
+    }
+}
+
+static void test_values_at_moments(void **state) {
+    (void)state;
+    start();
+    run(MOMENTS);
+    assert_int_equal(recording_header.pace.missing_values, 0);
+    check_moments();
+}
+
+// Values that no moment is left for make room: far less is taken than was saved.
+static void test_room_is_used_again(void **state) {
+    (void)state;
+    start();
+    run(MOMENTS);
+    uint64_t saved = (uint64_t)MOMENTS * CHANGES / 2 * sizeof(struct cairn_value);
+    assert_true(recording_used[9] < saved / 2);
+}
+
+// Without room the moments say how many values they lack, and nothing else is wrong.
+static void test_no_room(void **state) {
+    (void)state;
+    start();
+    uint64_t seed = 3;
+    for (int i = 0; i < CHANGES; i++) change(&seed);
+    values.entries.is_full = 1;
+    assert_true(take(CAIRN_MOMENT_ASKED));
+    for (int i = 0; i < CHANGES; i++) change(&seed);
+    assert_true(recording_header.pace.missing_values > 0);
+    assert_int_equal(table_moments()[0].missing_values, recording_header.pace.missing_values);
+    uint64_t missing = recording_header.pace.missing_values;
+    assert_true(take(CAIRN_MOMENT_ASKED));
+    for (int i = 0; i < CHANGES; i++) change(&seed);
+    // cells that had not changed in between lack the value of both
+    assert_true(table_moments()[0].missing_values >= missing);
+    assert_int_equal(table_moments()[1].missing_values,
+                     recording_header.pace.missing_values - missing);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_at_moments),
+        cmocka_unit_test(test_room_is_used_again),
+        cmocka_unit_test(test_no_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
