@@ -75,7 +75,15 @@ def check_sums(what, recording, *arguments):
 _, leak = t.record(t.program("leak"))
 _, threads = t.record(t.program("threads", "pipe"))
 page, data = check_sums("leak", leak)
-check_sums("threads", threads)
+_, cells = check_sums("threads", threads)
+for thread in t.report(threads)["threads"]:
+    t.check_equal(f"what {thread['name']} allocated",
+                  sum(size for size, slot in zip(cells["cell.allocated"], cells["cell.slot"]) if slot == thread["slot"]),
+                  thread["allocated_bytes"])
+flow = [one for one in cells["findings"] if one["kind"] == "freed_by"]
+t.check(flow and (flow[0]["from"], flow[0]["to"]) == ("producer", "consumer"), f"who frees what: {cells['findings']}")
+t.check(any(shape["sizes"] == [[50000, 3]] for shape in data["shapes"]) and
+        any(shape["sizes"] == [[24, 100]] for shape in data["shapes"]), f"sizes: {data['shapes']}")
 sources = data["sources"]
 lines = [line for pieces in sources.values() for piece in pieces for line in piece[1:]]
 t.check(any(path.endswith("leak.c") for path in sources) and any("malloc" in line for line in lines),

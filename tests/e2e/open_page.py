@@ -77,17 +77,20 @@ check_bundle(made)
 
 _, leak = t.record(t.program("leak"))
 _, steady = t.record(t.program("mixed"))
+_, threads = t.record(t.program("threads", "pipe"))
 _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
 pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
 t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
 pathlib.Path("half.cairn").write_bytes(pathlib.Path(leak).read_bytes()[:-5000])
 _, bare = t.run_cairn("run", "-q", "--no-stacks", "-o", "bare.cairn", "--", *t.program("leak")), "bare.cairn"
+t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
 t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)])
 
 found = t.report(leak)
 pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
-         "bare": make_page("bare", bare), "large": make_page("large", "large.cairn")}
+         "bare": make_page("bare", bare), "large": make_page("large", "large.cairn"),
+         "moments": make_page("moments", "moments.cairn"), "threads": make_page("threads", threads)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")
 cut = pathlib.Path(pages["leak"]).read_text()
@@ -98,7 +101,7 @@ pathlib.Path(pages["cut"]).write_text(cut[:start + (end - start) // 8 * 4] + cut
 
 plan = {
     "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,
-    "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS,
+    "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS, "grows": "example+0x4000ff", "stays": "example+0x4001ff",
     "only": sys.argv[1] if len(sys.argv) > 1 else None,
     "leak": {
         "words": [size(found["peak"]["bytes"]), f"{found['totals']['allocations']:,} calls", "leak ended with status 3",

@@ -220,6 +220,48 @@ async function processes() {
   await page.context().close();
 }
 
+async function moments() {
+  const page = await open("moments");
+  await page.selectOption("#rate", "stacks");
+  check((await text(page, ".u-legend")).includes("example+0x"), `stacks over time: ${await text(page, ".u-legend")}`);
+  equal("the growing stack is told", (await text(page, ".findings")).includes("rises by"), true);
+  const box = await page.locator(".u-over").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.9, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  await page.getByRole("button", { name: "What grew in this window" }).click();
+  await settled(page);
+  check((await hash(page)).includes("by=moment"), "a window leads to the flame graph");
+  await page.goto("file://" + plan.pages.moments + "#view=flame&by=moment&from=390000000&to=1950000000");
+  await settled(page);
+  check(await clickFrame(page, plan.grows), "what grew in a window");
+  check((await text(page, ".side")).includes("4.0 MiB"), `by how much: ${await text(page, ".side")}`);
+  check(!await clickFrame(page, plan.stays), "what did not grow is not there");
+  await page.selectOption("#from", "0");
+  await page.selectOption("#to", { label: "0.78 s warm" });
+  await settled(page);
+  check(await clickFrame(page, plan.stays), "all of a moment");
+  check((await text(page, ".side")).includes("3.0 MiB"), `at a moment: ${await text(page, ".side")}`);
+  await page.click("#tab-table");
+  equal("small lines", await page.locator(".t-row .spark").count(), 2);
+  await page.context().close();
+}
+
+async function threads() {
+  const page = await open("threads", "#view=table&table=threads");
+  await page.locator(".t-row", { hasText: "producer" }).dblclick();
+  check((await hash(page)).includes("focus=thread:"), "a thread is chosen");
+  await page.locator(".chip", { hasText: "producer" }).waitFor();
+  await measure(page, "allocated");
+  await page.click("#tab-flame");
+  await settled(page);
+  check(await clickFrame(page, "produce") && !await clickFrame(page, "main"), "only what the thread allocated");
+  await page.click("#tab-overview");
+  check((await text(page, ".findings")).includes("consumer frees what producer allocates"), `who frees what: ${await text(page, ".findings")}`);
+  await page.context().close();
+}
+
 async function hostile() {
   for (const view of ["overview", "flame", "table"]) {
     const page = await open("hostile", `#view=${view}&table=functions`);
@@ -294,7 +336,7 @@ function audit() {
 
 async function access() {
   for (const colorScheme of ["light", "dark"])
-    for (const [name, view] of [["leak", ""], ["leak", "#view=flame&focus=function:main"], ["leak", "#view=table&table=functions"], ["diff", ""], ["half", ""]]) {
+    for (const [name, view] of [["leak", ""], ["moments", ""], ["leak", "#view=flame&focus=function:main"], ["leak", "#view=table&table=functions"], ["diff", ""], ["half", ""]]) {
       const page = await open(name, view, { colorScheme });
       await settled(page);
       if (view.includes("table")) await page.locator(".t-row").first().click();
@@ -341,7 +383,7 @@ async function large() {
   await page.context().close();
 }
 
-const parts = { overview, flame, table, difference, processes, hostile, odd, access, large };
+const parts = { overview, flame, table, difference, processes, moments, threads, hostile, odd, access, large };
 for (const [name, part] of Object.entries(parts)) {
   if (plan.only && plan.only !== name) continue;
   const start = Date.now();

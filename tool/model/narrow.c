@@ -20,8 +20,7 @@ static uint8_t *sort_slots(const struct profile *profile, const bool *are_kept, 
     return slots;
 }
 
-// Slot of the thread that allocated the blocks of a cell.
-static bool slot_of(const struct profile *profile, size_t cell, uint16_t *slot) {
+bool narrow_cell_slot(const struct profile *profile, size_t cell, uint16_t *slot) {
     const struct decoder decoder = {.recording = profile->recording};
     struct record record;
     bool is_foreign = decoder_record(&decoder, (uint32_t)cell, &record) && record.is_foreign;
@@ -49,7 +48,7 @@ bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *i
     if (!slots) return false;
     for (size_t cell = 0; cell < profile->cell_count; cell++) {
         uint16_t slot;
-        if (!profile->stack_of_cell[cell] || !slot_of(profile, cell, &slot) ||
+        if (!profile->stack_of_cell[cell] || !narrow_cell_slot(profile, cell, &slot) ||
             !(slots[slot] & SLOT_KEPT))
             profile->stack_of_cell[cell] = 0;
     }

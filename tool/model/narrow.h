@@ -13,6 +13,9 @@
 // memory.
 bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate);
 
+// Slot of the thread that allocated the blocks of a cell; false: not known.
+bool narrow_cell_slot(const struct profile *profile, size_t cell, uint16_t *slot);
+
 // Keeps what was allocated in regions of the program; `are_kept` is by scope, of `count`.
 void profile_keep_regions(struct profile *profile, const bool *are_kept, size_t count);
 

@@ -9,6 +9,7 @@
 #include "tool/export/frame_table.h"
 #include "tool/render/report_json.h"
 #include "tool/web/history.h"
+#include "tool/web/shapes.h"
 #include "tool/web/sources.h"
 #include "tool/web/web.h"
 
@@ -216,6 +217,7 @@ bool web_put_profile(struct web *web, const struct web_profile *about, struct er
         put_points(&writer);
         put_texts(&writer);
         is_ok = history_put(&web->sink, about->export->profile, error) &&
+                shapes_put(&web->sink, about->export->profile, error) &&
                 sources_put(&web->sink, &writer.frames, error);
     }
     array_free(&writer.texts.list);

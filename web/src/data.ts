@@ -14,6 +14,7 @@ export interface Point {
 export interface Thread {
   name: string;
   tid: number;
+  slot: number;
   start_ns: number;
   end_ns: number | null;
   allocations: number;
@@ -85,10 +86,29 @@ export interface Run {
 
 export type SourcePiece = [number, ...string[]];
 
+/** What the blocks of a stack were like. */
+export interface Shape { stack: number; sizes: [number, number][]; reallocs?: [number, number, number]; ages_ms?: number[] }
+
+/** As the tool's summary has it (tool/render/findings.h). */
+export interface ToldFinding {
+  kind: "growth" | "realloc" | "temporary" | "freed_by";
+  stack?: number;
+  bytes_per_s: number;
+  fit: number;
+  count: number;
+  of_count: number;
+  bytes: number;
+  of_bytes: number;
+  from: string | null;
+  to: string | null;
+}
+
 export interface Moment { at_ns: number; reason: string; label: string }
 
 export interface Profile {
   facts: Facts;
+  shapes: Shape[];
+  findings: ToldFinding[];
   moments: Moment[];
   held: Float64Array[];  // by moment: bytes by stack, as a change of the moment before
   texts: string[];
@@ -139,8 +159,8 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
   const profile = page.profiles[page.profiles.length - 1];
   const json = () => JSON.parse(new TextDecoder().decode(bytes));
   if (name === "run") page.run = json();
-  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, moments: [], held: [] });
-  else if (name === "moments") profile.moments = json();
+  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, shapes: [], findings: [], moments: [], held: [] });
+  else if (name === "moments" || name === "shapes" || name === "findings") profile[name] = json();
   else if (name === "moment.bytes") profile.held.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();
   else if (kind === "t") profile.texts = readTexts(bytes);

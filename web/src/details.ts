@@ -105,6 +105,25 @@ function frameRow(app: App, stack: number, frame: number): HTMLElement {
     h("span", { class: "dim mono" }, " ", model.frameLocation(part, frame)));
 }
 
+/** Sizes, reallocations and ages of a stack's blocks, as far as the page has them. */
+function shapeOf(app: App, stack: number): Child {
+  const part = app.model.parts[app.model.partOf[stack]];
+  const shape = part.profile.shapes.find((one) => one.stack === stack - part.firstStack);
+  if (!shape) return null;
+  const all = shape.sizes.reduce((sum, [, count]) => sum + count, 0), most = Math.max(...shape.sizes.map(([, count]) => count));
+  const sizes = [...shape.sizes].sort((a, b) => a[0] - b[0]).map(([bytes, count]) => {
+    const share = h("span", { class: "share" });
+    share.style.width = `${(100 * count) / most}%`;
+    return h("div", { class: "fact sized" }, share, h("dt", {}, units.size(bytes)), h("dd", {}, units.count(count), " ", h("span", { class: "dim" }, units.percent(count, all))));
+  });
+  const { reallocs, ages_ms: ages } = shape, freed = ages ? ages.reduce((sum, one) => sum + one, 0) : 0;
+  let bucket = 0;
+  for (let sum = 0; ages && bucket < ages.length; bucket++) if ((sum += ages[bucket]) * 2 >= freed) break;
+  return [sizes.length ? [h("h3", {}, "Sizes of its blocks"), h("dl", {}, sizes)] : null,
+    reallocs ? h("p", {}, `${units.plural(reallocs[0], "realloc")}, ${units.percent(reallocs[1], reallocs[0])} in place, ${units.size(reallocs[2])} copied`) : null,
+    freed ? h("p", {}, `Half of those that were freed lived less than ${units.duration(Math.max(2 ** bucket, 1) * 1e6)}`) : null];
+}
+
 const FRAMES_SHOWN = 400;
 
 export function stackDetails(app: App, stack: number): HTMLElement {
@@ -118,14 +137,15 @@ export function stackDetails(app: App, stack: number): HTMLElement {
     if (piece) sources.push(h("p", { class: "mono dim", title: file }, `${units.baseName(file)}:${model.lineNumber[line]}`), piece);
     if (sources.length >= 4) break;
   }
-  const calls = model.measure("calls").values[stack], allocated = model.measure("allocated").values[stack];
+  const calls = view.by("calls").values[stack], allocated = view.by("allocated").values[stack];
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
     sparkline(app, stack, 300, 44),
-    h("dl", {}, model.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), " ",
+    h("dl", {}, view.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
-      model.measures.slice(6).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
+      view.measures.slice(6).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),
+    shapeOf(app, stack),
     h("div", { class: "actions" },
       action("Only this stack", "Show this stack alone, on every screen", () => app.set(focused(state, "stack", String(stack))))),
     h("h3", {}, "Frames, innermost first"),

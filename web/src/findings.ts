@@ -11,7 +11,7 @@ export interface Finding { text: string; detail: string; weight: number; go: Par
 const MUCH = 0.2, WORTH_BYTES = 64 * 1024;
 
 function largest(view: View, id: string): { stack: number; value: number; sum: number } {
-  const { values } = view.model.measure(id), mask = view.mask;
+  const { values } = view.by(id), mask = view.mask;
   let stack = -1, sum = 0;
   for (let i = 0; i < mask.length; i++) {
     if (!mask[i]) continue;
@@ -31,12 +31,12 @@ export function stackTitle(app: App, stack: number, callers = 2): string {
 function oneStack(app: App, view: View): Finding[] {
   const { stack, value, sum } = largest(view, "peak");
   if (stack < 0 || value < MUCH * sum || value < WORTH_BYTES) return [];
-  const blocks = view.model.measure("peak").counts[stack];
+  const blocks = view.by("peak").counts[stack];
   return [{ text: `${units.percent(value, sum)} of the peak is one stack`, detail: `${units.size(value)} in ${units.plural(blocks, "block")}: ${stackTitle(app, stack)}`, weight: value / sum, go: { view: "table", table: "stacks", measure: "peak", ...focused(app.state, "stack", String(stack)) } }];
 }
 
 function leftovers(app: App, view: View): Finding[] {
-  const { stack, value, sum } = largest(view, "exit"), peak = view.sums(view.model.measure("peak")).values[0];
+  const { stack, value, sum } = largest(view, "exit"), peak = view.sums(view.by("peak")).values[0];
   const facts = app.model.parts[view.profiles[0]].profile.facts;
   if (!facts.has_ended || sum < WORTH_BYTES || stack < 0) return [];
   return [{ text: `${units.size(sum)} were never freed`, detail: `${units.percent(sum, peak)} of the peak; most of it, ${units.size(value)}, from ${stackTitle(app, stack)}`, weight: Math.min(sum / (peak || 1), 1) * 0.8, go: { view: "flame", measure: "exit", pivot: "", zoom: "" } }];
@@ -50,15 +50,15 @@ function isGrowing(app: App, view: View): Finding[] {
 }
 
 function churn(app: App, view: View): Finding[] {
-  const { model } = view, allocated = view.sums(model.measure("allocated")).values[0], peak = view.sums(model.measure("peak")).values[0];
+  const allocated = view.sums(view.by("allocated")).values[0], peak = view.sums(view.by("peak")).values[0];
   const { stack, value, sum } = largest(view, "calls");
   if (stack < 0 || allocated < 10 * peak || sum < 10000) return [];
-  const bytes = model.measure("allocated").values[stack];
+  const bytes = view.by("allocated").values[stack];
   return [{ text: `${units.short(sum)} allocations for a heap of ${units.size(peak)}`, detail: `${units.size(allocated)} over all time, ${(allocated / peak).toFixed(0)} times the peak; ${units.percent(value, sum)} of the calls (${units.size(bytes / value)} each) from ${stackTitle(app, stack)}`, weight: 0.45, go: { view: "table", table: "stacks", measure: "calls", sort: "value" } }];
 }
 
 function smallBlocks(view: View): Finding[] {
-  const { model, mask } = view, peak = model.measure("peak");
+  const { mask } = view, peak = view.by("peak");
   let bytes = 0, blocks = 0;
   for (let i = 0; i < mask.length; i++) {
     if (!mask[i] || !peak.counts[i] || peak.values[i] / peak.counts[i] > 32) continue;
@@ -70,12 +70,26 @@ function smallBlocks(view: View): Finding[] {
 }
 
 function library(app: App, view: View): Finding[] {
-  const groups = view.groups("modules"), program = view.model.modules.find(view.model.program), whole = view.sums(view.model.measure("peak")).values[0];
+  const groups = view.groups("modules"), program = view.model.modules.find(view.model.program), whole = view.sums(view.by("peak")).values[0];
   let best = -1;
   for (let i = 0; i < groups.count; i++) if (i !== program && (best < 0 || groups.self[0][i] > groups.self[0][best])) best = i;
   const value = best < 0 ? 0 : groups.self[0][best], path = best < 0 ? "" : groups.where(best);
   if (!path || value < 0.3 * whole || value < WORTH_BYTES) return [];
   return [{ text: `${units.percent(value, whole)} of the peak is allocated by ${units.baseName(path)}`, detail: `${units.size(value)}, by the library's own calls of the allocator`, weight: (0.6 * value) / whole, go: { view: "flame", measure: "peak", ...focused(app.state, "module", path) } }];
+}
+
+/** What the tool's own summary says. */
+function told(app: App, view: View): Finding[] {
+  return view.profiles.flatMap((i) => {
+    const part = view.model.parts[i];
+    return part.profile.findings.map((one): Finding => {
+      const stack = part.firstStack + (one.stack ?? 0), title = one.stack === undefined ? "" : stackTitle(app, stack), only = focused(app.state, "stack", String(stack));
+      if (one.kind === "growth") return { text: `One stack rises by ${units.size(one.bytes_per_s)} a second`, detail: `${one.fit > 0.97 ? "throughout" : "steadily"}: ${title}`, weight: 0.95, go: { view: "table", table: "stacks", ...only } };
+      if (one.kind === "realloc") return { text: `Grown ${units.count(one.count)} times: reserve`, detail: `${units.size(one.bytes)} were copied by ${title}`, weight: 0.7, go: { view: "table", table: "stacks", ...only } };
+      if (one.kind === "temporary") return { text: `${units.percent(one.count, one.of_count)} of all blocks are freed at once`, detail: `before their thread allocates again; most of them from ${title}`, weight: 0.65, go: { view: "flame", measure: "temporary", zoom: "", pivot: "" } };
+      return { text: `${one.to} frees what ${one.from} allocates`, detail: `${units.size(one.bytes)}, ${units.percent(one.bytes, one.of_bytes)} of it`, weight: 0.6, go: { view: "table", table: "threads", sort: "" } };
+    });
+  });
 }
 
 function failures(view: View): Finding[] {
@@ -115,6 +129,6 @@ function changes(app: App, view: View): Finding[] {
 export function findings(app: App, view: View): Finding[] {
   if (!view.model.stackCount) return [];
   if (view.isDiff) return changes(app, view);
-  const all = [oneStack(app, view), leftovers(app, view), isGrowing(app, view), churn(app, view), smallBlocks(view), library(app, view), failures(view), threads(view)];
+  const all = [told(app, view), oneStack(app, view), leftovers(app, view), isGrowing(app, view), churn(app, view), smallBlocks(view), library(app, view), failures(view), threads(view)];
   return all.flat().sort((a, b) => b.weight - a.weight).slice(0, 7);
 }

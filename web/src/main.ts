@@ -73,7 +73,7 @@ class Main implements App {
 
   private makeControls(): void {
     const { state, model } = this;
-    const measures = model.measures.map((one) => option(one.id, one.label));
+    const measures = this.view.measures.map((one) => option(one.id, one.label));
     const parts = model.parts.map((part, i) => option(String(i), `${part.profile.facts.program} ${part.profile.facts.process.pid}`));
     const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "";
     fill(this.controls,
@@ -104,15 +104,20 @@ class Main implements App {
       h("button", { type: "button", "aria-label": `Remove: ${label}`, onclick: remove }, "×"));
     const focus = state.focus.map((one) => {
       const kind = one.slice(0, one.indexOf(":")), key = one.slice(one.indexOf(":") + 1);
-      const text = kind === "stack" ? `only stack ${key}` : `only through ${kind === "function" ? key : units.baseName(key)}`;
+      const text = kind === "stack" ? `only stack ${key}` : kind === "thread" ? `only of thread ${this.threadName(key)}` : `only through ${kind === "function" ? key : units.baseName(key)}`;
       return chip(text, text, () => this.set({ focus: state.focus.filter((other) => other !== one), zoom: "" }));
     });
     const hide = state.hide.map((one) => chip(`without ${one}`, `without ${one}`, () => this.set({ hide: state.hide.filter((other) => other !== one), zoom: "" })));
-    const whole = this.view.measure.values, all = whole.reduce((sum, value) => sum + value, 0);
+    const whole = this.view.measure.id === "moment" ? this.view.measure : this.model.measure(state.measure), all = whole.values.reduce((sum, value) => sum + value, 0);
     const { values } = this.view.sums(), sum = values[0] + values[1];
     fill(this.chips, focus, hide, focus.length ? h("span", { class: "dim" }, `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, all)} of all`) : null,
       focus.length + hide.length ? h("button", { type: "button", class: "quiet", onclick: () => this.set({ focus: [], hide: [], zoom: "" }) }, "Show everything") : null);
     this.chips.hidden = !focus.length && !hide.length;
+  }
+
+  private threadName(slot: string): string {
+    const names = this.view.profiles.flatMap((i) => this.model.parts[i].profile.facts.threads).filter((one) => String(one.slot) === slot).map((one) => one.name || String(one.tid));
+    return [...new Set(names)].join(", ");
   }
 
   private searchSoon(): void {

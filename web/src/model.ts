@@ -75,6 +75,7 @@ export class Model {
   readonly program: string;      // module of the recorded program
   readonly measures: Measure[];
   readonly hasHistory: boolean;
+  private lastThreads: { key: string; measures: Measure[] } | null = null;
   private lastMoment: { key: string; measure: Measure } | null = null;
   private trees = new Map<boolean, { tree: Tree; leaf: Int32Array }>();
 
@@ -181,6 +182,26 @@ export class Model {
 
   measure(id: string): Measure {
     return this.measures.find((measure) => measure.id === id) ?? this.measures[0];
+  }
+
+  /** The same measures of what some threads allocated, by slot, as far as cells tell it. */
+  ofThreads(slots: Set<number>): Measure[] {
+    const key = [...slots].join();
+    if (this.lastThreads?.key === key) return this.lastThreads.measures;
+    const make = () => new Float64Array(this.stackCount), values: Record<string, Float64Array> = { peak: make(), exit: make(), allocated: make(), calls: make() };
+    for (const { profile, firstStack } of this.parts) {
+      const stacks = profile.numbers.get("cell.stack"), slot = profile.numbers.get("cell.slot");
+      for (const id in values) {
+        const own = profile.numbers.get("cell." + id);
+        for (let i = 0; stacks && slot && own && i < own.length; i++) if (slots.has(slot[i])) values[id][firstStack + stacks[i]] += own[i];
+      }
+    }
+    const measures = this.measures.filter((one) => one.id in values).map((one) => {
+      const own = values[one.id];
+      return { ...one, values: own, counts: one.id === "allocated" ? values.calls : own };
+    });
+    this.lastThreads = { key, measures };
+    return measures;
   }
 
   /** What stacks held at a moment, or how much more at it than at another one (0: none). */

@@ -78,13 +78,13 @@ export class TableScreen implements Screen {
     const columns: Column[] = [
       { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(row), cell: (row) => this.stackCell(row) },
       { id: "value", label: measure.label, help: measure.help, isNumber: true, width: "130px", sort: (row) => measure.values[row], cell: (row) => bar(amount(view, measure.values[row]), measure.values[row], most) },
-      number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.whole)),
     ];
+    if (!model.hasHistory) columns.push(number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.whole)));
     if (measure.counts !== measure.values)
       columns.push(number("blocks", measure.noun[1][0].toUpperCase() + measure.noun[1].slice(1), "as many " + measure.noun[1], (row) => measure.counts[row], units.count));
     for (const id of GROUP_MEASURES) {
       if (id === measure.id) continue;
-      const other = model.measure(id);
+      const other = view.by(id);
       columns.push(number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count));
     }
     if (model.hasHistory) columns.splice(1, 0, { id: "spark", label: "Over time", width: "110px", isNumber: false, sort: () => 0, cell: (row) => sparkline(this.app, row, 96, 22) });
@@ -107,7 +107,7 @@ export class TableScreen implements Screen {
     const rows: number[] = [], { measure, mask } = view;
     let most = 0;
     for (let stack = 0; stack < mask.length; stack++) {
-      if (!mask[stack] || (measure.values[stack] <= 0 && view.model.measure("calls").values[stack] <= 0)) continue;
+      if (!mask[stack] || (measure.values[stack] <= 0 && view.by("calls").values[stack] <= 0)) continue;
       rows.push(stack);
       if (measure.values[stack] > most) most = measure.values[stack];
     }
@@ -161,9 +161,9 @@ export class TableScreen implements Screen {
   }
 
   private groupColumns(view: View, groups: Groups): Column[] {
-    const { model } = this.app, { measure } = view;
+    const { measure } = view;
     const chosen = GROUP_MEASURES.indexOf(measure.id.replace("-blocks", "")), at = Math.max(chosen, 0);
-    const shown = model.measure(GROUP_MEASURES[at]);
+    const shown = view.by(GROUP_MEASURES[at]);
     const name: Column = {
       id: "name", label: groups.kind[0].toUpperCase() + groups.kind.slice(1, -1), width: "minmax(220px, 1fr)", sort: (row) => groups.label(row),
       cell: (row) => [h("span", { class: "mono strong" }, groups.label(row)), " ", h("span", { class: "mono dim" }, groups.where(row))],
@@ -180,7 +180,7 @@ export class TableScreen implements Screen {
       { id: "share", label: "Share", help: "of all", isNumber: true, width: "70px", sort: (row) => groups.total[at][row], cell: (row) => units.percent(groups.total[at][row], view.sums(shown).values[0]) },
       { id: "self", label: "Itself", help: "by its own calls of the allocator", isNumber: true, width: "100px", sort: (row) => groups.self[at][row], cell: (row) => text(groups.self[at][row]) }];
     GROUP_MEASURES.forEach((id, i) => {
-      const other = model.measure(id);
+      const other = view.by(id);
       if (i !== at) columns.push({ id, label: other.label, help: other.help, isNumber: true, width: "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) });
     });
     return columns;
@@ -208,7 +208,7 @@ export class TableScreen implements Screen {
     const [focusKind, key] = kind === "lines" ? ["line", view.model.lines.list[row]] : kind === "files" ? ["file", groups.where(row)] : ["module", groups.where(row)];
     return h("div", { class: "details" }, h("h2", { class: "mono name" }, groups.label(row)), h("p", { class: "dim mono" }, groups.where(row)),
       h("dl", {}, GROUP_MEASURES.map((id, i) => {
-        const measure = view.model.measure(id), text = measure.isBytes ? units.size : units.count;
+        const measure = view.by(id), text = measure.isBytes ? units.size : units.count;
         const value = view.isDiff ? `${text(groups.total[i][row])} → ${text(groups.total[i + half][row])}` : text(groups.total[i][row]);
         return h("div", { class: "fact" }, h("dt", {}, measure.label), h("dd", {}, value));
       })),
@@ -221,6 +221,7 @@ export class TableScreen implements Screen {
     const name = (row: number) => threads[row].thread.name || "[no name]";
     const number = (id: string, label: string, of: (row: number) => number, text: (value: number) => string): Column =>
       ({ id, label, isNumber: true, width: "130px", sort: of, cell: (row) => text(of(row)) });
+    const only = (row: number) => threads.length > 1 && this.app.set(focused(this.app.state, "thread", String(threads[row].thread.slot)));
     let most = 0;
     for (const { thread } of threads) most = Math.max(most, thread.allocated_bytes);
     const lasted = (row: number) => (threads[row].thread.end_ns ?? threads[row].facts.process.duration_ns) - threads[row].thread.start_ns;
@@ -233,8 +234,9 @@ export class TableScreen implements Screen {
         number("start", "Started at", (row) => threads[row].thread.start_ns, units.duration),
         number("lasted", "Ran for", (row) => Math.max(lasted(row), 0), units.duration)],
       rows: threads.map((_, i) => i), search: (matches) => (row) => matches(name(row)),
-      select: (row) => h("div", { class: "details" }, h("h2", { class: "mono name" }, name(row)), h("p", { class: "dim" }, `thread ${threads[row].thread.tid} of ${threads[row].facts.program}`)),
-      open: () => undefined,
+      select: (row) => h("div", { class: "details" }, h("h2", { class: "mono name" }, name(row)), h("p", { class: "dim" }, `thread ${threads[row].thread.tid} of ${threads[row].facts.program}`),
+        threads.length > 1 ? h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => only(row) }, "Only what it allocated")) : null),
+      open: only,
     };
   }
 

@@ -21,14 +21,21 @@ export const GROUP_MEASURES = ["peak", "exit", "allocated", "calls"];
 
 export class View {
   readonly measure: Measure;
+  readonly measures: Measure[];
   readonly profiles: number[];   // those that count
   private cache = new Map<string, unknown>();
 
   constructor(readonly model: Model, readonly state: State, previous: View | null) {
-    const isMoment = state.measure === "moment" && model.hasHistory;
-    this.measure = isMoment ? model.moment(state.from, state.to) : model.measure(state.measure);
+    const threads = state.focus.filter((one) => one.startsWith("thread:")).map((one) => Number(one.split(":")[1]));
+    this.measures = threads.length ? model.ofThreads(new Set(threads)) : model.measures;
+    const isMoment = state.measure === "moment" && model.hasHistory && !threads.length;
+    this.measure = isMoment ? model.moment(state.from, state.to) : this.by(state.measure);
     this.profiles = this.chooseProfiles();
     if (previous && previous.model === model && previous.maskKey() === this.maskKey()) this.cache = previous.cache;
+  }
+
+  by(id: string): Measure {
+    return this.measures.find((one) => one.id === id) ?? this.measures[0];
   }
 
   private maskKey(): string {
@@ -67,6 +74,7 @@ export class View {
 
   private narrow(mask: Uint8Array, focus: string): void {
     const kind = focus.slice(0, focus.indexOf(":")), key = focus.slice(focus.indexOf(":") + 1);
+    if (kind === "thread") return;
     if (kind === "stack") {
       for (let i = 0; i < mask.length; i++) if (i !== Number(key)) mask[i] = 0;
       return;
@@ -138,7 +146,7 @@ export class View {
     const { tree, leaf } = this.baseTree, mask = this.mask, values = this.measure.values;
     const value = new Float64Array(tree.count);
     if (!this.isDiff) {
-      const exit = this.model.measure("exit").values, all = this.model.measure("allocated").values;
+      const exit = this.by("exit").values, all = this.by("allocated").values;
       const other = new Float64Array(tree.count), isGrowth = this.state.colour === "growth";
       for (let stack = 0; stack < mask.length; stack++) {
         if (!mask[stack]) continue;
@@ -251,7 +259,7 @@ export class View {
 
   /** What nodes hold with all below them, by measure; and what groups hold by their own calls. */
   private addStacks(part: Part, key: Int32Array, groups: Groups, side: number): Float64Array[] {
-    const { model, mask } = this, measures = GROUP_MEASURES.map((id) => model.measure(id));
+    const { model, mask } = this, measures = GROUP_MEASURES.map((id) => this.by(id));
     const sums = measures.map(() => new Float64Array(part.nodeParent.length));
     for (let i = 0; i < part.stackNode.length; i++) {
       const stack = part.firstStack + i;
