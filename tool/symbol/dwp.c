@@ -145,7 +145,7 @@ static void add_section(struct maker *maker, const char *name, uint32_t type, ui
                                                    .sh_offset = offset,
                                                    .sh_size = size,
                                                    .sh_addralign = 1};
-    strcpy(maker->names + maker->name_bytes, name);
+    memcpy(maker->names + maker->name_bytes, name, strlen(name) + 1);
     maker->name_bytes += (uint32_t)strlen(name) + 1;
 }
 

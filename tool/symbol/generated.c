@@ -96,7 +96,7 @@ static bool read_map_line(struct generated *generated, const char *line, struct 
     return *end != ' ' || add(generated, start, size, end + 1, store);
 }
 
-static bool read_map(struct generated *generated, struct bytes bytes, struct store *store) {
+bool generated_read_map(struct generated *generated, struct bytes bytes, struct store *store) {
     while (bytes_left(&bytes)) {
         char line[NAME_LENGTH_MAX];
         const uint8_t *end = memchr(bytes.at, '\n', bytes_left(&bytes));
@@ -118,7 +118,7 @@ static bool read_load(struct generated *generated, struct bytes record, struct s
     return !name || add(generated, start, size, name, store);
 }
 
-static bool read_dump(struct generated *generated, struct bytes bytes, struct store *store) {
+bool generated_read_dump(struct generated *generated, struct bytes bytes, struct store *store) {
     uint64_t magic = bytes_number(&bytes, 4);
     bytes_skip(&bytes, 4);  // version
     uint64_t head = bytes_number(&bytes, 4);
@@ -174,6 +174,11 @@ static int by_start(const void *left, const void *right) {
     return (a->order > b->order) - (a->order < b->order);
 }
 
+void generated_sort(struct generated *generated) {
+    if (generated->count)
+        qsort(generated->codes, generated->count, sizeof *generated->codes, by_start);
+}
+
 bool generated_open(struct generated *generated, const struct symbol_options *options,
                     struct store *store) {
     char path[PATH_MAX];
@@ -181,17 +186,16 @@ bool generated_open(struct generated *generated, const struct symbol_options *op
     if (!options->generator) return true;
     unsigned pid = (unsigned)options->generator;
     snprintf(path, sizeof path, "/tmp/perf-%u.map", pid);
-    bool is_read = read_file(generated, path, read_map, options, store);
+    bool is_read = read_file(generated, path, generated_read_map, options, store);
     if (is_read && !generated->count && options->process) {
         snprintf(path, sizeof path, "/proc/%u/root/tmp/perf-%u.map", options->process, pid);
-        is_read = read_file(generated, path, read_map, options, store);
+        is_read = read_file(generated, path, generated_read_map, options, store);
     }
     if (is_read && !generated->count && options->generator_directory) {
         snprintf(path, sizeof path, "%s/jit-%u.dump", options->generator_directory, pid);
-        is_read = read_file(generated, path, read_dump, options, store);
+        is_read = read_file(generated, path, generated_read_dump, options, store);
     }
-    if (generated->count)
-        qsort(generated->codes, generated->count, sizeof *generated->codes, by_start);
+    generated_sort(generated);
     return is_read;
 }
 

@@ -8,6 +8,7 @@
 #ifndef TOOL_SYMBOL_GENERATED_H
 #define TOOL_SYMBOL_GENERATED_H
 
+#include "tool/symbol/bytes.h"
 #include "tool/symbol/options.h"
 #include "tool/symbol/store.h"
 
@@ -34,6 +35,12 @@ void generated_close(struct generated *generated);
 
 // NULL: nothing is known.
 const struct generated_code *generated_find(const struct generated *generated, uint64_t address);
+
+// What generated_open is made of: adds the entries of a map or a dump, whatever the bytes say, and
+// sorts them when all are there. False only without memory.
+bool generated_read_map(struct generated *generated, struct bytes bytes, struct store *store);
+bool generated_read_dump(struct generated *generated, struct bytes bytes, struct store *store);
+void generated_sort(struct generated *generated);
 
 // The pieces of a map's name, "LazyCompile:*draw /src/app.js:12:3": fills function, file and line
 // of the code. False only without memory.
