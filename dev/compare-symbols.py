@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison behind compare-symbols.sh; see there."""
 
+import os
 import random
 import re
 import subprocess
 import sys
-import time
+import tempfile
 
 SHOWN_DIFFERENCES = 10
+ADDR2LINE_COUNT = 2000  # it asks for each address anew
 SEED = 20240229  # the same addresses each time
 
 
@@ -43,8 +45,8 @@ def their_frames(block):
     frames = []
     for function, place in zip(block[::2], block[1::2]):
         place = re.sub(r":(\d+|\?)$", "", place)  # the column
-        # A bare name without a line is the symbol table's word for the object file.
-        is_unknown = place.startswith("??") or re.fullmatch(r"[^/]*:0", place)
+        # A file without a line is the symbol table's word for the object file.
+        is_unknown = place.startswith("??") or place.endswith(":0")
         frames.append((function, "??:0" if is_unknown else place))
     return frames
 
@@ -52,12 +54,6 @@ def their_frames(block):
 def unqualified(mine, theirs):
     """Whether theirs is ours without what surrounds it: names that have no linkage name."""
     return mine != theirs and mine.endswith("::" + theirs)
-
-
-def llvm(functions, path, asked):
-    return subprocess.run(["llvm-symbolizer", "--functions=" + functions, "--inlines",
-                           "--no-demangle", "--obj=" + path], input=asked, capture_output=True,
-                          text=True, check=True).stdout
 
 
 def symbol_addresses(path, symbolize):
@@ -76,66 +72,127 @@ def symbol_addresses(path, symbolize):
     return addresses
 
 
-def main():
-    binary, count, other_file, symbolize, scratch = sys.argv[1:]
-    start, size = text_section(other_file)
-    generator = random.Random(SEED)
-    addresses = [hex(start + generator.randrange(size)) for _ in range(int(count))]
-    asked = "\n".join(addresses) + "\n"
+CLOSURE = re.compile(r"\{(lambda|closure)[^{}]*\}")
 
-    with open(scratch + "/asked", "w") as file:
-        file.write(asked)
-    began = time.monotonic()
-    ours = subprocess.run([symbolize, binary], input=asked, capture_output=True, text=True,
-                          check=True)
-    our_seconds = time.monotonic() - began
-    began = time.monotonic()
-    theirs = llvm("linkage", other_file, asked)
-    their_seconds = time.monotonic() - began
-    short_list = [block[-2] for block in blocks(llvm("short", other_file, asked))]
 
-    ours_list = [our_frames(block) for block in blocks(ours.stdout)]
-    theirs_list = [their_frames(block) for block in blocks(theirs)]
-    if len(ours_list) != len(addresses) or len(theirs_list) != len(addresses):
-        sys.exit("answers %d and %d for %d addresses" % (len(ours_list), len(theirs_list),
-                                                         len(addresses)))
-    names = readable(symbolize, {name for frames in theirs_list for name, _ in frames})
-    aliases = symbol_addresses(other_file, symbolize)
-    same = by_alias = by_tail = names_same = 0
-    kinds, differences = {}, []
-    for address, mine, other, short in zip(addresses, ours_list, theirs_list, short_list):
-        other = [(names[name], place) for name, place in other]
+def with_plain_closures(frames):
+    """A closure is named by its place here and by its number there."""
+    return [(CLOSURE.sub(r"{\1}", name), place) for name, place in frames]
+
+
+def addr2line(path, asked):
+    """Frames of each address as binutils has them. Only their places count: it gives an inlined frame the
+    name of the symbol around it."""
+    answer = subprocess.run(["addr2line", "-a", "-i", "-f", "-e", path], input=asked,
+                            capture_output=True, text=True, check=True).stdout
+    frames = []
+    for block in re.split(r"^0x[0-9a-f]+\n", answer, flags=re.MULTILINE)[1:]:
+        lines = block.split("\n")
+        places = [re.sub(r" \(discriminator \d+\)$", "", place) for place in lines[1::2]]
+        frames.append([(name, place if re.search(r":\d+$", place) else "??:0")
+                       for name, place in zip(lines[::2], places)])
+    return frames
+
+
+class Comparison:
+    """Counts equal answers for the same addresses."""
+
+    def __init__(self, names, aliases):
+        self.names, self.aliases = names, aliases
+        self.has_names = True
+        self.total = self.same = self.by_alias = self.by_tail = self.names_same = 0
+        self.kinds, self.differences = {}, []
+
+    def add(self, address, mine, other, short):
+        other = with_plain_closures([(self.names[name], place) for name, place in other])
+        mine = with_plain_closures(mine)
+        self.total += 1
+        if not self.has_names and len(mine) == len(other):
+            other = [(name, place) for (name, _), (_, place) in zip(mine, other)]
         mine_last, other_last = mine[-1][0], other[-1][0]
         is_alias = mine_last != other_last and (
-            bool(aliases.get(mine_last, set()) & aliases.get(other_last, set())) or
+            bool(self.aliases.get(mine_last, set()) & self.aliases.get(other_last, set())) or
             mine_last == short or mine_last.endswith("::" + short))
         if is_alias:
             other[-1] = (mine_last, other[-1][1])
         if len(mine) == len(other):
             tails = [unqualified(m[0], o[0]) for m, o in zip(mine, other)]
-            by_tail += any(tails)
+            self.by_tail += any(tails)
             other = [(m[0] if tail else o[0], o[1]) for m, o, tail in zip(mine, other, tails)]
-        names_same += [name for name, _ in mine] == [name for name, _ in other]
+        self.names_same += [name for name, _ in mine] == [name for name, _ in other]
         if mine == other:
-            same += 1
-            by_alias += is_alias
-            continue
+            self.same += 1
+            self.by_alias += is_alias
+            return
         kind = "frames" if len(mine) != len(other) else (
             "names" if [m[0] for m in mine] != [o[0] for o in other] else "places")
-        kinds[kind] = kinds.get(kind, 0) + 1
-        differences.append((kind, address, mine, other))
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.differences.append((kind, address, mine, other))
 
-    total = len(addresses)
-    print("%s: %.3f %% of %d addresses have the same frames "
-          "(%d with another name of the same function, %d with names that only we qualify), "
-          "%.3f %% the same names"
-          % (binary, 100 * same / total, total, by_alias, by_tail, 100 * names_same / total))
-    print("  ours %.2f s (%s), llvm-symbolizer %.2f s" % (our_seconds, ours.stderr.strip(),
-                                                           their_seconds))
-    if kinds:
-        print("  differences: " + ", ".join("%d %s" % (n, k) for k, n in sorted(kinds.items())))
-    for kind, address, mine, other in differences[:SHOWN_DIFFERENCES]:
-        print("  %s %s\n    ours   %s\n    theirs %s" % (kind, address, mine, other))
+    def show(self):
+        print("  %.3f %% of %d addresses have the same frames (%d with another name of the same "
+              "function, %d with names that only we qualify), %.3f %% the same names"
+              % (100 * self.same / self.total, self.total, self.by_alias, self.by_tail,
+                 100 * self.names_same / self.total))
+        if self.kinds:
+            print("  differences: " + ", ".join("%d %s" % (n, k)
+                                                 for k, n in sorted(self.kinds.items())))
+        for kind, address, mine, other in self.differences[:SHOWN_DIFFERENCES]:
+            print("    %s %s\n      ours   %.300s\n      theirs %.300s" % (kind, address, mine, other))
+
+
+def run_timed(command, asked):
+    """(what it said, seconds of processor time, MiB at most)"""
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as question:
+        question.write(asked)
+        question.seek(0)
+        with subprocess.Popen(command, stdin=question, stdout=said,
+                              stderr=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = usage.ru_utime + usage.ru_stime
+        said.seek(0)
+        if process.returncode:
+            sys.exit(f"{command[0]} ended with status {process.returncode}")
+        return said.read(), seconds, usage.ru_maxrss / 1024
+
+
+def llvm_command(functions, path):
+    return ["llvm-symbolizer", "--functions=" + functions, "--inlines", "--no-demangle",
+            "--obj=" + path]
+
+
+def main():
+    binary, count, other_file, symbolize = sys.argv[1:5]
+    start, size = text_section(other_file)
+    generator = random.Random(SEED)
+    addresses = [hex(start + generator.randrange(size)) for _ in range(int(count))]
+    asked = "\n".join(addresses) + "\n"
+
+    ours, our_seconds, our_mib = run_timed([symbolize, binary], asked)
+    theirs, their_seconds, their_mib = run_timed(llvm_command("linkage", other_file), asked)
+    shorts = [block[-2] for block in blocks(run_timed(llvm_command("short", other_file), asked)[0])]
+    ours_list = [our_frames(block) for block in blocks(ours)]
+    theirs_list = [their_frames(block) for block in blocks(theirs)]
+    few = addresses[:ADDR2LINE_COUNT]
+    binutils_list = addr2line(other_file, "\n".join(few) + "\n")
+    if len(ours_list) != len(addresses) or len(theirs_list) != len(addresses) or \
+            len(binutils_list) != len(few):
+        sys.exit("answers %d, %d and %d for %d addresses" % (len(ours_list), len(theirs_list),
+                                                             len(binutils_list), len(addresses)))
+    names = readable(symbolize, {name for frames in theirs_list + binutils_list
+                                 for name, _ in frames})
+    aliases = symbol_addresses(other_file, symbolize)
+    print(binary)
+    for title, answers in (("llvm-symbolizer", theirs_list), ("addr2line", binutils_list)):
+        comparison = Comparison(names, aliases)
+        comparison.has_names = answers is theirs_list
+        for asked_for in zip(addresses, ours_list, answers, shorts):
+            comparison.add(*asked_for)
+        print("with", title)
+        comparison.show()
+    print("ours %.2f s, %.0f MiB; llvm-symbolizer %.2f s, %.0f MiB"
+          % (our_seconds, our_mib, their_seconds, their_mib))
 
 
 main()

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compares tool/symbol with llvm-symbolizer on random addresses of a program's code.
+# Compares tool/symbol with llvm-symbolizer, and on some of them with addr2line, on random addresses of a
+# program's code.
 #   dev/compare-symbols.sh BINARY [COUNT] [DEBUG_FILE]
-# Prints how many addresses got the same frames (function, file, line, inlining), both times, and
+# Prints how many addresses got the same frames (function, file, line, inlining), times and memory, and
 # the first differences. Names are compared in the readable form. For the outermost function the
 # other tool takes the name of the symbol table, this one mostly that of the debug information;
 # both count as the same when they stand at one address in the symbol table (malloc and
 # __libc_malloc), or when the other tool gives ours once it is told to take the debug information's
 # (--functions=short). Functions without a linkage name have a short name there and a qualified one
-# here: the same too.
+# here: the same too. So are closures, named by place here and by number there.
 # DEBUG_FILE is given to the other tool when it would not find it by itself. SYMBOLIZE names the
 # built tests/tools/symbolize; without it, it is built into build/.
 set -eu

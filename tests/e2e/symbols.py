@@ -3,10 +3,14 @@
 """Names from everywhere: a program whose files were moved away, a tree of another machine, a local
 debuginfod server; and names as the user wants them."""
 
+import http.server
+import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import time
 
 import cairn_test as t
@@ -159,6 +163,53 @@ def check_server():
             server.terminate()
 
 
+class Endless(http.server.BaseHTTPRequestHandler):
+    """Sends a debug file that never ends."""
+    asked = threading.Event()
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(1 << 40))
+        self.end_headers()
+        self.asked.set()
+        try:
+            while True:
+                self.wfile.write(b"x")
+                self.wfile.flush()
+                time.sleep(0.05)
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+def check_cancel():
+    """Ctrl-C, which goes to the terminal's whole process group, ends the download and not the report."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}",
+           "DEBUGINFOD_CACHE_PATH": str(HERE / "cancelled"), "XDG_CACHE_HOME": str(HERE / "none")}
+    with subprocess.Popen([t.CAIRN, "report", "--debuginfod", recording], env=t.environment(env),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True) as report:
+        asked = Endless.asked.wait(t.TIMEOUT_S)
+        os.killpg(report.pid, signal.SIGINT)
+        try:
+            out, err = report.communicate(timeout=t.TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(report.pid, signal.SIGKILL)
+            out, err = report.communicate()
+    server.shutdown()
+    t.check(asked, "the server was asked")
+    t.check_equal("status after Ctrl-C", report.returncode, 0)
+    t.check(b"24.1 KiB        2 blocks" in out, f"the report is there: {out}")
+    t.check(b"debuginfod: downloading was cancelled" in out + err, f"it says why: {out} {err}")
+
+
 if shutil.which("debuginfod"):
     check_server()
+if shutil.which("debuginfod-find"):
+    check_cancel()
 t.finish()

@@ -2,6 +2,7 @@
 #include "tool/cmds/name_hints.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tool/base/text.h"
@@ -12,7 +13,7 @@
 #include "tool/symbol/package.h"
 #include "tool/watch/python.h"
 
-enum { HINTS_MAX = 3, NAME_BYTES = 256, BUILD_ID_SHOWN = 4 };
+enum { HINTS_MAX = 3, NAME_BYTES = 256, BUILD_ID_SHOWN = 4, COLUMNS = 80 };
 
 static void print_build_id(const struct terminal *terminal, const struct module *module) {
     uint32_t shown =
@@ -24,17 +25,21 @@ static void print_build_id(const struct terminal *terminal, const struct module 
     terminal_print(terminal, STYLE_DIM, "\xe2\x80\xa6)");
 }
 
-// What would help, by what is known about the file.
+// What would help, by what is known about the file; in two lines where one is too long.
 static void print_remedy(const struct terminal *terminal, const struct module *module) {
-    char package[NAME_BYTES], safe[NAME_BYTES];
+    char package[NAME_BYTES], symbols[NAME_BYTES], text[3 * NAME_BYTES], safe[3 * NAME_BYTES];
+    const char *others = name_options_symbols()->has_debuginfod ? "--debug-dir names them"
+                                                                : "--debug-dir or --debuginfod "
+                                                                  "names them";
     if (package_of(module->path, package, sizeof package)) {
-        text_escape(safe, sizeof safe, package);
-        terminal_print(terminal, STYLE_DIM, "  package %s-dbgsym or -dbg", safe);
+        package_of_symbols(package, symbols, sizeof symbols);
+        snprintf(text, sizeof text, "package %s-dbgsym or %s", package, symbols);
     } else {
-        terminal_print(terminal, STYLE_DIM, "  building it with -g");
+        snprintf(text, sizeof text, "building it with -g");
     }
-    terminal_print(terminal, STYLE_DIM, ", --debug-dir%s names them\n",
-                   name_options_symbols()->has_debuginfod ? "" : " or --debuginfod");
+    text_escape(safe, sizeof safe, text);
+    bool is_long = strlen(safe) + strlen(others) + strlen("  , ") > COLUMNS;
+    terminal_print(terminal, STYLE_DIM, "  %s,%s%s\n", safe, is_long ? "\n  " : " ", others);
 }
 
 static void print_hint(const struct terminal *terminal, const struct module *module,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define LISTS "/var/lib/dpkg/info"
+#define STATUS "/var/lib/dpkg/status"
 
 // The names under which a list may know a file: as it is, and without /usr, where /lib and /bin are
 // links to what is below it.
@@ -54,4 +55,28 @@ bool package_of(const char *path, char *name, size_t size) {
     char *dot = is_found ? strstr(name, suffix) : NULL;
     if (dot && !dot[strlen(suffix)]) *dot = 0;
     return is_found;
+}
+
+// Debian's packages of debug symbols that are made by hand go by the package, or by the source of
+// several packages that begin with its name (python3.11-dbg for python3.11-minimal).
+void package_of_symbols(const char *package, char *name, size_t size) {
+    static const char package_key[] = "Package: ", source_key[] = "Source: ";
+    char line[PATH_MAX];
+    size_t length = strlen(package);
+    FILE *status = fopen(STATUS, "re");
+    bool is_here = false;
+    while (status && fgets(line, sizeof line, status)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, package_key, strlen(package_key)))
+            is_here = !strcmp(line + strlen(package_key), package);
+        if (!is_here || strncmp(line, source_key, strlen(source_key)) != 0) continue;
+        const char *source = line + strlen(source_key);
+        size_t source_length = strcspn(source, " ");
+        bool is_stem = source_length < length && !strncmp(package, source, source_length) &&
+                       package[source_length] == '-';
+        if (is_stem) length = source_length;
+        break;
+    }
+    if (status) fclose(status);
+    snprintf(name, size, "%.*s-dbg", (int)length, package);
 }
