@@ -11,7 +11,7 @@ from typing import Callable
 import real_programs
 from variants import BUILD, PLAIN, PRELOAD, RUN
 
-REDUCED_SHARE = 0.1
+REDUCED_SHARE = 0.05
 
 # How a row is timed (runner.py): the whole process; figures that the program prints; requests to a
 # server; many starts of a program that does nothing.
@@ -79,9 +79,11 @@ CXX_USE = """bool use_%d(const std::string &s) {
 
 def cc1plus(share):
     """The compiler proper: heaptrack does not follow g++ into its children."""
+    uses = int(12 * share)
     with open("unit.cc", "w", encoding="ascii") as source:
-        source.writelines(f"#include <{name}>\n" for name in CXX_HEADERS)
-        source.writelines(CXX_USE % (i, i + 2, i + 2, i) for i in range(int(20 * share)))
+        # Of a small unit most would be headers.
+        source.writelines(f"#include <{name}>\n" for name in (CXX_HEADERS if uses else CXX_HEADERS[-1:]))
+        source.writelines(CXX_USE % (i, i + 2, i + 2, i) for i in range(uses))
     subprocess.run(["g++", "-std=c++17", "-E", "-o", "unit.ii", "unit.cc"], check=True)
     path = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
                           check=True).stdout.strip()

@@ -19,6 +19,7 @@ import variants
 from cairn_test import environment
 
 TIMEOUT_S = 240
+REDUCED_TIMEOUT_S = 60  # of a run on the small input
 REPORT_TIMEOUT_S = 120
 SERVER_START_S = 60
 POLL_S = 0.05
@@ -98,9 +99,13 @@ def run_timed(argv, env, is_watched=False, out=None, during=None, timeout=TIMEOU
                   watch.most_bytes or rss_bytes), status
 
 
+def limit_s(variant):
+    return REDUCED_TIMEOUT_S if variant.is_reduced else TIMEOUT_S
+
+
 def run_parts(argv, env, variant, figure):
     with open("figures", "w+", encoding="utf-8") as out:
-        sample, status = run_timed(argv, env, variant.has_helpers, out)
+        sample, status = run_timed(argv, env, variant.has_helpers, out, timeout=limit_s(variant))
         out.seek(0)
         # heaptrack has lines of its own to print.
         found = re.search(r"^([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) (\d+)$", out.read(), re.MULTILINE)
@@ -148,7 +153,8 @@ def run_server(argv, env, variant):
         subprocess.run([*client, "shutdown", "nosave"], capture_output=True, check=False)
         return wall
 
-    return run_timed([*argv, "--port", port], env, variant.has_helpers, during=load)
+    return run_timed([*argv, "--port", port], env, variant.has_helpers, during=load,
+                     timeout=limit_s(variant))
 
 
 def run(row, variant, argv, env, place, wants_report):
@@ -162,7 +168,7 @@ def run(row, variant, argv, env, place, wants_report):
     elif row.kind == rows.START:
         sample, status = run_starts(command, env, variant)
     else:
-        sample, status = run_timed(command, env, variant.has_helpers)
+        sample, status = run_timed(command, env, variant.has_helpers, timeout=limit_s(variant))
     if status is None:
         sample.problem = "too slow"
     elif status:

@@ -122,24 +122,21 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     struct cairn_thread *record = thread->record;
     uint32_t word, id = thread->seen.value;
     struct cairn_cell_use *use = &cells.use[id];
-    uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
     struct cairn_cell *cell = &cells.hot[id];
-    int64_t net_bytes = record->net_bytes + (int64_t)size;
+    bool is_high = record->net_bytes + (int64_t)size > thread->high_bytes;
+    if (skill == EVENT_USUAL && unlikely(is_high || !cell_is_current(cell))) return false;
+    uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
     if (unlikely(!slot)) return false;
-    if (skill == EVENT_GROWING)
-        event_turn(thread, cell, id);
-    else if (unlikely(!cell_is_current(cell) || net_bytes > thread->high_bytes))
-        return false;
+    if (skill == EVENT_GROWING) event_turn(thread, cell, id);
     *slot = word;
     cell_count_alloc(cell, id, size);
     use->slack_bytes += word & LIVE_SLACK_ESCAPE;
     *has_usual_size = use_has_usual_size(use, size);
     record->allocations++;
     record->allocated_bytes += size;
-    record->net_bytes = net_bytes;
+    record->net_bytes += (int64_t)size;
     thread->last_block = block;
-    if (skill == EVENT_GROWING && unlikely(net_bytes > thread->high_bytes))
-        totals_publish(thread, 0, 0);
+    if (skill == EVENT_GROWING && unlikely(is_high)) totals_publish(thread, 0, 0);
     return true;
 }
 
@@ -164,6 +161,8 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     if (unlikely(!slot || known.id >= cells.id_limit)) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
+    bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
+    if (skill == EVENT_USUAL && unlikely(is_peak || is_low)) return false;
     // No thread owns id 0, which an empty slot holds.
     bool is_own = cell_owner(known.id) == thread->slot;
     if (unlikely(!is_own)) {
@@ -172,8 +171,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         if (known.id == CAIRN_CELL_OTHER) return false;
     }
     struct cairn_cell *cell = &cells.hot[known.id];
-    bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
-    if (skill == EVENT_USUAL && unlikely(is_peak || is_low || !cell_is_current(cell))) return false;
+    if (skill == EVENT_USUAL && unlikely(!cell_is_current(cell))) return false;
     *slot = 0;
     if (skill == EVENT_GROWING) {
         if (is_peak) totals_peak_left(thread);
