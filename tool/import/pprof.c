@@ -6,6 +6,7 @@
 // The message is read into memory, at most MESSAGE_MAX bytes of it; every length is checked against
 // what remains, and what refers to nothing is an error.
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -393,8 +394,34 @@ static bool read_all(struct reader *reader, FILE *in) {
 }
 
 // A message of this kind starts with a sample type: field 1, bytes.
+// A field that a profile can begin with, as far as the bytes at hand tell.
+static bool is_profile_field(struct span *span, bool *is_cut) {
+    // messages and texts, by number; comments (13) come alone or packed
+    const unsigned with_bytes =
+        1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 11 | 1u << 13;
+    const unsigned with_number =
+        1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15;
+    uint64_t tag, value;
+    struct span skipped;
+    *is_cut = true;
+    if (!take_varint(span, &tag)) return true;
+    uint64_t number = tag >> WIRE_BITS, kind = tag & ((1u << WIRE_BITS) - 1);
+    unsigned allowed = kind == WIRE_BYTES ? with_bytes : kind == WIRE_VARINT ? with_number : 0;
+    if (number >= sizeof allowed * CHAR_BIT || !(allowed >> number & 1)) return false;
+    if (!take_varint(span, &value)) return true;
+    *is_cut = kind == WIRE_BYTES && !skip(span, value, &skipped);
+    return true;
+}
+
+// Writers begin with any field: whatever there is of the first ones has to be one of a profile.
 bool import_is_pprof(const char *head, size_t size) {
-    return size > 2 && head[0] == 0x0a && (head[2] == 0x08 || head[2] == 0x10);
+    enum { FIELDS_MIN = 3 };
+    struct span span = {(const uint8_t *)head, (const uint8_t *)head + size};
+    bool is_cut = false;
+    size_t count = 0;
+    for (; span.at < span.end && !is_cut; count++)
+        if (!is_profile_field(&span, &is_cut)) return false;
+    return count >= FIELDS_MIN;
 }
 
 bool import_pprof(FILE *in, struct imported *imported, struct error *error) {
