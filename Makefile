@@ -107,7 +107,8 @@ QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
-all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn_stub.a
+all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn_stub.a \
+	$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 check-runtime: $(BUILD)/check/libcairn.so
@@ -137,6 +138,34 @@ $(BUILD)/obj/bindings/%.o: bindings/%.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) $(STUB_FLAGS) -c -o $@ $<
 $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
+	@rm -f $@
+	$(call say,AR  )
+	$(Q)$(AR) crs $@ $^
+
+# The runtime as a part of the program: one object without names that could meet the program's own.
+STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
+STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/operators.c runtime/check.c,\
+	$(RUNTIME_SOURCES)) bindings/static/static.c
+STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
+STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto
+STATIC_EXPORTS := cairn_api cairn_recording TOTAL_ALLOCS TOTAL_ALLOCATED_BYTES
+static_objcopy = objcopy $(foreach name,$(STATIC_WRAPS),--redefine-sym $(name)=$(1)$(name) --keep-global-symbol=$(1)$(name)) \
+	$(STATIC_EXPORTS:%=--keep-global-symbol=%)
+$(BUILD)/static/%.o: %.c bindings/static/symbols.h Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(STATIC_FLAGS) -c -o $@ $<
+$(BUILD)/static/cairn.o: $(STATIC_OBJECTS) bindings/static/text.ld
+	$(call say,LINK)
+	$(Q)$(CC) $(STATIC_FLAGS) -r -flinker-output=nolto-rel -nostdlib -Wl,-T,bindings/static/text.ld -o $@ \
+		$(filter %.o,$^)
+$(BUILD)/static/wrapped.o: $(BUILD)/static/cairn.o
+	$(Q)$(call static_objcopy,__wrap_) $< $@
+$(BUILD)/static/embedded.o: $(BUILD)/static/cairn.o
+	$(Q)$(call static_objcopy,cairn_embed_) $(foreach name,$(STATIC_WRAPS),--redefine-sym __real_$(name)=$(name)) $< $@
+$(BUILD)/libcairn_static.a: $(BUILD)/static/wrapped.o
+$(BUILD)/libcairn_embed.a: $(BUILD)/static/embedded.o
+$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a:
 	@rm -f $@
 	$(call say,AR  )
 	$(Q)$(AR) crs $@ $^
@@ -352,7 +381,7 @@ soak: all tests
 	dev/soak.sh $(BUILD) $(EVENTS)
 
 # What programs that talk to cairn are built with: headers, libraries, pkg-config's files.
-API_LIBRARIES := $(BUILD)/libcairn_stub.a
+API_LIBRARIES := $(BUILD)/libcairn_stub.a $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/cmds/commands.h)
 install-api: $(API_LIBRARIES)
 	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(PREFIX)/lib/cairn \

@@ -38,15 +38,23 @@ static stack_t signal_stack(void) {
 }
 
 // This library's code, as the linker knows it.
+#if defined(CAIRN_STATIC)
+extern HIDDEN const char __start_cairn_text[], __stop_cairn_text[];
+static const char *const own_code_start = __start_cairn_text, *const own_code_end =
+                                                                  __stop_cairn_text;
+#else
 extern HIDDEN const char __ehdr_start[], etext[];
+static const char *const own_code_start = __ehdr_start, *const own_code_end = etext;
+#endif
 
 // The way outwards from the hook with this frame: past our own functions or not, past `address` or
 // not.
 static struct walk_search search_from(const uintptr_t *frame, uintptr_t address,
                                       struct walk_range known) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), (uintptr_t *)frame};
-    struct walk_search search = {
-        .address = address, .code_start = (uintptr_t)__ehdr_start, .code_end = (uintptr_t)etext};
+    struct walk_search search = {.address = address,
+                                 .code_start = (uintptr_t)own_code_start,
+                                 .code_end = (uintptr_t)own_code_end};
     if (!sys_is_confined()) known.low = known.high = 0;
     walk_search(&search, &start, known);
     return search;

@@ -2,6 +2,7 @@
 #include "runtime/start.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "runtime/check.h"
@@ -136,7 +137,20 @@ static void configure(void) {
     event_mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
 }
 
+// A program that has us linked in is recorded if somebody asked for it, and by a preloaded library
+// if there is one.
+static bool is_wanted(void) {
+#if defined(CAIRN_STATIC)
+    const char *preload = environment_get("LD_PRELOAD");
+    bool is_preloaded = preload && strstr(preload, "libcairn");
+    return !is_preloaded && (environment_get("CAIRN_SOCKET") || environment_get("CAIRN_OUTPUT"));
+#else
+    return true;
+#endif
+}
+
 static bool process_open(void) {
+    if (!is_wanted()) return false;
     sys_clock_init();
     check_start();
     configure();

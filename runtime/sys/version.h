@@ -4,7 +4,9 @@
 #ifndef RUNTIME_SYS_VERSION_H
 #define RUNTIME_SYS_VERSION_H
 
-#if defined(__GLIBC__) && defined(__x86_64__)
+#if defined(CAIRN_STATIC)
+// Nothing is asked of a dynamic linker.
+#elif defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
 #elif defined(__GLIBC__) && defined(__aarch64__)
 __asm__(".symver dlsym, dlsym@GLIBC_2.17");

@@ -238,6 +238,7 @@ static bool run_prepare(struct run *run, int *status, struct error *error) {
     *status = STATUS_RUN_FAILED;
     if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
     if (run->program.refuses_preload) return true;  // --anyway
+    if (run->program.records_itself) return true;
     return launch_find_library(&run->launch, run->program.brings_operator_new, error);
 }
 

@@ -74,6 +74,19 @@ static bool has_interpreter(Elf *elf) {
     return false;
 }
 
+// Our runtime is linked into the program (libcairn_static.a, libcairn_embed.a).
+static bool has_runtime(Elf *elf) {
+    size_t names = 0;
+    if (elf_getshdrstrndx(elf, &names) != 0) return false;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (name && !strcmp(name, ".note.cairn")) return true;
+    }
+    return false;
+}
+
 // Symbols that give away which allocator is linked in, most specific first.
 static const struct {
     const char *symbol, *allocator;
@@ -181,8 +194,11 @@ static void examine_elf(Elf *elf, struct program *program) {
         program->obstacle = "it is a 32-bit program, and cairn's library is 64-bit";
     else if (header.e_machine != OWN_MACHINE)
         program->obstacle = "it is built for another processor";
+    else if (!has_interpreter(elf) && has_runtime(elf))
+        program->records_itself = true;
     else if (!has_interpreter(elf))
         program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
+    if (program->records_itself) return;
     struct findings findings = look_at_tables(elf);
     if (findings.allocator_sign < ALLOCATOR_SIGNS)
         program->own_allocator = allocator_signs[findings.allocator_sign].allocator;

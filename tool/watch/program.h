@@ -16,6 +16,7 @@ struct program {
     char image[PROGRAM_PATH_MAX];  // the ELF file: the same, or a script's interpreter
     const char *obstacle;          // why it cannot be recorded, a clause; NULL if it can
     const char *own_allocator;     // allocator linked into it, or NULL
+    bool records_itself;           // static, with our runtime linked in: nothing to preload
     bool refuses_preload;          // it would not even start with the library
     bool brings_operator_new;      // linked to a shared allocator with its own operator new
 };

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""libcairn_static.a: fully static programs, in C and C++, with threads and signal handlers, are recorded exactly
+and with whole stacks; nobody asking for it, they leave no file."""
+
+import pathlib
+import subprocess
+
+import cairn_test as t
+
+LINK = next(line.split(":", 1)[1].split(" -L")[0].split() for line in
+            (t.SOURCE / "bindings/c/cairn-static.pc.in").read_text().splitlines() if line.startswith("Libs:"))
+
+
+def build(source, *options, compiler="gcc"):
+    output = pathlib.Path.cwd() / (pathlib.Path(source).stem + "".join(options).replace("/", "_"))
+    made = subprocess.run([compiler, *options, "-D_GNU_SOURCE", "-O1", "-g", "-fno-builtin", f"-I{t.SOURCE}",
+                           f"-I{t.SOURCE}/include", str(t.SOURCE / source), "-o", str(output), *LINK,
+                           f"-L{t.BUILD}", "-lcairn_static", "-pthread"], capture_output=True, check=False)
+    t.check(made.returncode == 0, f"{source}: {made.stderr.decode()[-500:]}")
+    return str(output)
+
+
+def recorded(program, *arguments):
+    result, path = t.record([program, *arguments])
+    found = t.report(path)
+    if found:
+        t.check_sums(program, found)
+        t.check_nothing_lost(program, found)
+    return result, found
+
+
+t.need("gcc", "g++")
+leak = build("tests/programs/leak.c", "-static")
+t.check_equal("alone: status", t.run([leak]).status, t.run(t.program("leak")).status)
+t.check_equal("alone: files", list(pathlib.Path.cwd().glob("*.cairn")), [])
+_, found = recorded(leak)
+if found:
+    small = t.stacks_through(found, "leak_small", "main", "_start")
+    t.check_equal("leaked in one function", [(s["at_exit_bytes"], s["at_exit_blocks"]) for s in small],
+                  [(2400, 100)])
+_, found = recorded(build("tests/programs/threads.c", "-static"), "short")
+if found:
+    inside = t.stacks_through(found, "short_body")
+    t.check_equal("calls of threads", sum(s["allocations"] for s in inside), 80 * 1001)
+containers = build("tests/programs/containers.cc", "-static", compiler="g++")
+dynamic, there = t.record(t.program("containers"))
+result, found = recorded(containers)
+t.check_equal("C++: output", (result.status, result.out), (dynamic.status, dynamic.out))
+whole = t.report(there)
+if found and whole:
+    calls = [sum(s["allocations"] for s in r["stacks"] if "main" in t.functions(s)) for r in (found, whole)]
+    t.check_equal("C++: calls below main, static and dynamic", calls[0], calls[1])
+regions = build("examples/regions.c", "-static-pie")
+result, found = recorded(regions)
+t.check(result.out.startswith(b"load: 2000 allocations of 120000 bytes"), f"regions: {result.out}")
+storm = t.run([build("tests/programs/signal_storm.c", "-static")],
+              env={"CAIRN_OUTPUT": str(pathlib.Path.cwd() / "storm.cairn")})
+t.check_equal("signal storm", storm.status, 0)
+found = t.report("storm.cairn")
+if found:
+    t.check_sums("storm", found)
+t.finish()
