@@ -92,8 +92,8 @@ static void print_heading(struct run_log *log, struct opened *opened,
                                           : CAIRN_MOMENT_NONE;
     fprintf(log->file, "[%4u]==== %s %d at %s, %s%s%s%s\nchurn=%" PRIu64 "/%" PRIu64 "\n",
             ++log->block_count, name, (int)logged->pid, units_duration(last.time_ns).text,
-            reason ? moment_reason_name(reason) : "end", *label ? " \"" : "", label, *label ? "\"" : "",
-            churn_bytes - logged->churn_bytes, header->pace.every_bytes);
+            reason ? moment_reason_name(reason) : "end", *label ? " \"" : "", label,
+            *label ? "\"" : "", churn_bytes - logged->churn_bytes, header->pace.every_bytes);
 }
 
 static bool print_stack(FILE *file, const struct opened *opened, const struct frame_names *names,
