@@ -22,6 +22,7 @@ struct fitting {
     struct sums *sums;
     double n, x[AXES], xx[AXES];
     double origin[AXES], last[AXES];
+    size_t asked_count;  // moments that came by the clock or by hand, not by the work done
 };
 
 static void add_values(struct fitting *fitting, const struct held *held, const double at[AXES]) {
@@ -58,6 +59,10 @@ static bool is_looked_at(const struct growth *growth, const struct moments *mome
            (index - growth->first) % growth->step == 0;
 }
 
+static bool is_asked(const struct moment *moment) {
+    return moment->reason == CAIRN_MOMENT_MARK || moment->reason == CAIRN_MOMENT_ASKED;
+}
+
 // What was held at the i-th moment from the first on that has values, and at the end; for free().
 static bool add_all(struct growth *growth, struct fitting *fitting) {
     const struct moments *moments = fitting->moments;
@@ -71,6 +76,7 @@ static bool add_all(struct growth *growth, struct fitting *fitting) {
         if (!held) return false;
         if (!growth->moment_count++) growth->from_ns = instant.at_ns;
         growth->to_ns = instant.at_ns;
+        if (!is_end) fitting->asked_count += is_asked(&moments->list[i]);
         uint64_t work =
             is_end ? moments->profile->totals.allocated_bytes : moments->list[i].allocated_bytes;
         add_values(fitting, held, (double[AXES]){(double)instant.at_ns / second_ns, (double)work});
@@ -109,6 +115,9 @@ static void fit_stack(struct growth *growth, const struct fitting *fitting, uint
     double seconds = fitting->last[AXIS_TIME], by_time, by_work;
     double time_fit = fit_over(fitting, sums, AXIS_TIME, &by_time);
     double work_fit = fit_over(fitting, sums, AXIS_WORK, &by_work);
+    // moments that came by work lie on the clock as the machine was busy: that line says nothing
+    bool is_timed = 2 * fitting->asked_count + 1 >= growth->moment_count;
+    if (!is_timed && work_fit > 0) time_fit = 0;
     bool is_work = work_fit > time_fit;
     if (sums->last <= sums->first || !(seconds > 0) || !(time_fit > 0 || work_fit > 0)) return;
     growth->list[growth->count++] = (struct growth_stack){
