@@ -4,6 +4,7 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/live/births.h"
 #include "runtime/moments.h"
 #include "runtime/python/python.h"
 #include "runtime/sampling.h"
@@ -224,6 +225,29 @@ ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, 
     if (!has_usual_size) use_count_other_size(cell, size);
 }
 
+// Milliseconds of a clock that goes on in forked children.
+static uint32_t clock_ms(void) {
+    const uint64_t ms_ns = 1000000;
+    return (uint32_t)(sys_clock_coarse_ns() / ms_ns);
+}
+
+static COLD void age_begin(struct thread *thread, const void *block) {
+    struct birth *birth = births_at((uintptr_t)block);
+    thread->call_count++;
+    if (birth) *birth = (struct birth){thread->call_count, clock_ms()};
+}
+
+// The block of `cell` is freed by this thread.
+static COLD void age_end(struct thread *thread, const void *block, uint32_t cell) {
+    const struct birth *birth = births_at((uintptr_t)block);
+    if (!birth || cell == CAIRN_CELL_OTHER) return;
+    bool is_own = cell_owner(cell) == thread->slot;
+    if (!is_own) cell = stack_foreign(&thread->stack, cell);
+    if (cell == CAIRN_CELL_OTHER) return;
+    uint32_t calls = is_own ? thread->call_count - birth->call : USE_NO_CALLS;
+    use_count_age(cell, calls, clock_ms() - birth->ms);
+}
+
 static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     if (unlikely(!block)) {
         thread->record->failed++;
@@ -235,6 +259,7 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
     alloc_enter(thread, block, size,
                 unlikely(is_bounded) ? event_cell(thread, size, frame)
                                      : cell_of_caller(thread, frame));
+    if (unlikely(settings.has_ages)) age_begin(thread, block);
 }
 
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
@@ -264,6 +289,7 @@ ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
     struct live_block known = take_now(block);
     if (unlikely(!known.id)) return false;
     count_free(thread, known, block, true);
+    if (unlikely(settings.has_ages)) age_end(thread, block, known.id);
     return true;
 }
 

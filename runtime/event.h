@@ -64,6 +64,7 @@ enum event_mode {
     EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
     EVENT_PYTHON,    // as FULL, with the frames of Python code
     EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
+    EVENT_AGED,      // as FULL, and each block knows when it was allocated
     EVENT_OFF,       // not yet: until the control line says otherwise
     EVENT_SAMPLED,   // see sampling.h
     EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
@@ -158,7 +159,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     struct cairn_thread *record = thread->record;
     struct live_block known;
     uint32_t *slot = live_take_slot((uintptr_t)block, &known);
-    if (unlikely(!slot || known.id >= cells.id_limit)) return false;
+    if (unlikely(!slot || known.id >= cells.fast_limit)) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;

@@ -65,6 +65,7 @@ struct thread {
     int64_t total_peak_bytes;  // … where net_bytes is above this, or that of a region (nest.h)
     int64_t published_bytes, published_blocks;
     uint64_t published_allocated, published_allocations;
+    uint32_t call_count;     // its allocations, where blocks have ages
     const void *last_block;  // the last one it allocated, until that is freed
     struct walk_seen seen;   // the last stack, with its cell
     struct walk_trace trace;

@@ -62,6 +62,7 @@ void settings_read(void) {
         .has_no_stacks = is_switch("CAIRN_STACKS", '0'),
         .is_verified = is_checked || is_switch("CAIRN_VERIFY", '1'),
         .has_python = is_switch("CAIRN_PYTHON", '1'),
+        .has_ages = is_switch("CAIRN_AGES", '1'),
         .is_sampled = is_switch("CAIRN_SAMPLE", '1'),
         .has_seed = seed && seed[0],
         .rate_bytes = bytes_of("CAIRN_RATE", RATE_DEFAULT_BYTES),

@@ -14,6 +14,7 @@ struct settings {
     bool has_no_stacks;  // CAIRN_STACKS=0
     bool is_verified;    // CAIRN_VERIFY=1
     bool has_python;     // CAIRN_PYTHON=1, and there is a Python that can be read
+    bool has_ages;       // CAIRN_AGES=1
     bool is_sampled;     // CAIRN_SAMPLE=1
     bool has_seed;       // CAIRN_SEED
     uint64_t seed;

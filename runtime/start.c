@@ -60,6 +60,8 @@ static void connect_rooms(void) {
     totals_begin();
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
+    cells.fast_limit = settings.has_ages ? 0 : cells.id_limit;
+    uses.ages = sink_region(CAIRN_SECTION_AGES);
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);
     uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
     values.entries = sink_region(CAIRN_SECTION_VALUES);
@@ -97,6 +99,7 @@ void process_release_space(void) {
     region_shrink(&stacks.records, headroom_bytes);
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
+    if (cells.fast_limit) cells.fast_limit = cells.id_limit;
     sampling_shrink(headroom_bytes);
     slots_shrink();
 }
@@ -122,7 +125,8 @@ static uint32_t mode_wanted(void) {
     if (settings.has_python) return EVENT_PYTHON;
     if (settings.has_no_stacks) return EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
-    return settings.is_verified ? EVENT_VERIFIED : EVENT_FULL;
+    if (settings.is_verified) return EVENT_VERIFIED;
+    return settings.has_ages ? EVENT_AGED : EVENT_FULL;
 }
 
 // Of the memory that cairn may take, an eighth is kept for samples, to which it degrades.

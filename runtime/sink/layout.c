@@ -75,6 +75,8 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, b
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_sizes));
     at = layout_put(header, at, CAIRN_SECTION_REALLOCS, sizeof(struct cairn_reallocs),
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_reallocs));
+    at = layout_put(header, at, CAIRN_SECTION_AGES, sizeof(struct cairn_ages),
+                    cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_ages));
     at = layout_put(header, at, CAIRN_SECTION_MOMENTS, sizeof(struct cairn_moment),
                     CAIRN_MOMENT_LIMIT * sizeof(struct cairn_moment));
     at = layout_put(header, at, CAIRN_SECTION_VALUES, sizeof(struct cairn_value),

@@ -27,6 +27,7 @@ struct cells {
     struct cairn_totals *totals;
     struct region hot_region, cold_region, use_region, owner_region;
     uint32_t id_limit;
+    uint32_t fast_limit;  // the same, or 0: frees that do more than count leave the fast path
 };
 
 extern HIDDEN struct cells cells;

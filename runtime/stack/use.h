@@ -16,13 +16,17 @@
 enum { SIZES_BUSY_CALLS = 32 };
 
 struct uses {
-    struct region sizes, reallocs;
+    struct region sizes, reallocs, ages;
 };
 
 extern HIDDEN struct uses uses;
 
 void use_count_other_size(uint32_t id, uint64_t size);
 void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
+// The age of a block that was freed: allocations of its thread since its own, USE_NO_CALLS if
+// another thread freed it, and milliseconds.
+#define USE_NO_CALLS UINT32_MAX
+void use_count_age(uint32_t id, uint32_t calls, uint32_t ms);
 void use_carry_temporary_slow(uint32_t id);
 
 // By the low 32 bits: sizes that differ by 4 GiB are the same stack's in no program.

@@ -29,7 +29,7 @@ STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
          "frees": INTEGER, "temporary": INTEGER, "allocated_bytes": INTEGER, "freed_bytes": INTEGER,
          "slack_bytes": INTEGER, "peak_blocks": INTEGER, "peak_bytes": INTEGER,
          "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER, "sizes": Optional(SIZES),
-         "reallocs": Optional(REALLOCS)}
+         "reallocs": Optional(REALLOCS), "ages": Optional({"calls": [INTEGER], "ms": [INTEGER]})}
 THREAD = {"name": TEXT, "tid": INTEGER, "slot": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
           "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}
 PICTURE = dict.fromkeys(

@@ -58,13 +58,30 @@ def check_reallocs(found):
     t.check_equal("reallocs that cut", cut, {"calls": 20, "in_place": 20, "grown": 0, "copied_bytes": 0})
 
 
-for mode in ([], ["--no-stacks"]):
+def check_ages(found):
+    def ages(function):
+        stacks = [s for s in found["stacks"] if any(f["function"] == function for f in s["frames"])]
+        return [s["ages"] for s in stacks if "ages" in s]
+
+    temporary = ages("scratch")
+    t.check_equal("age 0 in scratch", sum(a["calls"][0] for a in temporary), 1005)
+    t.check_equal("age 1 in scratch", sum(sum(a["calls"][1:2]) for a in temporary), 5)
+    t.check_equal("milliseconds in scratch", sum(sum(a["ms"]) for a in temporary), 1010)
+    produced = ages("produce")
+    t.check_equal("freed by its own thread", sum(sum(a["calls"]) for a in produced), 50)
+    t.check_equal("after 50 to 127 others", sum(sum(a["calls"][6:8]) for a in produced), 50)
+    t.check_equal("milliseconds in produce", sum(sum(a["ms"]) for a in produced), 250)
+
+
+for mode in ([], ["--no-stacks"], ["--ages"]):
     path = t.fresh_path("shapes") + ".cairn"
     t.run([t.CAIRN, "run", "-q", *mode, "-o", path, *t.program("shapes")])
     found = t.report(path)
     if not found:
         continue
-    if mode:
+    if mode == ["--ages"]:
+        check_ages(found)
+    if mode == ["--no-stacks"]:
         # everything but libc's and the loader's own blocks, which are few
         t.check(1000 + 5 + 4000 <= found["totals"]["temporary"] < 1000 + 5 + 4000 + 50, f"{found['totals']}")
         continue

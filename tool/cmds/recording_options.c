@@ -95,6 +95,11 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     uint64_t every = 0;
     if (!args_size_or_none(args, OPTION_EVERY, &every, error)) return false;
     if (args_has(args, OPTION_EVERY)) put_number(options, "CAIRN_EVERY", every);
+    bool has_ages = args_has(args, OPTION_AGES);
+    if (has_ages && (args_has(args, OPTION_NO_STACKS) || is_sampled))
+        return error_set(error, "%s: --ages are those of stacks, all blocks counted: not with %s",
+                         args->command->name, is_sampled ? "--sample" : "--no-stacks");
+    if (has_ages) put(options, "CAIRN_AGES", "1");
     if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
     if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||

@@ -49,6 +49,7 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
     cells.use_region = recording_region(6, cell_limit * sizeof(struct cairn_cell_use));
     uses.sizes = recording_region(7, 64 * sizeof(struct cairn_sizes));
     uses.reallocs = recording_region(8, 64 * sizeof(struct cairn_reallocs));
+    cells.fast_limit = cells.id_limit;
     values.entries = recording_region(9, 1 << 20);
     values.header = &recording_header;
     values.moments = (const struct cairn_moment *)recording_region(

@@ -141,6 +141,28 @@ static void test_reallocs(void **state) {
     assert_int_equal(found->copied_bytes, 15);
 }
 
+static void test_ages(void **state) {
+    (void)state;
+    start();
+    uses.ages = uses.reallocs;
+    use_count_age(CELL, 0, 5);
+    use_count_age(CELL, 1, 0);
+    use_count_age(CELL, UINT32_MAX - 1, UINT32_MAX);
+    use_count_age(CELL, USE_NO_CALLS, 4);
+    struct cairn_ages *ages = (struct cairn_ages *)uses.ages.base;
+    assert_int_equal(cells.cold[CELL].ages, 1);
+    assert_int_equal(ages->cell, CELL);
+    assert_int_equal(ages->calls[0], 1);
+    assert_int_equal(ages->calls[1], 1);
+    assert_int_equal(ages->calls[CAIRN_AGE_BUCKETS - 1], 1);
+    assert_int_equal(ages->ms[0], 1);
+    assert_int_equal(ages->ms[3], 2);
+    assert_int_equal(ages->ms[CAIRN_AGE_BUCKETS - 1], 1);
+    ages->ms[3] = UINT32_MAX;
+    use_count_age(CELL, USE_NO_CALLS, 4);
+    assert_int_equal(ages->ms[3], UINT32_MAX);
+}
+
 static void test_temporary_beyond_32_bits(void **state) {
     (void)state;
     start();
@@ -160,6 +182,7 @@ int main(void) {
         cmocka_unit_test(test_large_sizes),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_reallocs),
+        cmocka_unit_test(test_ages),
         cmocka_unit_test(test_temporary_beyond_32_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
