@@ -1,100 +1,80 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What stacks held at moments, and what was allocated since a mark and still lives, against a program
-that does what it is told: two threads that also free each other's blocks, a fixed choice of orders,
-snapshots and marks in between."""
+"""Marks and snapshots of a running program: cairn ctl, --mark-every and --when; --at, --between and
+--since tell exactly what a program held then, which it was told to, block by block."""
 
-import random
-import subprocess
+import re
+import time
 
 import cairn_test as t
-
-FUNCTIONS = {"a": "keep_a", "b": "keep_b", "c": "keep_c"}
-
-
-class Ordered:
-    """The program under `cairn run`, and a model of its heap: per function (generation, size) of its blocks."""
-
-    def __init__(self, path, *options):
-        self.tool = subprocess.Popen([t.CAIRN, "run", "-q", *options, "-o", path, *t.program("ordered")],
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                     env=t.environment())
-        self.tool.stdout.readline()
-        children = subprocess.run(["pgrep", "-P", str(self.tool.pid), "-x", "ordered"], capture_output=True,
-                                  text=True).stdout.split()
-        self.pid = children[0] if t.check(len(children) == 1, f"children: {children}") else "0"
-        self.blocks = {name: [] for name in FUNCTIONS}
-        self.generation = 0
-        self.at, self.generations = {}, {}
-
-    def order(self, thread, sign, name, count, size=0):
-        self.tool.stdin.write(f"{thread} {sign}{name} {count} {size}\n")
-        self.tool.stdin.flush()
-        t.check_equal("answer", self.tool.stdout.readline(), "done\n")
-        if sign == "+":
-            self.blocks[name] += [(self.generation, size)] * count
-        else:
-            del self.blocks[name][:count]
-
-    def take(self, word, label):
-        result = t.run_cairn("ctl", self.pid, word, label)
-        t.check_equal(f"{word} {label}: status {result.err}", result.status, 0)
-        self.at[label] = self.held()
-        if word == "mark":
-            self.generation += 1
-            self.generations[label] = self.generation
-
-    def held(self, since=0):
-        return {name: (sum(size for born, size in blocks if born >= since),
-                       sum(born >= since for born, _ in blocks)) for name, blocks in self.blocks.items()}
-
-    def end(self):
-        self.tool.communicate(timeout=60)
-        t.check_equal("status", self.tool.returncode, 0)
+from commanded import Commanded
 
 
-def held_in(found, suffix="then"):
-    held = {}
-    for name, function in FUNCTIONS.items():
-        stacks = [s for s in found["stacks"] if any(f["function"] == function for f in s["frames"])]
-        held[name] = (sum(s[f"{suffix}_bytes"] for s in stacks), sum(s[f"{suffix}_blocks"] for s in stacks))
-    return held
+def held(path, *arguments):
+    """Bytes by function that a report says, of the program's own functions."""
+    text = t.run_cairn("report", "--view", "functions", "--bytes", "--all-frames", "--top", "0", *arguments, path)
+    t.check_equal(f"{arguments}: status {text.err}", text.status, 0)
+    rows = re.findall(r"^ +[\d.]+ % +(\d+) .* (early|late|again)(?: .*)?$", text.out.decode(), re.M)
+    return {name: int(size) for size, name in rows}
 
 
-def run_orders(path, threads, options=()):
-    choice = random.Random(7)
-    program = Ordered(path, *options)
-    for step in range(40):
-        name = choice.choice("abc")
-        left = len(program.blocks[name])
-        if left and choice.random() < 0.45:
-            program.order(choice.randrange(threads), "-", name, choice.randint(1, left))
-        else:
-            program.order(choice.randrange(threads), "+", name, choice.randint(1, 400), choice.choice([8, 100, 3000]))
-        if step % 5 == 4:
-            program.take("mark" if step % 10 == 9 else "snapshot", f"step {step}")
-    program.end()
-    return program
+def check_ctl():
+    with Commanded("ctl.cairn") as program:
+        program.do("early 1000", "early 1000", "late 500")
+        t.check('mark "warm" at' in program.ctl("mark", "warm"), "mark")
+        program.do("early 2000", "free 0", "late 700")
+        t.check('snapshot "later" at' in program.ctl("snapshot", "later"), "snapshot")
+        program.do("late 9000", "free 1", "again 0 50")
+        status = program.ctl("status")
+        t.check(re.search(r'1 mark, \d+ snapshots?, last label "later" at', status), status)
+        live = t.run_cairn("report", "--since", "warm", program.pid)
+        t.check_equal(f"--since of a running program: {live.err}", live.status, 0)
+    # now: [0] is again 50 (of early 2000), [1] late 9000; early 1000 of the second place was freed
+    path = "ctl.cairn"
+    t.check_equal("--at warm", held(path, "--at", "warm"), {"early": 2000, "late": 500})
+    t.check_equal("--at later", held(path, "--at", "later"), {"early": 3000, "late": 1200})
+    grown = held(path, "--between", "warm,later")
+    t.check_equal("--between", grown, {"early": 1000, "late": 700})
+    now = held(path, "--at", "exit")
+    t.check_equal("--at exit is the end", now, held(path, "--by", "exit"))
+    since = held(path, "--since", "warm")
+    t.check(all(since.get(name, 0) <= now.get(name, 0) for name in since), f"--since: {since} of {now}")
+    for arguments, words in ((["--since", "later"], b"is a snapshot"), (["--at", "nothing"], b"warm, later"),
+                             (["--between", "later,warm"], b"before the first")):
+        result = t.run_cairn("report", *arguments, path)
+        t.check(result.status == 1 and words in result.err, f"{arguments}: {result.err}")
+    for arguments in (["--at", "1s", "--since", "warm"], ["--at", "1s", "--by", "calls"], ["--between", "1s"]):
+        result = t.run_cairn("report", *arguments, path)
+        t.check(result.status == 2 and result.err.count(b"\n") == 1, f"{arguments}: {result.err}")
 
 
-def check_all(path, program):
-    for label, held in program.at.items():
-        found = t.report(path, "--at", label)
-        t.check_equal(f"{path} at {label}", held_in(found), held)
-    for label, generation in program.generations.items():
-        found = t.report(path, "--since", label)
-        t.check_equal(f"{path} since {label}", held_in(found), program.held(generation))
-    t.check_equal(f"{path}: end", held_in(found, "at_exit"), program.held())
-    first, last = list(program.at)[1], list(program.at)[-1]
-    between = {name: tuple(b - a for a, b in zip(program.at[first][name], program.at[last][name]))
-               for name in FUNCTIONS}
-    t.check_equal(f"{path} between", held_in(t.report(path, "--between", f"{first},{last}")), between)
+def check_since_is_no_difference():
+    """Old blocks that are freed after the mark do not hide new ones."""
+    with Commanded("since.cairn") as program:
+        program.do(*["early 1000"] * 10)
+        program.ctl("mark", "here")
+        program.do(*["free 0"] * 8, *["early 1000"] * 3)
+    t.check_equal("--since", held("since.cairn", "--since", "here"), {"early": 3000})
+    t.check_equal("--between", held("since.cairn", "--between", "here,exit"), {})
 
 
-for threads in (1, 2):
-    path = f"orders{threads}.cairn"
-    check_all(path, run_orders(path, threads))
-# automatic moments all the time: those asked for stay, and so do their values
-check_all("busy.cairn", run_orders("busy.cairn", 2, ["--every", "16K"]))
-check_all("none.cairn", run_orders("none.cairn", 1, ["--every", "0"]))
+def check_rules():
+    with Commanded("rules.cairn", "--when", "heap>20M", "--when", "rss>90%", "--mark-every", "200ms") as program:
+        program.do("early 1000")
+        program.do("late 30000000")
+        for _ in range(400):
+            status = program.ctl("status")
+            if re.search(r", [2-9]\d* marks", status) and "20M" in t.run_cairn(
+                    "report", "--view", "timeline", program.pid).out.decode():
+                break
+            time.sleep(0.05)
+    screen = t.run_cairn("report", "--view", "timeline", "rules.cairn", env={"COLUMNS": "200"}).out.decode()
+    t.check(re.search(r"marks: .*0\.20 s at .*", screen) and "heap>20M at" in screen, screen)
+    at = t.run_cairn("report", "--at", "heap>20M", "rules.cairn").out.decode()
+    t.check('snapshot "heap>20M"' in at and "28.6 MiB" in at, at)
+
+
+check_ctl()
+check_since_is_no_difference()
+check_rules()
 t.finish()

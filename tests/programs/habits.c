@@ -7,7 +7,8 @@
 //     habits server    connections come and go; the state of some of them stays
 //     habits tidy      requests alone, which free what they take
 //
-// Every request takes and frees a buffer of its own, so that much more is allocated than ever lives.
+// Every request takes and frees a buffer of its own, so that much more is allocated than ever
+// lives.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
