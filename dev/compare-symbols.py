@@ -45,8 +45,8 @@ def their_frames(block):
     frames = []
     for function, place in zip(block[::2], block[1::2]):
         place = re.sub(r":(\d+|\?)$", "", place)  # the column
-        # A file without a line is the symbol table's word for the object file.
-        is_unknown = place.startswith("??") or place.endswith(":0")
+        # A bare name without a line is the symbol table's word for the object file.
+        is_unknown = place.startswith("??") or re.fullmatch(r"[^/]*:0", place)
         frames.append((function, "??:0" if is_unknown else place))
     return frames
 
@@ -88,7 +88,8 @@ def addr2line(path, asked):
     frames = []
     for block in re.split(r"^0x[0-9a-f]+\n", answer, flags=re.MULTILINE)[1:]:
         lines = block.split("\n")
-        places = [re.sub(r" \(discriminator \d+\)$", "", place) for place in lines[1::2]]
+        places = [re.sub(r" \(discriminator \d+\)$", "", place).replace(":?", ":0")
+                  for place in lines[1::2]]
         frames.append([(name, place if re.search(r":\d+$", place) else "??:0")
                        for name, place in zip(lines[::2], places)])
     return frames
@@ -107,6 +108,9 @@ class Comparison:
         other = with_plain_closures([(self.names[name], place) for name, place in other])
         mine = with_plain_closures(mine)
         self.total += 1
+        if len(mine) == len(other):  # of a symbol without a line some tell the object file
+            other = [(name, "??:0" if m == "??:0" and place.endswith(":0") else place)
+                     for (_, m), (name, place) in zip(mine, other)]
         if not self.has_names and len(mine) == len(other):
             other = [(name, place) for (name, _), (_, place) in zip(mine, other)]
         mine_last, other_last = mine[-1][0], other[-1][0]
