@@ -48,7 +48,7 @@ t.check("grows by" not in summary, f"cache: taken for a leak:\n{summary}")
 check_says("cache: growth", r"fit 0\.[3-8]\d.*\n +cache_insert", view("growth", cache))
 
 summary, builder = run_habit("builder")
-check_says("builder", r"builder_append grows its buffer 1,953 times.*: reserve", summary)
+check_says("builder", r"builder_append grows its buffer 1,953 times: reserve", summary)
 
 summary, server = run_habit("server")
 check_says("server", r"open_connection grows by .*, steadily", summary)

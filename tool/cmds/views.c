@@ -18,7 +18,7 @@
 #include "tool/tui/browser.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
-static const double tree_threshold = 0.01;
+static const double tree_threshold = 0.01, growth_threshold = 0.001;
 
 static bool print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
@@ -169,7 +169,7 @@ const struct view views[] = {
     {"ages", "stacks, and how old their blocks became (cairn run --ages)", "calls",
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_ages},
     {"growth", "stacks whose live bytes rise from moment to moment: leak suspects", "exit",
-     STACKS_TOP, STACKS_DEPTH, 0, true, false, print_growth},
+     STACKS_TOP, STACKS_DEPTH, growth_threshold, true, false, print_growth},
     {"memory", "what resident memory consisted of, beside the heap", "peak",
      0, 0, 0, false, false, print_memory},
     {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},

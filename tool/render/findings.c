@@ -19,6 +19,7 @@ enum {
     GROWTH_MIN_BYTES = 256 * 1024,
     REALLOC_MIN_TIMES = 8,
     REALLOC_MIN_BYTES = 256 * 1024,
+    REALLOC_LARGE_BYTES = 8 * 1024,
     REALLOC_MANY_TIMES = 200,  // even if it never had to be copied
     TEMPORARY_MIN_BLOCKS = 10000,
     FLOW_MIN_BYTES = 256 * 1024,
@@ -68,7 +69,9 @@ static void note_grown_often(const struct shape *shape, const struct stack *stac
     uint64_t times = reallocs.grown / (begun ? begun : 1);
     bool is_costly = reallocs.copied_bytes >= REALLOC_MIN_BYTES || times >= REALLOC_MANY_TIMES;
     bool is_more = reallocs.copied_bytes > finding->bytes || !finding->stack;
-    if (times < REALLOC_MIN_TIMES || !is_costly || !is_more) return;
+    // small blocks of another stack are more likely many than one that is grown all the time
+    bool is_one = begun || stack->allocated_bytes / REALLOC_LARGE_BYTES >= stack->allocations;
+    if (times < REALLOC_MIN_TIMES || !is_costly || !is_more || !is_one) return;
     *finding = (struct finding){.kind = FINDING_REALLOC,
                                 .stack = stack,
                                 .count = begun ? times : reallocs.grown,
@@ -129,7 +132,7 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
                  finding->fit);
         return;
     case FINDING_REALLOC:
-        snprintf(out, size, "%s grows %s %s times, %s copied: reserve", label,
+        snprintf(out, size, "%s grows %s %s times: reserve (%s copied)", label,
                  finding->of_count > 1 ? "each of its buffers" : "its buffer",
                  units_count((int64_t)finding->count).text,
                  units_size_as((int64_t)finding->bytes, is_plain).text);

@@ -129,6 +129,16 @@ static bool print_list(const struct terminal *terminal, const struct growth *gro
     return is_ok || error_set(error, "no memory for the list of stacks");
 }
 
+// Leaves out what rose by less than is worth a line.
+static void drop_small(struct growth *growth, int64_t least) {
+    size_t kept = 0;
+    for (size_t i = 0; i < growth->count; i++) {
+        const struct growth_stack *stack = &growth->list[i];
+        if (stack->last_bytes - stack->first_bytes >= least) growth->list[kept++] = *stack;
+    }
+    growth->count = kept;
+}
+
 bool growth_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error) {
@@ -136,6 +146,7 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     struct growth growth;
     if (!moments_build(&moments, profile, error)) return false;
     bool is_ok = growth_build(&growth, &moments, growth_first(&moments), MOMENTS_MAX, error);
+    if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
     if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
         print_too_few(terminal, &growth);
     else if (is_ok)
