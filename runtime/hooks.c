@@ -47,11 +47,13 @@ static NOINLINE void *malloc_sampled(void *block, size_t size) {
     return block;
 }
 
+static NOINLINE void *malloc_sampling(size_t size) {
+    void *block = real.malloc(size);
+    return likely(sampling_passes(block, size)) ? block : malloc_sampled(block, size);
+}
+
 static NOINLINE void *malloc_otherwise(size_t size) {
-    if (likely(event_mode >= EVENT_SAMPLED)) {
-        void *block = real.malloc(size);
-        return likely(sampling_passes(block, size)) ? block : malloc_sampled(block, size);
-    }
+    if (likely(event_mode >= EVENT_SAMPLED)) return malloc_sampling(size);
     if (event_mode == EVENT_TOTALS) return malloc_totals(size);
     if (event_mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
     return malloc_verified(size);
