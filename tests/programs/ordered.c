@@ -2,10 +2,14 @@
 // Does to its heap what standard input orders, a line an order, and answers each with a line:
 //     THREAD KEEP COUNT SIZE   thread 0 or 1 allocates blocks by keep_a, keep_b or keep_c
 //     THREAD DROP COUNT 0      it frees the oldest ones of a, b or c
+//     0 fx 0 0                 forks: the child says "child PID" and goes on, the parent waits for
+//     it
 // KEEP is +a, +b, +c; DROP is -a, -b, -c. So a test knows what every stack holds at any moment.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { LISTS = 3, BLOCKS_MAX = 1 << 16 };
 
@@ -74,6 +78,14 @@ static void order_other(const struct order *order) {
     pthread_mutex_unlock(&lock);
 }
 
+static int go_on_as_child(void) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child) return waitpid(child, NULL, 0) == child ? 1 : 2;
+    printf("child %d\n", (int)getpid());
+    return 0;
+}
+
 int main(void) {
     static char in[1 << 12], out[1 << 12];
     struct order order;
@@ -83,6 +95,10 @@ int main(void) {
     puts("ready");
     while (scanf("%d %c%c %d %zu", &thread, &order.sign, &order.name, &order.count, &order.size) ==
            5) {
+        if (order.sign == 'f') {
+            if (go_on_as_child()) return 0;
+            continue;
+        }
         if (thread)
             order_other(&order);
         else

@@ -136,7 +136,13 @@ static bool refuse(const struct moments *moments, const char *text, bool are_mar
 bool instant_find(const struct moments *moments, const char *text, struct instant *instant,
                   struct error *error) {
     uint64_t wanted_ns;
-    if (find_label(moments, text, instant)) return true;
+    if (find_label(moments, text, instant)) {
+        if (moments->list[instant->moment].has_values) return true;
+        return error_set(error,
+                         "what stacks held at \"%s\" is not in this recording: --since %s works "
+                         "for marks",
+                         text, text);
+    }
     if (!strcmp(text, "peak")) {
         *instant = (struct instant){.kind = INSTANT_PEAK, .at_ns = moments->profile->peak.at_ns};
         return true;

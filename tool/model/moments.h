@@ -17,7 +17,8 @@ struct moment {
     int64_t live_bytes, live_blocks;        // as the process' counters had it
     uint64_t allocated_bytes, allocations;  // since the start
     uint64_t missing_values;                // cells whose value is not known, so that it is 0 here
-    bool has_values;                        // false: a fork's mark from before it was one
+    bool has_values;                        // false: a fork's mark from before it was one, or a
+                                            // sample
     uint32_t epoch;
 };
 
