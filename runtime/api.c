@@ -10,10 +10,13 @@
 #include "runtime/event.h"
 #include "runtime/figures.h"
 #include "runtime/gate.h"
+#include "runtime/moments.h"
 #include "runtime/nest.h"
 #include "runtime/pool.h"
 #include "runtime/real.h"
 #include "runtime/report.h"
+#include "runtime/sampling.h"
+#include "runtime/settings.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
 #include "runtime/start.h"
@@ -127,6 +130,32 @@ static int api_pool_stats(const char *name, struct cairn_stats *stats) {
     return name && is_recorded() && figures_of_pool(name, stats);
 }
 
+static int api_moment(const char *label, int is_mark) {
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return 0;
+    totals_publish(thread, 0, 0);
+    bool is_taken = moments_take(is_mark ? CAIRN_MOMENT_MARK : CAIRN_MOMENT_ASKED, label);
+    gate_leave(thread);
+    return is_taken;
+}
+
+static void api_set_thresholds(size_t min_bytes, size_t max_bytes) {
+    if (!is_recorded()) return;
+    settings.min_bytes = min_bytes;
+    settings.max_bytes = max_bytes;
+    if (event_mode == EVENT_FULL) event_mode = EVENT_BOUNDED;
+}
+
+static int api_set_rate(uint64_t bytes) {
+    return is_recorded() && bytes && sampling_set_rate(bytes);
+}
+
+static int api_histogram(struct cairn_histogram *histogram) {
+    if (!is_recorded()) return 0;
+    figures_of_sizes(histogram);
+    return 1;
+}
+
 static const struct cairn_api_table table = {
     .version = CAIRN_API_VERSION,
     .bytes = sizeof table,
@@ -143,6 +172,10 @@ static const struct cairn_api_table table = {
     .pool_free = api_pool_free,
     .pool_destroy = api_pool_destroy,
     .pool_stats = api_pool_stats,
+    .moment = api_moment,
+    .set_thresholds = api_set_thresholds,
+    .set_rate = api_set_rate,
+    .histogram = api_histogram,
 };
 
 EXPORT const struct cairn_api_table *cairn_api(uint32_t version) {

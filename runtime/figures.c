@@ -7,6 +7,7 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
 #include "runtime/stack/scope.h"
+#include "runtime/stack/use.h"
 
 static uint64_t section_count(struct region region, uint64_t entry_bytes) {
     uint64_t used = region.used_bytes ? __atomic_load_n(region.used_bytes, __ATOMIC_ACQUIRE) : 0;
@@ -57,6 +58,15 @@ static uint32_t region_of_cell(uint32_t id) {
     }
     bool is_region = last >= CAIRN_CODE_ESCAPE && CAIRN_CODE_KIND(last) == CAIRN_CODE_REGION;
     return is_region ? CAIRN_CODE_VALUE(last) : 0;
+}
+
+// The cell that counts the allocations of the blocks whose frees this one counts, or itself.
+static uint32_t owner_of_cell(uint32_t id) {
+    uint64_t limit = section_count(stacks.records, sizeof(uint32_t));
+    const uint32_t *words = (const uint32_t *)stacks.records.base;
+    uint32_t record = cells.cold[id].record;
+    bool is_foreign = record + 1 < limit && words[record + 1] & CAIRN_RECORD_FOREIGN;
+    return is_foreign && words[record] < cells.id_limit ? words[record] : id;
 }
 
 // A scope's parent has a lower number, so the way outwards ends.
@@ -110,4 +120,52 @@ bool figures_of_pool(const char *name, struct cairn_stats *stats) {
         stats->peak_bytes += __atomic_load_n(&scope->peak_bytes, __ATOMIC_RELAXED);
     }
     return is_there;
+}
+
+static unsigned bits_of(uint64_t size) {
+    const unsigned word_bits = 64;
+    return size ? word_bits - (unsigned)__builtin_clzll(size) : 0;
+}
+
+// A cell of one size has it beside it. Otherwise sizes are counted but for the usual one, whose
+// number is what is left of the calls.
+static void add_sizes(uint32_t id, uint64_t calls, struct cairn_histogram *histogram) {
+    const struct region *region = &uses.sizes;
+    uint32_t number = cells.cold[id].sizes;
+    uint64_t usual = calls, count = section_count(*region, sizeof(struct cairn_sizes));
+    if (number == CAIRN_NO_SIZES || number > count) {
+        histogram->unknown_allocations += calls;
+        return;
+    }
+    if (number) {
+        const struct cairn_sizes *sizes = (const struct cairn_sizes *)region->base + number - 1;
+        for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) {
+            histogram->allocations[bits_of(sizes->sizes[i])] += sizes->counts[i];
+            usual -= sizes->counts[i];
+        }
+        for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) {
+            histogram->allocations[i] += sizes->buckets[i];
+            usual -= sizes->buckets[i];
+        }
+        histogram->unknown_allocations += sizes->unknown_calls;
+        usual -= sizes->unknown_calls;
+    }
+    if ((int64_t)usual > 0) histogram->allocations[bits_of(cells.use[id].size)] += usual;
+}
+
+void figures_of_sizes(struct cairn_histogram *histogram) {
+    uint64_t count = section_count(cells.cold_region, sizeof *cells.cold);
+    for (uint32_t id = CAIRN_CELL_OTHER + 1; id < count && id < cells.id_limit; id++) {
+        struct cairn_stats of_cell = {0};
+        add_cell(id, &of_cell);
+        if (!of_cell.allocations && !of_cell.frees) continue;
+        if (of_cell.allocations) add_sizes(id, of_cell.allocations, histogram);
+        uint32_t owner = owner_of_cell(id);
+        uint64_t live = of_cell.allocations - of_cell.frees;
+        bool is_one_size = !cells.cold[owner].sizes && cells.hot[owner].calls;
+        if (is_one_size)
+            histogram->live[bits_of(cells.use[owner].size)] += live;
+        else
+            histogram->unknown_live += live;
+    }
 }

@@ -123,6 +123,13 @@ static void rate_set(uint64_t rate_bytes) {
     if (rate_bytes > record->rate_most_bytes) record->rate_most_bytes = rate_bytes;
 }
 
+bool sampling_set_rate(uint64_t rate_bytes) {
+    if (!sampling.record || !__atomic_load_n(&sampling.record->is_on, __ATOMIC_RELAXED))
+        return false;
+    rate_set(rate_bytes);
+    return true;
+}
+
 struct thinning {
     struct thread *thread;
     uint64_t rate_bytes;

@@ -46,6 +46,9 @@ ALWAYS_INLINE void sampling_note_fork(void) {
 // Allocations are sampled from now on. False if there is no room for it.
 bool sampling_begin(void);
 
+// The program wants another rate. False if nothing is being sampled.
+bool sampling_set_rate(uint64_t rate_bytes);
+
 // Gives back address space.
 void sampling_shrink(uint64_t headroom_bytes);
 

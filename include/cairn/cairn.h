@@ -33,6 +33,16 @@ struct cairn_stats {
     int64_t peak_bytes;       /* the most that live_bytes was */
 };
 
+/* Blocks by size: entry i is for sizes of i bits, that is 2^(i-1) .. 2^i - 1; entry 0 for size 0.
+ */
+#define CAIRN_HISTOGRAM_ENTRIES 65
+struct cairn_histogram {
+    uint64_t allocations[CAIRN_HISTOGRAM_ENTRIES];
+    uint64_t unknown_allocations; /* of stacks whose sizes differed before anybody counted them */
+    uint64_t live[CAIRN_HISTOGRAM_ENTRIES];
+    uint64_t unknown_live; /* of stacks that allocate more than one size */
+};
+
 /* The name of a frame as a report is to show it: the same pointer, another string that stays valid
  * until the next call, "" to leave the frame out, or NULL to cut the stack here: neither this frame
  * nor what it calls is shown. */
@@ -55,6 +65,10 @@ struct cairn_api_table {
     int (*pool_free)(void *pool, const void *block);
     void (*pool_destroy)(void *pool);
     int (*pool_stats)(const char *name, struct cairn_stats *stats);
+    int (*moment)(const char *label, int is_mark);
+    void (*set_thresholds)(size_t min_bytes, size_t max_bytes);
+    int (*set_rate)(uint64_t bytes);
+    int (*histogram)(struct cairn_histogram *histogram);
 };
 
 /* NULL if the version is not known. With CAIRN_LINKED defined it is an ordinary function that some
@@ -122,6 +136,32 @@ static inline int cairn_region_end(struct cairn_stats *in_it) {
     return table ? table->region_end(in_it) : 0;
 }
 
+/* Moments, for cairn report --at, --between and --since: what each stack holds now is kept. A mark
+ * also begins a new generation: --since LABEL shows what was allocated after it and still lives.
+ * `label` may be NULL. 0 if there is no room for one, or without cairn. */
+static inline int cairn_mark(const char *label) {
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? table->moment(label, 1) : 0;
+}
+static inline int cairn_snapshot(const char *label) {
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? table->moment(label, 0) : 0;
+}
+
+/* From now on stacks are taken of blocks of these sizes only, the others are counted as "small" and
+ * "large" ones; 0: no such bound. */
+static inline void cairn_set_thresholds(size_t min_bytes, size_t max_bytes) {
+    const struct cairn_api_table *table = cairn_table_();
+    if (table) table->set_thresholds(min_bytes, max_bytes);
+}
+
+/* Where allocations are sampled (cairn run --sample), the bytes between two samples from now on. 0
+ * if they are not sampled. */
+static inline int cairn_set_rate(uint64_t bytes) {
+    const struct cairn_api_table *table = cairn_table_();
+    return table ? table->set_rate(bytes) : 0;
+}
+
 /* Figures since the start. Of a thread, live_bytes is what it allocated minus what it freed,
  * whoever allocated that, and peak_bytes is known from the first question on. With several threads
  * the process' peak_bytes may be off by what docs/trust.md says. 0 and all zero without cairn. */
@@ -139,6 +179,14 @@ static inline int cairn_region_stats(const char *name, struct cairn_stats *stats
     const struct cairn_api_table *table = cairn_table_();
     *stats = none;
     return table ? table->region_stats(name, stats) : 0;
+}
+
+/* Sizes of all blocks so far, and of those that live. 0 and all zero without cairn. */
+static inline int cairn_histogram_of(struct cairn_histogram *histogram) {
+    const struct cairn_api_table *table = cairn_table_();
+    unsigned char *byte = (unsigned char *)histogram;
+    for (size_t i = 0; i < sizeof *histogram; i++) byte[i] = 0;
+    return table ? table->histogram(histogram) : 0;
 }
 
 /* Writes a report of this process so far to a descriptor. `form` is "summary", a view of cairn

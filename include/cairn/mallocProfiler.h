@@ -9,7 +9,8 @@
 //   - in dump() the maximum of a stack is the larger one of what it held at the heap's peak and
 //   now.
 //   - clear() sets summary() back; dump() goes on to show all of the recording.
-//   - there are no histograms here: cairn report --view sizes.
+//   - histograms are by the number of bits of the size; of live blocks only those are in it whose
+//     stack allocates blocks of one size.
 // To start switched off: cairn run --off, or CAIRN_OFF=1 beside LD_PRELOAD.
 #ifndef CAIRN_MALLOCPROFILER_H
 #define CAIRN_MALLOCPROFILER_H
@@ -20,11 +21,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -174,6 +177,22 @@ inline Stat summary(bool isAll = allThreads) {
 }
 inline void clear(bool isAll = allThreads) {
     (isAll ? detail::settings.processBase : detail::threadBase) = detail::statsOf(isAll);
+}
+
+using Hist = std::array<uint64_t, CAIRN_HISTOGRAM_ENTRIES>;
+inline Hist memTotHistogram() {
+    cairn_histogram found;
+    Hist result;
+    cairn_histogram_of(&found);
+    std::copy(std::begin(found.allocations), std::end(found.allocations), result.begin());
+    return result;
+}
+inline Hist memLiveHistogram() {
+    cairn_histogram found;
+    Hist result;
+    cairn_histogram_of(&found);
+    std::copy(std::begin(found.live), std::end(found.live), result.begin());
+    return result;
 }
 
 inline void setThreshold(std::size_t value, bool reverse = false) {

@@ -145,7 +145,7 @@ for language in ("c11", "c++17"):
 
 check_instrumented()
 check_configured()
-for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports"):
+for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports", "moments"):
     result, path = t.record(t.program("api_cases", case))
     t.check_equal(case, (result.status, result.out.decode()), (0, ""))
     alone, _ = t.record_alone(t.program("api_cases", case))
@@ -154,6 +154,9 @@ for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "repo
         found = t.report(path)
         t.check_sums(case, found)
         t.check_nothing_lost(case, found)
+    if case == "moments":
+        at = t.run_cairn("report", "--at", "full", path)
+        t.check(at.status == 0 and b"full" in at.out, f"--at full: {at.out} {at.err}")
     verified, _ = t.record(t.program("api_cases", case), env={"CAIRN_VERIFY": "1"})
     t.check_equal(f"{case}, verified", (verified.status, verified.out.decode()), (0, ""))
 _, path = t.record([build("regions.c", LANGUAGES["c11"], cflags)], env={"CAIRN_STACKS": "0"})

@@ -250,11 +250,30 @@ static void reports(void) {
     expect("form without callback", cairn_report(1, "tree", shorten, &count), EINVAL);
 }
 
+// Moments by name, sizes, thresholds.
+static void moments(void) {
+    static struct cairn_histogram before, after;
+    void *blocks[100];
+    expect("histogram", cairn_histogram_of(&before), 1);
+    expect("snapshot", cairn_snapshot("empty"), 1);
+    for (int i = 0; i < 100; i++) blocks[i] = malloc(1000);
+    expect("mark", cairn_mark("full"), 1);
+    for (int i = 0; i < 50; i++) free(blocks[i]);
+    cairn_histogram_of(&after);
+    expect("blocks of 10 bits", (long long)(after.allocations[10] - before.allocations[10]), 100);
+    expect("live ones", (long long)(after.live[10] - before.live[10]), 50);
+    expect("no rate", cairn_set_rate(1 << 20), 0);
+    cairn_set_thresholds(500, 0);
+    for (int i = 0; i < 50; i++) blocks[i] = malloc(i % 2 ? 10 : 600);
+    cairn_set_thresholds(0, 0);
+    for (int i = 0; i < 100; i++) free(blocks[i]);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {{"nesting", nesting}, {"rises", rises}, {"threads", threads}, {"switching", switching},
-             {"pools", pools},     {"forks", forks}, {"reports", reports}};
+             {"pools", pools},     {"forks", forks}, {"reports", reports}, {"moments", moments}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
