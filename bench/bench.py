@@ -42,7 +42,7 @@ def chosen(items, pattern, texts_of):
 
 class Bench:
     def __init__(self, chosen_rows, chosen_variants, share, work):
-        self.results = Results(chosen_rows, chosen_variants)
+        self.results = Results(chosen_rows, chosen_variants, share)
         self.place = os.path.join(work, "out")
         os.mkdir(self.place)
         self.inputs = {}  # (row, is reduced) -> (directory, argv, environment)

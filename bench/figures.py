@@ -17,8 +17,8 @@ def reduced(name):
 class Results:
     """samples[row name][variant name][round] for rows and variants of a benchmark."""
 
-    def __init__(self, rows, variants):
-        self.rows, self.variants, self.samples = rows, variants, {}
+    def __init__(self, rows, variants, share=1):
+        self.rows, self.variants, self.share, self.samples = rows, variants, share, {}
 
     def add(self, row, name, number, sample):
         self.samples.setdefault(row.name, {}).setdefault(name, {})[number] = sample

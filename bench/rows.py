@@ -27,6 +27,7 @@ class Row:
     figure: str = "least"  # of a PARTS row
     threads: int = 1  # that live at once
     variants: tuple = ()  # only these; all if empty
+    requests: int = 0  # of a SERVER row, in all
 
 
 PYTHON_CONTAINERS = """
@@ -95,8 +96,12 @@ def scaled(prepare, scale):
     return lambda share: prepare(max(1, int(scale * share)))
 
 
+REDIS_TESTS, REDIS_REQUESTS = "set,lpush,hset,zadd", 150000  # so many of each
+
+
 def redis_requests(share):
-    return ["redis-server", "--save", "", "--appendonly", "no"], {"BENCH_REQUESTS": str(int(150000 * share))}
+    return (["redis-server", "--save", "", "--appendonly", "no"],
+            {"BENCH_REQUESTS": str(int(REDIS_REQUESTS * share)), "BENCH_TESTS": REDIS_TESTS})
 
 
 PROGRAMS = [
@@ -107,7 +112,8 @@ PROGRAMS = [
     Row("perl", "programs", scaled(real_programs.perl, 20)),
     Row("git log", "programs", git_log),
     Row("cc1plus", "programs", cc1plus),
-    Row("redis-server", "programs", redis_requests, SERVER, threads=5),
+    Row("redis-server", "programs", redis_requests, SERVER, threads=5,
+        requests=REDIS_REQUESTS * len(REDIS_TESTS.split(","))),
     Row("node", "programs", scaled(real_programs.node, 8), threads=11),
 ]
 

@@ -147,7 +147,7 @@ def run_server(argv, env, variant):
             time.sleep(0.02)
         start = time.perf_counter()
         subprocess.run(["redis-benchmark", "-p", port, "-n", env["BENCH_REQUESTS"], "-r", "50000",
-                        "-P", "16", "-q", "-t", "set,lpush,hset,zadd"],
+                        "-P", "16", "-q", "-t", env["BENCH_TESTS"]],
                        stdout=subprocess.DEVNULL, check=False)
         wall = time.perf_counter() - start
         subprocess.run([*client, "shutdown", "nosave"], capture_output=True, check=False)

@@ -72,6 +72,19 @@ def text_of_plain(results, row, plain):
     return f"{cell.wall_s * 1e9:,.1f} ns" if row.kind == PARTS else text_of_seconds(cell.wall_s)
 
 
+def requests_a_second(results):
+    """A line for each server."""
+    for row in results.rows:
+        found = []
+        for variant in results.variants:
+            cell = figures(results, row, variant)
+            requests = row.requests * results.share * (REDUCED_SHARE if variant.is_reduced else 1)
+            if requests and cell and not cell.problem:
+                found.append(f"{variant.name} {requests / cell.wall_s:,.0f}")
+        if found:
+            yield f"{row.name}, requests a second: {', '.join(found)}."
+
+
 SECTIONS = [  # title, explanation, text of a cell
     ("Wall time, as a ratio to plain", "", lambda cell: text_of_ratio(cell.wall_ratio)),
     ("Nanoseconds added for an allocation and its free", "", lambda cell: text_of_ns(cell.added_ns)),
@@ -99,6 +112,8 @@ def markdown(results, rounds):
     for title, explanation, text_of in SECTIONS:
         table = grid(results, results.rows, others, text_of, lambda row: text_of_plain(results, row, plain))
         lines += ["", f"## {title}", *([explanation] if explanation else []), "", *table]
+    for line in requests_a_second(results):
+        lines += ["", line]
     return "\n".join(lines) + "\n"
 
 
