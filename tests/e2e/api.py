@@ -70,6 +70,12 @@ def check_views(path):
     inside = t.report(path, "--region", "parse$")
     if inside:
         t.check_equal("calls in the region", sum(s["allocations"] for s in inside["stacks"]), 2000)
+    for limits, status in (('["region:load/parse"]\nmax-calls = 2000', 0), ('["region:load*"]\nmax-calls = 1999', 1),
+                           ('["region:nowhere"]\nmax-peak = 1', 1)):
+        pathlib.Path("regions.toml").write_text(limits + "\n", encoding="utf-8")
+        checked = t.run_cairn("check", "--budgets", "regions.toml", path)
+        t.check_equal(f"check {limits}: {checked.out}", checked.status, status)
+        t.check(b"region " in checked.out, f"check {limits}: {checked.out}")
     wrong = t.run_cairn("report", "--region", "nowhere", path)
     t.check(wrong.status != 0 and b"there are: load, load/parse" in wrong.err, f"no region: {wrong.err}")
     for view, words in (("regions", b"load/parse"), ("pools", b"nodes")):

@@ -7,6 +7,7 @@
 
 #include "tool/base/units.h"
 
+#define BUDGET_REGION "region:"
 static const double percent = 100;
 
 // A kind of limit: option and key of the file.
@@ -103,6 +104,16 @@ bool budgets_read_options(const struct command_args *args, struct budgets *budge
     return !baseline || add_baseline(budgets, "*", baseline, share, error);
 }
 
+// A table is for a program, "region:NAME" for a region that programs name.
+static void set_pattern(struct budget *budget, const char *table) {
+    size_t prefix = strlen(BUDGET_REGION);
+    budget->is_region = !strncmp(table, BUDGET_REGION, prefix);
+    snprintf(budget->pattern, sizeof budget->pattern, "%s",
+             budget->is_region ? table + prefix
+             : *table          ? table
+                               : "*");
+}
+
 // What a table has said so far of its baseline.
 struct table {
     const struct toml_entry *baseline;
@@ -112,7 +123,7 @@ struct table {
 static bool read_entry(struct budgets *budgets, const char *path, const struct toml_entry *entry,
                        struct table *table, struct error *error) {
     struct budget budget = {0};
-    snprintf(budget.pattern, sizeof budget.pattern, "%s", *entry->table ? entry->table : "*");
+    set_pattern(&budget, entry->table);
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (strcmp(entry->key, kinds[i].key) != 0) continue;
         budget.measure = kinds[i].measure;
@@ -120,6 +131,9 @@ static bool read_entry(struct budgets *budgets, const char *path, const struct t
         return error_set(error, "%s:%u: %s needs %s, not \"%s\"", path, entry->line, entry->key,
                          example_of(&kinds[i]), entry->text);
     }
+    if (budget.is_region)
+        return error_set(error, "%s:%u: a region has limits of its own, and no %s", path,
+                         entry->line, entry->key);
     if (!strcmp(entry->key, "baseline") && entry->is_text) {
         table->baseline = entry;
         return true;

@@ -11,7 +11,8 @@
 
 // A limit of one kind for programs of a name. A new kind is a row of the table in budgets.c.
 struct budget {
-    char pattern[RUN_TEXT_MAX];  // as fnmatch has them
+    char pattern[RUN_TEXT_MAX];  // as fnmatch has them: of a program's name, or of a region
+    bool is_region;              // what was allocated in the regions of that name
     enum measure measure;
     int64_t limit;         // bytes or calls; unused with a baseline or a share
     double share;          // of the process' calls; negative: `limit` counts

@@ -13,11 +13,18 @@
 #include "tool/cmds/opened.h"
 #include "tool/cmds/subject.h"
 #include "tool/model/run.h"
+#include "tool/model/scopes.h"
 #include "tool/render/diff.h"
 #include "tool/render/diff_screen.h"
 #include "tool/render/site.h"
 
-enum { GUILTY_COUNT = 3, GUILTY_COLUMNS = 100, CALLERS_COLUMNS = 40, VALUE_BYTES = 64 };
+enum {
+    REGION_BYTES = 96,
+    GUILTY_COUNT = 3,
+    GUILTY_COLUMNS = 100,
+    CALLERS_COLUMNS = 40,
+    VALUE_BYTES = 64
+};
 
 // What one process took.
 struct taken {
@@ -100,7 +107,8 @@ static bool take(struct judge *judge, const struct run_row *row, const char *pat
 
 static bool is_meant(const struct budgets *budgets, const char *name) {
     for (size_t i = 0; i < budgets->list.count; i++)
-        if (!fnmatch(budgets->list.items[i].pattern, name, 0)) return true;
+        if (budgets->list.items[i].is_region || !fnmatch(budgets->list.items[i].pattern, name, 0))
+            return true;
     return false;
 }
 
@@ -323,6 +331,66 @@ static bool judge_limit(const struct judge *judge, const struct budget *budget,
     return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
 }
 
+// The most of a measure in a region whose name fits, over the processes; -1: there is none.
+static bool find_region(const struct judge *judge, const struct budget *budget,
+                        const struct taken **worst, int64_t *most, char *name,
+                        struct error *error) {
+    *most = -1;
+    for (size_t i = 0; i < judge->list.count; i++) {
+        const struct taken *taken = &judge->list.items[i];
+        struct opened opened;
+        struct scopes scopes;
+        if (!*taken->path) continue;
+        if (!opened_open(taken->path, &opened, error)) return false;
+        bool is_read = scopes_read(&scopes, &opened.recording);
+        struct stack *values = is_read ? calloc(scopes.count + 1, sizeof *values) : NULL;
+        if (values) scopes_sum(&scopes, &opened.profile, true, values);
+        for (size_t at = 0; values && at < scopes.count; at++) {
+            const struct scope *scope = &scopes.list[at];
+            int64_t value = measure_stack(budget->measure, &values[at]).value;
+            bool is_meant =
+                scope->kind == CAIRN_SCOPE_REGION && !fnmatch(budget->pattern, scope->path, 0);
+            if (!is_meant || value <= *most) continue;
+            *most = value;
+            *worst = taken;
+            text_escape(name, REGION_BYTES, scope->path);
+        }
+        free(values);
+        if (is_read) scopes_free(&scopes);
+        opened_close(&opened);
+        if (!values) return error_set(error, "no memory for the regions");
+    }
+    return true;
+}
+
+static bool judge_region(const struct judge *judge, const struct budget *budget,
+                         struct error *error) {
+    const struct taken *worst = NULL;
+    char name[REGION_BYTES];
+    int64_t most;
+    struct verdict verdict = {.budget = measure_name(budget->measure),
+                              .text = "no region of this name was recorded"};
+    text_escape(name, sizeof name, budget->pattern);
+    if (!find_region(judge, budget, &worst, &most, name, error)) return false;
+    snprintf(verdict.subject, sizeof verdict.subject, "region %s", name);
+    if (worst) {
+        struct taken part = *worst;  // a region's values are exact as its cells are
+        part.values[budget->measure] = most;
+        part.suppressed = part.peak_error = 0;
+        int64_t calls = part.values[MEASURE_CALLS];
+        bool is_share = budget->share >= 0;
+        verdict.holds =
+            is_share ? (double)most <= budget->share * (double)calls : most <= budget->limit;
+        name_subject(worst, name, 1, &verdict);
+        snprintf(verdict.subject, sizeof verdict.subject, "region %s", name);
+        if (is_share)
+            describe_share(&part, budget, &verdict);
+        else
+            describe(&part, budget->measure, budget->limit, "", &verdict);
+    }
+    return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
+}
+
 static bool open_subject(struct judge *judge, const struct budgets *budgets, const char *path,
                          const char *process, struct error *error) {
     struct subject subject;
@@ -380,8 +448,11 @@ bool budgets_judge(const struct budgets *budgets, const char *path, const char *
     bool is_ok = open_subject(&judge, budgets, path, process, error);
     for (size_t i = 0; i < budgets->list.count && is_ok; i++) {
         const struct budget *budget = &budgets->list.items[i];
-        is_ok = budget->baseline ? judge_baseline(&judge, budgets, budget, error)
-                                 : judge_limit(&judge, budget, error);
+        if (budget->is_region)
+            is_ok = judge_region(&judge, budget, error);
+        else
+            is_ok = budget->baseline ? judge_baseline(&judge, budgets, budget, error)
+                                     : judge_limit(&judge, budget, error);
     }
     judge_close(&judge);
     return is_ok;
