@@ -99,7 +99,7 @@ names() {
 rm -rf "$seeds"
 mkdir -p "$seeds"
 case "$name" in
-reader | report | export)
+reader | report | export | web)
     record_programs
     recordings | xargs "$build/tests/reader_seeds" "$seeds"
     ;;

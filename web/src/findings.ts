@@ -70,7 +70,7 @@ function smallBlocks(view: View): Finding[] {
 }
 
 function library(app: App, view: View): Finding[] {
-  const groups = view.groups("modules"), program = view.model.modules.find(view.model.program), whole = view.sums(view.by("peak")).values[0];
+  const groups = view.groups("modules"), program = view.model.modules.find(view.program), whole = view.sums(view.by("peak")).values[0];
   let best = -1;
   for (let i = 0; i < groups.count; i++) if (i !== program && (best < 0 || groups.self[0][i] > groups.self[0][best])) best = i;
   const value = best < 0 ? 0 : groups.self[0][best], path = best < 0 ? "" : groups.where(best);

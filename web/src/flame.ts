@@ -55,7 +55,10 @@ export class Flame {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("focus", () => this.redraw());
     this.canvas.addEventListener("blur", () => this.redraw());
-    new ResizeObserver(() => this.redraw()).observe(this.element);
+    new ResizeObserver(() => {
+      if (options.isUpward) this.element.scrollTop = this.element.scrollHeight;
+      this.redraw();
+    }).observe(this.element);
   }
 
   private get firstDepth(): number {

@@ -217,7 +217,7 @@ export class FlameScreen implements Screen {
     if (this.coloursOf !== view.mask) {
       const modules = view.groups("modules").total[0];
       const order = [...modules.keys()].filter((i) => modules[i] > 0).sort((a, b) => modules[b] - modules[a]);
-      const program = model.modules.find(model.program);
+      const program = model.modules.find(view.program);
       this.colours = new ModuleColours(model, [program, ...order.filter((i) => i !== program)].filter((i) => i >= 0));
       this.coloursOf = view.mask;
     }

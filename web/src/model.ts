@@ -72,7 +72,6 @@ export class Model {
   readonly stackCount: number;
   readonly partOf: Uint16Array;  // by stack
   readonly isDiff: boolean;
-  readonly program: string;      // module of the recorded program
   readonly measures: Measure[];
   readonly hasHistory: boolean;
   private lastThreads: { key: string; measures: Measure[] } | null = null;
@@ -91,7 +90,6 @@ export class Model {
     this.parts.forEach((part, i) => this.partOf.fill(i, part.firstStack, part.firstStack + part.stackNode.length));
     this.hasHistory = this.parts.some((part) => part.history);
     this.isDiff = page.profiles.some((profile) => profile.facts.role === "after");
-    this.program = page.profiles.length ? page.profiles[0].facts.executable : "";
     this.measures = this.makeMeasures();
   }
 

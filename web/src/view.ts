@@ -34,6 +34,11 @@ export class View {
     if (previous && previous.model === model && previous.maskKey() === this.maskKey()) this.cache = previous.cache;
   }
 
+  /** Module of the recorded program. */
+  get program(): string {
+    return this.model.parts[this.profiles[0]]?.profile.facts.executable ?? "";
+  }
+
   by(id: string): Measure {
     return this.measures.find((one) => one.id === id) ?? this.measures[0];
   }
