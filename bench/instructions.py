@@ -34,7 +34,7 @@ def a_pair(row, variables):
 
 cairn = {"LD_PRELOAD": str(BUILD / "libcairn.so")}
 VARIANTS = {"floor": {"LD_PRELOAD": str(BUILD / "bench/floor_preload.so")},
-            "off": {**cairn, "CAIRN_OFF": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"}, "": cairn}
+            "off": {**cairn, "CAIRN_OFF": "1"}, "--sample": {**cairn, "CAIRN_SAMPLE": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"}, "": cairn}
 for row in ROWS:
     plain = a_pair(row, {})
     for name, variables in VARIANTS.items():

@@ -100,6 +100,8 @@ def all_variants():
         Variant(HEAPTRACK, ("heaptrack", "-o", "{place}/whole.%p"), needs="/usr/bin/heaptrack",
                 has_helpers=True, report=("heaptrack_print", "{file}")),
         jemalloc("jemalloc 512 KiB", 19),
+        Variant("gperftools 512 KiB", env={"LD_PRELOAD": tcmalloc, "TCMALLOC_SAMPLE_PARAMETER": "524288"},
+                needs=tcmalloc),
         jemalloc("jemalloc every", 0, is_reduced=True),
         Variant("gperftools", env={"LD_PRELOAD": tcmalloc, "HEAPPROFILE": "{place}/gperf"},
                 needs=tcmalloc, is_reduced=True,

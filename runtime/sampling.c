@@ -23,6 +23,7 @@ bool sampling_open(bool is_on) {
         .max_bytes = settings.max_bytes,
     };
     sampling.thinned_by = 0;
+    sampling.wanted_bytes = 0;
     sampling.seed = settings.has_seed ? settings.seed : sys_random();
     return !is_on || sampling_begin();
 }
@@ -114,6 +115,18 @@ static void book_change(struct thread *thread, uint32_t cell, const struct weigh
 
 static uint64_t rate_now(void) {
     return __atomic_load_n(&sampling.record->rate_now_bytes, __ATOMIC_RELAXED);
+}
+
+static void rate_set(uint64_t rate_bytes);
+
+// Another rate was asked for from outside; whatever stands there, it is a rate from then on.
+static void follow_wish(void) {
+    uint64_t wanted = __atomic_load_n(&sampling.record->wanted_bytes, __ATOMIC_RELAXED);
+    if (likely(wanted == sampling.wanted_bytes)) return;
+    sampling.wanted_bytes = wanted;
+    if (!wanted) wanted = settings.rate_bytes;
+    pace_set_rate(wanted < COUNTDOWN_MOST_BYTES ? wanted : COUNTDOWN_MOST_BYTES);
+    rate_set(wanted);
 }
 
 static void rate_set(uint64_t rate_bytes) {
@@ -227,6 +240,7 @@ void sampling_alloc(struct thread *thread, void *block, size_t size, uintptr_t *
     sampling_count(thread->record, size);
     if (!countdown_pay(&thread->countdown, left, size, rate_now())) return;
     uint64_t start_ns = sys_clock_ns(), rate = thread->countdown.rate_bytes;
+    follow_wish();
     if (countdown_charge(size) < rate) countdown_draw(&thread->countdown, left, rate_now());
     enter(thread, block, size, frame, rate);
     if (blocks_count() >= settings.max_samples) thin(thread);

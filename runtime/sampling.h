@@ -23,6 +23,7 @@
 struct sampling {
     struct cairn_sampling *record;  // in the recording; NULL: it has no room for samples
     uint64_t seed;
+    uint64_t wanted_bytes;  // the rate that is adapted from: as last asked for
     uint64_t thread_count;  // (atomic) streams of random numbers begun
     uint64_t fork_count;    // (atomic) children made by fork()
     int32_t thinned_by;     // (atomic) tid of who thins the table; 0: nobody

@@ -20,6 +20,10 @@ void pace_start(const struct pace_limits *limits) {
                          .next_look_ns = sys_clock_ns() + WINDOW_NS};
 }
 
+void pace_set_rate(uint64_t rate_bytes) {
+    pace.limits.rate_bytes = rate_bytes;
+}
+
 uint64_t pace_rate(const struct pace_limits *limits, uint64_t own_ns, uint64_t cpu_ns,
                    uint64_t rate_bytes) {
     uint64_t most_ns = cpu_ns / WHOLE * limits->budget_millionths +

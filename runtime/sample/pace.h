@@ -14,6 +14,8 @@ struct pace_limits {
 };
 
 void pace_start(const struct pace_limits *limits);
+// Another lowest rate.
+void pace_set_rate(uint64_t rate_bytes);
 
 // A sample took so long, and ended at that time: the rate from now on.
 uint64_t pace_after(uint64_t taken_ns, uint64_t now_ns, uint64_t rate_bytes);

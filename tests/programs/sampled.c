@@ -5,6 +5,7 @@
 //   sampled growth           blocks that grow by realloc, and some calls of it that fail
 //   sampled fork [COUNT]     children that go on with what they inherited
 //   sampled churn ROUNDS     malloc and free
+//   sampled forever          the same without an end
 // Every site keeps what it does not free until the end. Prints lines `site bytes blocks` of what is
 // left.
 #include <pthread.h>
@@ -127,6 +128,16 @@ static void churn(long rounds) {
     }
 }
 
+// Says `pid allocations` after the first hundred thousand, and goes on until it is killed.
+static void forever(void) {
+    const long some = 100000;
+    char line[100];
+    churn(some);
+    int length = snprintf(line, sizeof line, "%d %ld\n", (int)getpid(), some);
+    if (write(STDOUT_FILENO, line, (size_t)length) != length) _exit(1);
+    for (;;) churn(some);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     long number = argc > 2 ? atol(argv[2]) : 3;
@@ -140,6 +151,8 @@ int main(int argc, char **argv) {
         children((int)number);
     else if (!strcmp(what, "churn"))
         churn(number);
+    else if (!strcmp(what, "forever"))
+        forever();
     else
         return 2;
     return 0;

@@ -8,7 +8,7 @@
 // ... until the event is over before that. KIND of event: malloc, new (malloc on a stack never
 // seen), free, resize (calloc and realloc), thread (the first event of a thread). alternate: the
 // handler has a stack of its own. Prints the number of allocations and frees that came to their
-// end, of jumps, and of blocks made by after_jump. x86-64.
+// end, of jumps, of blocks made by after_jump, and of allocations among the first. x86-64.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -25,6 +25,7 @@
 static sigjmp_buf back;
 static void *volatile held;
 static volatile long left, calls, handler_calls, jumped, after;
+static volatile long allocations;  // those of `calls` that gave a block
 static bool is_jumping, is_alternate;
 static int stride = 1;
 
@@ -34,6 +35,7 @@ static void on_trap(int number, siginfo_t *info, void *context) {
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     free(malloc(64));
     handler_calls += 2;
+    allocations++;
     if (is_jumping) siglongjmp(back, 1);
 }
 
@@ -48,6 +50,7 @@ __attribute__((noinline)) static void event_malloc(void) {
     trap_set();
     held = malloc(100);
     trap_clear();
+    allocations++;
     calls++;
 }
 
@@ -64,6 +67,7 @@ __attribute__((noinline)) static void event_new(unsigned path, int depth) {
 
 __attribute__((noinline)) static void event_free(void) {
     held = malloc(10);
+    allocations++;
     calls++;
     trap_set();
     free(held);
@@ -74,8 +78,10 @@ __attribute__((noinline)) static void event_free(void) {
 __attribute__((noinline)) static void event_resize(void) {
     trap_set();
     held = calloc(3, 40);
+    allocations++;
     calls++;
     held = realloc(held, 300);
+    allocations++;
     calls += 2;
     trap_clear();
 }
@@ -97,6 +103,7 @@ __attribute__((noinline)) static void after_jump(int depth) {
     __asm__ volatile("" ::"r"(room));
     if (depth) after_jump(depth - 1);
     held = malloc(1000);
+    allocations++;
     after++;
     calls++;
 }
@@ -147,6 +154,7 @@ int main(int argc, char **argv) {
         }
     }
     char text[128];
-    int length = snprintf(text, sizeof text, "%ld %ld %ld\n", calls + handler_calls, jumped, after);
+    int length = snprintf(text, sizeof text, "%ld %ld %ld %ld\n", calls + handler_calls, jumped,
+                          after, allocations);
     return fwrite(text, 1, (size_t)length, stdout) != (size_t)length;
 }

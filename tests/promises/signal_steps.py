@@ -26,7 +26,7 @@ def steps(how, kind, stack):
                             timeout=LONG_TIMEOUT_S if LONG else t.TIMEOUT_S)
     if not t.check_equal(f"{name}: status", (result.status, result.err), (0, b"")):
         return
-    made, jumped, after = map(int, result.out.split())
+    made, jumped, after, _ = map(int, result.out.split())
     found = t.report(path)
     # What the program does besides: a thread's own blocks of libc.
     stacks = t.stacks_through(found, "on_trap") + [

@@ -21,6 +21,7 @@
     {OPTION_AGES, "ages", 0, NULL, "how old blocks became: --view ages; 8 bytes per 32 of heap"},  \
     {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
     OPTION_ROW_NO_STACKS,                                                                          \
+    {OPTION_PRESET, "preset", 0, "NAME", "options for leaks, peak, churn or production"},          \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
     {OPTION_RATE, "rate", 0, "SIZE", "sample: one in so many bytes (512KiB)"},                     \
     {OPTION_SEED, "seed", 0, "N", "sample: start of the random numbers, for the same again"},      \

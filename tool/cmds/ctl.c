@@ -116,9 +116,19 @@ static bool snapshot(const struct target *target, struct error *error) {
     return take_moment(target, CAIRN_MOMENT_ASKED, "snapshot", error);
 }
 
+static bool set_rate(const struct target *target, struct error *error) {
+    uint64_t bytes;
+    if (!units_size_parse(target->argument, &bytes) || !bytes)
+        return error_set(error, "rate: give a size as 256KiB, not \"%s\"", target->argument);
+    if (!control_set_rate(&target->control, bytes, error)) return false;
+    printf("%s: one sample in %s from the next one on\n", target->name,
+           units_size((int64_t)bytes).text);
+    return true;
+}
+
 static const struct action actions[] = {
     {"status", false, show_status}, {"on", false, switch_on},     {"off", false, switch_off},
-    {"mark", true, mark},           {"snapshot", true, snapshot},
+    {"mark", true, mark},           {"snapshot", true, snapshot}, {"rate", true, set_rate},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -146,7 +156,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     if (is_named) wish->which = words[at++];
     wish->action = at < count ? action_find(words[at++]) : NULL;
     if (!wish->action) {
-        error_set(error, "ctl: give what to do: status, on, off, mark [LABEL] or snapshot [LABEL]");
+        error_set(error, "ctl: give what to do: status, on, off, mark [LABEL], snapshot [LABEL] or "
+                         "rate SIZE");
         return false;
     }
     if (at < count && wish->action->has_argument) wish->argument = words[at++];

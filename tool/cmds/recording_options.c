@@ -85,11 +85,38 @@ static bool read_bounds(const struct command_args *args, struct recording_option
     return true;
 }
 
+// Names for what people are after. Options that are given besides go before a preset's.
+static const struct preset {
+    const char *name;
+    bool is_sampled;
+    const char *cpu_budget;
+    enum measure by;
+} presets[] = {
+    {"peak", false, NULL, MEASURE_PEAK},
+    {"leaks", false, NULL, MEASURE_EXIT},
+    {"churn", false, NULL, MEASURE_CALLS},
+    {"production", true, "0.5", MEASURE_PEAK},
+};
+
+static bool find_preset(const struct command_args *args, const struct preset **preset,
+                        struct error *error) {
+    const char *name = args_text(args, OPTION_PRESET, presets[0].name);
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        *preset = &presets[i];
+        if (!strcmp(name, presets[i].name)) return true;
+    }
+    return error_set(error, "%s: --preset %s: not one of leaks, peak, churn, production",
+                     args->command->name, name);
+}
+
 bool recording_options_read(const struct command_args *args, struct recording_options *options,
                             struct launch *launch, struct error *error) {
     uint64_t most = 0;
-    bool is_sampled = args_has(args, OPTION_SAMPLE);
+    const struct preset *preset;
     *options = (struct recording_options){0};
+    if (!find_preset(args, &preset, error)) return false;
+    bool is_sampled = args_has(args, OPTION_SAMPLE) || preset->is_sampled;
+    options->by = preset->by;
     if (!args_size(args, OPTION_MAX_OVERHEAD, &most, error)) return false;
     if (most) put_number(options, "CAIRN_MAX_OVERHEAD", most);
     uint64_t every = 0;
@@ -102,6 +129,8 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (has_ages) put(options, "CAIRN_AGES", "1");
     if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
+    if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))
+        put(options, "CAIRN_CPU_BUDGET", preset->cpu_budget);
     if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||
         !check_sampled(args, is_sampled, error))
         return false;

@@ -5,6 +5,7 @@
 #define TOOL_CMDS_RECORDING_OPTIONS_H
 
 #include "tool/cmds/commands.h"
+#include "tool/model/measure.h"
 #include "tool/watch/launch.h"
 
 enum { RECORDING_TEXT_BYTES = 24 };
@@ -13,6 +14,7 @@ struct recording_options {
     char texts[LAUNCH_RECORDING_VARIABLES][RECORDING_TEXT_BYTES];
     struct launch_variable variables[LAUNCH_RECORDING_VARIABLES];
     size_t count;
+    enum measure by;  // what the summary lists places by
 };
 
 // The variables of the options that were given, into `launch` as well, which then points into

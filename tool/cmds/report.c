@@ -79,7 +79,7 @@ static bool print_text(const struct report *report, struct opened *opened, const
     // all names first, so that the trust line knows of each
     if (!request_apply(&report->request, report->filter, opened, &names, &own_names, error))
         return false;
-    if (has_list && !report_resolve_peak(opened, error)) return false;
+    if (has_list && !report_resolve_places(opened, summary.by, error)) return false;
     if (!report_summary_of(stdout, opened, path, has_list, names, &summary, error)) return false;
     return !opened->profile.totals.allocations || print_view(stdout, report, opened, names, error);
 }

@@ -102,7 +102,7 @@ static bool print_places(FILE *out, struct opened *opened, const void *context,
                          struct error *error) {
     const struct view_options *view = context;
     struct terminal terminal = terminal_of(out);
-    if (!report_resolve_peak(opened, error)) return false;
+    if (!report_resolve_places(opened, view->by, error)) return false;
     struct frame_names names = names_frames(opened->names);
     const struct summary summary = {.profile = &opened->profile, .names = &names, .view = view};
     trust_print(&terminal, &opened->profile, &names);

@@ -11,10 +11,10 @@
 #include "tool/render/summary.h"
 #include "tool/watch/program.h"
 
-bool report_resolve_peak(struct opened *opened, struct error *error) {
+bool report_resolve_places(struct opened *opened, enum measure by, struct error *error) {
     const struct profile *profile = &opened->profile;
     for (size_t i = 0; i < profile->stack_count; i++)
-        if (profile->stacks[i].peak_bytes > 0)
+        if (measure_stack(by, &profile->stacks[i]).value > 0)
             names_want_stack(opened->names, profile->stacks[i].node, SITE_PLACES_MAX);
     return names_resolve(opened->names, error);
 }
@@ -70,7 +70,7 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     char reason[REASON_BYTES];
     struct findings findings;
     if (wanted->has_list &&
-        (!find_findings(opened, &findings, error) || !report_resolve_peak(opened, error)))
+        (!find_findings(opened, &findings, error) || !report_resolve_places(opened, wanted->view->by, error)))
         return false;
     struct frame_names names = names_frames(opened->names);
     struct summary summary = *wanted;
@@ -116,8 +116,8 @@ bool report_summary_print(FILE *out, const char *path, const struct summary_opti
                           struct error *error) {
     struct subject subject;
     if (!subject_find(relative_path(path), &subject, error)) return false;
-    struct view_options view = {.by = MEASURE_PEAK,
-                                .top = options->top,
+    struct view_options view = {.top = options->top,
+                                .by = options->by,
                                 .has_all_frames = options->has_all_frames,
                                 .is_plain_number = options->is_plain_number};
     if (!subject.is_run) return print_recording(out, subject.path, options, &view, error);

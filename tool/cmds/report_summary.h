@@ -15,6 +15,7 @@
 
 struct summary_options {
     size_t top;                // places at the peak, 0: all; SUMMARY_TOP_DEFAULT is usual
+    enum measure by;           // what the list of places is of
     bool has_all_frames;       // plumbing too
     bool is_plain_number;      // sizes in bytes
     const char *empty_reason;  // why a profile may be empty, if the caller knows; else NULL
@@ -30,7 +31,7 @@ bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool 
                        const struct frame_names *names, const struct view_options *view,
                        struct error *error);
 
-// Names for what the list of places at the peak looks at.
-bool report_resolve_peak(struct opened *opened, struct error *error);
+// Names for what the list of places by that measure looks at.
+bool report_resolve_places(struct opened *opened, enum measure by, struct error *error);
 
 #endif

@@ -117,7 +117,8 @@ static void run_say_unrecorded(const struct run *run) {
 static void run_report(struct run *run) {
     struct error error;
     char text[MESSAGE_BYTES];
-    struct summary_options options = {.has_all_frames = args_has(run->args, OPTION_ALL_FRAMES),
+    struct summary_options options = {.by = run->recording.by,
+                                      .has_all_frames = args_has(run->args, OPTION_ALL_FRAMES),
                                       .empty_reason = run_empty_reason(run)};
     uint64_t top = SUMMARY_TOP_DEFAULT;
     if (!run->summary) return;

@@ -177,13 +177,18 @@ static void print_code(const struct terminal *terminal, const struct site *site,
 
 static void print_figures(const struct terminal *terminal, const struct summary *summary,
                           struct measured measured) {
-    int64_t whole = summary->profile->peak.bytes;
+    const struct measure_row *about = measure_about(summary->view->by);
+    int64_t whole = measure_total(summary->view->by, summary->profile).value;
     terminal_print(terminal, STYLE_STRONG, "%*s", LIST_INDENT + 4,
                    units_percent(measured.value, whole).text);
-    fprintf(terminal->out, " %10s ", size_of(summary, measured.value).text);
+    if (about->is_bytes)
+        fprintf(terminal->out, " %10s ", size_of(summary, measured.value).text);
+    else
+        fprintf(terminal->out, " %10s ", units_count(measured.value).text);
     if (!summary->profile->sampling.is_on) {
-        fprintf(terminal->out, "%8s %-6s   ", units_count(measured.blocks).text,
-                plural(measured.blocks, "block", "blocks"));
+        bool is_count = !about->is_bytes;
+        fprintf(terminal->out, "%8s %-6s   ", is_count ? "" : units_count(measured.blocks).text,
+                about->noun[measured.blocks != 1]);
         return;
     }
     struct unit_text note = interval_note(measured);
@@ -194,9 +199,10 @@ static void print_figures(const struct terminal *terminal, const struct summary 
     terminal_indent(terminal, INTERVAL_NOTE_COLUMNS + 2 - columns);
 }
 
-static void print_heading(const struct terminal *terminal, const struct site_list *list) {
+static void print_heading(const struct terminal *terminal, const struct site_list *list,
+                          enum measure by) {
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_DIM, "at the peak");
+    terminal_print(terminal, STYLE_DIM, "%s", measure_about(by)->moment);
     if (list->hidden_count)
         terminal_print(terminal, STYLE_DIM, " (%s plumbing %s hidden: --all-frames)",
                        units_count((int64_t)list->hidden_count).text,
@@ -228,10 +234,11 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
 bool summary_print_list(const struct terminal *terminal, const struct summary *summary,
                         struct error *error) {
     struct site_list list;
-    bool is_ok = site_list_build(&list, summary->profile, summary->names, MEASURE_PEAK,
+    enum measure by = summary->view->by;
+    bool is_ok = site_list_build(&list, summary->profile, summary->names, by,
                                  summary->view->has_all_frames, error);
     if (is_ok && list.sites.count) {
-        print_heading(terminal, &list);
+        print_heading(terminal, &list, by);
         print_sites(terminal, summary, &list);
     }
     site_list_free(&list);

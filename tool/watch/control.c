@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/sample.h"
+
 static bool check(const struct control *control, struct error *error) {
     const struct cairn_header *header = control->header;
     if (memcmp(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES) != 0)
@@ -50,4 +52,28 @@ void control_close(struct control *control) {
 bool control_set_off(struct cairn_header *header, bool is_off) {
     if (is_off) __atomic_store_n(&header->control.was_off, 1, __ATOMIC_RELAXED);
     return __atomic_exchange_n(&header->control.is_off, is_off, __ATOMIC_RELEASE) != 0;
+}
+
+// Where the process has its facts about sampling; NULL: it has none.
+static struct cairn_sampling *find_sampling(const struct control *control) {
+    const struct cairn_header *header = control->header;
+    uint32_t count = header->section_count;
+    if (count > CAIRN_SECTION_MAX) count = CAIRN_SECTION_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cairn_section *section = &header->sections[i];
+        uint64_t offset = section->offset;
+        bool has_room = offset % sizeof(uint64_t) == 0 && offset < control->bytes &&
+                        control->bytes - offset >= sizeof(struct cairn_sampling);
+        if (section->kind == CAIRN_SECTION_SAMPLING && section->used_bytes && has_room)
+            return (struct cairn_sampling *)((uint8_t *)control->header + offset);
+    }
+    return NULL;
+}
+
+bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct error *error) {
+    struct cairn_sampling *sampling = find_sampling(control);
+    if (!sampling || !__atomic_load_n(&sampling->is_on, __ATOMIC_RELAXED))
+        return error_set(error, "it records every block, not samples (cairn run --sample)");
+    __atomic_store_n(&sampling->wanted_bytes, rate_bytes, __ATOMIC_RELAXED);
+    return true;
 }

@@ -23,6 +23,9 @@ struct control {
 bool control_open(const char *path, struct control *control, struct error *error);
 void control_close(struct control *control);
 
+// One sample in so many bytes from now on. False if the process does not sample.
+bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct error *error);
+
 // Switches recording off or on. Returns whether it was off.
 bool control_set_off(struct cairn_header *header, bool is_off);
 

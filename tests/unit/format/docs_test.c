@@ -322,6 +322,7 @@ static void test_samples(void **state) {
     FIELD(cairn_sampling, cpu_budget_millionths);
     FIELD(cairn_sampling, min_bytes);
     FIELD(cairn_sampling, max_bytes);
+    FIELD(cairn_sampling, wanted_bytes);
     FIELD(cairn_sample_cell, extra_calls);
     FIELD(cairn_sample_cell, extra_frees);
     FIELD(cairn_sample_cell, allocated_variance);
