@@ -40,7 +40,8 @@ struct cairn_sampling {
     uint64_t slowed_count;           // (atomic) times that T was doubled for the processor's sake
     uint64_t cpu_budget_millionths;  // share of processor time that samples may take; 0: any
     uint64_t min_bytes, max_bytes;   // stacks are taken of sizes from..to; 0: no such bound
-    uint64_t wanted_bytes;  // (atomic) written by the tool: T from the next sample on; 0: rate_bytes
+    uint64_t
+        wanted_bytes;  // (atomic) written by the tool: T from the next sample on; 0: rate_bytes
     uint64_t reserved[2];
 };
 

@@ -7,6 +7,9 @@ often as promised, and the same seed gives the same samples."""
 import glob
 import math
 import os
+import signal
+import subprocess
+import time
 
 import cairn_test as t
 
@@ -182,6 +185,35 @@ def budgets():
     t.check(found["totals"]["allocations"] >= 3000000, f"slowed: {found['totals']}")
 
 
+def presets():
+    """A preset is options by another name; what is given besides goes first."""
+    argv = t.program("sampled", "growth")
+    for name, word in ("leaks", b"at the end"), ("churn", b"allocation calls"), ("peak", b"at the peak"):
+        shown = t.run([t.CAIRN, "run", "--preset", name, "-o", t.fresh_path(name) + ".cairn", "--", *argv])
+        t.check(shown.status == 0 and word in shown.err and b"sampled, 1" not in shown.err, f"{name}: {shown.err!r}")
+    path = t.fresh_path("production") + ".cairn"
+    t.run_cairn("run", "-q", "--preset", "production", "--rate", "1MiB", "-o", path, "--", *argv)
+    t.check_equal("production", t.report(path)["sampling"]["rate_bytes"], 1 << 20)
+
+
+def rate_of_a_running_process():
+    path = t.fresh_path("rate") + ".cairn"
+    with subprocess.Popen([t.CAIRN, "run", "-q", "--sample", "--rate", "1MiB", "--seed", "1", "-o", path, "--",
+                           *t.program("sampled", "forever")], env=t.environment(),
+                          stdout=subprocess.PIPE) as tool:
+        pid = tool.stdout.readline().split()[0].decode()
+        said = t.run_cairn("ctl", pid, "rate", "8KiB")
+        t.check(said.status == 0 and b"8.0 KiB" in said.out, f"rate: {said.out!r} {said.err!r}")
+        t.check_equal("rate 0", t.run_cairn("ctl", pid, "rate", "0").status, 1)
+        for _ in range(200):
+            shown = t.run_cairn("report", pid).out
+            if b"1 in 8.0 KiB to 1.0 MiB" in shown:
+                break
+            time.sleep(0.05)
+        t.check(b"1 in 8.0 KiB to 1.0 MiB" in shown, f"rate: {shown.decode()[:600]}")
+        os.kill(int(pid), signal.SIGKILL)
+
+
 def usage():
     for arguments, word in ((["--rate", "4K"], b"--sample"), (["--sample", "--rate", "x"], b"x"),
                             (["--sample", "--max-samples", "0"], b"max-samples"),
@@ -205,5 +237,7 @@ sums_agree()
 screens()
 thresholds()
 budgets()
+presets()
+rate_of_a_running_process()
 usage()
 t.finish()

@@ -69,8 +69,8 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     struct program program;
     char reason[REASON_BYTES];
     struct findings findings;
-    if (wanted->has_list &&
-        (!find_findings(opened, &findings, error) || !report_resolve_places(opened, wanted->view->by, error)))
+    if (wanted->has_list && (!find_findings(opened, &findings, error) ||
+                             !report_resolve_places(opened, wanted->view->by, error)))
         return false;
     struct frame_names names = names_frames(opened->names);
     struct summary summary = *wanted;

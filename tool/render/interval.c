@@ -31,9 +31,11 @@ struct unit_text interval_note(struct measured measured) {
 
 struct unit_text interval_rate(const struct cairn_sampling *sampling) {
     struct unit_text text;
-    struct unit_text rate = units_size((int64_t)sampling->rate_bytes);
+    uint64_t least = sampling->rate_bytes, now = sampling->rate_now_bytes;
+    if (now && now < least) least = now;  // cairn ctl rate
+    struct unit_text rate = units_size((int64_t)least);
     struct unit_text most = units_size((int64_t)sampling->rate_most_bytes);
-    bool is_steady = sampling->rate_most_bytes == sampling->rate_bytes;
+    bool is_steady = sampling->rate_most_bytes == least;
     snprintf(text.text, sizeof text.text, "sampled, 1 in %s%s%s", rate.text,
              is_steady ? "" : " to ", is_steady ? "" : most.text);
     return text;

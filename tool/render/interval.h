@@ -15,7 +15,7 @@ struct unit_text interval_note(struct measured measured);
 // Columns that the longest of them takes.
 #define INTERVAL_NOTE_COLUMNS 22
 
-// "sampled, 1 in 512 KiB", or with the highest rate it came to.
+// "sampled, 1 in 512 KiB", or from the lowest to the highest rate it had.
 struct unit_text interval_rate(const struct cairn_sampling *sampling);
 
 #endif
