@@ -47,6 +47,7 @@ const struct plumbing_rule plumbing_rules[] = {
 
     // Rust's allocator entries.
     {"__rust_alloc", PREFIX, PLUMBING_ALLOCATOR, NULL},
+    {"<cairn::Alloc", PREFIX, PLUMBING_ALLOCATOR, NULL},
     {"__rust_realloc", EXACT, PLUMBING_ALLOCATOR, NULL},
     {"__rust_dealloc", EXACT, PLUMBING_ALLOCATOR, NULL},
     {"__rdl_", PREFIX, PLUMBING_ALLOCATOR, NULL},

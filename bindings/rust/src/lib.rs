@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The heap profiler cairn inside a Rust program, for where it cannot be preloaded.
+//!
+//! ```ignore
+//! use std::alloc::System;
+//! #[global_allocator]
+//! static A: cairn::Alloc<System> = cairn::Alloc(System);
+//! ```
+//!
+//! The program records itself if it was asked to, by `cairn run PROGRAM` or the variable `CAIRN_OUTPUT`;
+//! otherwise the allocator hands on. Where libcairn.so is preloaded that one records, and the functions here
+//! answer as if there was none.
+#![warn(missing_docs)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::os::raw::{c_char, c_int};
+
+extern "C" {
+    fn cairn_embed_malloc(size: usize) -> *mut c_void;
+    fn cairn_embed_calloc(count: usize, size: usize) -> *mut c_void;
+    fn cairn_embed_realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    fn cairn_embed_posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int;
+    fn cairn_embed_free(block: *mut c_void);
+    fn cairn_api(version: u32) -> *const Table;
+}
+
+/// What malloc aligns to by itself.
+const MALLOC_ALIGN: usize = 16;
+
+/// The system's allocator, recorded.
+pub struct Alloc<A>(pub A);
+
+// The blocks are libc's, as those of System are: each function is the one that System calls.
+unsafe impl GlobalAlloc for Alloc<System> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= MALLOC_ALIGN && layout.align() <= layout.size() {
+            return cairn_embed_malloc(layout.size()) as *mut u8;
+        }
+        let mut block = std::ptr::null_mut();
+        let alignment = layout.align().max(std::mem::size_of::<usize>());
+        match cairn_embed_posix_memalign(&mut block, alignment, layout.size()) {
+            0 => block as *mut u8,
+            _ => std::ptr::null_mut(),
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= MALLOC_ALIGN && layout.align() <= layout.size() {
+            return cairn_embed_calloc(layout.size(), 1) as *mut u8;
+        }
+        let block = self.alloc(layout);
+        if !block.is_null() {
+            std::ptr::write_bytes(block, 0, layout.size());
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
+        cairn_embed_free(block as *mut c_void)
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if layout.align() <= MALLOC_ALIGN && layout.align() <= size {
+            return cairn_embed_realloc(block as *mut c_void, size) as *mut u8;
+        }
+        let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+        if !moved.is_null() {
+            std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
+            self.dealloc(block, layout);
+        }
+        moved
+    }
+}
+
+/// What was allocated, and is live.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Calls that returned a block.
+    pub allocations: u64,
+    /// Blocks given back.
+    pub frees: u64,
+    /// Bytes, as requested.
+    pub allocated_bytes: u64,
+    /// Allocated minus freed bytes.
+    pub live_bytes: i64,
+    /// The most that `live_bytes` was.
+    pub peak_bytes: i64,
+}
+
+// include/cairn/cairn.h: struct cairn_api_table, as far as it is used here.
+#[repr(C)]
+struct Table {
+    version: u32,
+    bytes: u32,
+    is_recording: extern "C" fn() -> c_int,
+    set_enabled: extern "C" fn(c_int, c_int),
+    is_enabled: extern "C" fn(c_int) -> c_int,
+    region_begin: extern "C" fn(*const c_char),
+    region_end: extern "C" fn(*mut Stats) -> c_int,
+    stats: extern "C" fn(c_int, *mut Stats) -> c_int,
+    region_stats: extern "C" fn(*const c_char, *mut Stats) -> c_int,
+}
+
+fn table() -> &'static Table {
+    // The library is linked in, and its table lives as long as the program.
+    unsafe { &*cairn_api(1) }
+}
+
+/// Whom a question is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Who {
+    /// All threads.
+    Process,
+    /// The calling thread.
+    Thread,
+}
+
+/// True if this process is recorded.
+pub fn is_loaded() -> bool {
+    (table().is_recording)() != 0
+}
+
+/// Figures since the start; `None` if this process is not recorded.
+pub fn stats(who: Who) -> Option<Stats> {
+    let mut found = Stats::default();
+    ((table().stats)(who as c_int, &mut found) != 0).then_some(found)
+}
+
+// As C has it, without the heap: what is beyond 255 bytes or a NUL is cut off.
+fn with_name<T>(name: &str, work: impl FnOnce(*const c_char) -> T) -> T {
+    let mut text = [0u8; 256];
+    let length = name.len().min(text.len() - 1);
+    text[..length].copy_from_slice(&name.as_bytes()[..length]);
+    work(text.as_ptr() as *const c_char)
+}
+
+/// What was allocated in regions of this name, by all threads; `None` if there was none.
+pub fn region_stats(name: &str) -> Option<Stats> {
+    let mut found = Stats::default();
+    let is_there = with_name(name, |text| (table().region_stats)(text, &mut found));
+    (is_there != 0).then_some(found)
+}
+
+/// A region of the program (cairn report --view regions): from its making to its end, on this thread.
+pub struct Region {
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Region {
+    /// Begins a region within the one that this thread is in.
+    pub fn new(name: &str) -> Region {
+        with_name(name, |text| (table().region_begin)(text));
+        Region { _of_this_thread: PhantomData }
+    }
+
+    /// Ends it and says what this thread did in it; `None` if this process is not recorded.
+    pub fn end(self) -> Option<Stats> {
+        std::mem::forget(self);
+        let mut found = Stats::default();
+        ((table().region_end)(&mut found) != 0).then_some(found)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        (table().region_end)(std::ptr::null_mut());
+    }
+}
+
+/// Runs `work` and says what this thread did meanwhile; `None` if this process is not recorded.
+pub fn measure<T>(work: impl FnOnce() -> T) -> (T, Option<Stats>) {
+    (table().region_begin)(std::ptr::null());
+    let region = Region { _of_this_thread: PhantomData };
+    let result = work();
+    (result, region.end())
+}
+
+/// Panics if `work` takes more than so many allocations and bytes. Not recorded, it only works.
+#[track_caller]
+pub fn assert_at_most<T>(allocations: u64, bytes: u64, work: impl FnOnce() -> T) -> T {
+    let (result, done) = measure(work);
+    if let Some(done) = done {
+        assert!(
+            done.allocations <= allocations && done.allocated_bytes <= bytes,
+            "heap usage: {} allocations of {} bytes; at most {allocations} of {bytes}",
+            done.allocations,
+            done.allocated_bytes
+        );
+    }
+    result
+}

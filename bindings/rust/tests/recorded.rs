@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! To be run with CAIRN_OUTPUT set (tests/e2e/rust.py); without it, what holds then.
+use std::alloc::System;
+
+#[global_allocator]
+static A: cairn::Alloc<System> = cairn::Alloc(System);
+
+#[repr(align(256))]
+struct Wide([u8; 300]);
+
+#[test]
+fn figures_are_exact() {
+    let (kept, done) = cairn::measure(|| {
+        drop(vec![0u8; 1000]);
+        let mut grown: Vec<u8> = Vec::with_capacity(10);
+        grown.resize(100, 1);
+        let wide = Box::new(Wide([7; 300]));
+        assert_eq!(&*wide as *const Wide as usize % 256, 0);
+        (grown, wide.0[299])
+    });
+    assert_eq!((kept.0.len(), kept.1), (100, 7));
+    if let Some(done) = done {
+        assert_eq!((done.allocations, done.frees), (4, 3));
+        assert_eq!(done.allocated_bytes, 1000 + 10 + 100 + 512);
+        assert_eq!((done.live_bytes, done.peak_bytes), (100, 1000));
+    }
+    assert_eq!(done.is_some(), std::env::var_os("CAIRN_OUTPUT").is_some());
+}
+
+#[test]
+fn regions_nest() {
+    let outer = cairn::Region::new("outer");
+    let kept = vec![1u8; 50];
+    {
+        let _inner = cairn::Region::new("inner");
+        drop(vec![1u8; 70]);
+    }
+    if let Some(done) = outer.end() {
+        assert_eq!((done.allocated_bytes, done.live_bytes), (120, 50));
+        assert_eq!(cairn::region_stats("inner").unwrap().allocated_bytes, 70);
+        assert!(cairn::region_stats("nowhere").is_none());
+    }
+    drop(kept);
+}
+
+#[test]
+fn too_much_panics() {
+    cairn::assert_at_most(1, 100, || vec![0u8; 100]);
+    let result = std::panic::catch_unwind(|| cairn::assert_at_most(0, 0, || vec![0u8; 100]));
+    assert_eq!(result.is_err(), cairn::is_loaded());
+}
