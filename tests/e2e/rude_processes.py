@@ -16,7 +16,7 @@ import time
 import cairn_test as t
 
 HELLO = struct.Struct("<IIII64s")
-MAGIC, VERSION = 0x63616972, 1
+MAGIC, VERSION = 0x63616972, 2
 HEADER_BYTES = 16384
 BIG_BYTES = int(os.environ.get("BIG_BYTES", 256 << 20))
 LATENCY_MAX_S = 0.5
@@ -79,7 +79,7 @@ def flood():
 def header(sections):
     """The first bytes of a running process' recording with these (kind, entry, offset, used)."""
     data = bytearray(HEADER_BYTES)
-    struct.pack_into("<8sIIQQIIIII", data, 0, b"cairn\r\n\x1a", 1, HEADER_BYTES, 0, 0, 1, 0, 62, 0,
+    struct.pack_into("<8sIIQQIIIII", data, 0, b"cairn\r\n\x1a", VERSION, HEADER_BYTES, 0, 0, 1, 0, 62, 0,
                      len(sections))
     struct.pack_into("<II", data, 0x44, os.getpid(), os.getppid())
     struct.pack_into("<QQ", data, 0x60, time.time_ns(), time.monotonic_ns())
