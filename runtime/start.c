@@ -97,6 +97,10 @@ void process_release_space(void) {
     region_shrink(&cells.cold_region, headroom_bytes);
     region_shrink(&cells.use_region, headroom_bytes);
     region_shrink(&stacks.records, headroom_bytes);
+    region_shrink(&uses.sizes, headroom_bytes);
+    region_shrink(&uses.reallocs, headroom_bytes);
+    region_shrink(&uses.ages, headroom_bytes);
+    region_shrink(&values.entries, headroom_bytes);
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
     if (cells.fast_limit) cells.fast_limit = cells.id_limit;
