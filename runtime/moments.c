@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/moments.h"
+#include "runtime/gate.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/values.h"
 #include "runtime/sys/sys.h"
@@ -41,7 +42,8 @@ static enum cairn_moment_result take(struct cairn_moment *moment) {
     moment->time_ns = sink_now_ns();
     moment->allocated_bytes = __atomic_load_n(&header->totals.allocated_bytes, __ATOMIC_RELAXED);
     moment->allocations = __atomic_load_n(&header->totals.allocations, __ATOMIC_RELAXED);
-    return cairn_moment_take(&table, moment, (uint32_t)sys_tid());
+    uint32_t tid = (uint32_t)gate_self->tid;
+    return cairn_moment_take(&table, moment, tid ? tid : (uint32_t)sys_tid());
 }
 
 // Allocated and freed so far.
