@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
         int64_t held = (int64_t)(i + 4) * MIB;
         making_book(&making, growing, 1, MIB, 0, 0);
         making_point(&making, i, held - MIB, held, held);
-        making_moment(&making, i == 1 ? CAIRN_MOMENT_MARK : CAIRN_MOMENT_CHURN,
+        making_moment(&making, i == 1 ? CAIRN_MOMENT_MARK : CAIRN_MOMENT_ASKED,
                       i == 1 ? "warm" : "", (i + 1) * step_ns);
     }
     making_peak(&making, MOMENTS * step_ns + step_ns / 10);
