@@ -139,6 +139,7 @@ static void rate_set(uint64_t rate_bytes) {
 bool sampling_set_rate(uint64_t rate_bytes) {
     if (!sampling.record || !__atomic_load_n(&sampling.record->is_on, __ATOMIC_RELAXED))
         return false;
+    pace_set_rate(rate_bytes < COUNTDOWN_MOST_BYTES ? rate_bytes : COUNTDOWN_MOST_BYTES);
     rate_set(rate_bytes);
     return true;
 }

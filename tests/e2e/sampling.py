@@ -139,6 +139,9 @@ def screens():
         shown = t.run_cairn("report", *arguments, path).out.decode()
         t.check("sampled, 1 in 512 KiB" in shown and "exact" in shown, f"{arguments}: {shown[:500]}")
         t.check("\u00b1" in shown, f"{arguments}: no interval: {shown[:500]}")
+    sizes = t.run_cairn("report", "--view", "sizes", path)
+    t.check(sizes.status == 1 and b"samples" in sizes.err, f"sizes: {sizes.status} {sizes.err!r}")
+    t.check("sizes" not in t.report(path)["stacks"][0], "sizes of samples")
     few = t.run_cairn("report", "--by", "exit", "--focus", "make_tiny",
                       record(t.program("sampled", "sizes"), "--rate", "12MiB", "--seed", "5")[1]).out
     t.check(b"unreliable" in few, f"few samples: {few.decode()[:800]}")

@@ -42,6 +42,7 @@ void shape_json_put(struct json *json, const struct shape *shape, uint32_t stack
     struct shape_reallocs reallocs;
     struct shape_ages ages;
     if (stack_number >= shape->profile->built_stack_count) return;
+    if (shape->profile->sampling.is_on) return;  // only blocks that were all recorded have them
     shape_sizes(shape, stack_number, &sizes);
     if (sizes.count || sizes.unknown) put_sizes(json, &sizes);
     shape_reallocs(shape, stack_number, &reallocs);

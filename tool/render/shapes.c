@@ -151,6 +151,10 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
                                             [SHAPES_SIZES] = note_sizes,
                                             [SHAPES_AGES] = note_ages};
     struct shapes shapes = {.short_ns = short_ns};
+    if (profile->sampling.is_on)
+        return error_set(error,
+                         "sizes, ages and temporary blocks are known of whole recordings, not "
+                         "of samples (cairn run without --sample)");
     if (!shape_build(&shapes.shape, profile, error)) return false;
     bool is_ok = stacks_print_noted(terminal, profile, names, view, notes[kind], &shapes, error);
     shape_free(&shapes.shape);
