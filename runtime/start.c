@@ -139,7 +139,7 @@ static void configure(void) {
     settings_read();
     uint64_t most = settings.overhead_bytes;
     if (most) sys_set_budget(most - most / part_for_samples);
-    if (settings.has_python) python_find();
+    if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     event_mode_wanted = mode_wanted();
     event_mode = settings.is_off ? EVENT_OFF : event_mode_wanted;

@@ -249,6 +249,14 @@ def check_other_python():
     t.check(b"Python 3.12.1" in screen.out + screen.err, f"named in the report: {screen.out[-600:]}")
 
 
+for option in ("--ages", "--sample"):
+    refused = t.run_cairn("run", "--python", option, "true")
+    t.check_equal(f"--python {option}", (refused.status, refused.out), (2, b""))
+    t.check(option.encode() in refused.err, f"named: {refused.err}")
+totals = t.run_cairn("run", "-q", "--python", "--no-stacks", "-o", "totals.cairn", t.PYTHON, "-c", "pass")
+t.check_equal("--python --no-stacks", (totals.status, totals.err), (0, b""))
+t.check(all(not stack["frames"] for stack in (t.report("totals.cairn") or {"stacks": []})["stacks"]),
+        "--no-stacks has no frames")
 check_other_python()
 if version_of(t.PYTHON) != "3.11":
     t.cannot_run_here(f"{t.PYTHON} is Python {version_of(t.PYTHON)}, not 3.11")

@@ -75,6 +75,15 @@ static void print_allocator(struct recording *recording) {
         print_text("allocator", "unknown");
 }
 
+static void print_python(const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    uint32_t version = header->python_version >> shift;
+    if (!version) return;
+    print_key("python");
+    printf("%u.%u.%u, %s\n", version >> 2 * shift, version >> shift & mask, version & mask,
+           header->has_python_frames ? "stacks have its frames" : "native frames only");
+}
+
 static void print_process(const struct opened *opened) {
     const struct cairn_header *header = &opened->recording.header;
     print_key("process");
@@ -259,6 +268,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
            size_of(args, opened.recording.file_bytes).text);
     print_process(&opened);
     print_allocator(&opened.recording);
+    print_python(header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);
     print_exactness(args, &opened.profile);

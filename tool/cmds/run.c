@@ -229,6 +229,9 @@ static bool run_read_options(struct run *run, struct error *error) {
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
     run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
+    bool is_other = args_has(run->args, OPTION_AGES) || args_has(run->args, OPTION_SAMPLE);
+    if (run->launch.is_for_python && is_other)
+        return error_set(error, "run: --python goes neither with --ages nor with --sample");
     return true;
 }
 
