@@ -89,6 +89,12 @@ lines = [line for pieces in sources.values() for piece in pieces for line in pie
 t.check(any(path.endswith("leak.c") for path in sources) and any("malloc" in line for line in lines),
         f"lines of leak.c: {list(sources)}")
 
+t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "-o", "sampled.cairn", "--", *t.program("leak"))
+_, chunks = read_page(make_page("sampled.cairn")[0])
+columns = dict(chunks)
+t.check("sampling" in columns["profile"] and len(columns["stack.allocated_interval"]) == len(columns["stack.node"])
+        and any(columns["stack.allocated_interval"]), "intervals of a sample")
+
 _, chunks = read_page(make_page(leak, threads)[0])
 t.check_equal("two recordings", [content["role"] for name, content in chunks if name == "profile"],
               ["before", "after"])

@@ -145,6 +145,21 @@ static void put_stacks(struct writer *writer) {
     put_numbers(writer, "stack.slack", &slack);
 }
 
+// Half the widths of the 95 % intervals, where stacks are estimates.
+static void put_intervals(struct writer *writer) {
+    static const char *const names[ESTIMATED_COUNT] = {"stack.peak_interval", "stack.exit_interval",
+                                                       "stack.allocated_interval"};
+    const struct profile *profile = writer->about->export->profile;
+    if (!profile->sampling.is_on) return;
+    for (size_t kind = 0; kind < ESTIMATED_COUNT; kind++) {
+        struct column column = {0};
+        for (size_t i = 0; i < profile->stack_count; i++)
+            column_put_number(&column,
+                              estimate_interval(profile->stacks[i].estimates[kind].bytes_variance));
+        put_numbers(writer, names[kind], &column);
+    }
+}
+
 static void put_points(struct writer *writer) {
     const struct recording *recording = writer->about->export->profile->recording;
     struct column index = {0}, low = {0}, high = {0}, last = {0}, allocated = {0}, calls = {0};
@@ -214,6 +229,7 @@ bool web_put_profile(struct web *web, const struct web_profile *about, struct er
         put_places(&writer);
         put_nodes(&writer);
         put_stacks(&writer);
+        put_intervals(&writer);
         put_points(&writer);
         put_texts(&writer);
         is_ok = history_put(&web->sink, about->export->profile, error) &&

@@ -38,6 +38,8 @@ export interface Picture {
   heap_live_blocks: number;
 }
 
+export interface Estimate { interval_bytes: number; samples: number }
+
 export interface Resident { at_ns: number; rss_bytes: number }
 
 export interface Facts {
@@ -56,6 +58,7 @@ export interface Facts {
   peak: { bytes: number; blocks: number; at_ns: number; error_bytes: number };
   at_exit: { bytes: number; blocks: number };
   rss: { peak_bytes: number; at_peak?: Picture | null; last?: Picture | null; points?: Resident[] };
+  sampling?: { peak_estimate: Estimate; at_exit_estimate: Estimate };
   trust: { exact: boolean; lost: Record<string, number>; own_bytes: number };
   threads: Thread[];
 }

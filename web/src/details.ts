@@ -4,7 +4,7 @@
 
 import { focused, type App } from "./app";
 import { h, type Child } from "./dom";
-import { INLINED, MARK } from "./model";
+import { INLINED, MARK, type Part } from "./model";
 import * as units from "./units";
 import type { View } from "./view";
 import { sparkline } from "./spark";
@@ -126,6 +126,11 @@ function shapeOf(app: App, stack: number): Child {
 
 const FRAMES_SHOWN = 400;
 
+function interval({ profile, firstStack }: Part, id: string, stack: number): string {
+  const half = profile.numbers.get(`stack.${id}_interval`)?.[stack - firstStack];
+  return half ? ` ± ${units.size(half)}` : "";
+}
+
 export function stackDetails(app: App, stack: number): HTMLElement {
   const { model, view, state } = app;
   const frames = model.framesOf(stack, state.plumbing), part = model.parts[model.partOf[stack]];
@@ -141,7 +146,7 @@ export function stackDetails(app: App, stack: number): HTMLElement {
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
     sparkline(app, stack, 300, 44),
-    h("dl", {}, view.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), " ",
+    h("dl", {}, view.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), interval(part, measure.id, stack), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
       view.measures.slice(6).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),

@@ -3,7 +3,7 @@
 // worth a look, and what holds the most.
 
 import { focused, type App, type Screen } from "./app";
-import type { Facts } from "./data";
+import type { Estimate, Facts } from "./data";
 import { amount } from "./details";
 import { fill, h, type Child } from "./dom";
 import { findings, stackTitle } from "./findings";
@@ -16,7 +16,7 @@ import type { View } from "./view";
 const STACKS_SHOWN = 8;
 
 function card(label: string, value: Child, ...notes: Child[]): HTMLElement {
-  return h("div", { class: "card figure" }, h("h2", {}, label), h("p", { class: "value" }, value), notes.map((note) => h("p", { class: "dim" }, note)));
+  return h("div", { class: "card figure" }, h("h2", {}, label), h("p", { class: "value" }, value), notes.map((note) => note && h("p", { class: "dim" }, note)));
 }
 
 function link(app: App, patch: Parameters<App["set"]>[0], text: Child, attributes: Record<string, string> = {}): HTMLElement {
@@ -63,11 +63,12 @@ export class Overview implements Screen {
 
   private figures(facts: Facts): HTMLElement[] {
     const { peak, totals, process, rss, at_exit } = facts, seconds = process.duration_ns / 1e9;
+    const sure = (one?: Estimate) => (one ? `± ${units.size(one.interval_bytes)}, ${units.plural(one.samples, "sample")}` : null);
     const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
     return [
-      card("Peak heap", units.size(peak.bytes), `in ${units.plural(peak.blocks, "block")}, ${units.duration(peak.at_ns)} after the start`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null),
+      card("Peak heap", units.size(peak.bytes), `in ${units.plural(peak.blocks, "block")}, ${units.duration(peak.at_ns)} after the start`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null, sure(facts.sampling?.peak_estimate)),
       card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate),
-      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), `in ${units.plural(at_exit.blocks, "block")}`, facts.has_ended ? "never freed" : null),
+      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), `in ${units.plural(at_exit.blocks, "block")}`, facts.has_ended ? "never freed" : null, sure(facts.sampling?.at_exit_estimate)),
       rss.peak_bytes ? card("Resident at most", units.size(rss.peak_bytes), `the heap's peak is ${units.percent(peak.bytes, rss.peak_bytes)} of it`) : null,
     ].filter((one): one is HTMLElement => one !== null);
   }
