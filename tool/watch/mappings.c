@@ -87,7 +87,10 @@ static void add_anonymous(struct reading *reading) {
         picture->files_bytes += now->rss_bytes;
     else
         picture->heap_bytes += now->rss_bytes - stack;
-    if (now->is_unreserved && !may_be_arena) reading->out->unreserved_bytes += now->rss_bytes;
+    if (now->is_unreserved && now->is_undumped)
+        reading->out->undumped_bytes += now->rss_bytes;
+    else if (now->is_unreserved && !may_be_arena)
+        reading->out->unreserved_bytes += now->rss_bytes;
 }
 
 static void add_named(struct reading *reading) {
@@ -213,6 +216,7 @@ void mappings_settle_own(struct mappings *mappings, uint64_t own_bytes) {
     struct cairn_picture *picture = &mappings->picture;
     uint64_t bytes = mappings->unreserved_bytes;
     if (bytes > own_bytes) bytes = own_bytes;
+    bytes += mappings->undumped_bytes;
     if (bytes > picture->heap_bytes) bytes = picture->heap_bytes;
     picture->heap_bytes -= bytes;
     picture->own_bytes += bytes;

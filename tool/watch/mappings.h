@@ -24,6 +24,7 @@ struct mapped_range {
 struct mappings {
     struct cairn_picture picture;   // the parts, and their sum
     uint64_t unreserved_bytes;      // resident, within `heap` until mappings_settle_own
+    uint64_t undumped_bytes;        // the same, of mappings that cores leave out: cairn's
     struct mapped_range libc_data;  // where glibc's main arena is (arenas.h); start 0: none
 };
 
@@ -35,7 +36,8 @@ bool mappings_read(FILE *smaps, int pages, uint64_t stack_limit_bytes, struct ma
 // The same of a process; false also if it is gone or may not be looked at.
 bool mappings_look(pid_t pid, struct mappings *mappings);
 
-// Gives cairn what it mapped without reservation, `own_bytes` (of its header) in all at most.
+// Gives cairn what it mapped without reservation: `own_bytes` of what others may have mapped so too
+// at most. An allocator that does so itself cannot be told from cairn: then it is 0.
 void mappings_settle_own(struct mappings *mappings, uint64_t own_bytes);
 
 #endif

@@ -121,11 +121,12 @@ static bool take_picture(struct resident *resident, pid_t pid, const struct memo
     struct mappings mappings;
     struct cairn_picture *peak = &resident->pictures[CAIRN_PICTURE_AT_PEAK];
     if (!mappings_look(pid, &mappings)) return false;
-    mappings_settle_own(&mappings, memory->header->own_bytes);
+    bool is_glibc = memory->header->allocator == CAIRN_ALLOCATOR_GLIBC;
+    mappings_settle_own(&mappings, is_glibc ? memory->header->own_bytes : 0);
     struct cairn_picture *picture = &mappings.picture;
     picture->at_ns = at_ns ? at_ns : 1;
     add_heap(memory, picture);
-    if (memory->header->allocator == CAIRN_ALLOCATOR_GLIBC) arenas_look(pid, &mappings, picture);
+    if (is_glibc) arenas_look(pid, &mappings, picture);
     resident->pictures[CAIRN_PICTURE_LAST] = *picture;
     if (picture->rss_bytes >= peak->rss_bytes) *peak = *picture;
     write_entries(memory, CAIRN_SECTION_PICTURES, resident->pictures, 0, CAIRN_PICTURE_COUNT,
