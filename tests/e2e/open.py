@@ -94,6 +94,7 @@ _, chunks = read_page(make_page("sampled.cairn")[0])
 columns = dict(chunks)
 t.check("sampling" in columns["profile"] and len(columns["stack.allocated_interval"]) == len(columns["stack.node"])
         and any(columns["stack.allocated_interval"]), "intervals of a sample")
+t.check(not any(shape["sizes"] for shape in columns["shapes"]), "a sample tells no sizes")
 
 _, chunks = read_page(make_page(leak, threads)[0])
 t.check_equal("two recordings", [content["role"] for name, content in chunks if name == "profile"],

@@ -36,6 +36,7 @@ static void put_sizes(struct shapes *shapes, const struct stack *stack) {
     struct shape_sizes sizes;
     shape_sizes(&shapes->shape, stack->number, &sizes);
     json_open_array(&shapes->json, "sizes");
+    if (shapes->profile->sampling.is_on) sizes.count = 0;  // samples do not tell them
     for (size_t i = 0; i < sizes.count && i < SIZES_MAX; i++) {
         json_open_array(&shapes->json, NULL);
         json_put_uint(&shapes->json, NULL, sizes.list[i].size);
