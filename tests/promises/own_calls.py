@@ -19,7 +19,8 @@ PROGRAMS = [t.program("mixed"), t.program("threads", "short"), t.program("dlopen
             t.program("realloc_chain"), t.program("exceptions"), t.program("short_threads", "many", 300),
             [t.PYTHON, "-c", SCRIPT]]
 FEW, MANY = 20000, 200000
-TIMELINE_CALLS = 6
+# The longer run touches more of the timeline: two calls for each chunk of it, however long it takes.
+TIMELINE_CALLS = 32
 # Only the longer run takes a moment by itself: it claims the memory of two sections.
 MOMENT_CALLS = 4
 FIELDS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "failed")

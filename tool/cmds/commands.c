@@ -18,7 +18,7 @@
 // How a program is recorded (tool/cmds/recording_options.c reads them).
 #define OPTION_ROWS_RECORDING                                                                      \
     OPTION_ROW_MAX_OVERHEAD,                                                                       \
-    {OPTION_AGES, "ages", 0, NULL, "how old blocks became: --view ages; 8 bytes per 32 of heap"},  \
+    {OPTION_AGES, "ages", 0, NULL, "how old blocks became; 8 more bytes per 32 of heap"},  \
     {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
     OPTION_ROW_NO_STACKS,                                                                          \
     {OPTION_PRESET, "preset", 0, "NAME", "options for leaks, peak, churn or production"},          \

@@ -14,6 +14,7 @@ enum {
     MOMENTS_MAX = 128,
     COLUMNS_MAX = 160,
     MOMENTS_MIN = 2,
+    LEGEND_COLUMNS = 24,  // in front of a name
     LABEL_COLUMNS = 48,
 };
 static const char letters[] = "abcdefghij";
@@ -143,7 +144,7 @@ static bool print_legend(const struct terminal *terminal, const struct area *are
         if (frame) frame_location(frame, location, sizeof location);
         terminal_print(terminal, STYLE_NAME, "  %c", letters[i]);
         struct unit_text size = units_size_as(area->most_of[i], view->is_plain_number);
-        size_t room = terminal->columns - 3 - 18;
+        size_t room = terminal->columns - LEGEND_COLUMNS;
         text_cut(label, room);
         fprintf(terminal->out, " %10s at most  %s", size.text, label);
         size_t used = text_columns(label) + 2;
