@@ -103,7 +103,7 @@ void moments_inherit(const struct cairn_header *parent) {
     struct cairn_moment *own = (struct cairn_moment *)region.base;
     uint64_t kept = 0, count = section ? section->used_bytes / sizeof *own : 0;
     header->totals.generation = __atomic_load_n(&parent->totals.generation, __ATOMIC_RELAXED);
-    if (!header->totals.generation || count > CAIRN_MOMENT_LIMIT ||
+    if (!section || !header->totals.generation || count > CAIRN_MOMENT_LIMIT ||
         !region_claim(&region, CAIRN_MOMENT_LIMIT * sizeof *own))
         return;
     const struct cairn_moment *theirs =
