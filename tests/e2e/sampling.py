@@ -5,6 +5,7 @@ same program. Totals are equal, estimates right on average over seeds and within
 often as promised, and the same seed gives the same samples."""
 
 import glob
+import json
 import math
 import os
 import signal
@@ -217,6 +218,20 @@ def rate_of_a_running_process():
         os.kill(int(pid), signal.SIGKILL)
 
 
+def differences():
+    """Samples of the same run differ by less than their intervals say, but for one stack in twenty; a heap that
+    doubled shows beside an exact recording, and what a sample does not have is not gone."""
+    paths = [record(t.program("sampled", "sizes"), "--rate", RATE, "--seed", str(seed))[1] for seed in (1, 2)]
+    exact = t.record(t.program("sampled", "sizes"))[1]
+    for pair, said in ((paths, b"these are samples"), ([exact, paths[0]], b"others exact")):
+        screen = t.run_cairn("diff", *pair)
+        t.check(said in screen.out and screen.status == 0, f"differences: {screen.out.decode()[:900]}")
+        rows = json.loads(t.run_cairn("diff", "--json", *pair).out)["rows"]
+        told = [row for row in rows if row["change"] != "same"]
+        t.check(len(told) <= max(1, len(rows) // 5), f"differences: {told}")
+        t.check(any(row["delta_interval"] > 0 for row in rows), f"differences without intervals: {rows}")
+
+
 def usage():
     for arguments, word in ((["--rate", "4K"], b"--sample"), (["--sample", "--rate", "x"], b"x"),
                             (["--sample", "--max-samples", "0"], b"max-samples"),
@@ -242,5 +257,6 @@ thresholds()
 budgets()
 presets()
 rate_of_a_running_process()
+differences()
 usage()
 t.finish()

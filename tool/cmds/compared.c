@@ -52,8 +52,11 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     compared->totals.allocated[index] = clamp(profile->totals.allocated_bytes);
     compared->totals.calls[index] = clamp(profile->totals.allocations);
     compared->totals.then[index] = profile->then_bytes;
+    compared->totals.peak_variances[index] = measure_total(MEASURE_PEAK, profile).variance;
+    compared->totals.exit_variances[index] = measure_total(MEASURE_EXIT, profile).variance;
+    compared->sampled_count += profile->sampling.is_on;
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
-    compared->is_inexact = compared->is_inexact || !profile_is_exact(profile);
+    compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
 }
 
 static bool add_rows(struct compared *compared, size_t index, const struct profile *profile,
@@ -87,6 +90,9 @@ static bool add_opened(struct compared *compared, size_t index, struct opened *o
     if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
         return false;
     note_totals(compared, index, opened);
+    if (profile->sampling.is_on &&
+        !diff_set_sampled(&compared->diff, index, profile->sampling.rate_most_bytes))
+        return error_set(error, "no memory for the comparison");
     return add_rows(compared, index, profile, names, error);
 }
 
@@ -147,7 +153,10 @@ static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->allocated = calloc(count, sizeof *totals->allocated);
     totals->calls = calloc(count, sizeof *totals->calls);
     totals->then = calloc(count, sizeof *totals->then);
-    return totals->then && totals->peak && totals->exit && totals->allocated && totals->calls;
+    totals->peak_variances = calloc(count, sizeof *totals->peak_variances);
+    totals->exit_variances = calloc(count, sizeof *totals->exit_variances);
+    return totals->peak_variances && totals->exit_variances && totals->then && totals->peak &&
+           totals->exit && totals->allocated && totals->calls;
 }
 
 bool compared_build(struct compared *compared, const struct compared_list *before,
@@ -182,4 +191,6 @@ void compared_free(struct compared *compared) {
     free(compared->totals.allocated);
     free(compared->totals.calls);
     free(compared->totals.then);
+    free(compared->totals.peak_variances);
+    free(compared->totals.exit_variances);
 }

@@ -26,18 +26,20 @@ enum compared_kind {
     COMPARED_VIEWS,  // none: a view of each recording after the other
 };
 
-// Totals by recording, as struct diff has values.
+// Totals by recording, as struct diff has values; calls and bytes allocated are counted always.
 struct compared_totals {
     int64_t *peak, *exit, *allocated, *calls;
     int64_t *then;  // at the moments that were named
+    double *peak_variances, *exit_variances;
 };
 
 struct compared {
     struct diff diff;
     struct compared_totals totals;
-    char program[2][64];  // of each side's last recording, safe text
-    bool is_inexact;      // some recording lost something
-    const char *process;  // --process, NULL: the largest
+    char program[2][64];   // of each side's last recording, safe text
+    bool is_inexact;       // some recording lost something
+    size_t sampled_count;  // recordings that are samples
+    const char *process;   // --process, NULL: the largest
     const struct request *request;
     enum compared_kind kind;
     const struct grouping *grouping;  // of COMPARED_GROUPS

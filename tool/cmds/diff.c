@@ -53,6 +53,16 @@ static void print_side(const struct compared_list *list, const char *program) {
     putchar(')');
 }
 
+// Estimates beside estimates, or beside what was counted.
+static void print_sampled(const struct terminal *terminal, const struct compared *compared) {
+    size_t all = compared->diff.recording_count, sampled = compared->sampled_count;
+    if (!sampled) return;
+    terminal_print(terminal, STYLE_WARNING,
+                   sampled < all ? "  some of them are samples and the others exact: differences "
+                                   "have 95 %% intervals\n"
+                                 : "  these are samples: differences have 95 %% intervals\n");
+}
+
 static void print_facts(const struct diff_screen *screen, const struct compared *compared,
                         const struct compared_list *before, const struct compared_list *after) {
     const struct terminal *terminal = screen->terminal;
@@ -61,15 +71,18 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     print_side(after, compared->program[1]);
     putchar('\n');
     if (compared->has_moments) {
-        diff_print_figure(screen, "live then", compared->totals.then, true);
+        diff_print_figure(screen, "live then", compared->totals.then, NULL, true);
     } else {
-        diff_print_figure(screen, "peak heap", compared->totals.peak, true);
-        diff_print_figure(screen, "allocated", compared->totals.allocated, true);
-        diff_print_figure(screen, "in calls", compared->totals.calls, false);
-        diff_print_figure(screen, "at exit", compared->totals.exit, true);
+        diff_print_figure(screen, "peak heap", compared->totals.peak,
+                          compared->totals.peak_variances, true);
+        diff_print_figure(screen, "allocated", compared->totals.allocated, NULL, true);
+        diff_print_figure(screen, "in calls", compared->totals.calls, NULL, false);
+        diff_print_figure(screen, "at exit", compared->totals.exit, compared->totals.exit_variances,
+                          true);
     }
     if (strcmp(compared->program[0], compared->program[1]) != 0)
         terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
+    print_sampled(terminal, compared);
     if (compared->is_inexact)
         terminal_print(terminal, STYLE_WARNING,
                        "  not all of them are exact: cairn report says what was lost\n");
@@ -92,7 +105,8 @@ static bool print_text(struct compared *compared, const struct compared_list *be
         .diff = &compared->diff,
         .view = &request->options,
         .noun = {is_groups ? grouping->one : nouns[0], is_groups ? grouping->name : nouns[1]},
-        .has_places = compared->kind == COMPARED_LINES};
+        .has_places = compared->kind == COMPARED_LINES,
+        .is_sampled = compared->sampled_count > 0};
     print_facts(&screen, compared, before, after);
     if (compared->kind == COMPARED_VIEWS)
         return compared_print_views(compared, before, after, error);
@@ -121,11 +135,12 @@ static void put_figure(struct json *json, const struct diff *diff, const char *k
 static void put_row(struct json *json, const struct compared *compared, size_t row) {
     const struct diff *diff = &compared->diff;
     const int64_t *values = diff_values(diff, row);
-    struct change change = diff_change(diff, values);
+    struct change change = diff_row_change(diff, row);
     json_open_object(json, NULL);
     json_put_string(json, "change", change_word(change.kind));
     json_put_bool(json, "within_spread", change.is_noise);
     json_put_int(json, "delta", change.delta);
+    if (compared->sampled_count) json_put_int(json, "delta_interval", change.interval);
     put_figure(json, diff, "values", values);
     const struct diff_row *shown = &diff->rows.items[row];
     if (compared->kind == COMPARED_STACKS) {
@@ -167,7 +182,7 @@ static bool print_json(const struct compared *compared, const struct compared_li
     put_figure(&json, diff, "at_exit_bytes", compared->totals.exit);
     json_open_array(&json, "rows");
     for (size_t i = 0; i < diff->rows.count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_row_change(diff, i);
         if (change.before || change.after || change.is_noise) put_row(&json, compared, i);
     }
     json_close(&json);

@@ -236,7 +236,7 @@ static bool find_grown(const struct judge *judge, const struct taken *old,
     uint32_t *rows = is_ok ? diff_rank(&diff, &count, &noise_count) : NULL;
     FILE *out = rows ? open_memstream(text, &size) : NULL;
     for (size_t i = 0, shown = 0; out && i < count && shown < GUILTY_COUNT; i++) {
-        struct change change = diff_change(&diff, diff_values(&diff, rows[i]));
+        struct change change = diff_row_change(&diff, rows[i]);
         if (change.delta <= 0) continue;
         print_grown(out, &diff, &diff.rows.items[rows[i]], change, measure);
         shown++;

@@ -20,7 +20,21 @@ void diff_free(struct diff *diff) {
     index_table_free(&diff->texts.table);
     array_free(&diff->rows);
     array_free(&diff->values);
+    array_free(&diff->variances);
+    array_free(&diff->unseen);
     index_table_free(&diff->table);
+}
+
+bool diff_set_sampled(struct diff *diff, size_t recording, uint64_t rate_bytes) {
+    const double most_intervals = 3, deviations = 1.96;
+    double deviation = most_intervals * (double)rate_bytes / deviations;
+    while (diff->unseen.count <= recording) {
+        double *variance = array_push(&diff->unseen);
+        if (!variance) return false;
+        *variance = 0;
+    }
+    diff->unseen.items[recording] = deviation * deviation;
+    return true;
 }
 
 const int64_t *diff_values(const struct diff *diff, size_t row) {
@@ -73,8 +87,10 @@ static bool add_row(struct diff *diff, uint64_t hash, const struct diff_row *wan
                              .count = wanted->count};
     for (size_t i = 0; i < diff->recording_count; i++) {
         int64_t *value = array_push(&diff->values);
-        if (!value) return false;
+        double *variance = array_push(&diff->variances);
+        if (!value || !variance) return false;
         *value = 0;
+        *variance = 0;
     }
     return row->names && row->where && index_table_insert(&diff->table, hash, index);
 }
@@ -91,7 +107,8 @@ static bool find(const struct diff *diff, uint64_t hash, const struct diff_row *
     return false;
 }
 
-bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row, int64_t value) {
+bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row,
+                  struct measured measured) {
     uint64_t hash = hash_of(row);
     uint32_t index;
     if (!find(diff, hash, row, &index)) {
@@ -100,8 +117,9 @@ bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *ro
     } else {
         memcpy(diff->rows.items[index].where, row->where, row->count * sizeof *row->where);
     }
-    int64_t *sum = &diff->values.items[index * diff->recording_count + recording];
-    *sum = figures_add(*sum, value);
+    size_t at = index * diff->recording_count + recording;
+    diff->values.items[at] = figures_add(diff->values.items[at], measured.value);
+    diff->variances.items[at] += measured.variance;
     return true;
 }
 
@@ -188,7 +206,7 @@ static const char *cut_line(char **text) {
 }
 
 bool diff_add(struct diff *diff, size_t recording, const char *key, const char *where,
-              int64_t value) {
+              struct measured measured) {
     struct speller speller = {.diff = diff};
     char *keys = strdup(key), *places = strdup(where), *at = keys, *place_at = places;
     bool is_ok = keys && places;
@@ -198,7 +216,7 @@ bool diff_add(struct diff *diff, size_t recording, const char *key, const char *
     }
     if (is_ok) {
         const struct diff_row row = row_of(&speller);
-        is_ok = diff_add_row(diff, recording, &row, value);
+        is_ok = diff_add_row(diff, recording, &row, measured);
     }
     speller_free(&speller);
     free(keys);
@@ -213,12 +231,12 @@ bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *
     struct speller speller = {.diff = diff};
     bool is_ok = true;
     for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
-        int64_t value = measure_stack(view->by, &profile->stacks[i]).value;
-        if (value <= 0) continue;
+        struct measured measured = measure_stack(view->by, &profile->stacks[i]);
+        if (measured.value <= 0) continue;
         is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
                 spell(&frames, &speller);
         const struct diff_row row = row_of(&speller);
-        is_ok = is_ok && diff_add_row(diff, recording, &row, value);
+        is_ok = is_ok && diff_add_row(diff, recording, &row, measured);
     }
     frame_list_free(&frames);
     speller_free(&speller);
@@ -237,7 +255,7 @@ bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct f
                 spell(&frames, &speller);
         const struct diff_row row = row_of(&speller);
         if (!is_ok || !find(diff, hash_of(&row), &row, &index)) continue;
-        enum change_kind kind = diff_change(diff, diff_values(diff, index)).kind;
+        enum change_kind kind = diff_row_change(diff, index).kind;
         are_kept[i] = kind == CHANGE_NEW || kind == CHANGE_GROWN;
     }
     if (is_ok) profile_keep_stacks(profile, are_kept);
@@ -248,11 +266,14 @@ bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct f
 }
 
 void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to) {
-    int64_t *source = &diff->values.items[from * diff->recording_count];
-    int64_t *target = &diff->values.items[to * diff->recording_count];
+    size_t source = from * diff->recording_count, target = to * diff->recording_count;
+    int64_t *values = diff->values.items;
+    double *variances = diff->variances.items;
     for (size_t i = 0; i < diff->recording_count; i++) {
-        target[i] = figures_add(target[i], source[i]);
-        source[i] = 0;
+        values[target + i] = figures_add(values[target + i], values[source + i]);
+        variances[target + i] += variances[source + i];
+        values[source + i] = 0;
+        variances[source + i] = 0;
     }
     diff->joined_count++;
 }
@@ -264,7 +285,7 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
     bool is_ok = group_list_build(&list, grouping, profile, names, view, error), has_memory = true;
     for (size_t i = 0; i < list.groups.count && is_ok && has_memory; i++) {
         const struct group *group = &list.groups.items[i];
-        has_memory = diff_add(diff, recording, group->label, group->location, group->self.value);
+        has_memory = diff_add(diff, recording, group->label, group->location, group->self);
     }
     group_list_free(&list);
     if (!has_memory) error_set(error, "no memory for the comparison");

@@ -11,6 +11,7 @@
 #ifndef TOOL_RENDER_DIFF_H
 #define TOOL_RENDER_DIFF_H
 
+#include "tool/model/measure.h"
 #include "tool/render/frames.h"
 #include "tool/render/groups.h"
 #include "tool/render/options.h"
@@ -30,8 +31,10 @@ struct diff_texts {
 struct diff {
     size_t recording_count, first_count;
     ARRAY(struct diff_row) rows;
-    ARRAY(int64_t) values;  // by row, then by recording
+    ARRAY(int64_t) values;    // by row, then by recording
+    ARRAY(double) variances;  // of the same; 0: counted
     struct index_table table;
+    ARRAY(double) unseen;  // by recording: variance of a value of 0; beyond the last ones 0
     struct diff_texts texts;
     size_t joined_count;  // rows that diff_join_similar found
 };
@@ -47,16 +50,22 @@ enum change_kind {
 
 struct change {
     int64_t before, after, delta;  // medians of the sides, and their difference
-    enum change_kind kind;         // NONE: equal, or within the spread of a side
-    bool is_noise;                 // differs, but within the spread
+    int64_t interval;       // half the width of the difference's 95 % interval; 0: it was counted
+    enum change_kind kind;  // NONE: equal, or within the spread of a side or the interval
+    bool is_noise;          // differs, but within the spread or the interval
 };
 
 void diff_start(struct diff *diff, size_t recording_count, size_t first_count);
 void diff_free(struct diff *diff);
 
+// Says that recording `recording` is a sample of one in `rate_bytes`: what it does not have may
+// still have been there, up to three times so many bytes (the rule of three, at 95 %). Before
+// anything is added of a later recording. False without memory.
+bool diff_set_sampled(struct diff *diff, size_t recording, uint64_t rate_bytes);
+
 // Adds to a row, made if there is none; key and places have a line each. False without memory.
 bool diff_add(struct diff *diff, size_t recording, const char *key, const char *where,
-              int64_t value);
+              struct measured measured);
 // All stacks of a profile, or all its groups. False without memory.
 bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
@@ -70,7 +79,8 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
 bool diff_join_similar(struct diff *diff, struct error *error);
 
 // The same with the numbers of texts.
-bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row, int64_t value);
+bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row,
+                  struct measured measured);
 // Number of a text; false without memory.
 bool diff_text(struct diff *diff, const char *text, uint32_t *number);
 
@@ -99,7 +109,11 @@ bool diff_add_regions(struct diff *diff, size_t recording, const struct profile 
                       enum measure by, struct error *error);
 
 const int64_t *diff_values(const struct diff *diff, size_t row);
-struct change diff_change(const struct diff *diff, const int64_t *values);
+// What values of the recordings say, and their variances, NULL: they were counted. Estimates are
+// taken as independent; between moments of one process samples that live on cancel, and the
+// interval is wider than need be.
+struct change diff_change(const struct diff *diff, const int64_t *values, const double *variances);
+struct change diff_row_change(const struct diff *diff, size_t row);
 
 // Rows that changed, the largest difference first, for free(); NULL without memory. `noise_count`
 // becomes the number of those within the spread.

@@ -39,7 +39,7 @@ static int64_t *sum_files(const struct diff *diff) {
     int64_t *sums = calloc(diff->texts.list.count + 1, sizeof *sums);
     for (uint32_t i = 0; sums && i < diff->rows.count; i++) {
         const struct diff_row *row = &diff->rows.items[i];
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_row_change(diff, i);
         if (!is_line(row)) continue;
         int64_t *sum = &sums[row->where[DIFF_LINE_PATH]];
         *sum = figures_add(*sum, figures_add(size_of(change.delta), 1));
@@ -97,7 +97,7 @@ static bool collect(struct sheet *sheet) {
     const struct diff *diff = sheet->screen->diff;
     for (uint32_t i = 0; i < diff->rows.count; i++) {
         const struct diff_row *row = &diff->rows.items[i];
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_row_change(diff, i);
         bool is_there = change.before || change.after;
         if (!is_line(row) || row->where[DIFF_LINE_PATH] != sheet->path_number || !is_there)
             continue;

@@ -32,13 +32,13 @@ static struct side side_of(const int64_t *values, size_t count) {
     return (struct side){sorted[0], median, sorted[count - 1]};
 }
 
-struct change diff_change(const struct diff *diff, const int64_t *values) {
+static struct change counted_change(const struct diff *diff, const int64_t *values) {
     size_t second_count = diff->recording_count - diff->first_count;
     struct side before = side_of(values, diff->first_count);
     struct side after = side_of(values + diff->first_count, second_count);
     bool is_apart = after.low > before.high || after.high < before.low;
     int64_t difference = (int64_t)((uint64_t)after.median - (uint64_t)before.median);
-    struct change change = {before.median, after.median, difference, CHANGE_NONE, false};
+    struct change change = {before.median, after.median, difference, 0, CHANGE_NONE, false};
     bool differs = before.low != after.low || before.high != after.high ||
                    before.low != before.high || after.low != after.high;
     if (!is_apart)
@@ -50,6 +50,34 @@ struct change diff_change(const struct diff *diff, const int64_t *values) {
     else
         change.kind = after.low > before.high ? CHANGE_GROWN : CHANGE_SHRUNK;
     return change;
+}
+
+// Variance of the mean of recordings `from` to `end`, which is as sure as their median at least.
+static double side_variance(const struct diff *diff, const int64_t *values, const double *variances,
+                            size_t from, size_t end) {
+    double sum = 0, count = (double)(end - from);
+    for (size_t i = from; i < end; i++)
+        sum += values[i] || i >= diff->unseen.count ? variances[i] : diff->unseen.items[i];
+    return sum / (count * count);
+}
+
+struct change diff_change(const struct diff *diff, const int64_t *values, const double *variances) {
+    size_t first = diff->first_count;
+    struct change change = counted_change(diff, values);
+    if (!variances) return change;
+    change.interval =
+        estimate_interval(side_variance(diff, values, variances, 0, first) +
+                          side_variance(diff, values, variances, first, diff->recording_count));
+    bool is_within = change.delta <= change.interval && change.delta >= -change.interval;
+    if (change.kind == CHANGE_NONE || !is_within) return change;
+    change.kind = CHANGE_NONE;
+    change.is_noise = true;
+    return change;
+}
+
+struct change diff_row_change(const struct diff *diff, size_t row) {
+    return diff_change(diff, diff_values(diff, row),
+                       &diff->variances.items[row * diff->recording_count]);
 }
 
 struct ranked {
@@ -73,7 +101,7 @@ uint32_t *diff_rank(const struct diff *diff, size_t *count, size_t *noise_count)
         return NULL;
     }
     for (uint32_t i = 0; i < diff->rows.count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_row_change(diff, i);
         *noise_count += change.is_noise;
         uint64_t delta = (uint64_t)change.delta, size = change.delta < 0 ? 0 - delta : delta;
         if (change.kind != CHANGE_NONE) ranked[(*count)++] = (struct ranked){size, i};

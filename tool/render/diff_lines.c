@@ -43,14 +43,13 @@ static bool add_line(struct diff *diff, size_t recording, const struct line *lin
     char key[2 * GROUP_TEXT_BYTES + NUMBER_BYTES], where[3 * GROUP_TEXT_BYTES];
     char path[GROUP_TEXT_BYTES];
     const struct group *group = line->group;
-    if (!line->number)
-        return diff_add(diff, recording, group->label, group->label, group->self.value);
+    if (!line->number) return diff_add(diff, recording, group->label, group->label, group->self);
     snprintf(path, sizeof path, "%.*s", (int)line->path_length, group->label);
     // a checkout elsewhere has the same files
     snprintf(key, sizeof key, "%s\n%s\n+%u", group->location, text_base_name(path),
              line->number - first);
     snprintf(where, sizeof where, "%s\n%s\n", group->label, path);
-    return diff_add(diff, recording, key, where, group->self.value);
+    return diff_add(diff, recording, key, where, group->self);
 }
 
 static bool add_all(struct diff *diff, size_t recording, struct line *lines, size_t count) {
@@ -118,7 +117,7 @@ bool diff_join_lines(struct diff *diff, struct error *error) {
     if (!rows) return error_set(error, "no memory for the comparison");
     for (uint32_t i = 0; i < diff->rows.count; i++) {
         const struct diff_row *row = &diff->rows.items[i];
-        enum change_kind kind = diff_change(diff, diff_values(diff, i)).kind;
+        enum change_kind kind = diff_row_change(diff, i).kind;
         bool is_lonely = kind == CHANGE_NEW || kind == CHANGE_GONE;
         if (!is_lonely || row->count != DIFF_LINE_NAMES) continue;
         const char *offset = diff_name(diff, row, DIFF_LINE_OFFSET);

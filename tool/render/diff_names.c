@@ -18,7 +18,8 @@ bool diff_add_threads(struct diff *diff, size_t recording, const struct profile 
         // the first thread is called as the program, which may have another name now
         bool is_main = thread->tid == profile->recording->header.pid;
         text_escape(name, sizeof name, is_main ? "main thread" : *raw ? raw : "(no name)");
-        if (!diff_add(diff, recording, name, "", thread_value(thread, by)))
+        const struct measured measured = {.value = thread_value(thread, by)};
+        if (!diff_add(diff, recording, name, "", measured))
             return error_set(error, "no memory for the comparison");
     }
     return true;
@@ -36,7 +37,7 @@ bool diff_add_regions(struct diff *diff, size_t recording, const struct profile 
         char name[NAME_BYTES];
         if (scopes.list[i].kind != CAIRN_SCOPE_REGION) continue;
         text_escape(name, sizeof name, scopes.list[i].path);
-        is_ok = diff_add(diff, recording, name, "", measure_stack(by, &values[i]).value);
+        is_ok = diff_add(diff, recording, name, "", measure_stack(by, &values[i]));
     }
     free(values);
     scopes_free(&scopes);

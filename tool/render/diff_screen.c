@@ -36,24 +36,36 @@ static void print_growth(const struct terminal *terminal, struct change change) 
                    fabs(percent) < 10 ? " (%+.1f %%)" : " (%+.0f %%)", percent);
 }
 
+// " ± 1.2 MiB" behind a difference of estimates.
+static void print_interval(const struct diff_screen *screen, struct change change, bool is_bytes) {
+    if (change.interval)
+        fprintf(screen->terminal->out, " \xc2\xb1 %s",
+                value_text(change.interval, is_bytes, screen->view->is_plain_number).text);
+}
+
 void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
-                       bool is_bytes) {
+                       const double *variances, bool is_bytes) {
     enum { INDENT = 2, KEY_COLUMNS = 13 };
     const struct terminal *terminal = screen->terminal;
     bool is_plain = screen->view->is_plain_number;
-    struct change change = diff_change(screen->diff, values);
+    struct change change = diff_change(screen->diff, values, variances);
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, name);
     fprintf(terminal->out, "%s %s %s", value_text(change.before, is_bytes, is_plain).text, arrow,
             value_text(change.after, is_bytes, is_plain).text);
     if (change.is_noise)
-        terminal_print(terminal, STYLE_DIM, "   within the spread of the recordings");
+        terminal_print(terminal, STYLE_DIM,
+                       change.interval ? "   within the interval of the samples"
+                                       : "   within the spread of the recordings");
     else if (!change.delta)
         terminal_print(terminal, STYLE_DIM, "   the same");
     else
         terminal_print(terminal, style_of(change.delta), "   %s",
                        diff_delta_text(change.delta, is_bytes, is_plain).text);
-    if (!change.is_noise) print_growth(terminal, change);
+    if (!change.is_noise) {
+        print_interval(screen, change, is_bytes);
+        print_growth(terminal, change);
+    }
     fputc('\n', terminal->out);
 }
 
@@ -66,7 +78,7 @@ void diff_print_counts(const struct diff_screen *screen) {
     const struct terminal *terminal = screen->terminal;
     size_t counts[CHANGE_KINDS] = {0}, noise_count = 0, used = 0, all = 0;
     for (size_t i = 0; i < diff->rows.count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_row_change(diff, i);
         bool is_there = change.before || change.after || change.is_noise;
         counts[change.kind] += is_there && !change.is_noise;
         noise_count += change.is_noise;
@@ -81,8 +93,9 @@ void diff_print_counts(const struct diff_screen *screen) {
                 units_count((int64_t)counts[which]).text, change_word((enum change_kind)which));
     }
     if (noise_count)
-        fprintf(terminal->out, "%s%s within the spread", used++ ? ", " : "",
-                units_count((int64_t)noise_count).text);
+        fprintf(terminal->out, "%s%s within the %s", used++ ? ", " : "",
+                units_count((int64_t)noise_count).text,
+                screen->is_sampled ? "intervals of the samples" : "spread");
     if (!used) fputs("none", terminal->out);
     fputc('\n', terminal->out);
     if (diff->joined_count)
@@ -99,6 +112,9 @@ static void print_change(const struct diff_screen *screen, struct change change)
     fprintf(screen->terminal->out, " %*s %s %-*s", columns,
             value_text(change.before, is_bytes, is_plain).text, arrow, columns,
             value_text(change.after, is_bytes, is_plain).text);
+    if (screen->is_sampled)
+        fprintf(screen->terminal->out, " \xc2\xb1 %-*s", columns,
+                value_text(change.interval, is_bytes, is_plain).text);
 }
 
 static void print_frames(const struct diff_screen *screen, const struct diff_row *row) {
@@ -127,7 +143,7 @@ static int64_t threshold_of(const struct diff_screen *screen) {
     const struct diff *diff = screen->diff;
     int64_t before = 0, after = 0;
     for (size_t i = 0; i < diff->rows.count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_row_change(diff, i);
         before = figures_add(before, change.before);
         after = figures_add(after, change.after);
     }
@@ -149,7 +165,7 @@ static bool print_rows(const struct diff_screen *screen,
     uint32_t *rows = diff_rank(diff, &count, &noise_count);
     if (!rows) return error_set(error, "no memory for the comparison");
     for (size_t i = 0; i < count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, rows[i]));
+        struct change change = diff_row_change(diff, rows[i]);
         bool has_room = !screen->view->top || shown < screen->view->top;
         if (has_room && is_worth(&change, threshold))
             print(screen, &diff->rows.items[rows[i]], change, ++shown);
@@ -188,7 +204,7 @@ static void print_group(const struct diff_screen *screen, const struct diff_row 
     const struct terminal *terminal = screen->terminal;
     char label[LINE_BYTES];
     const int columns = screen->view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
-    size_t used = 3 * (size_t)columns + 16;
+    size_t used = (screen->is_sampled ? 4 : 3) * (size_t)columns + (screen->is_sampled ? 19 : 16);
     size_t room = terminal->columns > used + 16 ? terminal->columns - used : 16;
     (void)number;
     print_change(screen, change);

@@ -12,6 +12,7 @@ struct diff_screen {
     const struct view_options *view;
     const char *noun[2];  // "stack", "stacks"
     bool has_places;      // rows are lines of source: named by where they are now
+    bool is_sampled;      // some recordings are samples: differences have intervals
 };
 
 // What a row that is no stack is called.
@@ -20,9 +21,10 @@ const char *diff_label(const struct diff_screen *screen, const struct diff_row *
 // "+1.8 MiB", "-12 B", "+1,024"; a size where `is_bytes`.
 struct unit_text diff_delta_text(int64_t delta, bool is_bytes, bool is_plain_number);
 
-// "  peak heap    13.3 MiB → 15.1 MiB   +1.8 MiB (+13 %)": one line; values as in struct diff.
+// "  peak heap    13.3 MiB → 15.1 MiB   +1.8 MiB (+13 %)": one line; values and variances as
+// diff_change takes them.
 void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
-                       bool is_bytes);
+                       const double *variances, bool is_bytes);
 
 // How many rows are new, gone and so on.
 void diff_print_counts(const struct diff_screen *screen);

@@ -39,7 +39,7 @@ static void free_candidates(struct candidates *candidates) {
 // Rows with values on one side alone.
 static bool collect(const struct diff *diff, enum change_kind kind, struct candidates *candidates) {
     for (uint32_t i = 0; i < diff->rows.count; i++) {
-        struct change change = diff_change(diff, diff_values(diff, i));
+        struct change change = diff_change(diff, diff_values(diff, i), NULL);
         if (change.kind != kind) continue;
         struct candidate *candidate = array_push(&candidates->list);
         if (!candidate) return false;

@@ -84,7 +84,7 @@ static bool add_row(struct diff_tree *tree, const struct diff_screen *screen, si
 
 static struct change change_of(const struct printer *printer, uint32_t node) {
     const struct diff_tree *tree = printer->tree;
-    return diff_change(printer->screen->diff, &tree->values.items[node * tree->width]);
+    return diff_change(printer->screen->diff, &tree->values.items[node * tree->width], NULL);
 }
 
 static int64_t size_of(int64_t delta) {

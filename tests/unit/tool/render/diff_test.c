@@ -8,11 +8,15 @@
 
 #include <cmocka.h>
 
+static struct measured counted(int64_t value) {
+    return (struct measured){.value = value};
+}
+
 static void check(size_t first, size_t second, const int64_t *values, enum change_kind kind,
                   int64_t delta, bool is_noise) {
     struct diff diff;
     diff_start(&diff, first + second, first);
-    struct change change = diff_change(&diff, values);
+    struct change change = diff_change(&diff, values, NULL);
     assert_int_equal(change.kind, kind);
     assert_int_equal(change.delta, delta);
     assert_int_equal(change.is_noise, is_noise);
@@ -43,13 +47,13 @@ static void test_rows(void **state) {
     struct diff diff;
     size_t count, noise_count;
     diff_start(&diff, 3, 1);
-    assert_true(diff_add(&diff, 0, "a", "a.c:1", 10));
-    assert_true(diff_add(&diff, 1, "a", "a.c:2", 5));
-    assert_true(diff_add(&diff, 1, "a", "a.c:2", 6));
-    assert_true(diff_add(&diff, 2, "a", "a.c:3", 9));
-    assert_true(diff_add(&diff, 1, "b", "", 7));
-    assert_true(diff_add(&diff, 2, "b", "", 7));
-    assert_true(diff_add(&diff, 0, "c", "", 100));
+    assert_true(diff_add(&diff, 0, "a", "a.c:1", counted(10)));
+    assert_true(diff_add(&diff, 1, "a", "a.c:2", counted(5)));
+    assert_true(diff_add(&diff, 1, "a", "a.c:2", counted(6)));
+    assert_true(diff_add(&diff, 2, "a", "a.c:3", counted(9)));
+    assert_true(diff_add(&diff, 1, "b", "", counted(7)));
+    assert_true(diff_add(&diff, 2, "b", "", counted(7)));
+    assert_true(diff_add(&diff, 0, "c", "", counted(100)));
     assert_int_equal(diff.rows.count, 3);
     assert_string_equal(diff_where(&diff, &diff.rows.items[0], 0), "a.c:3");
     uint32_t *rows = diff_rank(&diff, &count, &noise_count);
@@ -62,14 +66,42 @@ static void test_rows(void **state) {
     diff_free(&diff);
 }
 
+// A difference of estimates counts where it is larger than its interval.
+static void test_estimates(void **state) {
+    (void)state;
+    struct diff diff;
+    diff_start(&diff, 2, 1);
+    const struct measured estimate = {.value = 100, .variance = 2500};  // +-98
+    assert_true(diff_add(&diff, 0, "a", "", estimate));
+    assert_true(diff_add(&diff, 1, "a", "", counted(150)));
+    assert_true(diff_add(&diff, 0, "b", "", estimate));
+    assert_true(diff_add(&diff, 1, "b", "", counted(199)));
+    assert_true(diff_add(&diff, 0, "c", "", estimate));
+    assert_true(diff_add(&diff, 1, "c", "", estimate));
+    struct change near = diff_row_change(&diff, 0), far = diff_row_change(&diff, 1);
+    assert_int_equal(near.kind, CHANGE_NONE);
+    assert_true(near.is_noise);
+    assert_int_equal(near.interval, 98);
+    assert_int_equal(far.kind, CHANGE_GROWN);
+    assert_int_equal(far.interval, 98);
+    assert_int_equal(diff_row_change(&diff, 2).interval, 138);  // 98 times the root of two
+    // a sample of one in 100 bytes may miss 300
+    assert_true(diff_set_sampled(&diff, 1, 100));
+    assert_true(diff_add(&diff, 0, "d", "", counted(299)));
+    assert_true(diff_add(&diff, 0, "e", "", counted(301)));
+    assert_true(diff_row_change(&diff, 3).is_noise);
+    assert_int_equal(diff_row_change(&diff, 4).kind, CHANGE_GONE);
+    diff_free(&diff);
+}
+
 static void check_join(const char *before, const char *after, bool is_joined) {
     struct diff diff;
     diff_start(&diff, 2, 1);
-    assert_true(diff_add(&diff, 0, before, "", 10));
-    assert_true(diff_add(&diff, 1, after, "", 12));
+    assert_true(diff_add(&diff, 0, before, "", counted(10)));
+    assert_true(diff_add(&diff, 1, after, "", counted(12)));
     assert_true(diff_join_similar(&diff, NULL));
     assert_int_equal(diff.joined_count, is_joined);
-    struct change change = diff_change(&diff, diff_values(&diff, 1));
+    struct change change = diff_row_change(&diff, 1);
     assert_int_equal(change.kind, is_joined ? CHANGE_GROWN : CHANGE_NEW);
     diff_free(&diff);
 }
@@ -92,6 +124,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_estimates),
         cmocka_unit_test(test_similar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
