@@ -138,6 +138,9 @@ def check_combined():
         low, high = whole["combined_peak"]["low_bytes"], whole["combined_peak"]["high_bytes"]
         t.check(least * MIB * 0.95 <= low <= high <= most * MIB, f"{script}: {low} to {high}")
         t.check(high - low < low / 20, f"{script}: {low} to {high} is wide")
+        chart = t.run_cairn("report", "--view", "timeline", path).out.decode()
+        top = re.search(r"heap of all processes over time\n +([\d.]+) MiB", chart)
+        t.check(top and low / MIB - 0.1 <= float(top[1]) <= high / MIB + 0.1, f"{script}: {chart[-1800:]}")
 
 
 def check_children():

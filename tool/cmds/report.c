@@ -108,6 +108,9 @@ static bool report_recording(const struct report *report, const struct subject *
 
 // A view of all processes of a run.
 static bool print_sum(const struct report *report, const struct run *run, struct error *error) {
+    const struct view *view = report->request.view;
+    if (view && !strcmp(view->name, "timeline"))
+        return report_run_timeline(stdout, run, &report->request.options, error);
     const struct narrowing narrowing = {&report->request, report->filter};
     char *words[] = {(char *)run->directory, NULL};
     const struct opening opening = {

@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/cmds/report_summary.h"
 #include "tool/model/combined.h"
+#include "tool/render/chart.h"
 #include "tool/render/report_json.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/summary.h"
@@ -177,6 +178,20 @@ bool report_run_print(FILE *out, const struct run *run, const struct view_option
     places.top = SUMMARY_TOP_DEFAULT;
     return report_run_print_head(out, run, view, error) &&
            print_largest(out, run, view->by, print_places, &places, error);
+}
+
+bool report_run_timeline(FILE *out, const struct run *run, const struct view_options *view,
+                         struct error *error) {
+    struct combined combined = {0};
+    struct run_screen unused = {0};
+    struct terminal terminal = terminal_of(out);
+    bool is_ok = true;
+    for (size_t i = 0; i < run->rows.count && is_ok; i++)
+        is_ok = measure_row(run, &run->rows.items[i], &unused, &combined) ||
+                error_set(error, "no memory for the timelines");
+    is_ok = is_ok && chart_print_combined(&terminal, &combined, view, error);
+    combined_free(&combined);
+    return is_ok;
 }
 
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,

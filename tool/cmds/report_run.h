@@ -33,6 +33,10 @@ bool report_run_print(FILE *out, const struct run *run, const struct view_option
 bool report_run_print_head(FILE *out, const struct run *run, const struct view_options *view,
                            struct error *error);
 
+// The heaps of all processes over time, on one clock.
+bool report_run_timeline(FILE *out, const struct run *run, const struct view_options *view,
+                         struct error *error);
+
 // Every process, the small ones and those without a recording too.
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,
                       struct error *error);

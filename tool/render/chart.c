@@ -153,12 +153,9 @@ static void print_axis(const struct chart *chart, const struct terminal *termina
 
 // "▲ peak 13.3 MiB at 0.32 s" below its column.
 static void print_peak(const struct chart *chart, const struct terminal *terminal,
-                       const struct profile *profile, const struct view_options *view,
-                       int axis_columns) {
+                       const char *bytes, int axis_columns) {
     char text[MARK_BYTES];
-    snprintf(text, sizeof text, "peak %s at %s",
-             units_size_as(profile->peak.bytes, view->is_plain_number).text,
-             units_duration(chart->peak_ns).text);
+    snprintf(text, sizeof text, "peak %s at %s", bytes, units_duration(chart->peak_ns).text);
     size_t column = column_of(chart, chart->peak_ns), columns = text_columns(text);
     bool is_left = column > columns + 1;
     terminal_indent(terminal, (size_t)axis_columns + column - (is_left ? columns + 1 : 0));
@@ -194,14 +191,24 @@ static void print_marks(const struct chart *chart, const struct terminal *termin
     fprintf(terminal->out, "  marks: %s\n", text);
 }
 
+static struct chart *chart_start(const struct terminal *terminal, int axis_columns,
+                                 struct error *error) {
+    struct chart *chart = calloc(1, sizeof *chart);
+    if (!chart) {
+        error_set(error, "no memory for the timeline");
+        return NULL;
+    }
+    chart->count = terminal->columns - (size_t)axis_columns - 1;
+    if (chart->count > COLUMNS_MAX) chart->count = COLUMNS_MAX;
+    return chart;
+}
+
 bool chart_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error) {
-    struct chart *chart = calloc(1, sizeof *chart);
     int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
-    if (!chart) return error_set(error, "no memory for the timeline");
-    chart->count = terminal->columns - (size_t)axis_columns - 1;
-    if (chart->count > COLUMNS_MAX) chart->count = COLUMNS_MAX;
+    struct chart *chart = chart_start(terminal, axis_columns, error);
+    if (!chart) return false;
     chart->end_ns = end_of(profile);
     fill(chart, profile);
     terminal_print(terminal, STYLE_STRONG, "heap over time");
@@ -209,9 +216,62 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     fputc('\n', terminal->out);
     print_rows(chart, terminal, view, axis_columns);
     print_axis(chart, terminal, axis_columns);
-    print_peak(chart, terminal, profile, view, axis_columns);
+    print_peak(chart, terminal, units_size_as(profile->peak.bytes, view->is_plain_number).text,
+               axis_columns);
     print_marks(chart, terminal, profile->recording, axis_columns);
     struct area_frame frame = {chart->count, axis_columns, chart->end_ns};
     free(chart);
     return area_print(terminal, profile, names, view, &frame, error);
+}
+
+// A process that still runs has no end: the last thing that is known is taken for it.
+static uint64_t last_known_ns(const struct combined *combined) {
+    for (size_t i = combined->changes.count; i-- > 0;)
+        if (combined->changes.items[i].at_ns != UINT64_MAX) return combined->changes.items[i].at_ns;
+    return 0;
+}
+
+static void fill_combined(struct chart *chart, const struct combined *combined) {
+    const struct combined_change *changes = combined->changes.items;
+    int64_t low = 0, high = 0;
+    for (size_t i = 0; i < combined->changes.count; i++) {
+        uint64_t from = changes[i].at_ns - changes[0].at_ns;
+        uint64_t to = i + 1 < combined->changes.count ? changes[i + 1].at_ns - changes[0].at_ns
+                                                      : chart->end_ns;
+        low = figures_add(low, changes[i].low_bytes);
+        high = figures_add(high, changes[i].high_bytes);
+        struct timeline_span span = {from, to, low > 0 ? (uint64_t)low : 0,
+                                     high > 0 ? (uint64_t)high : 0};
+        add_span(chart, &span);
+        if (to > from && span.high_bytes > chart->most_bytes) {
+            chart->most_bytes = span.high_bytes;
+            chart->peak_ns = from;
+        }
+    }
+}
+
+bool chart_print_combined(const struct terminal *terminal, struct combined *combined,
+                          const struct view_options *view, struct error *error) {
+    enum { BYTES = 96 };
+    int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
+    struct chart *chart = chart_start(terminal, axis_columns, error);
+    uint64_t low, high;
+    char bytes[BYTES];
+    if (!chart) return false;
+    combined_find(combined, &low, &high);
+    uint64_t start = combined->changes.count ? combined->changes.items[0].at_ns : 0;
+    chart->end_ns = last_known_ns(combined) > start ? last_known_ns(combined) - start : 1;
+    fill_combined(chart, combined);
+    if (!chart->most_bytes) chart->most_bytes = 1;
+    struct unit_text least = units_size_as((int64_t)low, view->is_plain_number);
+    struct unit_text most = units_size_as((int64_t)high, view->is_plain_number);
+    bool is_one = !strcmp(least.text, most.text);
+    snprintf(bytes, sizeof bytes, "%s%s%s", least.text, is_one ? "" : " to ",
+             is_one ? "" : most.text);
+    terminal_print(terminal, STYLE_STRONG, "heap of all processes over time\n");
+    print_rows(chart, terminal, view, axis_columns);
+    print_axis(chart, terminal, axis_columns);
+    print_peak(chart, terminal, bytes, axis_columns);
+    free(chart);
+    return true;
 }

@@ -3,6 +3,7 @@
 #ifndef TOOL_RENDER_CHART_H
 #define TOOL_RENDER_CHART_H
 
+#include "tool/model/combined.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
 #include "tool/render/options.h"
@@ -14,5 +15,9 @@
 bool chart_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error);
+
+// The heaps of several processes together, on one clock. False without memory.
+bool chart_print_combined(const struct terminal *terminal, struct combined *combined,
+                          const struct view_options *view, struct error *error);
 
 #endif
