@@ -73,6 +73,14 @@ def check_ages(found):
     t.check_equal("milliseconds in produce", sum(sum(a["ms"]) for a in produced), 250)
 
 
+def check_short(path):
+    """Of blocks that were freed within an hour, all; within no time at all, none. Others have no ages."""
+    scratch = [[s for s in t.report(path, "--lifespan", f"short:{limit}")["stacks"]
+                if any(f["function"] == "scratch" for f in s["frames"])] for limit in ("1h", "1us")]
+    t.check_equal("scratch, an hour", sum(s["allocations"] for s in scratch[0]), 1010)
+    t.check_equal("scratch, a microsecond", sum(s["allocations"] for s in scratch[1]), 0)
+
+
 for mode in ([], ["--no-stacks"], ["--ages"]):
     path = t.fresh_path("shapes") + ".cairn"
     t.run([t.CAIRN, "run", "-q", *mode, "-o", path, *t.program("shapes")])
@@ -81,6 +89,7 @@ for mode in ([], ["--no-stacks"], ["--ages"]):
         continue
     if mode == ["--ages"]:
         check_ages(found)
+        check_short(path)
     if mode == ["--no-stacks"]:
         # everything but libc's and the loader's own blocks, which are few
         t.check(1000 + 5 + 4000 <= found["totals"]["temporary"] < 1000 + 5 + 4000 + 50, f"{found['totals']}")
@@ -91,4 +100,6 @@ for mode in ([], ["--no-stacks"], ["--ages"]):
     check_sizes(found)
     check_threads(found)
     check_reallocs(found)
+refused = t.run_cairn("report", "--lifespan", "short:1ms", t.record(t.program("leak"))[1])
+t.check(refused.status == 1 and b"--ages" in refused.err, f"short without ages: {refused.err}")
 t.finish()

@@ -58,7 +58,7 @@
     {OPTION_THREAD, "thread", 't', "ID|REGEX", "what these threads allocated"},                    \
     {OPTION_REGION, "region", 0, "REGEX", "what was allocated in these regions of the program"},   \
     OPTION_ROW_PROCESS,                                                                            \
-    {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks left at the end (living), or freed (gone)"}
+    {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks that are living, gone, or short:TIME (--ages)"}
 
 #define REPORT_OPTIONS                                                                             \
     {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below"},                                  \

@@ -35,9 +35,14 @@ static bool read_lifespan(const struct command_args *args, struct request *reque
         request->filter.lifespan = LIFESPAN_LIVING;
     else if (!strcmp(text, "gone"))
         request->filter.lifespan = LIFESPAN_GONE;
+    else if (!strncmp(text, "short:", strlen("short:")) &&
+             units_duration_parse(text + strlen("short:"), &request->filter.short_ns))
+        request->filter.lifespan = LIFESPAN_SHORT;
     else
-        return error_set(error, "%s: --lifespan is living or gone, not \"%s\"", args->command->name,
-                         text);
+        return error_set(error,
+                         "%s: --lifespan is living, gone or short:TIME such as short:10ms, "
+                         "not \"%s\"",
+                         args->command->name, text);
     return true;
 }
 
@@ -45,6 +50,7 @@ static bool read_lifespan(const struct command_args *args, struct request *reque
 static const char *usual_measure(const struct request *request) {
     if (request->filter.lifespan == LIFESPAN_LIVING) return "exit";
     if (request->filter.lifespan == LIFESPAN_GONE) return "allocated";
+    if (request->filter.lifespan == LIFESPAN_SHORT) return "calls";
     return request->view ? request->view->measure : "peak";
 }
 
@@ -61,7 +67,8 @@ static bool read_measure(const struct command_args *args, struct request *reques
                          "%s: what was at the peak is not known by lifespan: --by exit, "
                          "allocated or calls",
                          args->command->name);
-    if (lifespan == LIFESPAN_GONE && *by == MEASURE_EXIT)
+    bool is_gone = lifespan == LIFESPAN_GONE || lifespan == LIFESPAN_SHORT;
+    if (is_gone && *by == MEASURE_EXIT)
         return error_set(error, "%s: blocks that are gone hold nothing at the end",
                          args->command->name);
     if (request->instants.kind) *by = MEASURE_THEN;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/model/decode.h"
+#include "tool/model/shape.h"
 
 enum { SLOT_LIMIT = CAIRN_SLOT_SHARED + 1, SLOT_KEPT = 1, SLOT_LEFT_OUT = 2 };
 
@@ -80,6 +81,37 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
         if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
         if (!is_living) stack->estimates[ESTIMATED_EXIT] = (struct estimate){0};
     }
+}
+
+static uint64_t count_young(const struct shape_ages *ages, uint64_t short_ns) {
+    const uint64_t ms_ns = 1000000;
+    uint64_t young = 0;
+    // bucket b is below 2^b milliseconds
+    for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++)
+        if (ms_ns << bucket <= short_ns) young += ages->ms[bucket];
+    return young;
+}
+
+bool profile_keep_short(struct profile *profile, uint64_t short_ns, struct error *error) {
+    struct shape shape;
+    bool has_ages = !profile->stack_count;
+    if (!shape_build(&shape, profile, error)) return false;
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        struct stack *stack = &profile->stacks[i];
+        struct shape_ages ages;
+        uint64_t young = 0, freed = stack->frees, bytes = stack->freed_bytes;
+        if (shape_ages(&shape, stack->number, &ages)) {
+            has_ages = true;
+            young = count_young(&ages, short_ns);
+        }
+        if (young > freed) young = freed;
+        clear(stack);
+        stack->allocations = stack->frees = young;
+        if (young) bytes = (uint64_t)((double)bytes * (double)young / (double)freed);
+        stack->allocated_bytes = stack->freed_bytes = young ? bytes : 0;
+    }
+    shape_free(&shape);
+    return has_ages || error_set(error, "how long blocks lived was not recorded: cairn run --ages");
 }
 
 void profile_forget_exit(struct profile *profile) {

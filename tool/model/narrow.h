@@ -23,9 +23,14 @@ enum lifespan {
     LIFESPAN_ANY,
     LIFESPAN_LIVING,  // blocks that are left at the end
     LIFESPAN_GONE,    // blocks that were freed
+    LIFESPAN_SHORT,   // blocks that were freed within some time: profile_keep_short
 };
 // What a stack held at the peak is not known by lifespan: it becomes 0.
 void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan);
+// Keeps blocks that were freed within `short_ns`, as far as the buckets of ages tell (--ages);
+// their bytes are taken to be as those of their stack's freed blocks are on average. False without
+// memory, or if no ages were recorded.
+bool profile_keep_short(struct profile *profile, uint64_t short_ns, struct error *error);
 
 // Nothing counts as left at the end.
 void profile_forget_exit(struct profile *profile);

@@ -28,6 +28,7 @@ struct filter {
     const char *texts[PART_COUNT];
     struct pattern *patterns[PART_COUNT];
     enum lifespan lifespan;
+    uint64_t short_ns;
     bool may_be_empty;
     size_t threads_found, regions_found;
     char regions[LIST_BYTES];  // those there are
@@ -46,6 +47,7 @@ bool filter_open(struct filter **filter, const struct filter_request *request,
     *filter = made;
     if (!made) return error_set(error, "no memory for a filter");
     made->lifespan = request->lifespan;
+    made->short_ns = request->short_ns;
     made->may_be_empty = request->may_be_empty;
     for (int part = 0; part < PART_COUNT; part++) {
         made->texts[part] = texts[part];
@@ -82,8 +84,9 @@ static void append(char *out, size_t size, const char *separator, const char *te
 }
 
 void filter_text(const struct filter *filter, char *out, size_t size) {
-    static const char *const lifespans[] = {
-        [LIFESPAN_LIVING] = "--lifespan living", [LIFESPAN_GONE] = "--lifespan gone"};
+    static const char *const lifespans[] = {[LIFESPAN_LIVING] = "--lifespan living",
+                                            [LIFESPAN_GONE] = "--lifespan gone",
+                                            [LIFESPAN_SHORT] = "--lifespan short"};
     *out = 0;
     for (int part = 0; part < PART_COUNT; part++) {
         char safe[LIST_BYTES], text[LIST_BYTES + 32];
@@ -179,9 +182,12 @@ bool filter_threads(struct filter *filter, struct profile *profile, struct error
         is_ok = are_kept && profile_keep_threads(profile, are_kept, &is_estimate);
         free(are_kept);
     }
-    is_ok = is_ok && filter_regions(filter, profile);
+    if (!is_ok || !filter_regions(filter, profile))
+        return error_set(error, "no memory for a filter");
+    if (filter->lifespan == LIFESPAN_SHORT)
+        return profile_keep_short(profile, filter->short_ns, error);
     profile_keep_lifespan(profile, filter->lifespan);
-    return is_ok || error_set(error, "no memory for a filter");
+    return true;
 }
 
 bool filter_found_threads(struct filter *filter, const struct profile *profile,

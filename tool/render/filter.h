@@ -20,6 +20,7 @@ struct filter_request {
     const char *thread;  // id, or an expression for the name
     const char *region;  // an expression for the path of a region: outer/inner
     enum lifespan lifespan;
+    uint64_t short_ns;  // of LIFESPAN_SHORT
     bool may_be_empty;  // matching nothing is no error
 };
 
