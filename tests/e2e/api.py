@@ -6,6 +6,7 @@ in views, filters and JSON."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -76,6 +77,8 @@ def check_views(path):
         checked = t.run_cairn("check", "--budgets", "regions.toml", path)
         t.check_equal(f"check {limits}: {checked.out}", checked.status, status)
         t.check(b"region " in checked.out, f"check {limits}: {checked.out}")
+        if "1999" in limits:
+            t.check(re.search(rb"100 % +2,000 calls +\S", checked.out), f"no guilty stack: {checked.out}")
     wrong = t.run_cairn("report", "--region", "nowhere", path)
     t.check(wrong.status != 0 and b"there are: load, load/parse" in wrong.err, f"no region: {wrong.err}")
     for view, words in (("regions", b"load/parse"), ("pools", b"nodes")):

@@ -12,6 +12,7 @@
 #include "tool/cmds/leaks.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/subject.h"
+#include "tool/model/narrow.h"
 #include "tool/model/run.h"
 #include "tool/model/scopes.h"
 #include "tool/render/diff.h"
@@ -174,19 +175,42 @@ static bool print_sites(FILE *out, const struct opened *opened, enum measure mea
     return is_ok;
 }
 
-// The places that hold the most of what exceeds a limit, as text for free(); NULL: none are known.
-static bool find_guilty(const struct judge *judge, const struct taken *taken, enum measure measure,
-                        char **text, struct error *error) {
+// Leaves what was allocated in the region and those within it, as if it was all there is.
+static bool keep_region(struct opened *opened, const char *path) {
+    struct scopes scopes;
+    size_t length = strlen(path);
+    if (!scopes_read(&scopes, &opened->recording)) return false;
+    bool *are_kept = calloc(scopes.count + 1, sizeof *are_kept);
+    for (size_t i = 1; are_kept && i < scopes.count; i++) {
+        const struct scope *scope = &scopes.list[i];
+        are_kept[i] = scope->kind == CAIRN_SCOPE_REGION && !strncmp(scope->path, path, length) &&
+                      (!scope->path[length] || scope->path[length] == '/');
+    }
+    if (are_kept) {
+        profile_keep_regions(&opened->profile, are_kept, scopes.count);
+        profile_sum_up(&opened->profile);
+    }
+    bool is_ok = are_kept != NULL;
+    free(are_kept);
+    scopes_free(&scopes);
+    return is_ok;
+}
+
+// The places that hold the most of what exceeds a limit, of a region if one is named, as text for
+// free(); NULL: none are known.
+static bool find_guilty(const struct judge *judge, const struct taken *taken, const char *region,
+                        enum measure measure, char **text, struct error *error) {
     struct opened opened;
     struct suppressions suppressions = {0};
     size_t size;
     *text = NULL;
     if (!*taken->path) return true;
-    bool is_exit = measure == MEASURE_EXIT;
-    bool is_ok = open_named(judge, taken->path, &opened, is_exit ? &suppressions : NULL, error);
+    bool has_rules = measure == MEASURE_EXIT && !region;
+    bool is_ok = open_named(judge, taken->path, &opened, has_rules ? &suppressions : NULL, error);
     if (is_ok) {
         FILE *out = open_memstream(text, &size);
-        is_ok = out ? print_sites(out, &opened, measure, error)
+        is_ok = out && (!region || keep_region(&opened, region))
+                    ? print_sites(out, &opened, measure, error)
                     : error_set(error, "no memory for the stacks");
         if (out) fclose(out);
         opened_close(&opened);
@@ -325,7 +349,7 @@ static bool judge_limit(const struct judge *judge, const struct budget *budget,
         describe(worst, measure, budget->limit, "", &verdict);
     }
     if (worst) {
-        if (!verdict.holds && !find_guilty(judge, worst, measure, &verdict.guilty, error))
+        if (!verdict.holds && !find_guilty(judge, worst, NULL, measure, &verdict.guilty, error))
             return false;
     }
     return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
@@ -333,7 +357,7 @@ static bool judge_limit(const struct judge *judge, const struct budget *budget,
 
 // The most of a measure in a region whose name fits, over the processes; -1: there is none.
 static bool find_region(const struct judge *judge, const struct budget *budget,
-                        const struct taken **worst, int64_t *most, char *name,
+                        const struct taken **worst, int64_t *most, char *path,
                         struct error *error) {
     *most = -1;
     for (size_t i = 0; i < judge->list.count; i++) {
@@ -353,7 +377,7 @@ static bool find_region(const struct judge *judge, const struct budget *budget,
             if (!is_meant || value <= *most) continue;
             *most = value;
             *worst = taken;
-            text_escape(name, REGION_BYTES, scope->path);
+            snprintf(path, REGION_BYTES, "%s", scope->path);
         }
         free(values);
         if (is_read) scopes_free(&scopes);
@@ -366,12 +390,13 @@ static bool find_region(const struct judge *judge, const struct budget *budget,
 static bool judge_region(const struct judge *judge, const struct budget *budget,
                          struct error *error) {
     const struct taken *worst = NULL;
-    char name[REGION_BYTES];
+    char path[REGION_BYTES], name[REGION_BYTES];
     int64_t most;
     struct verdict verdict = {.budget = measure_name(budget->measure),
                               .text = "no region of this name was recorded"};
-    text_escape(name, sizeof name, budget->pattern);
-    if (!find_region(judge, budget, &worst, &most, name, error)) return false;
+    snprintf(path, sizeof path, "%s", budget->pattern);
+    if (!find_region(judge, budget, &worst, &most, path, error)) return false;
+    text_escape(name, sizeof name, path);
     snprintf(verdict.subject, sizeof verdict.subject, "region %s", name);
     if (worst) {
         struct taken part = *worst;  // a region's values are exact as its cells are
@@ -387,6 +412,9 @@ static bool judge_region(const struct judge *judge, const struct budget *budget,
             describe_share(&part, budget, &verdict);
         else
             describe(&part, budget->measure, budget->limit, "", &verdict);
+        if (!verdict.holds &&
+            !find_guilty(judge, worst, path, budget->measure, &verdict.guilty, error))
+            return false;
     }
     return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
 }
