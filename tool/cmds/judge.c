@@ -9,23 +9,13 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/budgets.h"
-#include "tool/cmds/leaks.h"
+#include "tool/cmds/guilty.h"
 #include "tool/cmds/opened.h"
 #include "tool/cmds/subject.h"
-#include "tool/model/narrow.h"
 #include "tool/model/run.h"
 #include "tool/model/scopes.h"
-#include "tool/render/diff.h"
-#include "tool/render/diff_screen.h"
-#include "tool/render/site.h"
 
-enum {
-    REGION_BYTES = 96,
-    GUILTY_COUNT = 3,
-    GUILTY_COLUMNS = 100,
-    CALLERS_COLUMNS = 40,
-    VALUE_BYTES = 64
-};
+enum { REGION_BYTES = 96 };
 
 // What one process took.
 struct taken {
@@ -56,29 +46,10 @@ static void take_figures(struct taken *taken) {
     taken->values[MEASURE_CALLS] = clamp(figures->allocations);
 }
 
-// Opens a recording with the names of its stacks, and takes out what is suppressed.
-static bool open_named(const struct judge *judge, const char *path, struct opened *opened,
-                       struct suppressions *suppressions, struct error *error) {
-    if (!opened_open(path, opened, error)) return false;
-    for (size_t i = 0; i < opened->profile.stack_count; i++)
-        names_want_stack(opened->names, opened->profile.stacks[i].node, 0);
-    bool is_ok = names_resolve(opened->names, error);
-    if (is_ok && suppressions) {
-        struct frame_names names = names_frames(opened->names);
-        const char *note;
-        bool has_own = !args_has(judge->args, OPTION_NO_SUPPRESSIONS);
-        is_ok = leaks_read_rules(judge->args, suppressions, error) &&
-                (!has_own || leaks_add_own_rules(suppressions, opened, &note, error)) &&
-                suppressions_apply(suppressions, &opened->profile, &names, error);
-    }
-    if (!is_ok) opened_close(opened);
-    return is_ok;
-}
-
 static bool take_recording(const struct judge *judge, struct taken *taken, struct error *error) {
     struct opened opened;
     struct suppressions suppressions = {0};
-    bool is_ok = open_named(judge, taken->path, &opened, &suppressions, error);
+    bool is_ok = guilty_open(judge->args, taken->path, &opened, &suppressions, error);
     if (is_ok) {
         taken->values[MEASURE_PEAK] = opened.profile.peak.bytes;
         taken->peak_error = clamp(opened.profile.peak.error_bytes);
@@ -137,141 +108,6 @@ static bool take_single(struct judge *judge, const char *path, struct error *err
     return take(judge, &judge->own_row, path, error);
 }
 
-static const char *value_text(enum measure measure, int64_t value, char out[VALUE_BYTES]) {
-    const struct measure_row *about = measure_about(measure);
-    if (about->is_bytes)
-        snprintf(out, VALUE_BYTES, "%s", units_size(value).text);
-    else
-        snprintf(out, VALUE_BYTES, "%s %s", units_count(value).text, about->noun[value != 1]);
-    return out;
-}
-
-static void print_site(FILE *out, const struct site *site, enum measure measure, int64_t whole) {
-    char label[FRAME_TEXT_BYTES] = STACK_NOT_RECORDED, location[FRAME_TEXT_BYTES] = "";
-    char value[VALUE_BYTES];
-    if (site->frame_count) {
-        frame_label(site->frames[0], label, sizeof label, GUILTY_COLUMNS);
-        frame_location(site->frames[0], location, sizeof location);
-    }
-    fprintf(out, "      %5s %14s  %s%s%s", units_percent(site->measured.value, whole).text,
-            value_text(measure, site->measured.value, value), label, *location ? " " : "",
-            location);
-    for (unsigned i = 1; i < site->frame_count; i++) {
-        frame_label(site->frames[i], label, sizeof label, CALLERS_COLUMNS);
-        fprintf(out, " \xe2\x86\x90 %s", label);
-    }
-    fputc('\n', out);
-}
-
-static bool print_sites(FILE *out, const struct opened *opened, enum measure measure,
-                        struct error *error) {
-    struct frame_names names = names_frames(opened->names);
-    struct site_list list;
-    int64_t whole = measure_total(measure, &opened->profile).value;
-    bool is_ok = site_list_build(&list, &opened->profile, &names, measure, false, error);
-    for (size_t i = 0; i < list.sites.count && i < GUILTY_COUNT && is_ok; i++)
-        print_site(out, &list.sites.items[i], measure, whole);
-    site_list_free(&list);
-    return is_ok;
-}
-
-// Leaves what was allocated in the region and those within it, as if it was all there is.
-static bool keep_region(struct opened *opened, const char *path) {
-    struct scopes scopes;
-    size_t length = strlen(path);
-    if (!scopes_read(&scopes, &opened->recording)) return false;
-    bool *are_kept = calloc(scopes.count + 1, sizeof *are_kept);
-    for (size_t i = 1; are_kept && i < scopes.count; i++) {
-        const struct scope *scope = &scopes.list[i];
-        are_kept[i] = scope->kind == CAIRN_SCOPE_REGION && !strncmp(scope->path, path, length) &&
-                      (!scope->path[length] || scope->path[length] == '/');
-    }
-    if (are_kept) {
-        profile_keep_regions(&opened->profile, are_kept, scopes.count);
-        profile_sum_up(&opened->profile);
-    }
-    bool is_ok = are_kept != NULL;
-    free(are_kept);
-    scopes_free(&scopes);
-    return is_ok;
-}
-
-// The places that hold the most of what exceeds a limit, of a region if one is named, as text for
-// free(); NULL: none are known.
-static bool find_guilty(const struct judge *judge, const struct taken *taken, const char *region,
-                        enum measure measure, char **text, struct error *error) {
-    struct opened opened;
-    struct suppressions suppressions = {0};
-    size_t size;
-    *text = NULL;
-    if (!*taken->path) return true;
-    bool has_rules = measure == MEASURE_EXIT && !region;
-    bool is_ok = open_named(judge, taken->path, &opened, has_rules ? &suppressions : NULL, error);
-    if (is_ok) {
-        FILE *out = open_memstream(text, &size);
-        is_ok = out && (!region || keep_region(&opened, region))
-                    ? print_sites(out, &opened, measure, error)
-                    : error_set(error, "no memory for the stacks");
-        if (out) fclose(out);
-        opened_close(&opened);
-    }
-    suppressions_free(&suppressions);
-    return is_ok;
-}
-
-static bool add_side(const struct judge *judge, struct diff *diff, size_t side, const char *path,
-                     enum measure measure, struct error *error) {
-    struct view_options view = {.by = measure};
-    struct opened opened;
-    struct suppressions suppressions = {0};
-    bool is_exit = measure == MEASURE_EXIT;
-    bool is_ok = open_named(judge, path, &opened, is_exit ? &suppressions : NULL, error);
-    if (is_ok) {
-        struct frame_names names = names_frames(opened.names);
-        is_ok = diff_add_stacks(diff, side, &opened.profile, &names, &view, error);
-        opened_close(&opened);
-    }
-    suppressions_free(&suppressions);
-    return is_ok;
-}
-
-// The innermost three functions of a row.
-static void print_grown(FILE *out, const struct diff *diff, const struct diff_row *row,
-                        struct change change, enum measure measure) {
-    fprintf(out, "      %14s %-6s ",
-            diff_delta_text(change.delta, measure_about(measure)->is_bytes, false).text,
-            change_word(change.kind));
-    for (uint32_t i = 0; i < GUILTY_COUNT && i < row->count; i++)
-        fprintf(out, "%s%s", i ? " \xe2\x86\x90 " : " ", diff_name(diff, row, i));
-    fputc('\n', out);
-}
-
-static bool find_grown(const struct judge *judge, const struct taken *old,
-                       const struct taken *taken, enum measure measure, char **text,
-                       struct error *error) {
-    struct diff diff;
-    size_t count = 0, noise_count, size;
-    *text = NULL;
-    if (!*taken->path || !*old->path) return true;
-    diff_start(&diff, 2, 1);
-    bool is_ok = add_side(judge, &diff, 0, old->path, measure, error) &&
-                 add_side(judge, &diff, 1, taken->path, measure, error) &&
-                 diff_join_similar(&diff, error);
-    uint32_t *rows = is_ok ? diff_rank(&diff, &count, &noise_count) : NULL;
-    FILE *out = rows ? open_memstream(text, &size) : NULL;
-    for (size_t i = 0, shown = 0; out && i < count && shown < GUILTY_COUNT; i++) {
-        struct change change = diff_row_change(&diff, rows[i]);
-        if (change.delta <= 0) continue;
-        print_grown(out, &diff, &diff.rows.items[rows[i]], change, measure);
-        shown++;
-    }
-    if (out) fclose(out);
-    if (is_ok && !out) is_ok = error_set(error, "no memory for the stacks");
-    free(rows);
-    diff_free(&diff);
-    return is_ok;
-}
-
 // What is compared among processes: a value, or its share of their calls.
 static double weight_of(const struct taken *taken, enum measure measure, bool is_share) {
     double value = (double)taken->values[measure], calls = (double)taken->values[MEASURE_CALLS];
@@ -310,13 +146,13 @@ static void name_subject(const struct taken *taken, const char *pattern, size_t 
 
 static void describe(const struct taken *taken, enum measure measure, int64_t limit,
                      const char *more, struct verdict *verdict) {
-    char value[VALUE_BYTES], most[VALUE_BYTES], suppressed[VALUE_BYTES];
+    char value[GUILTY_VALUE_BYTES], most[GUILTY_VALUE_BYTES], suppressed[GUILTY_VALUE_BYTES];
     bool has_suppressed = measure == MEASURE_EXIT && taken->suppressed;
     snprintf(verdict->text, sizeof verdict->text, "%s%s%s%s%s%s",
-             value_text(measure, taken->values[measure], value),
-             verdict->holds ? " of " : ", more than ", value_text(measure, limit, most), more,
+             guilty_value(measure, taken->values[measure], value),
+             verdict->holds ? " of " : ", more than ", guilty_value(measure, limit, most), more,
              has_suppressed ? ", not counting suppressed " : "",
-             has_suppressed ? value_text(MEASURE_EXIT, taken->suppressed, suppressed) : "");
+             has_suppressed ? guilty_value(MEASURE_EXIT, taken->suppressed, suppressed) : "");
 }
 
 // "35 % of 363,831 calls, more than 30 %".
@@ -349,7 +185,8 @@ static bool judge_limit(const struct judge *judge, const struct budget *budget,
         describe(worst, measure, budget->limit, "", &verdict);
     }
     if (worst) {
-        if (!verdict.holds && !find_guilty(judge, worst, NULL, measure, &verdict.guilty, error))
+        if (!verdict.holds &&
+            !guilty_find(judge->args, worst->path, NULL, measure, &verdict.guilty, error))
             return false;
     }
     return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
@@ -413,7 +250,7 @@ static bool judge_region(const struct judge *judge, const struct budget *budget,
         else
             describe(&part, budget->measure, budget->limit, "", &verdict);
         if (!verdict.holds &&
-            !find_guilty(judge, worst, path, budget->measure, &verdict.guilty, error))
+            !guilty_find(judge->args, worst->path, path, budget->measure, &verdict.guilty, error))
             return false;
     }
     return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
@@ -454,7 +291,8 @@ static bool judge_against(const struct judge *judge, const struct judge *old,
         both.peak_error = figures_add(worst->peak_error, before->peak_error);
         verdict.holds = !is_above(&both, measure, limit);
         describe(worst, measure, limit, " that the baseline allows", &verdict);
-        if (!verdict.holds && !find_grown(judge, before, worst, measure, &verdict.guilty, error))
+        if (!verdict.holds && !guilty_find_grown(judge->args, before->path, worst->path, measure,
+                                                 &verdict.guilty, error))
             return false;
     }
     return verdicts_add(judge->verdicts, &verdict) || error_set(error, "no memory for verdicts");
