@@ -306,10 +306,11 @@ static void count_own_time(struct thread *thread, uint64_t start_ns) {
 static COLD void alloc_timed(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     uint64_t start = sys_clock_ns();
     alloc_now(thread, block, size, frame);
+    count_own_time(thread, start);
+    // not in the time: other events do not do it
     totals_publish_calls(thread);
     // a steady heap passes no bounds
     if (moments_is_due()) totals_publish(thread, 0, 0);
-    count_own_time(thread, start);
 }
 
 static COLD bool free_timed(struct thread *thread, void *block) {
