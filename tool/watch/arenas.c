@@ -63,6 +63,19 @@ static bool are_bins(const uint64_t *words, uint64_t address) {
     return empty >= EMPTY_BINS_LEAST;
 }
 
+// First and last chunk of every bin point back to it. Looked at before chunks are followed: words a
+// bin or two off look like bins too, and their circles have no end.
+static bool are_circles(pid_t pid, const uint64_t *words, uint64_t address) {
+    for (unsigned bin = 0; bin < BINS; bin++) {
+        uint64_t head = bin_head(address, bin), forward, back;
+        if (words[2 * bin] == head) continue;
+        if (!read_words(pid, words[2 * bin] + 3 * WORD, &back, 1) || back != head ||
+            !read_words(pid, words[2 * bin + 1] + 2 * WORD, &forward, 1) || forward != head)
+            return false;
+    }
+    return true;
+}
+
 // Adds up the chunks of a bin. False: something makes no sense, such as a size that is none since
 // the program has taken the chunk meanwhile.
 static bool add_bin(struct looking *looking, uint64_t first, uint64_t head) {
@@ -96,7 +109,8 @@ static bool add_arena(struct looking *looking, uint64_t arena, uint64_t *next) {
     uint64_t bins_address = arena + looking->bins_offset;
     if (!read_words(looking->pid, bins_address - 2 * WORD, words, STATE_WORDS + 2)) return false;
     const uint64_t *bins = words + 2;
-    if (!are_bins(bins, bins_address)) return false;
+    if (!are_bins(bins, bins_address) || !are_circles(looking->pid, bins, bins_address))
+        return false;
     *next = bins[NEXT];
     bool has_threads = bins[COUNT_OR_SYSTEM] < THREADS_MAX;
     uint64_t system_bytes = bins[COUNT_OR_SYSTEM + has_threads], top = bins[TOP];
