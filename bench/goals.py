@@ -103,9 +103,16 @@ def recording_allowance(stacks):
     return BYTES_A_STACK * stacks + RECORDING_ALWAYS
 
 
+def recordings(results):
+    """[(row, bytes of the recording that `cairn run` leaves, what it may take)]"""
+    for row, _, _, stacks in pairs_of_facts(results):
+        whole = cell_of(results, row.name, RUN)
+        if whole:
+            yield row, whole.written_bytes, recording_allowance(stacks)
+
+
 def recording_share(results, _):
-    return max((100 * cell.written_bytes / recording_allowance(stacks)
-                for _, cell, _, stacks in pairs_of_facts(results)), default=None)
+    return max((100 * taken / allowed for _, taken, allowed in recordings(results)), default=None)
 
 
 GOALS = [
@@ -169,10 +176,10 @@ def allowances(results):
         return []
     memory = [(row, cell.rss_added_bytes, memory_allowance(row, facts_, stacks))
               for row, cell, facts_, stacks in found]
-    recordings = [(row, cell.written_bytes, recording_allowance(stacks)) for row, cell, _, stacks in found]
     return ["Allowed resident memory: 13 % of the peak heap + 100 bytes a (thread, stack) + 20 kB a live"
             f" thread + 2 MiB. {text_of_exceeding(memory)}", "",
-            f"Allowed recording: 100 bytes a (thread, stack) + 1 MiB. {text_of_exceeding(recordings)}"]
+            "Allowed recording of `cairn run`: 100 bytes a (thread, stack) + 1 MiB."
+            f" {text_of_exceeding(list(recordings(results)))}"]
 
 
 def text_of_exceeding(rows):

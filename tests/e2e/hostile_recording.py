@@ -61,7 +61,7 @@ def check(path):
     return json.loads(result.out)
 
 
-_, plain = t.record(t.program("threads", "pipe"))
+_, plain = t.record_alone(t.program("threads", "pipe"))
 with open(plain, "rb") as file:
     whole = file.read()
 for ended in (True, False):

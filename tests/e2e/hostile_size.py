@@ -59,7 +59,7 @@ def long_path(made, at, number):
     struct.pack_into("<II", made, at + BUILD_ID_BYTES - 4, path_offset + number % 60000, 0)
 
 
-_, path = t.record(t.program("leak"))
+_, path = t.record_alone(t.program("leak"))
 with open(path, "rb") as recording:
     plain = recording.read()
 write("one.cairn", plain, 200000, one_build_id)

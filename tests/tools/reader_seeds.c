@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "format/packed.h"
 #include "tests/fuzz/recording_form.h"
 #include "tests/tools/make_recording.h"
+#include "tool/model/pack.h"
 #include "tool/model/reader.h"
 
 // What is kept of each section of a real recording, in whole entries. Small inputs are tried often.
@@ -47,6 +50,7 @@ static void write_form(const char *name, const uint8_t *whole, size_t whole_size
 static size_t cut_sections(const struct recording *recording, size_t slack_bytes, uint8_t *out) {
     struct cairn_header header = recording->header;
     size_t size = sizeof header;
+    header.version = CAIRN_VERSION;
     for (uint32_t i = 0; i < header.section_count; i++) {
         struct cairn_section *entry = &header.sections[i];
         if (entry->kind >= RECORDING_SECTION_KINDS) abort();
@@ -68,12 +72,35 @@ static void write_cut(const char *name, struct recording *recording, size_t slac
     recording_close(recording);
 }
 
+// The same with its sections packed.
+static void write_packed(const struct recording *recording) {
+    struct cairn_header header = recording->header;
+    FILE *file = tmpfile();
+    struct packer *packer = file ? packer_new(fileno(file), sizeof header) : NULL;
+    if (!packer) abort();
+    header.version = CAIRN_VERSION_PACKED;
+    for (uint32_t i = 0; i < header.section_count; i++) {
+        struct cairn_section *entry = &header.sections[i];
+        const struct recording_section *section = &recording->sections[entry->kind];
+        if (!packer_add(packer, entry, section->bytes, section->size, NULL)) abort();
+    }
+    size_t size = (size_t)packer_end(packer);
+    uint8_t *whole = calloc(1, size);
+    if (!whole || pread(fileno(file), whole, size, 0) < 0) abort();
+    memcpy(whole, &header, sizeof header);
+    write_form("packed", whole, size);
+    packer_free(packer);
+    free(whole);
+    fclose(file);
+}
+
 static void write_seed(const char *name, bool is_compact) {
     const size_t slack_bytes = 32;
     struct recording recording;
     size_t size;
     uint8_t *bytes = making_finish(&making, is_compact, &size);
     if (!recording_open_memory(bytes, size, &recording, NULL)) abort();
+    if (!strcmp(name, "compact")) write_packed(&recording);
     write_cut(name, &recording, is_compact ? 0 : slack_bytes);
     free(bytes);
 }

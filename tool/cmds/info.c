@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "format/packed.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
@@ -258,13 +259,18 @@ static void print_threads(const struct command_args *args, const struct profile 
     }
 }
 
+static const char *form_of(const struct cairn_header *header) {
+    if (header->version == CAIRN_VERSION_PACKED) return "packed";
+    return header->is_compact ? "compact" : "raw";
+}
+
 static bool info_recording(const struct command_args *args, const char *path, struct error *error) {
     struct opened opened;
     if (!opened_open(path, &opened, error)) return false;
     const struct cairn_header *header = &opened.recording.header;
     print_text("recording", path);
     print_key("format");
-    printf("version %" PRIu32 ", %s, %s\n", header->version, header->is_compact ? "compact" : "raw",
+    printf("version %" PRIu32 ", %s, %s\n", header->version, form_of(header),
            size_of(args, opened.recording.file_bytes).text);
     print_process(&opened);
     print_allocator(&opened.recording);

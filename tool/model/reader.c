@@ -4,12 +4,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "format/packed.h"
+#include "tool/model/pack.h"
 #include "tool/model/source.h"
 
 enum { STRING_MAX_BYTES = 65536 };
 
 // A sparse file can claim any size; this bounds the time for looking through one section.
 static const uint64_t section_max_bytes = 16ull << 30;
+
+// A packed file gives that much at most, and zeros: a small one that claims to be huge is damaged.
+// Honest ones give five to fifty times their size.
+static const uint64_t unpacked_least_bytes = 64u << 20, unpacked_most_times = 512;
 
 static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_MODULES] = sizeof(struct cairn_module),
@@ -48,9 +54,9 @@ static bool check_magic(const struct cairn_header *header, size_t there, struct 
 static bool check_header(const struct cairn_header *header, size_t there, struct error *error) {
     if (!check_magic(header, there, error)) return false;
     bool has_version = there >= offsetof(struct cairn_header, version) + sizeof header->version;
-    if (has_version && header->version != CAIRN_VERSION)
-        return error_set(error, "has format version %u, and this cairn reads version %u",
-                         header->version, CAIRN_VERSION);
+    if (has_version && header->version != CAIRN_VERSION && header->version != CAIRN_VERSION_PACKED)
+        return error_set(error, "has format version %u, and this cairn reads versions %u and %u",
+                         header->version, CAIRN_VERSION, CAIRN_VERSION_PACKED);
     if (there < CAIRN_HEADER_BYTES)
         return error_set(error, "is cut off: %zu bytes are left, its header alone has %u", there,
                          CAIRN_HEADER_BYTES);
@@ -67,21 +73,57 @@ static void terminate_texts(struct cairn_header *header) {
     header->destination[CAIRN_TEXT_PATH - 1] = 0;
 }
 
-// How much of a section is there, from what its entry in the header claims.
-static uint64_t section_size(const struct cairn_section *claim, uint64_t file_bytes,
-                             struct damage *damage) {
+static void note_missing(struct damage *damage, uint64_t bytes) {
+    damage->missing_bytes += bytes < INT32_MAX ? bytes : INT32_MAX;
+}
+
+// How much of `used` bytes at an offset is there.
+static uint64_t bytes_there(uint64_t offset, uint64_t used, uint64_t file_bytes) {
+    uint64_t there = offset < file_bytes ? file_bytes - offset : 0;
+    if (there > section_max_bytes) there = section_max_bytes;
+    return used < there ? used : there;
+}
+
+static bool load_plain(struct recording *recording, const struct source *source,
+                       const struct cairn_section *claim, struct error *error) {
+    struct recording_section *section = &recording->sections[claim->kind];
     uint64_t used = claim->used_bytes;
     if (used > claim->capacity_bytes) used = claim->capacity_bytes;  // a full section
-    if (!used) return 0;
-    uint64_t there = claim->offset < file_bytes ? file_bytes - claim->offset : 0;
-    if (there > section_max_bytes) there = section_max_bytes;
-    if (used <= there) return used;
-    damage->missing_bytes += used - there < INT32_MAX ? used - there : INT32_MAX;
-    return there;
+    uint64_t size = bytes_there(claim->offset, used, source->size);
+    note_missing(&recording->damage, used - size);
+    section->count = (size_t)(size / claim->entry_bytes);
+    section->size = section->count * claim->entry_bytes;
+    section->mapping_size = section->size;
+    return source_load(source, claim->offset, section->size, &section->bytes, &section->mapping,
+                       error);
+}
+
+// Of a block that cannot be read the rest of the section is missing.
+static bool load_packed(struct recording *recording, const struct source *source,
+                        const struct cairn_section *claim, uint64_t *budget, struct error *error) {
+    struct recording_section *section = &recording->sections[claim->kind];
+    const uint8_t *stored;
+    void *stored_mapping;
+    size_t size = (size_t)bytes_there(claim->offset, claim->used_bytes, source->size);
+    uint64_t room =
+        claim->capacity_bytes < section_max_bytes ? claim->capacity_bytes : section_max_bytes;
+    if (!room) return true;
+    section->mapping = source_room((size_t)room, error);
+    if (!section->mapping) return false;
+    section->mapping_size = (size_t)room;
+    section->bytes = section->mapping;
+    if (!source_load(source, claim->offset, size, &stored, &stored_mapping, error)) return false;
+    size_t given =
+        unpack_section(stored, size, claim->entry_bytes, section->mapping, (size_t)room, budget);
+    if (stored_mapping) munmap(stored_mapping, size);
+    note_missing(&recording->damage, claim->capacity_bytes - given);
+    section->count = given / claim->entry_bytes;
+    section->size = section->count * claim->entry_bytes;
+    return true;
 }
 
 static bool load_section(struct recording *recording, const struct source *source,
-                         const struct cairn_section *claim, struct error *error) {
+                         const struct cairn_section *claim, uint64_t *budget, struct error *error) {
     if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return true;
     struct recording_section *section = &recording->sections[claim->kind];
     size_t known = known_entry_bytes[claim->kind];
@@ -92,13 +134,10 @@ static bool load_section(struct recording *recording, const struct source *sourc
         recording->damage.bad_sections++;
         return true;
     }
-    uint64_t size = section_size(claim, source->size, &recording->damage);
     section->entry_bytes = claim->entry_bytes;
-    section->count = (size_t)(size / claim->entry_bytes);
-    section->size = section->count * claim->entry_bytes;
-    section->mapping_size = section->size;
-    return source_load(source, claim->offset, section->size, &section->bytes, &section->mapping,
-                       error);
+    return recording->header.version == CAIRN_VERSION_PACKED
+               ? load_packed(recording, source, claim, budget, error)
+               : load_plain(recording, source, claim, error);
 }
 
 static bool load(struct recording *recording, const struct source *source, struct error *error) {
@@ -112,8 +151,9 @@ static bool load(struct recording *recording, const struct source *source, struc
         recording->damage.bad_sections += 1;
         header->section_count = CAIRN_SECTION_MAX;
     }
+    uint64_t budget = unpacked_least_bytes + unpacked_most_times * source->size;
     for (uint32_t i = 0; i < header->section_count; i++)
-        if (!load_section(recording, source, &header->sections[i], error)) return false;
+        if (!load_section(recording, source, &header->sections[i], &budget, error)) return false;
     return true;
 }
 

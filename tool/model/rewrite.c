@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "format/compact.h"
+#include "format/packed.h"
+#include "tool/model/pack.h"
 #include "tool/model/reader.h"
 #include "tool/model/source.h"
 
@@ -19,74 +20,76 @@
 struct rewriting {
     struct source source;
     struct cairn_header header;
+    struct packer *packer;
     uint64_t from[CAIRN_SECTION_MAX];
+    bool was_packed;
     const void *bytes;
+    size_t size;
     int file;
 };
 
-static uint64_t there(const struct source *source, const struct cairn_section *section) {
+static uint64_t there(const struct rewriting *work, const struct cairn_section *section) {
     uint64_t used = section->used_bytes, left;
-    if (used > section->capacity_bytes) used = section->capacity_bytes;
-    left = section->offset < source->size ? source->size - section->offset : 0;
+    if (used > section->capacity_bytes && !work->was_packed) used = section->capacity_bytes;
+    left = section->offset < work->source.size ? work->source.size - section->offset : 0;
     return used < left ? used : left;
 }
 
 // Leaves the section of this kind out and puts the new one behind the others.
-static bool exchange(struct rewriting *work, enum cairn_section_kind kind, size_t size,
-                     struct error *error) {
+static bool exchange(struct rewriting *work, enum cairn_section_kind kind, struct error *error) {
     struct cairn_header *header = &work->header;
     uint32_t kept = 0, count = header->section_count;
     if (count > CAIRN_SECTION_MAX) count = CAIRN_SECTION_MAX;
+    work->was_packed = header->version == CAIRN_VERSION_PACKED;
     for (uint32_t i = 0; i < count; i++) {
         if (header->sections[i].kind == kind) continue;
         header->sections[kept] = header->sections[i];
-        header->sections[kept].used_bytes = there(&work->source, &header->sections[i]);
+        header->sections[kept].used_bytes = there(work, &header->sections[i]);
         work->from[kept++] = header->sections[i].offset;
     }
     if (kept == CAIRN_SECTION_MAX) return error_set(error, "has no room for another section");
-    header->sections[kept] = (struct cairn_section){
-        .kind = kind, .entry_bytes = 1, .capacity_bytes = size, .used_bytes = size};
+    header->sections[kept] = (struct cairn_section){.kind = kind, .entry_bytes = 1};
     header->section_count = kept + 1;
     memset(&header->sections[kept + 1], 0,
            (CAIRN_SECTION_MAX - kept - 1) * sizeof header->sections[0]);
-    cairn_compact_layout(header);
+    header->version = CAIRN_VERSION_PACKED;
+    header->is_compact = 1;
     return true;
 }
 
-static bool write_at(int file, const void *bytes, uint64_t size, uint64_t at) {
-    const uint8_t *from = bytes;
-    while (size) {
-        ssize_t done = pwrite(file, from, size, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        from += done;
-        at += (uint64_t)done;
-        size -= (uint64_t)done;
-    }
-    return true;
+static bool copy_section(struct rewriting *work, uint32_t index, struct error *error) {
+    struct cairn_section *section = &work->header.sections[index];
+    const size_t size = (size_t)section->used_bytes;
+    const uint8_t *bytes;
+    void *mapping;
+    if (!source_load(&work->source, work->from[index], size, &bytes, &mapping, error)) return false;
+    bool is_written = work->was_packed ? packer_copy(work->packer, section, bytes, size, error)
+                                       : packer_add(work->packer, section, bytes, size, error);
+    if (mapping) munmap(mapping, size);
+    return is_written;
 }
 
-static bool copy_section(const struct rewriting *work, uint32_t index, struct error *error) {
-    const struct cairn_section *section = &work->header.sections[index];
-    const uint8_t *bytes = work->bytes;
-    void *mapping = NULL;
-    bool is_new = index + 1 == work->header.section_count;
-    if (!is_new && !source_load(&work->source, work->from[index], section->used_bytes, &bytes,
-                                &mapping, error))
-        return false;
-    bool is_written = write_at(work->file, bytes, section->used_bytes, section->offset);
-    int problem = errno;
-    if (mapping) munmap(mapping, section->used_bytes);
-    return is_written || error_set(error, "cannot be written: %s", strerror(problem));
+static bool write_sections(struct rewriting *work, struct error *error) {
+    uint32_t last = work->header.section_count - 1;
+    for (uint32_t i = 0; i < last; i++)
+        if (!copy_section(work, i, error)) return false;
+    return packer_add(work->packer, &work->header.sections[last], work->bytes, work->size, error);
+}
+
+static bool write_header(struct rewriting *work, struct error *error) {
+    work->header.mapped_bytes = packer_end(work->packer);
+    bool is_written =
+        ftruncate(work->file, (off_t)work->header.mapped_bytes) == 0 &&
+        pwrite(work->file, &work->header, sizeof work->header, 0) == sizeof work->header;
+    return is_written || error_set(error, "cannot be written: %s", strerror(errno));
 }
 
 static bool write_new(struct rewriting *work, struct error *error) {
-    if (ftruncate(work->file, (off_t)work->header.mapped_bytes))
-        return error_set(error, "cannot be written: %s", strerror(errno));
-    for (uint32_t i = 0; i < work->header.section_count; i++)
-        if (!copy_section(work, i, error)) return false;
-    return write_at(work->file, &work->header, sizeof work->header, 0) ||
-           error_set(error, "cannot be written: %s", strerror(errno));
+    work->packer = packer_new(work->file, sizeof work->header);
+    bool is_written = work->packer ? write_sections(work, error) && write_header(work, error)
+                                   : error_set(error, "out of memory");
+    packer_free(work->packer);
+    return is_written;
 }
 
 // Writes beside the old file and takes its place.
@@ -113,11 +116,11 @@ bool recording_set_section(const char *path, enum cairn_section_kind kind, const
     // the reader knows what a recording is
     if (!recording_open(path, &recording, error)) return false;
     recording_close(&recording);
-    struct rewriting work = {.bytes = bytes};
+    struct rewriting work = {.bytes = bytes, .size = size};
     if (!source_open(path, &work.source, error)) return error_wrap(error, "%s", path);
     size_t got = source_read(&work.source, 0, &work.header, sizeof work.header);
     bool is_done = got == sizeof work.header || error_set(error, "is cut off");
-    is_done = is_done && exchange(&work, kind, size, error) && replace(&work, path, error);
+    is_done = is_done && exchange(&work, kind, error) && replace(&work, path, error);
     source_close(&work.source);
     return is_done || error_wrap(error, "%s", path);
 }

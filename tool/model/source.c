@@ -65,6 +65,14 @@ static void read_data(int descriptor, uint64_t offset, uint8_t *out, size_t size
     }
 }
 
+void *source_room(size_t size, struct error *error) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory != MAP_FAILED) return memory;
+    error_set(error, "no memory for %zu bytes", size);
+    return NULL;
+}
+
 bool source_load(const struct source *source, uint64_t offset, size_t size, const uint8_t **bytes,
                  void **mapping, struct error *error) {
     *mapping = NULL;
@@ -74,9 +82,8 @@ bool source_load(const struct source *source, uint64_t offset, size_t size, cons
         *bytes = source->bytes + offset;
         return true;
     }
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (memory == MAP_FAILED) return error_set(error, "no memory for %zu bytes", size);
+    void *memory = source_room(size, error);
+    if (!memory) return false;
     read_data(source->descriptor, offset, memory, size);
     *bytes = *mapping = memory;
     return true;

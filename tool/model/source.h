@@ -22,6 +22,9 @@ void source_close(struct source *source);
 // Up to `size` bytes into `out`; returns how many there were.
 size_t source_read(const struct source *source, uint64_t offset, void *out, size_t size);
 
+// Zeroed memory of its own that takes room as it is written to, for munmap; NULL with an error.
+void *source_room(size_t size, struct error *error);
+
 // A range as memory: `size` bytes that lie within the source. A file is read into a new mapping
 // (`mapping` for munmap, NULL if there is none), of which the file's holes take no memory.
 bool source_load(const struct source *source, uint64_t offset, size_t size, const uint8_t **bytes,

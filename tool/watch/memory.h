@@ -36,9 +36,4 @@ void memory_end_set_status(struct memory_end *end, int status);
 // Puts what the tool knows into a copy of the header.
 void memory_finish(struct cairn_header *copy, const struct memory_end *end);
 
-// Writes the compact recording to `path` by way of a temporary name; an older file there is
-// replaced. The process may go on changing the memory.
-bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
-                 struct error *error);
-
 #endif

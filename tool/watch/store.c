@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/watch/save.h"
+
 static bool exists(const char *path) {
     struct stat status;
     return lstat(path, &status) == 0;

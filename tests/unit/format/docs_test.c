@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "format/packed.h"
 #include "format/sample.h"
 #include "format/symbols.h"
 #include "tests/tools/make_recording.h"
@@ -112,6 +113,8 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_section, offset);
     FIELD(cairn_section, capacity_bytes);
     FIELD(cairn_section, used_bytes);
+    FIELD(cairn_packed_block, stored_bytes);
+    FIELD(cairn_packed_block, plain_bytes);
     FIELD(cairn_totals, epoch);
     FIELD(cairn_totals, peak_epoch);
     FIELD(cairn_totals, peak_bytes);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "format/packed.h"
 #include "tests/tools/make_recording.h"
 
 static struct making making;
@@ -108,9 +109,10 @@ static void test_refusals(void **state) {
     check_refusal(bytes, 16383, "is cut off: 16383 bytes are left, its header alone has 16384");
     struct cairn_header header;
     memcpy(&header, bytes, sizeof header);
-    header.version = CAIRN_VERSION + 1;
-    check_refusal(&header, sizeof header, "has format version 3, and this cairn reads version 2");
-    check_refusal(&header, 100, "has format version 3, and this cairn reads version 2");
+    header.version = CAIRN_VERSION_PACKED + 1;
+    check_refusal(&header, sizeof header,
+                  "has format version 4, and this cairn reads versions 2 and 3");
+    check_refusal(&header, 100, "has format version 4, and this cairn reads versions 2 and 3");
     header.version = CAIRN_VERSION;
     header.header_bytes = 64;
     check_refusal(&header, sizeof header,
