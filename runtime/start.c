@@ -157,6 +157,13 @@ static bool is_wanted(void) {
 #endif
 }
 
+// Off by our own settings or by the tool's word, which came with the recording: no event before it
+// is switched on needs more than a look at that word.
+static void begin_switched(void) {
+    if (event_mode == EVENT_OFF) sink.header->control.is_off = 1;
+    if (!gate_is_recording()) event_mode = EVENT_OFF;
+}
+
 static bool process_open(void) {
     if (!is_wanted()) return false;
     sys_clock_init();
@@ -166,7 +173,7 @@ static bool process_open(void) {
     if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) ||
         !sink_open(0, settings.has_python, settings_may_sample()))
         return false;
-    if (event_mode == EVENT_OFF) sink.header->control.is_off = 1;
+    begin_switched();
     connect_rooms();
     if (!sampling_open(event_mode_wanted == EVENT_SAMPLED)) return false;
     stacks.seed = (struct stack_hash){sys_random(), sys_random()};
