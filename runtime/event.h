@@ -167,9 +167,11 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     // No thread owns id 0, which an empty slot holds.
     bool is_own = cell_owner(known.id) == thread->slot;
     if (unlikely(!is_own)) {
-        if (skill == EVENT_USUAL || known.id <= CAIRN_CELL_OTHER) return false;
-        known.id = stack_foreign(&thread->stack, known.id);
-        if (known.id == CAIRN_CELL_OTHER) return false;
+        if (known.id <= CAIRN_CELL_OTHER) return false;
+        if (skill == EVENT_USUAL && event_is_temporary(thread, block)) return false;
+        known.id = skill == EVENT_USUAL ? stack_foreign_known(&thread->stack, known.id)
+                                        : stack_foreign(&thread->stack, known.id);
+        if (known.id <= CAIRN_CELL_OTHER) return false;
     }
     struct cairn_cell *cell = &cells.hot[known.id];
     if (skill == EVENT_USUAL && unlikely(!cell_is_current(cell))) return false;

@@ -77,14 +77,17 @@ EXPORT void *calloc(size_t count, size_t size) {
 static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
     // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
-    // allocator's own.
-    if (*gate_self->word == GATE_OPEN && event_mode < EVENT_OFF)
+    // allocator's own. As long as nothing is recorded, blocks that are not known are no loss.
+    if (*gate_self->word == GATE_OPEN && event_mode < EVENT_OFF && gate_is_recording())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }
 
+// NULL is freed often: a dozen times for each thread that glibc starts, for one.
 static NOINLINE void free_rest(struct thread *thread, void *block, uintptr_t *frame) {
-    if (event_record_free_rest(thread, block, frame))
+    if (!block) {
+        if (thread) gate_leave(thread);
+    } else if (event_record_free_rest(thread, block, frame))
         real.free(block);
     else
         free_unknown(block);

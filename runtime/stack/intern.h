@@ -73,6 +73,12 @@ uint32_t stack_find(const struct stack_thread *thread, const struct frame *frame
 // This thread's cell for frees of blocks that belong to another thread's cell.
 uint32_t stack_foreign_slow(struct stack_thread *thread, uint32_t id);
 
+// The same without a call; 0: stack_foreign has to look.
+ALWAYS_INLINE uint32_t stack_foreign_known(const struct stack_thread *thread, uint32_t id) {
+    const struct foreign_cell *known = &thread->foreign[id % FOREIGN_CACHE];
+    return likely(known->id == id) ? known->own : 0;
+}
+
 ALWAYS_INLINE uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {
     const struct foreign_cell *known = &thread->foreign[id % FOREIGN_CACHE];
     return likely(known->id == id) ? known->own : stack_foreign_slow(thread, id);
