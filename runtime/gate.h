@@ -24,6 +24,7 @@
 
 #include "format/format.h"
 #include "runtime/nest.h"
+#include "runtime/points.h"
 #include "runtime/sample/blocks.h"
 #include "runtime/sample/countdown.h"
 #include "runtime/stack/intern.h"
@@ -53,22 +54,24 @@ struct gate_line {
     int64_t left_bytes;
 };
 
+// What every event reads lies in the first two cache lines, and no line belongs to two threads.
 struct thread {
-    uint32_t *word;  // enum gate_state or GATE_OPEN; never NULL
+    _Alignas(64) uint32_t *word;  // enum gate_state or GATE_OPEN; never NULL
     uint32_t slot;
     uintptr_t holder;         // frame address of the event that is BUSY
     uintptr_t holder_return;  // the return address in that frame: changed once the frame is gone
     struct cairn_thread *record;
     // When net_bytes passes one of these, the event goes a slow way; see event.c.
     int64_t high_bytes, low_bytes;  // publish
-    int64_t peak_bytes;             // a free from above this leaves a new peak: the process' …
-    int64_t total_peak_bytes;  // … where net_bytes is above this, or that of a region (nest.h)
-    int64_t published_bytes, published_blocks;
-    uint64_t published_allocated, published_allocations;
-    uint32_t call_count;     // its allocations, where blocks have ages
+    int64_t peak_bytes;      // a free from above this leaves a new peak, the process' or a region's
     const void *last_block;  // the last one it allocated, until that is freed
     struct walk_seen seen;   // the last stack, with its cell
     struct walk_trace trace;
+    int64_t total_peak_bytes;  // the process', if net_bytes is above this; else a region's (nest.h)
+    int64_t published_bytes, published_blocks;
+    uint64_t published_allocated, published_allocations;
+    struct point_seen point;
+    uint32_t call_count;  // its allocations, where blocks have ages
     struct recall recall;
     struct walk_trace *verify;     // see verify.h
     struct python_thread *python;  // with EVENT_PYTHON; NULL: not yet

@@ -78,20 +78,37 @@ static bool points_extend(uint64_t index) {
     return true;
 }
 
-void points_note(int64_t bytes, int64_t blocks, uint64_t now_ns) {
+// Notes in a row that the point does without.
+enum { NOTES_LEFT_OUT = 7 };
+
+bool points_has(struct point_seen *seen, int64_t bytes, uint64_t now_ns) {
+    uint64_t interval_ns = totals->point_ns;
+    if (bytes < seen->min_bytes || bytes > seen->max_bytes || interval_ns != seen->interval_ns ||
+        now_ns / interval_ns != seen->number || seen->left_out == NOTES_LEFT_OUT)
+        return false;
+    seen->left_out++;
+    return true;
+}
+
+void points_note(struct point_seen *seen, int64_t bytes, int64_t blocks, uint64_t now_ns) {
     if (!region.base || is_locked()) return;
     while (now_ns / totals->point_ns >= CAIRN_POINT_LIMIT) {
         points_extend(CAIRN_POINT_LIMIT - 1);
         points_thin();
         if (is_locked()) return;
     }
-    uint64_t index = now_ns / totals->point_ns;
+    uint64_t interval_ns = totals->point_ns, index = now_ns / interval_ns;
     if (!points_extend(index)) return;
     struct cairn_point *point = point_at(index);
     if (!__atomic_exchange_n(&point->is_used, 1, __ATOMIC_RELAXED))
         point->min_bytes = point->max_bytes = bytes;
     point_lower(&point->min_bytes, bytes);
     point_raise(&point->max_bytes, bytes);
+    if (seen->number != index || seen->interval_ns != interval_ns)
+        *seen = (struct point_seen){index, interval_ns, bytes, bytes, 0};
+    if (bytes < seen->min_bytes) seen->min_bytes = bytes;
+    if (bytes > seen->max_bytes) seen->max_bytes = bytes;
+    seen->left_out = 0;
     point->last_bytes = bytes;
     point->last_blocks = blocks;
     point->allocated_bytes = __atomic_load_n(&totals->allocated_bytes, __ATOMIC_RELAXED);

@@ -7,6 +7,7 @@
 #ifndef RUNTIME_POINTS_H
 #define RUNTIME_POINTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/format.h"
@@ -15,7 +16,19 @@
 // Begins the timeline in `region`. Without memory there will be none.
 void points_open(struct region region, struct cairn_totals *totals);
 
+// What a thread knows of the point that it noted last, so that it need not write to it each time:
+// all threads share it.
+struct point_seen {
+    uint64_t number, interval_ns;
+    int64_t min_bytes, max_bytes;  // that this thread noted there
+    uint32_t left_out;             // notes since then that the point did without
+};
+
+// True if a note of `bytes`, `now_ns` after the start, would tell the point nothing but a newer
+// last value, and it has had one of this thread's last few. Counts as one of them.
+bool points_has(struct point_seen *seen, int64_t bytes, uint64_t now_ns);
+
 // The live total is `bytes` in `blocks`, `now_ns` after the start. Any thread; never waits.
-void points_note(int64_t bytes, int64_t blocks, uint64_t now_ns);
+void points_note(struct point_seen *seen, int64_t bytes, int64_t blocks, uint64_t now_ns);
 
 #endif

@@ -94,12 +94,17 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
     int64_t blocks_before =
         __atomic_fetch_add(&shared->live_blocks, blocks_change, __ATOMIC_RELAXED);
     if (is_threaded() && change < 0 && before > 0) peak_note((uint64_t)before, blocks_before);
-    totals_publish_calls(thread);
     nest_note(thread);
-    points_note(before + change, blocks_before + blocks_change, sink_now_ns());
+    uint64_t now_ns = sink_now_ns();
+    // Of several threads that publish often most notes would only move lines between processors.
+    if (!is_threaded() || !points_has(&thread->point, before + change, now_ns)) {
+        totals_publish_calls(thread);
+        points_note(&thread->point, before + change, blocks_before + blocks_change, now_ns);
+    }
     // what is about to change has not
     moments_look(before + change - coming_bytes, blocks_before + blocks_change - coming_blocks);
-    sink.header->own_bytes = sys_own_bytes();
+    uint64_t own_bytes = sys_own_bytes();
+    if (sink.header->own_bytes != own_bytes) sink.header->own_bytes = own_bytes;
     int64_t batch = batch_bytes(before + change);
     thread->published_bytes = bytes;
     thread->published_blocks = blocks;

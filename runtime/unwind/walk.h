@@ -43,15 +43,15 @@ struct walk_check {
 
 // A thread's last trace. One owner.
 struct walk_trace {
+    uint32_t generation;   // of the rules
+    uint32_t count;        // 0: no trace
     struct frame *frames;  // outermost first
     // Words read by the walk, outermost first: frame i goes on as before if the first
     // frames[i].check_count are unchanged. checks[-1] is walk_check_end().
     struct walk_check *checks;
     struct fresh_frame *fresh;  // room for a walk in progress
     uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
-    uint32_t count;             // 0: no trace
     uint32_t usable_count;      // outer frames that can be verified
-    uint32_t generation;        // of the rules
     struct walk_range range;
     uintptr_t next_pc;  // between two steps of a walk
 };
