@@ -89,8 +89,8 @@ bool live_insert(uintptr_t address, uint32_t id, uint64_t size, struct live_bloc
 // Takes a block out; id 0 if it was not there.
 struct live_block live_take(uintptr_t address);
 
-// A look at a slot that is about to be written. It writes what it reads, so that a page of slots that
-// was never touched is made by one page fault: reading it first would take two.
+// A look at a slot that is about to be written. It writes what it reads, so that a page of slots
+// that was never touched is made by one page fault: reading it first would take two.
 ALWAYS_INLINE bool live_is_empty(uint32_t *slot) {
 #if defined(__x86_64__)
     bool is_zero;
