@@ -51,24 +51,49 @@ static struct stack_hash hash_cut(const struct stack_thread *thread, uint32_t fr
     return hash;
 }
 
+// The frames from `from` to `to`: whether the last stack has terms there, and whether an address is
+// its identity, is the same for all of them.
+struct hash_part {
+    const struct frame *frames;
+    uint32_t from, to;
+    bool is_exchange, has_reused;
+};
+
+ALWAYS_INLINE struct stack_hash hash_terms(struct stack_hash hash, struct stack_term *terms,
+                                           struct hash_part part) {
+    struct stack_hash seed = stacks.seed;
+    for (uint32_t i = part.from; i < part.to; i++) {
+        uintptr_t pc = part.frames[i].pc;
+        uint64_t identity = part.has_reused ? module_identity(pc) : pc;
+        if (part.is_exchange) {
+            if (terms[i].identity == identity) continue;
+            hash = hash_without(hash, terms[i].hash);
+        }
+        struct stack_hash term = hash_frame(seed, identity, i);
+        terms[i] = (struct stack_term){identity, term};
+        hash = hash_with(hash, term);
+    }
+    return hash;
+}
+
+static COLD struct stack_hash hash_reused(struct stack_hash hash, struct stack_term *terms,
+                                          const struct frame *frames, uint32_t from,
+                                          uint32_t shared, uint32_t count) {
+    hash = hash_terms(hash, terms, (struct hash_part){frames, from, shared, true, true});
+    return hash_terms(hash, terms, (struct hash_part){frames, shared, count, false, true});
+}
+
 // The hash of the whole stack, by exchanging the terms of what differs from the last one, of which
 // the outer `keep` frames are equal.
 static struct stack_hash hash_stack(struct stack_thread *thread, const struct frame *frames,
                                     uint32_t count, uint32_t keep) {
     struct stack_hash hash = hash_cut(thread, count);
-    uint32_t last_count = thread->last_count;
-    struct stack_hash seed = stacks.seed;
-    bool has_reused = module_has_reused();
-    for (uint32_t i = keep; i < count; i++) {
-        struct stack_term *term = &thread->terms[i];
-        uint64_t identity = unlikely(has_reused) ? module_identity(frames[i].pc) : frames[i].pc;
-        if (i < last_count) {
-            if (term->identity == identity) continue;
-            hash = hash_without(hash, term->hash);
-        }
-        *term = (struct stack_term){identity, hash_frame(seed, identity, i)};
-        hash = hash_with(hash, term->hash);
-    }
+    struct stack_term *terms = thread->terms;
+    uint32_t shared = count < thread->last_count ? count : thread->last_count;
+    if (unlikely(module_has_reused()))
+        return thread->last_hash = hash_reused(hash, terms, frames, keep, shared, count);
+    hash = hash_terms(hash, terms, (struct hash_part){frames, keep, shared, true, false});
+    hash = hash_terms(hash, terms, (struct hash_part){frames, shared, count, false, false});
     return thread->last_hash = hash;
 }
 
@@ -90,8 +115,7 @@ static uint32_t record_write(struct stack_thread *thread, const struct frame *fr
     uint64_t most_words = RECORD_HEAD_WORDS + (uint64_t)(count - keep) * MODULE_CODE_WORDS;
     uint32_t *record = record_reserve(thread, most_words);
     if (!record) return 0;
-    uint32_t *word = record + RECORD_HEAD_WORDS;
-    for (uint32_t i = keep; i < count; i++) word += module_encode(frames[i].pc, word);
+    uint32_t *word = module_encode(frames + keep, count - keep, record + RECORD_HEAD_WORDS);
     record[0] = keep ? thread->last_cell : CAIRN_CELL_NONE;
     record[1] = keep << 16 | (count - keep);
     thread->next_word = word;

@@ -223,7 +223,7 @@ static COLD uint32_t mark_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS])
     return is_cut || is_region;
 }
 
-uint32_t module_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
+static uint32_t frame_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
     // Cuts lie below all code, regions and Python above: one comparison for all of them.
     bool may_be_mark = pc - CAIRN_CUT_LIMIT >= FRAME_REGION - CAIRN_CUT_LIMIT;
     uint32_t mark_words = unlikely(may_be_mark) ? mark_encode(pc, code) : 0;
@@ -243,4 +243,37 @@ uint32_t module_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
     code[1] = (uint32_t)pc;
     code[2] = (uint32_t)(pc >> 32);
     return 3;
+}
+
+// Frames whose code is their distance from `start` + `base`: those of one window, without the cuts,
+// which lie at the beginning of window 0.
+struct window {
+    uintptr_t start, bytes;
+    uint32_t base;
+};
+
+static struct window window_around(uintptr_t pc, uint32_t code) {
+    const uintptr_t all_bytes = (uintptr_t)1 << CAIRN_WINDOW_BITS;
+    uintptr_t start = pc & ~(all_bytes - 1);
+    uintptr_t cut_bytes = start ? 0 : CAIRN_CUT_LIMIT;
+    uint32_t number_bits = code & ~(uint32_t)(all_bytes - 1);
+    return (struct window){start + cut_bytes, all_bytes - cut_bytes,
+                           number_bits + (uint32_t)cut_bytes};
+}
+
+uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code) {
+    struct window near = {0};
+    bool has_reused = module_has_reused();
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t pc = frames[i].pc, offset = pc - near.start;
+        if (likely(offset < near.bytes)) {
+            *code++ = near.base + (uint32_t)offset;
+            continue;
+        }
+        uint32_t words = frame_encode(pc, code);
+        bool is_in_window = words == 1 && code[0] >> CAIRN_WINDOW_BITS < CAIRN_WINDOW_COUNT;
+        if (is_in_window && !has_reused) near = window_around(pc, code[0]);
+        code += words;
+    }
+    return code;
 }

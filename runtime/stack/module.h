@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/sys/frame.h"
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
@@ -70,8 +71,9 @@ ALWAYS_INLINE uint64_t module_identity(uintptr_t pc) {
 
 enum { MODULE_CODE_WORDS = 3 };
 
-// Writes the code of a frame (format.h, CAIRN_CODE_*); returns its words, 1 to MODULE_CODE_WORDS.
-uint32_t module_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]);
+// Writes the codes of so many frames (format.h, CAIRN_CODE_*), of 1 to MODULE_CODE_WORDS words
+// each. Returns where they end.
+uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code);
 
 // Copies a string into the recording; its offset, or 0 (the empty string) when there is no room.
 uint32_t module_string(const char *text);

@@ -25,10 +25,15 @@ static const struct cairn_module *entry_at(uint32_t index) {
     return (const struct cairn_module *)modules.entries.base + index;
 }
 
+static uint32_t encode_one(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
+    struct frame frame = {.pc = pc};
+    return (uint32_t)(module_encode(&frame, 1, code) - code);
+}
+
 static struct read_frame encode_and_read(uintptr_t pc) {
     uint32_t code[MODULE_CODE_WORDS] = {0};
     struct read_frame frame;
-    uint32_t words = module_encode(pc, code);
+    uint32_t words = encode_one(pc, code);
     assert_true(words >= 1 && words <= MODULE_CODE_WORDS);
     assert_int_equal(read_code(code, &frame), words);
     return frame;
@@ -47,20 +52,50 @@ static enum module_news note(uintptr_t pc) {
     return module_note(pc, &last);
 }
 
+static const uintptr_t window = (uintptr_t)1 << CAIRN_WINDOW_BITS;
+
+// In one of 25 places, often at a border.
+static uintptr_t random_address(uint64_t *seed) {
+    uintptr_t base = random_below(seed, 25) * 37 * window;
+    if (random_chance(seed, 10)) return base + (random_chance(seed, 50) ? 0 : window - 1);
+    return base + random_below(seed, window);
+}
+
+// Stacks whose frames lie near each other for a while, then elsewhere; cuts among them.
+static void test_codes_of_stacks(void **state) {
+    (void)state;
+    enum { DEPTH = 40, STACKS = 5000, CUT_PERCENT = 5, MOVE_PERCENT = 20 };
+    uint64_t seed = 2;
+    recording_start(1 << 10, 1 << 12);
+    for (int round = 0; round < STACKS; round++) {
+        struct frame frames[DEPTH];
+        uint32_t codes[DEPTH * MODULE_CODE_WORDS], *code = codes;
+        uintptr_t near = random_address(&seed);
+        for (int i = 0; i < DEPTH; i++) {
+            if (random_chance(&seed, MOVE_PERCENT)) near = random_address(&seed);
+            bool is_cut = random_chance(&seed, CUT_PERCENT);
+            frames[i].pc = is_cut ? 1 + random_below(&seed, CAIRN_CUT_LIMIT - 1)
+                                  : near + random_below(&seed, window / 2);
+        }
+        const uint32_t *end = module_encode(frames, DEPTH, codes);
+        for (int i = 0; i < DEPTH; i++) {
+            struct read_frame frame;
+            code += read_code(code, &frame);
+            assert_int_equal(frame.value, frames[i].pc);
+            assert_int_equal(frame.is_cut, frames[i].pc < CAIRN_CUT_LIMIT);
+        }
+        assert_ptr_equal(code, end);
+    }
+}
+
 // More windows than there are numbers for: the rest is written in full.
 static void test_codes_of_plain_addresses(void **state) {
     (void)state;
     uint64_t seed = 1;
     recording_start(1 << 10, 1 << 12);
-    const uintptr_t window = (uintptr_t)1 << CAIRN_WINDOW_BITS;
     static const uintptr_t fixed[] = {1, 5, 15, 16, 0x400000, 0x7fffffffffff, 1, UINTPTR_MAX};
     for (int i = 0; i < 8; i++) check_code(fixed[i]);
-    for (int i = 0; i < ROUNDS; i++) {
-        uintptr_t base = random_below(&seed, 25) * 37 * window;
-        uintptr_t pc = base + random_below(&seed, window);
-        if (random_chance(&seed, 10)) pc = base + (random_chance(&seed, 50) ? 0 : window - 1);
-        check_code(pc);
-    }
+    for (int i = 0; i < ROUNDS; i++) check_code(random_address(&seed));
     for (uint32_t i = 0; i < CAIRN_WINDOW_COUNT; i++) {
         assert_int_equal(recording_header.windows[i] % window, 0);
         for (uint32_t k = 0; k < i; k++)
@@ -78,7 +113,7 @@ static void test_python(void **state) {
     recording_start(1 << 10, 1 << 12);
     check_code(pc);
     recording_header.has_python_frames = 1;
-    assert_int_equal(module_encode(pc, code), 3);
+    assert_int_equal(encode_one(pc, code), 3);
     assert_int_equal(code[0], CAIRN_CODE_PYTHON);
     assert_int_equal(code[1], number);
     assert_int_equal(code[2], line);
@@ -233,6 +268,7 @@ static void test_strings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codes_of_plain_addresses),
+        cmocka_unit_test(test_codes_of_stacks),
         cmocka_unit_test(test_python),
         cmocka_unit_test(test_two_modules_at_one_address),
         cmocka_unit_test(test_real_modules),
