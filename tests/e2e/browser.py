@@ -5,50 +5,18 @@ source beside it; --print, NO_COLOR and a terminal that curses does not know sho
 
 import os
 import re
-import subprocess
-import time
 
 import cairn_test as t
-
-t.need("tmux")
-PATIENCE_S = 20
-servers = 0
+from tmux_screen import Screen
 
 
-def tmux(*arguments):
-    socket = os.path.abspath(f"tmux.{servers}")
-    return subprocess.run(["tmux", "-f", "/dev/null", "-S", socket, *arguments], check=False,
-                          capture_output=True, env=t.environment({"LC_ALL": "C.UTF-8"})).stdout.decode()
-
-
-class Screen:
-    """`cairn report ARGUMENTS` in a terminal of its own."""
-
-    def __init__(self, arguments, columns=100, lines=30, env=""):
-        global servers
-        tmux("kill-server")
-        servers += 1  # the old one may take a while to go
-        command = f"{env} {t.CAIRN} report {arguments}; echo status $?; sleep 100"
-        tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), command)
-        self.text = ""
-
-    def wait_for(self, pattern, what):
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            self.text = tmux("capture-pane", "-p")
-            if re.search(pattern, self.text):
-                return True
-            time.sleep(0.05)
-        return t.check(False, f"{what}: no {pattern} in\n{self.text}")
-
-    def press(self, keys, pattern, what):
-        tmux("send-keys", *keys.split())
-        return self.wait_for(pattern, what)
+def show(arguments, columns=100, lines=30, env=""):
+    return Screen(f"{env} {t.CAIRN} report {arguments}", columns, lines)
 
 
 _, path = t.record(t.program("containers", 3))
 os.symlink(path, "c.cairn")
-screen = Screen("--view tree c.cairn")
+screen = show("--view tree c.cairn")
 screen.wait_for(r"at the peak, from the start", "start")
 t.check(re.search(r"\u25be main containers\.cc:51\n.*\n.*std::map<int, Item>::operator\[\]", screen.text),
         f"the largest path is unfolded: {screen.text}")
@@ -74,19 +42,19 @@ screen.press("?", r"callees of fill_map", "help goes")
 screen.press("q", r"status 0", "leave")
 t.check("peak heap" in screen.text, f"what was there before: {screen.text}")
 
-screen = Screen("--view tree c.cairn", columns=200)
+screen = show("--view tree c.cairn", columns=200)
 screen.wait_for(r"main containers\.cc:51", "wide")
 screen.press("v", r"fill_map\(count\);", "the source beside")
-screen = Screen("--view tree c.cairn", columns=80, lines=8, env="NO_COLOR=1")
+screen = show("--view tree c.cairn", columns=80, lines=8, env="NO_COLOR=1")
 screen.wait_for(r"main containers\.cc:51", "small, NO_COLOR")
-t.check("\033" not in tmux("capture-pane", "-p", "-e").replace("\033[1m", "").replace("\033[7m", "")
+t.check("\033" not in screen.styled().replace("\033[1m", "").replace("\033[7m", "")
         .replace("\033[0m", "").replace("\033[2m", "").replace("\033[m", "").replace("\033[39m", "")
         .replace("\033[49m", "").replace("\033[0;7m", "").replace("\033[0;2m", "")
         .replace("\033[0;1m", ""), "NO_COLOR: no colour")
 screen.press("q", r"status 0", "leave, small")
 for how, env in (("--print", ""), ("", "TERM=dumb")):
-    screen = Screen(f"--view tree {how} c.cairn", env=env)
+    screen = show(f"--view tree {how} c.cairn", env=env)
     screen.wait_for(r"status 0", f"printed: {how}{env}")
     t.check(re.search(r"\u251c main|\u251c fill_map|\u251c", screen.text), f"printed: {screen.text}")
-tmux("kill-server")
+screen.close()
 t.finish()

@@ -2,17 +2,15 @@
 #include "tool/render/trust.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
+#include "tool/render/parts.h"
 
-enum { INDENT = 2, PART_BYTES = 160 };
-static const char separator[] = " \xc2\xb7 ";  // middle dot
-enum { SEPARATOR_COLUMNS = 3 };
+enum { PART_BYTES = 160 };
 
 static const struct {
     const char *key, *sentence;
@@ -40,128 +38,99 @@ const char *loss_sentence(size_t kind) {
     return is_known_loss(kind) ? losses[kind].sentence : NULL;
 }
 
-// Parts with separators between them, on a new line where the next one does not fit.
-struct line {
-    const struct terminal *terminal;
-    size_t used;
-};
-
-static void line_add(struct line *line, enum style style, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void line_add(struct line *line, enum style style, const char *format, ...) {
-    char part[PART_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(part, sizeof part, format, arguments);
-    va_end(arguments);
-    text_cut(part, line->terminal->columns > INDENT ? line->terminal->columns - INDENT : 1);
-    size_t columns = text_columns(part);
-    bool is_new = line->used + SEPARATOR_COLUMNS + columns > line->terminal->columns;
-    if (line->used && !is_new) {
-        terminal_print(line->terminal, STYLE_DIM, "%s", separator);
-        line->used += SEPARATOR_COLUMNS;
-    } else {
-        if (line->used) fputc('\n', line->terminal->out);
-        terminal_indent(line->terminal, INDENT);
-        line->used = INDENT;
-    }
-    terminal_print(line->terminal, style, "%s", part);
-    line->used += columns;
-}
-
-static void add_sampling(struct line *line, const struct cairn_sampling *sampling) {
-    line_add(line, STYLE_PLAIN, "%s", interval_rate(sampling).text);
+static void add_sampling(struct parts *line, const struct cairn_sampling *sampling) {
+    parts_add(line, STYLE_PLAIN, "%s", interval_rate(sampling).text);
     if (sampling->start_ns && sampling->rate_most_bytes)
-        line_add(line, STYLE_PLAIN, "since %s", units_duration(sampling->start_ns).text);
+        parts_add(line, STYLE_PLAIN, "since %s", units_duration(sampling->start_ns).text);
 }
 
-static void add_exactness(struct line *line, const struct profile *profile) {
+static void add_exactness(struct parts *line, const struct profile *profile) {
     if (profile->sampling.is_on) add_sampling(line, &profile->sampling);
     if (!recording_is_whole(profile->recording))
-        line_add(line, STYLE_WARNING, "not exact");
+        parts_add(line, STYLE_WARNING, "not exact");
     else if (profile->sampling.is_on)
-        line_add(line, STYLE_PLAIN, "calls and bytes allocated exact");
+        parts_add(line, STYLE_PLAIN, "calls and bytes allocated exact");
     else if (profile->peak.error_bytes)
-        line_add(line, STYLE_PLAIN, "exact, peak within %s",
-                 units_size((int64_t)profile->peak.error_bytes).text);
+        parts_add(line, STYLE_PLAIN, "exact, peak within %s",
+                  units_size((int64_t)profile->peak.error_bytes).text);
     else
-        line_add(line, STYLE_PLAIN, "exact");
+        parts_add(line, STYLE_PLAIN, "exact");
 }
 
 // "imported from massif", and what was not in it, in as many parts as it has.
-static void add_imported(struct line *line, struct recording *recording) {
+static void add_imported(struct parts *line, struct recording *recording) {
     const char *note = recording_imported(recording);
     if (!note) return;
     char text[FRAME_TEXT_BYTES];
     text_escape(text, sizeof text, note);
     char *lacks = strstr(text, ": ");
     if (lacks) *lacks = 0;
-    line_add(line, STYLE_PLAIN, "imported from %s", text);
+    parts_add(line, STYLE_PLAIN, "imported from %s", text);
     if (!lacks || !lacks[2]) return;
     const char *word = "not in it: ";
     char *rest = NULL;
     for (char *part = strtok_r(lacks + 2, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
-        line_add(line, STYLE_PLAIN, "%s%s", word, part + strspn(part, " "));
+        parts_add(line, STYLE_PLAIN, "%s%s", word, part + strspn(part, " "));
         word = "";
     }
 }
 
-static void add_losses(struct line *line, const uint64_t *lost, uint64_t elsewhere) {
+static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere) {
     bool has_lost = elsewhere != 0;
     if (elsewhere)
-        line_add(line, STYLE_WARNING, "lost: %s in processes without a recording",
-                 units_count((int64_t)elsewhere).text);
+        parts_add(line, STYLE_WARNING, "lost: %s in processes without a recording",
+                  units_count((int64_t)elsewhere).text);
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
         if (!lost[kind]) continue;
         const char *sentence = loss_sentence(kind);
-        line_add(line, STYLE_WARNING, "%s%s %s",
-                 has_lost ? "" : "lost: ", units_count((int64_t)lost[kind]).text,
-                 sentence ? sentence : "of an unknown kind");
+        parts_add(line, STYLE_WARNING, "%s%s %s",
+                  has_lost ? "" : "lost: ", units_count((int64_t)lost[kind]).text,
+                  sentence ? sentence : "of an unknown kind");
         has_lost = true;
     }
-    if (!has_lost) line_add(line, STYLE_PLAIN, "nothing lost");
+    if (!has_lost) parts_add(line, STYLE_PLAIN, "nothing lost");
 }
 
-static void add_stacks(struct line *line, const struct profile *profile) {
+static void add_stacks(struct parts *line, const struct profile *profile) {
     if (!profile->built_stack_count) return;
     uint64_t incomplete = profile_incomplete_count(profile);
     struct unit_text all = units_count((int64_t)profile->built_stack_count);
     if (incomplete)
-        line_add(line, STYLE_PLAIN, "%s of %s stacks incomplete",
-                 units_count((int64_t)incomplete).text, all.text);
+        parts_add(line, STYLE_PLAIN, "%s of %s stacks incomplete",
+                  units_count((int64_t)incomplete).text, all.text);
     else if (profile->built_stack_count == 1)
-        line_add(line, STYLE_PLAIN, "its one stack complete");
+        parts_add(line, STYLE_PLAIN, "its one stack complete");
     else
-        line_add(line, STYLE_PLAIN, "all %s stacks complete", all.text);
+        parts_add(line, STYLE_PLAIN, "all %s stacks complete", all.text);
     uint64_t guessed = profile->incomplete[CAIRN_CUT_GUESSED];
     if (guessed)
-        line_add(line, STYLE_PLAIN, "%s by frame pointers", units_count((int64_t)guessed).text);
+        parts_add(line, STYLE_PLAIN, "%s by frame pointers", units_count((int64_t)guessed).text);
 }
 
-static void add_damage(struct line *line, const struct damage *damage) {
+static void add_damage(struct parts *line, const struct damage *damage) {
     if (damage->missing_bytes)
-        line_add(line, STYLE_WARNING, "recording cut off: %s are missing",
-                 units_size((int64_t)damage->missing_bytes).text);
+        parts_add(line, STYLE_WARNING, "recording cut off: %s are missing",
+                  units_size((int64_t)damage->missing_bytes).text);
     if (damage->bad_stacks)
-        line_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " stacks are unreadable",
-                 damage->bad_stacks);
+        parts_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " stacks are unreadable",
+                  damage->bad_stacks);
     uint32_t others = damage->bad_sections + damage->bad_modules + damage->bad_strings;
     if (others)
-        line_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " entries are unreadable",
-                 others);
+        parts_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " entries are unreadable",
+                  others);
 }
 
-static void add_names(struct line *line, const struct frame_names *names) {
+static void add_names(struct parts *line, const struct frame_names *names) {
     if (!names || !names->unresolved_count) return;
-    line_add(line, STYLE_PLAIN, "%s of %s frames without a name%s%s%s",
-             units_count((int64_t)names->unresolved_count).text,
-             units_count((int64_t)names->wanted_count).text, names->unresolved_modules ? " (" : "",
-             names->unresolved_modules ? names->unresolved_modules : "",
-             names->unresolved_modules ? ")" : "");
+    parts_add(line, STYLE_PLAIN, "%s of %s frames without a name%s%s%s",
+              units_count((int64_t)names->unresolved_count).text,
+              units_count((int64_t)names->wanted_count).text, names->unresolved_modules ? " (" : "",
+              names->unresolved_modules ? names->unresolved_modules : "",
+              names->unresolved_modules ? ")" : "");
 }
 
 // "cairn itself 4.1 MiB, about 7 % of the processor time".
-static void add_own(struct line *line, const char *most, uint64_t own_bytes, uint64_t own_ns,
+static void add_own(struct parts *line, const char *most, uint64_t own_bytes, uint64_t own_ns,
                     uint64_t cpu_ns) {
     const unsigned whole = 1000;
     char share[PART_BYTES] = "";
@@ -171,24 +140,24 @@ static void add_own(struct line *line, const char *most, uint64_t own_bytes, uin
                  thousandths ? "about " : "below ",
                  units_percent(thousandths ? thousandths : 1, whole).text);
     if (!own_bytes && !*share) return;
-    line_add(line, STYLE_PLAIN, "cairn itself %s%s%s", own_bytes ? most : "",
-             own_bytes ? units_size((int64_t)own_bytes).text : "", share);
+    parts_add(line, STYLE_PLAIN, "cairn itself %s%s%s", own_bytes ? most : "",
+              own_bytes ? units_size((int64_t)own_bytes).text : "", share);
 }
 
 void trust_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names) {
     const struct cairn_header *header = &profile->recording->header;
-    struct line line = {.terminal = terminal};
+    struct parts line = {.terminal = terminal};
     add_exactness(&line, profile);
     add_imported(&line, profile->recording);
     if (header->control.was_off)
-        line_add(&line, STYLE_WARNING, "switched off at times: allocations then are not in it");
+        parts_add(&line, STYLE_WARNING, "switched off at times: allocations then are not in it");
     add_losses(&line, header->lost, 0);
     add_stacks(&line, profile);
     add_names(&line, names);
     add_damage(&line, &profile->recording->damage);
     add_own(&line, "", header->own_bytes, profile->figures.own_ns, header->cpu_ns);
-    fputc('\n', terminal->out);
+    parts_end(&line);
 }
 
 void trust_sums_add(struct trust_sums *sums, const struct recording *recording) {
@@ -204,24 +173,24 @@ void trust_sums_add(struct trust_sums *sums, const struct recording *recording) 
 }
 
 void trust_sums_print(const struct terminal *terminal, const struct trust_sums *sums) {
-    struct line line = {.terminal = terminal};
+    struct parts line = {.terminal = terminal};
     if (sums->inexact_count)
-        line_add(&line, STYLE_WARNING, "%s of the processes not exact",
-                 units_count((int64_t)sums->inexact_count).text);
+        parts_add(&line, STYLE_WARNING, "%s of the processes not exact",
+                  units_count((int64_t)sums->inexact_count).text);
     else if (!sums->sampled_count)
-        line_add(&line, STYLE_PLAIN, "exact");
+        parts_add(&line, STYLE_PLAIN, "exact");
     if (sums->sampled_count)
-        line_add(&line, STYLE_PLAIN, "%s of the processes sampled",
-                 units_count((int64_t)sums->sampled_count).text);
+        parts_add(&line, STYLE_PLAIN, "%s of the processes sampled",
+                  units_count((int64_t)sums->sampled_count).text);
     add_losses(&line, sums->lost, sums->lost_elsewhere);
     if (sums->bad_files)
-        line_add(&line, STYLE_WARNING, "%s recordings are unreadable",
-                 units_count((int64_t)sums->bad_files).text);
+        parts_add(&line, STYLE_WARNING, "%s recordings are unreadable",
+                  units_count((int64_t)sums->bad_files).text);
     if (sums->bad_lines)
-        line_add(&line, STYLE_WARNING, "%s lines of the index are unreadable",
-                 units_count((int64_t)sums->bad_lines).text);
+        parts_add(&line, STYLE_WARNING, "%s lines of the index are unreadable",
+                  units_count((int64_t)sums->bad_lines).text);
     add_own(&line, "up to ", sums->own_bytes, sums->own_ns, sums->cpu_ns);
-    fputc('\n', terminal->out);
+    parts_end(&line);
 }
 
 void program_name(const struct profile *profile, char *out, size_t size) {

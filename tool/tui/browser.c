@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours are the terminal's own default with attributes and one accent, so that light and dark
-// backgrounds both stay readable; NO_COLOR leaves the attributes.
 #include "tool/tui/browser.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +11,7 @@
 #include "tool/base/units.h"
 #include "tool/render/annotate.h"
 #include "tool/tui/browser_state.h"
+#include "tool/tui/window.h"
 
 enum {
     FIGURES_COLUMNS = 32,
@@ -24,8 +21,6 @@ enum {
     LABEL_COLUMNS_MIN = 8,
     INPUT_BYTES = 128,
     LINE_BYTES = 1024,
-    PAIR_NAME = 1,
-    KEY_BACKSPACE_ASCII = 127,
 };
 
 struct screen {
@@ -46,22 +41,6 @@ static const char help_text[] =
     "v                            source beside     a        plumbing frames\n"
     "?                            this help         q        leave\n";
 
-static int accent(void) {
-    return has_colors() && !getenv("NO_COLOR") ? COLOR_PAIR(PAIR_NAME) : A_BOLD;
-}
-
-// Text cut to `columns`; returns the columns that it took.
-static size_t put_text(int attribute, const char *text, size_t columns) {
-    char cut[LINE_BYTES];
-    if (!columns) return 0;
-    snprintf(cut, sizeof cut, "%s", text);
-    text_cut(cut, columns);
-    attron(attribute);
-    addstr(cut);
-    attroff(attribute);
-    return text_columns(cut);
-}
-
 static void draw_head(const struct screen *screen) {
     const struct browser *browser = &screen->browser;
     const struct measure_row *about = measure_about(browser->view.by);
@@ -77,7 +56,7 @@ static void draw_head(const struct screen *screen) {
                                          : "callees of ",
              label, browser->view.has_all_frames ? ", all frames" : "");
     move(0, 0);
-    put_text(A_BOLD, text, (size_t)COLS);
+    window_put(A_BOLD, text, (size_t)COLS);
 }
 
 static void draw_line(const struct screen *screen, int y, const struct browser_line *line,
@@ -100,9 +79,9 @@ static void draw_line(const struct screen *screen, int y, const struct browser_l
                            : units_count(call->measured.value).text,
            units_count(about->is_bytes ? call->measured.blocks : call->calls).text, (int)indent,
            "");
-    addstr(fold);
-    addch(' ');
     attroff(base);
+    window_put(base, fold, 1);
+    window_put(base, " ", 1);
     size_t used = FIGURES_COLUMNS + indent + 1;
     size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
     if (call->frame) {
@@ -111,12 +90,12 @@ static void draw_line(const struct screen *screen, int y, const struct browser_l
         frame_label(call->frame, label, sizeof label,
                     *location ? room - text_columns(location) - 1 : room);
     }
-    used = put_text(base | (is_selected ? 0 : accent()), label, room);
+    used = window_put(base | (is_selected ? 0 : window_accent()), label, room);
     if (*location && used + 1 < room) {
-        put_text(base, " ", 1);
-        used += 1 + put_text(base | A_DIM, location, room - used - 1);
+        window_put(base, " ", 1);
+        used += 1 + window_put(base | A_DIM, location, room - used - 1);
     }
-    for (; is_selected && used < room; used++) put_text(base, " ", 1);
+    for (; is_selected && used < room; used++) window_put(base, " ", 1);
 }
 
 // Keeps the selected line on the screen.
@@ -151,7 +130,7 @@ static void draw_source_lines(FILE *file, const struct frame *frame, int y, int 
         attron(A_DIM);
         printw("%5u ", number);
         attroff(A_DIM);
-        put_text(is_here ? A_REVERSE : A_NORMAL, safe, (size_t)(columns > 7 ? columns - 7 : 1));
+        window_put(is_here ? A_REVERSE : A_NORMAL, safe, (size_t)(columns > 7 ? columns - 7 : 1));
         lines--;
     }
 }
@@ -162,11 +141,11 @@ static void draw_source(const struct screen *screen, int y, int x, int lines, in
     char text[LINE_BYTES];
     move(y, x);
     if (!frame || !frame->file) {
-        put_text(A_DIM, " no source is known here", (size_t)columns);
+        window_put(A_DIM, " no source is known here", (size_t)columns);
         return;
     }
     text_escape(text, sizeof text, frame->file);
-    put_text(A_UNDERLINE, text, (size_t)columns);
+    window_put(A_UNDERLINE, text, (size_t)columns);
     FILE *file = annotate_open_source(frame->file);
     if (file) {
         draw_source_lines(file, frame, y + 1, x, lines - 1, columns);
@@ -174,7 +153,7 @@ static void draw_source(const struct screen *screen, int y, int x, int lines, in
         return;
     }
     move(y + 1, x);
-    put_text(A_DIM, " cannot be read", (size_t)columns);
+    window_put(A_DIM, " cannot be read", (size_t)columns);
 }
 
 static void draw_help(void) {
@@ -184,7 +163,7 @@ static void draw_help(void) {
         size_t length = strcspn(at, "\n");
         snprintf(line, sizeof line, "  %.*s", (int)length, at);
         move(y, 0);
-        put_text(A_NORMAL, line, (size_t)COLS);
+        window_put(A_NORMAL, line, (size_t)COLS);
         at += length + (at[length] == '\n');
     }
 }
@@ -209,33 +188,13 @@ static void draw(struct screen *screen) {
                         COLS);
     }
     move(LINES - 2, 0);
-    put_text(A_BOLD, screen->message, (size_t)COLS);
+    window_put(A_BOLD, screen->message, (size_t)COLS);
     move(LINES - 1, 0);
-    put_text(A_DIM,
-             " right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
-             "v source  ? help  q leave",
-             (size_t)COLS);
+    window_put(A_DIM,
+               " right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
+               "v source  ? help  q leave",
+               (size_t)COLS);
     refresh();
-}
-
-// Reads a line at the foot; false: taken back.
-static bool read_input(const char *prompt, char input[INPUT_BYTES]) {
-    size_t used = 0;
-    *input = 0;
-    for (;;) {
-        move(LINES - 2, 0);
-        clrtoeol();
-        put_text(A_BOLD, prompt, (size_t)COLS);
-        put_text(A_NORMAL, input, (size_t)COLS / 2);
-        refresh();
-        int key = getch();
-        if (key == '\n' || key == KEY_ENTER) return used > 0;
-        if (key == 27 || key == ERR) return false;
-        if ((key == KEY_BACKSPACE || key == KEY_BACKSPACE_ASCII || key == '\b') && used)
-            input[--used] = 0;
-        else if (key >= ' ' && key < KEY_BACKSPACE_ASCII && used + 1 < INPUT_BYTES)
-            input[used++] = (char)key, input[used] = 0;
-    }
 }
 
 static bool search(struct screen *screen, bool is_new) {
@@ -244,7 +203,7 @@ static bool search(struct screen *screen, bool is_new) {
     bool is_found;
     if (is_new) {
         struct pattern *pattern;
-        if (!read_input("search: ", input)) return true;
+        if (!window_input("search: ", input, sizeof input)) return true;
         if (!pattern_compile(input, &pattern, &error)) {
             snprintf(screen->message, sizeof screen->message, "%s", error.text);
             return true;
@@ -343,21 +302,6 @@ static bool handle(struct screen *screen, int key, struct error *error) {
     }
 }
 
-static void start_terminal(void) {
-    setlocale(LC_CTYPE, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
-    initscr();
-    cbreak();
-    noecho();
-    keypad(stdscr, true);
-    set_escdelay(25);
-    curs_set(0);
-    if (!has_colors()) return;
-    start_color();
-    use_default_colors();
-    init_pair(PAIR_NAME, COLOR_CYAN, -1);
-}
-
 bool browser_run(const struct profile *profile, const struct frame_names *names,
                  const struct view_options *view, struct error *error) {
     struct screen screen = {0};
@@ -365,7 +309,7 @@ bool browser_run(const struct profile *profile, const struct frame_names *names,
     if (is_ok) {
         is_ok = browser_unfold_path(&screen.browser);
         browser_move(&screen.browser, -(long)screen.browser.lines.count);
-        start_terminal();
+        window_start();
         while (is_ok && !screen.is_done) {
             draw(&screen);
             int key = getch();
