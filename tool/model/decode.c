@@ -2,6 +2,7 @@
 #include "tool/model/decode.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { STATE_UNKNOWN = 0, STATE_FOLLOWED = 1, STATE_FIRST_NODE = 2 };
 enum { RECORD_HEAD_WORDS = 2 };
@@ -26,6 +27,23 @@ bool decoder_start(struct decoder *decoder, struct recording *recording,
     if (!decoder->cell_states || !decoder->cell_regions) return false;
     decoder->cell_states[CAIRN_CELL_OTHER] = TREE_ROOT + STATE_FIRST_NODE;
     return true;
+}
+
+static bool grow(uint32_t **items, size_t old_count, size_t count) {
+    uint32_t *grown = reallocarray(*items, count, sizeof **items);
+    if (!grown) return false;
+    memset(grown + old_count, 0, (count - old_count) * sizeof *grown);
+    *items = grown;
+    return true;
+}
+
+bool decoder_extend(struct decoder *decoder, size_t old_cells, size_t old_words) {
+    size_t cells = recording_count(decoder->recording, CAIRN_SECTION_CELLS);
+    size_t words = recording_count(decoder->recording, CAIRN_SECTION_RECORDS);
+    if (old_cells <= CAIRN_CELL_OTHER) old_cells = CAIRN_CELL_OTHER + 1;
+    if (words > old_words) decoder->frames_left += (uint64_t)(words - old_words) * SHARING_MAX;
+    return cells <= old_cells || (grow(&decoder->cell_states, old_cells, cells) &&
+                                  grow(&decoder->cell_regions, old_cells, cells));
 }
 
 void decoder_free(struct decoder *decoder) {

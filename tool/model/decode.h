@@ -36,6 +36,9 @@ bool decoder_start(struct decoder *decoder, struct recording *recording,
                    const struct module_map *modules, struct places *places, struct tree *tree);
 void decoder_free(struct decoder *decoder);
 
+// The recording has more cells and records than it had. False without memory.
+bool decoder_extend(struct decoder *decoder, size_t old_cells, size_t old_words);
+
 // The stack of a cell as a node of the tree; false only without memory.
 bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node);
 

@@ -84,15 +84,21 @@ static uint64_t bytes_there(uint64_t offset, uint64_t used, uint64_t file_bytes)
     return used < there ? used : there;
 }
 
-static bool load_plain(struct recording *recording, const struct source *source,
-                       const struct cairn_section *claim, struct error *error) {
-    struct recording_section *section = &recording->sections[claim->kind];
+// A section as it lies in the file.
+static void measure_plain(struct recording *recording, const struct cairn_section *claim,
+                          uint64_t file_bytes, struct recording_section *section) {
     uint64_t used = claim->used_bytes;
     if (used > claim->capacity_bytes) used = claim->capacity_bytes;  // a full section
-    uint64_t size = bytes_there(claim->offset, used, source->size);
+    uint64_t size = bytes_there(claim->offset, used, file_bytes);
     note_missing(&recording->damage, used - size);
     section->count = (size_t)(size / claim->entry_bytes);
     section->size = section->count * claim->entry_bytes;
+}
+
+static bool load_plain(struct recording *recording, const struct source *source,
+                       const struct cairn_section *claim, struct error *error) {
+    struct recording_section *section = &recording->sections[claim->kind];
+    measure_plain(recording, claim, source->size, section);
     section->mapping_size = section->size;
     return source_load(source, claim->offset, section->size, &section->bytes, &section->mapping,
                        error);
@@ -122,15 +128,31 @@ static bool load_packed(struct recording *recording, const struct source *source
     return true;
 }
 
+// False for a kind of later versions, and for what has no meaning, which is damage.
+static bool is_usable(struct recording *recording, const struct cairn_section *claim) {
+    if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return false;
+    size_t known = known_entry_bytes[claim->kind];
+    if (!known) return false;
+    bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
+    bool is_right = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
+    if (!is_right) recording->damage.bad_sections++;
+    return is_right;
+}
+
+bool recording_claim(struct recording *recording, const struct cairn_section *claim,
+                     uint64_t file_bytes, struct recording_section *section) {
+    *section = (struct recording_section){0};
+    if (!is_usable(recording, claim)) return false;
+    section->entry_bytes = claim->entry_bytes;
+    measure_plain(recording, claim, file_bytes, section);
+    return true;
+}
+
 static bool load_section(struct recording *recording, const struct source *source,
                          const struct cairn_section *claim, uint64_t *budget, struct error *error) {
-    if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return true;
+    if (!is_usable(recording, claim)) return true;
     struct recording_section *section = &recording->sections[claim->kind];
-    size_t known = known_entry_bytes[claim->kind];
-    if (!known) return true;  // a kind of later versions
-    bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
-    bool is_usable = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
-    if (section->entry_bytes || !is_usable) {
+    if (section->entry_bytes) {
         recording->damage.bad_sections++;
         return true;
     }
@@ -140,17 +162,24 @@ static bool load_section(struct recording *recording, const struct source *sourc
                : load_plain(recording, source, claim, error);
 }
 
-static bool load(struct recording *recording, const struct source *source, struct error *error) {
+bool recording_load_header(struct recording *recording, const struct source *source,
+                           struct error *error) {
     struct cairn_header *header = &recording->header;
     size_t there = source_read(source, 0, header, sizeof *header);
     if (!check_header(header, there, error)) return false;
-    bool is_sparse = source->descriptor >= 0 && source->disk_bytes < source->size;
-    recording->file_bytes = is_sparse ? source->disk_bytes : source->size;
     terminate_texts(header);
     if (header->section_count > CAIRN_SECTION_MAX) {
         recording->damage.bad_sections += 1;
         header->section_count = CAIRN_SECTION_MAX;
     }
+    return true;
+}
+
+static bool load(struct recording *recording, const struct source *source, struct error *error) {
+    const struct cairn_header *header = &recording->header;
+    if (!recording_load_header(recording, source, error)) return false;
+    bool is_sparse = source->descriptor >= 0 && source->disk_bytes < source->size;
+    recording->file_bytes = is_sparse ? source->disk_bytes : source->size;
     uint64_t budget = unpacked_least_bytes + unpacked_most_times * source->size;
     for (uint32_t i = 0; i < header->section_count; i++)
         if (!load_section(recording, source, &header->sections[i], &budget, error)) return false;

@@ -50,6 +50,15 @@ bool recording_open_memory(const void *bytes, size_t size, struct recording *rec
                            struct error *error);
 void recording_close(struct recording *recording);
 
+// The two steps of opening, for a recording that is read again and again (follow.h). The header as
+// it is now; false if it is none. And what a section holds by its entry in the header, without its
+// bytes; false if it cannot be used.
+struct source;
+bool recording_load_header(struct recording *recording, const struct source *source,
+                           struct error *error);
+bool recording_claim(struct recording *recording, const struct cairn_section *claim,
+                     uint64_t file_bytes, struct recording_section *section);
+
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
 

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Look by look at a recording that changes in between: values, growth, rates, survivors of a mark,
+// new stacks and modules, and what is damaged or cut off while it is watched.
+#include "tool/model/live.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+
+#define BASE 0x555555554000u
+#define LIBRARY 0x7ffff7a00000u
+#define SECOND 1000000000u
+enum { CAPACITY = 1 << 20 };
+
+static struct making making;
+static struct live live;
+static struct error error;
+static char path[64];
+
+static uint32_t add_stack(uint64_t outer, uint64_t inner) {
+    const uint64_t addresses[] = {outer, inner};
+    return making_stack(&making, 0, addresses, 2);
+}
+
+static void save(void) {
+    making_write_sparse(&making, path, CAPACITY);
+}
+
+static int setup(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "live_test.%d", (int)getpid());
+    making_start(&making);
+    making.header.state = CAIRN_STATE_RUNNING;
+    making.header.end_ns = 0;
+    making.header.start_clock_ns = SECOND;
+    making_module(&making, "/bin/sample", BASE, 0x10000, BASE, 0x11);
+    making_thread(&making, 4242, "sample");
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    live_close(&live);
+    unlink(path);
+    return 0;
+}
+
+static void look(uint64_t second) {
+    assert_true(live_look(&live, (1 + second) * SECOND, &error));
+}
+
+static void test_values_growth_and_rates(void **state) {
+    (void)state;
+    uint32_t first = add_stack(BASE + 1, BASE + 2);
+    making_book(&making, first, 3, 300, 1, 100);
+    save();
+    assert_true(live_open(path, &live, &error));
+    look(1);
+    assert_int_equal(live.stacks.count, 1);
+    assert_int_equal(live.profile.exit_bytes, 200);
+    assert_int_equal(live_value(&live, LIVE_BYTES, 0), 200);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 0);
+    assert_true(live_rate_total(&live).bytes == 0);
+    assert_int_equal(live_now_ns(&live), SECOND);
+
+    uint32_t second = add_stack(BASE + 1, BASE + 3);
+    making_book(&making, first, 10, 1000, 2, 200);
+    making_book(&making, second, 1, 50, 0, 0);
+    save();
+    look(3);
+    assert_int_equal(live.stacks.count, 2);
+    assert_int_equal(live_value(&live, LIVE_BYTES, 0), 1000);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 800);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 1), 50);
+    assert_int_equal(live_value(&live, LIVE_RATE, 0), 500);  // 1000 in two seconds
+    assert_int_equal(live_value(&live, LIVE_RATE, 1), 25);
+    assert_true(live_rate_total(&live).calls == 5.5);
+    assert_true(live_slope(&live) == 425);
+    assert_int_equal(live.profile.exit_bytes, 1050);
+
+    // rates are of the last looks alone
+    for (uint64_t at = 4; at < 4 + LIVE_LOOKS; at++) look(at);
+    assert_int_equal(live_value(&live, LIVE_RATE, 0), 0);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 800);
+    live_begin_growth(&live, 0);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 0);
+}
+
+// The same stack is another cell after a mark; frees by another thread are of the cell they are of.
+static void test_survivors_of_a_mark(void **state) {
+    (void)state;
+    uint32_t old = add_stack(BASE + 1, BASE + 2);
+    making_thread(&making, 4243, "other");
+    making_book(&making, old, 4, 400, 0, 0);
+    save();
+    assert_true(live_open(path, &live, &error));
+    look(1);
+    assert_int_equal(live.mark_generation, 0);
+    making_moment(&making, CAIRN_MOMENT_MARK, "", SECOND);
+    live_begin_growth(&live, making.header.totals.generation);
+    uint32_t young = add_stack(BASE + 1, BASE + 2);
+    making_book(&making, young, 3, 30, 1, 10);
+    making_book(&making, making_foreign(&making, 1, old), 0, 0, 1, 100);
+    making_book(&making, making_foreign(&making, 1, young), 0, 0, 1, 10);
+    save();
+    look(2);
+    assert_int_equal(live.stacks.count, 1);
+    assert_int_equal(live_value(&live, LIVE_BYTES, 0), 310);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 0), -90);
+    assert_int_equal(live.more.items[0].survivor_bytes, 10);
+    assert_int_equal(live.more.items[0].survivor_blocks, 1);
+}
+
+// Code of a library that came after the first look is found in it.
+static void test_new_modules(void **state) {
+    (void)state;
+    making_book(&making, add_stack(BASE + 1, BASE + 2), 1, 10, 0, 0);
+    save();
+    assert_true(live_open(path, &live, &error));
+    look(1);
+    making_module(&making, "/lib/late.so", LIBRARY, 0x10000, LIBRARY, 0x22);
+    making_book(&making, add_stack(BASE + 1, LIBRARY + 9), 1, 20, 0, 0);
+    save();
+    look(2);
+    assert_int_equal(live.stacks.count, 2);
+    uint32_t node = live.stacks.items[1].node;
+    const struct place *place =
+        &live.profile.places.list.items[live.profile.tree.nodes.items[node].place];
+    assert_string_equal(live.profile.modules.modules[place->module].path, "/lib/late.so");
+    assert_int_equal(live.follow.recording.damage.bad_stacks, 0);
+}
+
+static void test_as_a_whole_profile(void **state) {
+    (void)state;
+    struct recording recording;
+    struct profile profile;
+    for (uint32_t i = 1; i < 200; i++)
+        making_book(&making, add_stack(BASE + i % 7, BASE + i), i, 10ul * i, i / 2, 10ul * (i / 2));
+    save();
+    assert_true(live_open(path, &live, &error));
+    look(1);
+    assert_true(recording_open(path, &recording, &error));
+    assert_true(profile_build(&recording, &profile, &error));
+    assert_int_equal(live.stacks.count, profile.stack_count);
+    for (size_t i = 0; i < profile.stack_count; i++) {
+        assert_int_equal(live.stacks.items[i].id, profile.stacks[i].id);
+        assert_int_equal(live.stacks.items[i].exit_bytes, profile.stacks[i].exit_bytes);
+        assert_int_equal(live.stacks.items[i].exit_blocks, profile.stacks[i].exit_blocks);
+        assert_int_equal(live.stacks.items[i].allocations, profile.stacks[i].allocations);
+    }
+    assert_int_equal(live.profile.exit_bytes, profile.exit_bytes);
+    profile_free(&profile);
+    recording_close(&recording);
+}
+
+static void write_at(size_t offset, const void *bytes, size_t size) {
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(file >= 0 && pwrite(file, bytes, size, (off_t)offset) == (ssize_t)size);
+    close(file);
+}
+
+static void test_damage_is_told(void **state) {
+    (void)state;
+    making_book(&making, add_stack(BASE + 1, BASE + 2), 1, 10, 0, 0);
+    save();
+    assert_true(live_open(path, &live, &error));
+    look(1);
+    // a section that claims more than there are pages for
+    struct cairn_header *header = &live.follow.recording.header;
+    uint64_t huge = UINT64_MAX / 2;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        if (header->sections[i].kind != CAIRN_SECTION_CELLS) continue;
+        size_t at = offsetof(struct cairn_header, sections) + i * sizeof(struct cairn_section);
+        write_at(at + offsetof(struct cairn_section, capacity_bytes), &huge, sizeof huge);
+        write_at(at + offsetof(struct cairn_section, used_bytes), &huge, sizeof huge);
+    }
+    bool is_ok = live_look(&live, 9ull * SECOND, &error);
+    assert_true(is_ok ? damage_is_any(&live.follow.recording.damage) : *error.text != 0);
+    // cut off within the header, and to nothing
+    assert_int_equal(truncate(path, 100), 0);
+    assert_false(live_look(&live, 9ull * SECOND, &error));
+    assert_int_equal(truncate(path, 0), 0);
+    assert_false(live_look(&live, 9ull * SECOND, &error));
+}
+
+static void test_what_is_none(void **state) {
+    (void)state;
+    making.header.is_compact = 1;
+    save();
+    assert_false(live_open("does_not_exist", &live, &error));
+    write_at(0, "not a recording", 15);
+    assert_false(live_open(path, &live, &error));
+    assert_non_null(strstr(error.text, "not a cairn recording"));
+}
+
+static void test_measures_have_names(void **state) {
+    (void)state;
+    enum live_measure measure;
+    for (int i = 0; i < LIVE_MEASURES; i++) {
+        assert_true(live_measure_parse(live_measure_name((enum live_measure)i), &measure));
+        assert_int_equal(measure, i);
+    }
+    assert_false(live_measure_parse("peak", &measure));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_values_growth_and_rates), TEST(test_survivors_of_a_mark), TEST(test_new_modules),
+        TEST(test_as_a_whole_profile),      TEST(test_damage_is_told),      TEST(test_what_is_none),
+        TEST(test_measures_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

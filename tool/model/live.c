@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double ns_per_s = 1e9;
+
+bool live_open(const char *path, struct live *live, struct error *error) {
+    memset(live, 0, sizeof *live);
+    if (!follow_open(path, &live->follow, error)) return false;
+    live->profile.recording = &live->follow.recording;
+    live->mark_generation = live->follow.recording.header.totals.generation;
+    places_start(&live->profile.places, &live->profile.modules);
+    bool is_ok = tree_start(&live->profile.tree) &&
+                 decoder_start(&live->decoder, &live->follow.recording, &live->profile.modules,
+                               &live->profile.places, &live->profile.tree);
+    if (is_ok) return true;
+    live_close(live);
+    return error_set(error, "no memory for the stacks of this recording");
+}
+
+void live_close(struct live *live) {
+    decoder_free(&live->decoder);
+    live->profile.stacks = NULL;  // belongs to the array
+    array_free(&live->stacks);
+    array_free(&live->more);
+    array_free(&live->stack_of_node);
+    array_free(&live->ids);
+    free(live->generations);
+    profile_free(&live->profile);
+    follow_close(&live->follow);
+    memset(live, 0, sizeof *live);
+}
+
+bool live_is_running(const struct live *live) {
+    return live->follow.recording.header.state == CAIRN_STATE_RUNNING;
+}
+
+uint64_t live_now_ns(const struct live *live) {
+    return live->look_count ? live->looks[(live->look_count - 1) % LIVE_LOOKS].at_ns : 0;
+}
+
+static bool grow(uint32_t **items, size_t old_count, size_t count) {
+    uint32_t *grown = reallocarray(*items, count, sizeof **items);
+    if (!grown) return false;
+    memset(grown + old_count, 0, (count - old_count) * sizeof *grown);
+    *items = grown;
+    return true;
+}
+
+// Room for what is kept by cell.
+static bool extend_cells(struct live *live, size_t count) {
+    size_t old = live->cell_room;
+    if (count <= old) return true;
+    if (count < 2 * old) count = 2 * old;
+    if (!grow(&live->profile.stack_of_cell, old, count) || !grow(&live->generations, old, count))
+        return false;
+    live->cell_room = count;
+    return true;
+}
+
+// Modules only become more; what was resolved by the older ones stays right (format.h).
+static bool look_at_modules(struct live *live, struct error *error) {
+    size_t ready = 0;
+    struct cairn_module module;
+    for (size_t i = 0; recording_module(&live->follow.recording, i, &module); i++)
+        ready += module.is_ready != 0;
+    if (ready == live->ready_modules) return true;
+    live->ready_modules = ready;
+    module_map_free(&live->profile.modules);
+    memset(live->profile.places.cache, 0, sizeof live->profile.places.cache);
+    return module_map_build(&live->follow.recording, &live->profile.modules, error);
+}
+
+// Reads what new cells refer to.
+static bool read_stacks(struct live *live, size_t *decoder_cells, struct error *error) {
+    const struct recording *recording = &live->follow.recording;
+    size_t words = recording_count(recording, CAIRN_SECTION_RECORDS);
+    if (!follow_stacks(&live->follow, error) || !look_at_modules(live, error)) return false;
+    size_t cells = recording_count(recording, CAIRN_SECTION_CELLS);
+    if (!decoder_extend(&live->decoder, *decoder_cells, words))
+        return error_set(error, "no memory for the stacks of this recording");
+    *decoder_cells = cells;
+    return true;
+}
+
+static bool extend_ids(struct live *live) {
+    const struct tree_node *nodes = live->profile.tree.nodes.items;
+    while (live->ids.count < live->profile.tree.nodes.count) {
+        size_t node = live->ids.count;
+        uint64_t outer = node ? live->ids.items[nodes[node].parent] : 0;
+        uint64_t *id = array_push(&live->ids);
+        if (!id) return false;
+        *id = node ? hash_mix(outer, place_identity(&live->profile.places, nodes[node].place)) : 0;
+    }
+    return true;
+}
+
+static bool add_stack(struct live *live, uint32_t node, uint32_t *index) {
+    const struct tree *tree = &live->profile.tree;
+    struct stack *stack = array_push(&live->stacks);
+    struct live_stack *more = stack ? array_push(&live->more) : NULL;
+    if (!more || !extend_ids(live)) return false;
+    *index = (uint32_t)live->stacks.count - 1;
+    *more = (struct live_stack){0};
+    *stack = (struct stack){.node = node, .number = *index, .id = live->ids.items[node]};
+    if (node == TREE_ROOT) return true;
+    uint32_t outermost = tree_ancestor(tree, node, 1);
+    stack->cut = live->profile.places.list.items[tree->nodes.items[outermost].place].cut;
+    if (stack->cut) live->profile.incomplete[stack->cut]++;
+    return true;
+}
+
+static bool stack_of_node(struct live *live, uint32_t node, uint32_t *index) {
+    while (live->stack_of_node.count <= node) {
+        uint32_t *slot = array_push(&live->stack_of_node);
+        if (!slot) return false;
+        *slot = 0;
+    }
+    if (live->stack_of_node.items[node]) {
+        *index = live->stack_of_node.items[node] - 1;
+        return true;
+    }
+    if (!add_stack(live, node, index)) return false;
+    live->stack_of_node.items[node] = *index + 1;
+    return true;
+}
+
+// When the cell's blocks were allocated: of one that frees another's, those of the other.
+static uint32_t generation_of(const struct live *live, uint32_t cell) {
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold = {0};
+    struct record record;
+    if (decoder_record(&live->decoder, cell, &record) && record.is_foreign) cell = record.older;
+    return recording_cell(&live->follow.recording, cell, &hot, &cold) ? cold.generation : 0;
+}
+
+// Which stack a cell is of that was never seen in use before.
+static bool enter_cell(struct live *live, uint32_t cell, struct error *error) {
+    uint32_t node = TREE_ROOT, index;
+    if (cell != CAIRN_CELL_OTHER && !decoder_stack(&live->decoder, cell, &node))
+        return error_set(error, "no memory for the stacks of this recording");
+    if (!stack_of_node(live, node, &index))
+        return error_set(error, "no memory for the stacks of this recording");
+    live->profile.stack_of_cell[cell] = index + 1;
+    live->generations[cell] = generation_of(live, cell);
+    return true;
+}
+
+static void forget_values(struct live *live) {
+    for (size_t i = 0; i < live->stacks.count; i++) {
+        const struct stack *old = &live->stacks.items[i];
+        struct live_stack *more = &live->more.items[i];
+        live->stacks.items[i] = (struct stack){
+            .id = old->id, .node = old->node, .cut = old->cut, .number = old->number};
+        more->survivor_bytes = more->survivor_blocks = 0;
+    }
+}
+
+static void add_values(struct live *live, uint32_t cell, const struct cell_values *values) {
+    uint32_t index = live->profile.stack_of_cell[cell] - 1;
+    struct live_stack *more = &live->more.items[index];
+    stack_add(&live->stacks.items[index], values);
+    if (!live->mark_generation || live->generations[cell] < live->mark_generation) return;
+    more->survivor_bytes = figures_add(more->survivor_bytes, values->exit_bytes);
+    more->survivor_blocks = figures_add(more->survivor_blocks, values->exit_blocks);
+}
+
+static bool add_cells(struct live *live, struct error *error) {
+    const struct recording *recording = &live->follow.recording;
+    size_t count = recording_count(recording, CAIRN_SECTION_CELLS);
+    size_t decoder_cells = live->profile.cell_count;
+    bool has_read = false;
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    if (!extend_cells(live, count)) return error_set(error, "no memory for the cells");
+    for (uint32_t cell = CAIRN_CELL_OTHER; cell < count; cell++) {
+        struct cell_values values;
+        if (!profile_cell(&live->profile, cell, &values)) continue;
+        if (!live->profile.stack_of_cell[cell]) {
+            if (!has_read && !read_stacks(live, &decoder_cells, error)) return false;
+            has_read = true;
+            if (!enter_cell(live, cell, error)) return false;
+        }
+        add_values(live, cell, &values);
+    }
+    live->profile.cell_count = decoder_cells;
+    return true;
+}
+
+static void sum_up(struct live *live) {
+    enum { THREADS_MOST = 1024 };
+    struct profile *profile = &live->profile;
+    const struct cairn_totals *totals = &live->follow.recording.header.totals;
+    profile->stacks = live->stacks.items;
+    profile->stack_count = profile->built_stack_count = live->stacks.count;
+    profile->figures = figures_of(&live->follow.recording);
+    profile->totals = (struct profile_totals){.failed = profile->figures.failed};
+    profile->exit_bytes = profile->exit_blocks = 0;
+    memset(profile->estimates, 0, sizeof profile->estimates);
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        profile->exit_bytes = figures_add(profile->exit_bytes, stack->exit_bytes);
+        profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
+        profile->totals.temporary += stack->temporary;
+        estimate_add(&profile->estimates[ESTIMATED_EXIT], &stack->estimates[ESTIMATED_EXIT]);
+    }
+    profile->totals.allocations = profile->figures.allocations + profile->figures.inherited_blocks;
+    profile->totals.allocated_bytes =
+        profile->figures.allocated_bytes + profile->figures.inherited_bytes;
+    size_t threads = recording_count(&live->follow.recording, CAIRN_SECTION_THREADS);
+    if (threads > THREADS_MOST) threads = THREADS_MOST;
+    profile->peak.error_bytes = totals->is_threaded ? 2 * threads * totals->batch_bytes : 0;
+    profile->peak.bytes = (int64_t)profile->figures.peak_bytes;
+}
+
+// Keeps what later looks are compared with.
+static void note_look(struct live *live, uint64_t clock_ns) {
+    size_t slot = live->look_count++ % LIVE_LOOKS;
+    const struct profile *profile = &live->profile;
+    uint64_t start_ns = live->follow.recording.header.start_clock_ns;
+    live->looks[slot] = (struct live_look){.at_ns = clock_ns > start_ns ? clock_ns - start_ns : 0,
+                                           .allocated_bytes = profile->totals.allocated_bytes,
+                                           .allocations = profile->totals.allocations,
+                                           .live_bytes = profile->exit_bytes};
+    for (size_t i = 0; i < live->stacks.count; i++) {
+        live->more.items[i].past_bytes[slot] = live->stacks.items[i].allocated_bytes;
+        live->more.items[i].past_calls[slot] = live->stacks.items[i].allocations;
+    }
+}
+
+bool live_look(struct live *live, uint64_t clock_ns, struct error *error) {
+    if (!follow_counters(&live->follow, error)) return false;
+    if (!recording_sampling(&live->follow.recording, &live->profile.sampling))
+        memset(&live->profile.sampling, 0, sizeof live->profile.sampling);
+    live->profile.peak.is_at_end = true;  // what stacks held at the peak is not asked for
+    forget_values(live);
+    if (!add_cells(live, error)) return false;
+    sum_up(live);
+    note_look(live, clock_ns);
+    if (live->look_count == 1) live_begin_growth(live, 0);
+    return true;
+}
+
+void live_begin_growth(struct live *live, uint32_t generation) {
+    for (size_t i = 0; i < live->stacks.count; i++)
+        live->more.items[i].base_bytes = live->stacks.items[i].exit_bytes;
+    if (generation) {
+        live->mark_generation = generation;
+        for (size_t i = 0; i < live->more.count; i++)
+            live->more.items[i].survivor_bytes = live->more.items[i].survivor_blocks = 0;
+    }
+    live->base_ns = live_now_ns(live);
+}
+
+// Slots of the last look and of the one that rates begin with. False: there is no time between.
+static bool find_looks(const struct live *live, size_t *last, size_t *first, double *seconds) {
+    if (live->look_count < 2) return false;
+    size_t back = live->look_count - 1 < LIVE_LOOKS - 1 ? live->look_count - 1 : LIVE_LOOKS - 1;
+    *last = (live->look_count - 1) % LIVE_LOOKS;
+    *first = (live->look_count - 1 - back) % LIVE_LOOKS;
+    uint64_t from = live->looks[*first].at_ns, to = live->looks[*last].at_ns;
+    *seconds = to > from ? (double)(to - from) / ns_per_s : 0;
+    return *seconds > 0;
+}
+
+static double per_second(uint64_t now, uint64_t then, double seconds) {
+    return now > then ? (double)(now - then) / seconds : 0;
+}
+
+struct live_rate live_rate_of(const struct live *live, size_t stack) {
+    size_t last, first;
+    double seconds;
+    if (!find_looks(live, &last, &first, &seconds)) return (struct live_rate){0, 0};
+    const struct live_stack *more = &live->more.items[stack];
+    return (struct live_rate){
+        .bytes = per_second(more->past_bytes[last], more->past_bytes[first], seconds),
+        .calls = per_second(more->past_calls[last], more->past_calls[first], seconds)};
+}
+
+struct live_rate live_rate_total(const struct live *live) {
+    size_t last, first;
+    double seconds;
+    if (!find_looks(live, &last, &first, &seconds)) return (struct live_rate){0, 0};
+    const struct live_look *now = &live->looks[last], *then = &live->looks[first];
+    return (struct live_rate){.bytes =
+                                  per_second(now->allocated_bytes, then->allocated_bytes, seconds),
+                              .calls = per_second(now->allocations, then->allocations, seconds)};
+}
+
+double live_slope(const struct live *live) {
+    size_t last, first;
+    double seconds;
+    if (!find_looks(live, &last, &first, &seconds)) return 0;
+    return ((double)live->looks[last].live_bytes - (double)live->looks[first].live_bytes) / seconds;
+}
+
+int64_t live_value(const struct live *live, enum live_measure measure, size_t index) {
+    const double most = 0x1p62;
+    const struct stack *stack = &live->stacks.items[index];
+    double rate;
+    switch (measure) {
+    case LIVE_GROWTH:
+        return figures_add(stack->exit_bytes, -live->more.items[index].base_bytes);
+    case LIVE_RATE:
+        rate = live_rate_of(live, index).bytes;
+        return (int64_t)(rate < most ? rate : most);
+    case LIVE_TEMPORARY:
+        return (int64_t)stack->temporary;
+    default:
+        return stack->exit_bytes;
+    }
+}
+
+static const char *const measure_names[LIVE_MEASURES] = {"live", "growth", "rate", "temporary"};
+
+const char *live_measure_name(enum live_measure measure) {
+    return measure_names[measure];
+}
+
+bool live_measure_parse(const char *name, enum live_measure *measure) {
+    for (int i = 0; i < LIVE_MEASURES; i++) {
+        if (strcmp(name, measure_names[i]) != 0) continue;
+        *measure = (enum live_measure)i;
+        return true;
+    }
+    return false;
+}
