@@ -144,6 +144,29 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "top",
+        .arguments = "[PID|NAME]",
+        .help = "what a program holds while it is being recorded, live by stack",
+        .description =
+            "A screen with the live heap, its rate, resident memory, and the stacks by what they\n"
+            "hold, how they grow, what they allocate; it goes into a stack, searches, sets marks,\n"
+            "switches processes (? lists its keys). The program is not stopped and does nothing\n"
+            "for it. Without PID or NAME: what is being recorded. Without a terminal the text is\n"
+            "printed once, as with --once.\n",
+        .run = cmd_top,
+        .words_max = 1,
+        .options = {
+            {OPTION_ONCE, "once", 0, NULL, "print it once: two looks, an interval apart"},
+            {OPTION_JSON, "json", 'j', NULL, "the same as one JSON object (docs/json.md)"},
+            {OPTION_BY, "by", 'b', "MEASURE", "sort by live (default), growth, rate or temporary"},
+            {OPTION_INTERVAL, "interval", 0, "TIME", "between two looks (500ms)"},
+            {OPTION_TOP, "top", 'n', "N", "once: so many stacks (20; --json: all), 0 for all"},
+            OPTION_ROW_ALL_FRAMES,
+            OPTION_ROW_BYTES,
+            SYMBOL_OPTIONS,
+        },
+    },
+    {
         .name = "report",
         .arguments = "[SUBJECT]",
         .help = "what held the memory: summary, ranked stacks, call tree, JSON",

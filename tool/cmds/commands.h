@@ -49,6 +49,7 @@ enum option_id {
     OPTION_GROUP,
     OPTION_HIDE,
     OPTION_IGNORE,
+    OPTION_INTERVAL,
     OPTION_INVERTED,
     OPTION_JSON,
     OPTION_JUNIT,
@@ -71,6 +72,7 @@ enum option_id {
     OPTION_NO_STACKS,
     OPTION_NO_SUPPRESSIONS,
     OPTION_OFF,
+    OPTION_ONCE,
     OPTION_OPEN,
     OPTION_OUTPUT,
     OPTION_PLUMBING,
@@ -192,6 +194,7 @@ void commands_print_overview(FILE *out);
 
 int cmd_run(const struct command_args *args);   // cmds/run.c
 int cmd_ctl(const struct command_args *args);   // cmds/ctl.c
+int cmd_top(const struct command_args *args);   // cmds/top.c
 int cmd_core(const struct command_args *args);  // cmds/core.c
 int cmd_gdb_script(const struct command_args *args);
 int cmd_env(const struct command_args *args);        // cmds/env.c

@@ -170,10 +170,7 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
 }
 
 static bool is_meant(const struct wish *wish, const struct live_process *process) {
-    if (!wish->which) return true;
-    if (!wish->which[strspn(wish->which, "0123456789")])
-        return (long)process->pid == strtol(wish->which, NULL, 10);
-    return !strcmp(process->program, wish->which) || !strcmp(process->called, wish->which);
+    return !wish->which || live_is_meant(process, wish->which);
 }
 
 static bool act(const struct wish *wish, const struct live_process *process, struct error *error) {
@@ -187,23 +184,10 @@ static bool act(const struct wish *wish, const struct live_process *process, str
     return is_ok || error_wrap(error, "%s", target.name);
 }
 
-// Why nobody was found.
-static bool tell_absence(const struct wish *wish, struct error *error) {
-    char path[PATH_MAX];
-    if (!wish->which) return error_set(error, "no process of yours is being recorded");
-    if (wish->which[strspn(wish->which, "0123456789")])
-        return error_set(error, "no process called \"%s\" is being recorded", wish->which);
-    snprintf(path, sizeof path, "/proc/%s", wish->which);
-    if (access(path, F_OK)) return error_set(error, "there is no process %s", wish->which);
-    if (live_find(wish->which, path, error))
-        error_set(error, "process %s is not being recorded: it is cairn", wish->which);
-    return false;
-}
-
 // With several, one has to be chosen, but for a look.
 static bool check_choice(const struct wish *wish, const struct live_list *list, size_t count,
                          struct error *error) {
-    if (!count) return tell_absence(wish, error);
+    if (!count) return live_tell_absence(wish->which, error);
     if (count == 1 || wish->which || wish->is_for_all || wish->action->run == show_status)
         return true;
     return error_set(error,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/format.h"
 #include "tool/base/text.h"
@@ -164,4 +165,57 @@ bool live_list(struct live_list *list, struct error *error) {
         qsort(list->processes.items, list->processes.count, sizeof *list->processes.items,
               compare_pids);
     return has_memory || error_set(error, "no memory for the list of processes");
+}
+
+bool live_is_meant(const struct live_process *process, const char *which) {
+    if (is_number(which)) return (long)process->pid == strtol(which, NULL, 10);
+    return !strcmp(process->program, which) || !strcmp(process->called, which);
+}
+
+bool live_tell_absence(const char *which, struct error *error) {
+    char path[PATH_MAX];
+    if (!which) return error_set(error, "no process of yours is being recorded");
+    if (!is_number(which))
+        return error_set(error, "no process called \"%s\" is being recorded", which);
+    snprintf(path, sizeof path, "/proc/%s", which);
+    if (access(path, F_OK)) return error_set(error, "there is no process %s", which);
+    if (live_find(which, path, error))
+        error_set(error, "process %s is not being recorded: it is cairn", which);
+    return false;
+}
+
+// The list has `count` processes of that name.
+static bool tell_several(const char *which, const struct live_list *list, size_t count,
+                         struct error *error) {
+    enum { PIDS_BYTES = 128, PIDS_SPARE = 16 };
+    char pids[PIDS_BYTES] = "";
+    for (size_t i = 0; i < list->processes.count; i++) {
+        const struct live_process *process = &list->processes.items[i];
+        size_t used = strlen(pids);
+        if (!live_is_meant(process, which)) continue;
+        bool has_room = used + PIDS_SPARE < sizeof pids;
+        snprintf(pids + used, sizeof pids - used, has_room ? "%s%d" : "%s...", used ? ", " : "",
+                 process->pid);
+        if (!has_room) break;
+    }
+    return error_set(error, "%zu processes called \"%s\" are being recorded: give a pid (%s)",
+                     count, which, pids);
+}
+
+bool live_choose(const char *which, struct live_process *process, struct error *error) {
+    struct live_list list;
+    size_t count = 0;
+    bool is_ok;
+    if (is_number(which))
+        return (live_find(which, process->path, error) && describe(which, process)) ||
+               live_tell_absence(which, error);
+    is_ok = live_list(&list, error);
+    for (size_t i = 0; is_ok && i < list.processes.count; i++) {
+        if (!live_is_meant(&list.processes.items[i], which)) continue;
+        if (!count++) *process = list.processes.items[i];
+    }
+    if (is_ok && !count) is_ok = live_tell_absence(which, error);
+    if (is_ok && count > 1) is_ok = tell_several(which, &list, count, error);
+    array_free(&list.processes);
+    return is_ok;
 }

@@ -21,6 +21,13 @@ struct live_process {
     char called[NAME_MAX];   // base name of its first argument
 };
 
+// Whether a process is the one, or one of those, that `which` (a pid or a name) means.
+bool live_is_meant(const struct live_process *process, const char *which);
+// Why no process is meant: there is none, it is not being recorded, or it is not yours.
+bool live_tell_absence(const char *which, struct error *error);
+// The one process that is meant; false if there is none or more than one.
+bool live_choose(const char *which, struct live_process *process, struct error *error);
+
 // Every process that is being recorded and may be looked at, by pid. The list is for free().
 struct live_list {
     ARRAY(struct live_process) processes;

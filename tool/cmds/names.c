@@ -38,6 +38,8 @@ bool names_open(const struct profile *profile, struct names **names, struct erro
     *names = opened;
     if (!opened) return error_set(error, "no memory for names");
     opened->profile = profile;
+    opened->place_count = place_count;
+    opened->module_count = profile->modules.count;
     opened->places = calloc(place_count + 1, sizeof *opened->places);
     opened->unresolved = calloc(place_count + 1, sizeof *opened->unresolved);
     opened->reports = calloc(profile->modules.count + 1, sizeof *opened->reports);
@@ -53,8 +55,7 @@ bool names_open(const struct profile *profile, struct names **names, struct erro
 
 void names_close(struct names *names) {
     if (!names) return;
-    for (size_t i = 0; names->places && i < names->profile->places.list.count; i++)
-        free(names->places[i].frames);
+    for (size_t i = 0; names->places && i < names->place_count; i++) free(names->places[i].frames);
     for (size_t i = 0; i < names->mapped.count; i++) free(names->mapped.items[i]);
     array_free(&names->mapped);
     symbol_table_close(names->table);
@@ -63,6 +64,40 @@ void names_close(struct names *names) {
     free(names->reports);
     free(names->unresolved_counts);
     free(names);
+}
+
+// Takes `count` entries from then on, the new ones zero. False without memory.
+static bool extend(void **items, size_t item_bytes, size_t old_count, size_t count) {
+    char *grown = reallocarray(*items, count, item_bytes);
+    if (!grown) return false;
+    memset(grown + old_count * item_bytes, 0, (count - old_count) * item_bytes);
+    *items = grown;
+    return true;
+}
+
+// The last entry, of generated code, stays the last one.
+static bool extend_modules(struct names *names) {
+    size_t old = names->module_count + 1, count = names->profile->modules.count + 1;
+    if (count <= old) return true;
+    if (!extend((void **)&names->reports, sizeof *names->reports, old, count) ||
+        !extend((void **)&names->unresolved_counts, sizeof(uint32_t), old, count))
+        return false;
+    names->reports[count - 1] = names->reports[old - 1];
+    names->reports[old - 1] = (struct symbol_report){0};
+    names->module_count = count - 1;
+    return true;
+}
+
+bool names_extend(struct names *names, struct error *error) {
+    size_t old = names->place_count, count = names->profile->places.list.count;
+    if (!extend_modules(names)) return error_set(error, "no memory for names");
+    if (count <= old) return true;
+    if (count < 2 * old) count = 2 * old;
+    if (!extend((void **)&names->places, sizeof *names->places, old + 1, count + 1) ||
+        !extend((void **)&names->unresolved, sizeof *names->unresolved, old + 1, count + 1))
+        return error_set(error, "no memory for names");
+    names->place_count = count;
+    return true;
 }
 
 void names_want_stack(struct names *names, uint32_t node, size_t limit) {

@@ -15,6 +15,10 @@ struct names;
 bool names_open(const struct profile *profile, struct names **names, struct error *error);
 void names_close(struct names *names);
 
+// The profile has got more places or modules; frames of places without a name may move. False
+// without memory.
+bool names_extend(struct names *names, struct error *error);
+
 // Marks the places of a stack to be resolved, `limit` from the innermost (0: all).
 void names_want_stack(struct names *names, uint32_t node, size_t limit);
 

@@ -29,6 +29,7 @@ enum { PLUMBING_SLOTS = 4096 };
 
 struct names {
     const struct profile *profile;
+    size_t place_count, module_count;  // that there is room for
     struct symbol_table *table;
     struct place_names *places;     // by place
     struct frame *unresolved;       // by place: the frame of one without a name

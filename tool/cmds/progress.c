@@ -7,6 +7,12 @@
 
 enum { BAR_COLUMNS = 30 };
 
+static bool is_hidden;
+
+void progress_hide(void) {
+    is_hidden = true;
+}
+
 static uint64_t now_ns(void) {
     const uint64_t ns_per_s = 1000000000u;
     struct timespec now;
@@ -17,7 +23,9 @@ static uint64_t now_ns(void) {
 static void show(void *context, size_t done, size_t total) {
     const uint64_t patience_ns = 1000000000u;
     struct progress *progress = context;
-    if (!total || !isatty(STDERR_FILENO) || now_ns() - progress->start_ns < patience_ns) return;
+    if (is_hidden || !total || !isatty(STDERR_FILENO) ||
+        now_ns() - progress->start_ns < patience_ns)
+        return;
     size_t part = done < total ? done * BAR_COLUMNS / total : BAR_COLUMNS;
     char bar[BAR_COLUMNS + 1];
     for (size_t i = 0; i < BAR_COLUMNS; i++) bar[i] = i < part ? '#' : '.';

@@ -15,6 +15,8 @@ struct progress {
 };
 
 struct symbol_progress progress_start(struct progress *progress, const char *what);
+// Shows none from now on: the terminal belongs to a screen.
+void progress_hide(void);
 // Takes the bar away.
 void progress_end(struct progress *progress);
 

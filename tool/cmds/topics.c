@@ -23,7 +23,8 @@ const struct topic topics[] = {
      "are seldom leaks; many blocks of one stack often are.\n"},
     {"growth", "a server or loop that takes more and more",
      "  cairn run SERVER                  in one terminal\n"
-     "  cairn ctl SERVER mark warm        in another, when it has warmed up\n"
+     "  cairn top SERVER                  in another: its stacks, live\n"
+     "  cairn ctl SERVER mark warm        when it has warmed up\n"
      "  cairn report --since warm PID     what was allocated since then, and still lives\n"
      "  cairn report --view growth PID    stacks that rise: how fast, how steadily\n"
      "\n"

@@ -208,7 +208,7 @@ void report_json_put_values(struct json *json, const struct stack *stack) {
     json_put_int(json, "at_exit_bytes", stack->exit_bytes);
 }
 
-static void put_frame(struct json *json, const struct frame *frame) {
+void report_json_put_frame(struct json *json, const struct frame *frame) {
     json_open_object(json, NULL);
     report_json_put_code(json, frame);
     json_put_string(json, "module", frame->module);
@@ -240,7 +240,7 @@ static bool write_place(const struct stack_writer *writer, uint32_t place) {
     FILE *out = open_memstream(&written->text, &written->length);
     if (!out) return false;
     json_start_members(&json, out);
-    for (size_t i = 0; i < count; i++) put_frame(&json, &frames[i]);
+    for (size_t i = 0; i < count; i++) report_json_put_frame(&json, &frames[i]);
     return !fclose(out) && written->text;
 }
 
@@ -267,7 +267,7 @@ static bool put_frames(const struct stack_writer *writer, uint32_t node) {
     if (writer->depth) {
         is_ok = frame_list_fill(&frames, writer->profile, writer->names, node, 0);
         for (size_t i = 0; i < writer->depth && (frame = frame_list_next(&frames, &index)); i++)
-            put_frame(writer->json, frame);
+            report_json_put_frame(writer->json, frame);
     } else {
         is_ok = put_all_frames(writer, node);
     }

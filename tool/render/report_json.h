@@ -16,6 +16,7 @@
 // False without memory.
 // Members that are the same wherever they stand: of a frame's code, and of a stack's values.
 void report_json_put_code(struct json *json, const struct frame *frame);
+void report_json_put_frame(struct json *json, const struct frame *frame);
 void report_json_put_values(struct json *json, const struct stack *stack);
 
 bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,

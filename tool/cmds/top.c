@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn top: what a running process holds, by stack, again and again on a terminal or once.
+#include <errno.h>
+#include <time.h>
+
+#include "tool/cmds/commands.h"
+#include "tool/cmds/progress.h"
+#include "tool/cmds/topping.h"
+#include "tool/render/top_json.h"
+#include "tool/tui/browser.h"
+
+enum { ROWS_USUAL = 20 };
+
+struct wish {
+    const char *which;  // PID or NAME; NULL: the list
+    enum live_measure by;
+    unsigned interval_ms;
+    size_t rows;  // of --once; 0: all
+    bool is_once, is_json;
+};
+
+static bool read_interval(const struct command_args *args, struct wish *wish, struct error *error) {
+    const uint64_t ns_per_ms = 1000000, least_ms = 100, most_ms = 3600000;
+    uint64_t interval_ns;
+    wish->interval_ms = 500;
+    if (!args_duration(args, OPTION_INTERVAL, &interval_ns, error)) return false;
+    if (!interval_ns) return true;
+    if (interval_ns < least_ms * ns_per_ms || interval_ns > most_ms * ns_per_ms)
+        return error_set(error, "top: --interval is from 100ms to 1h");
+    wish->interval_ms = (unsigned)(interval_ns / ns_per_ms);
+    return true;
+}
+
+static bool wish_read(const struct command_args *args, struct wish *wish, struct error *error) {
+    const char *by = args_text(args, OPTION_BY, "live");
+    uint64_t rows;
+    *wish = (struct wish){.which = args->word_count ? args->words[0] : NULL,
+                          .is_json = args_has(args, OPTION_JSON)};
+    // without a screen for it the text is printed once
+    wish->is_once = args_has(args, OPTION_ONCE) || wish->is_json || !browser_is_possible();
+    if (!live_measure_parse(by, &wish->by))
+        return error_set(error, "top: cannot rank by \"%s\", but by " LIVE_MEASURE_NAMES, by);
+    if (!args_number(args, OPTION_TOP, wish->is_json ? 0 : ROWS_USUAL, SIZE_MAX, &rows, error))
+        return false;
+    wish->rows = rows;
+    return read_interval(args, wish, error);
+}
+
+static bool print_list(const struct wish *wish, struct top *top, struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    if (!topping_list(top, error)) return false;
+    if (wish->is_json) {
+        top_json_print_processes(stdout, top->processes.items, top->processes.count);
+        return true;
+    }
+    if (!top->processes.count) return live_tell_absence(NULL, error);
+    top_print_process_columns(&terminal);
+    for (size_t i = 0; i < top->processes.count; i++)
+        top_print_process(&terminal, &top->processes.items[i]);
+    return true;
+}
+
+static void pause_for(unsigned milliseconds) {
+    enum { MS_PER_S = 1000, NS_PER_MS = 1000000 };
+    struct timespec left = {.tv_sec = milliseconds / MS_PER_S,
+                            .tv_nsec = (long)(milliseconds % MS_PER_S) * NS_PER_MS};
+    while (nanosleep(&left, &left) && errno == EINTR) continue;
+}
+
+static bool print_json(const struct top *top, size_t count, struct error *error) {
+    uint32_t *stacks = calloc(count + 1, sizeof *stacks);
+    if (!stacks) return error_set(error, "no memory for the list of stacks");
+    for (size_t i = 0; i < count; i++) stacks[i] = top->rows.items[i].stack;
+    bool is_ok = top_json_print(stdout, &top->view, stacks, count, error);
+    free(stacks);
+    return is_ok;
+}
+
+static bool print_text(const struct top *top, size_t count) {
+    struct terminal terminal = terminal_of(stdout);
+    bool is_ok = true;
+    top_print_head(&terminal, &top->view, false);
+    top_print_what(&terminal, &top->view, &top->sums);
+    if (count) top_print_columns(&terminal, &top->view);
+    for (size_t i = 0; i < count && is_ok; i++)
+        is_ok = top_print_row(&terminal, &top->view, top->rows.items[i].stack);
+    return is_ok;
+}
+
+// Two looks, since rates need them.
+static bool print_once(const struct wish *wish, struct topping *topping, struct top *top,
+                       struct error *error) {
+    pause_for(wish->interval_ms);
+    if (!topping_host.look(topping, top, error)) return false;
+    if (!top_list(top)) return error_set(error, "no memory for the list of stacks");
+    size_t count = top->rows.count;
+    if (wish->rows && wish->rows < count) count = wish->rows;
+    if (!topping_host.find_names(topping, top, 0, count, true, error)) return false;
+    if (wish->is_json) return print_json(top, count, error);
+    return print_text(top, count) || error_set(error, "no memory for the list of stacks");
+}
+
+static bool show(const struct wish *wish, struct topping *topping, struct top *top,
+                 struct error *error) {
+    struct live_process process;
+    if (!wish->which && wish->is_once) return print_list(wish, top, error);
+    if (wish->which) {
+        if (!live_choose(wish->which, &process, error)) return false;
+        if (!topping_open(topping, top, &process, error)) return false;
+        if (wish->is_once) return print_once(wish, topping, top, error);
+    } else {
+        if (!topping_list(top, error)) return false;
+        if (!top->processes.count) return live_tell_absence(NULL, error);
+    }
+    struct top_host host = topping_host;
+    host.context = topping;
+    progress_hide();
+    return top_run(top, &host, wish->interval_ms, error);
+}
+
+int cmd_top(const struct command_args *args) {
+    static struct topping topping;  // large, and on pages of its own
+    struct top top;
+    struct wish wish;
+    struct error error;
+    if (!wish_read(args, &wish, &error)) return command_fail(STATUS_USAGE, &error);
+    top_start(&top, wish.by);
+    top.view.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
+    top.view.is_plain_number = args_has(args, OPTION_BYTES);
+    bool is_ok = show(&wish, &topping, &top, &error);
+    topping_close(&topping);
+    top_close(&top);
+    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+}

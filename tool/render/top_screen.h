@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cairn top` shows of a running process, as lines of text: the same for its screen, for
+// --once, and for tests.
+#ifndef TOOL_RENDER_TOP_SCREEN_H
+#define TOOL_RENDER_TOP_SCREEN_H
+
+#include "tool/model/live.h"
+#include "tool/render/frames.h"
+#include "tool/render/terminal.h"
+
+struct top_view {
+    const struct live *live;
+    const struct frame_names *names;
+    enum live_measure by;
+    bool are_survivors;    // only blocks that were allocated since the mark, and live
+    bool is_frozen;        // no looks are taken
+    bool has_all_frames;   // plumbing too
+    bool is_plain_number;  // sizes in bytes
+    int pid;
+    uint64_t rss_bytes;  // 0: not known
+    const char *over;    // how the process ended; NULL: it runs
+    const char *search;  // stacks that match it; NULL: all
+    const char *since;   // what growth is counted from: "the mark"
+};
+
+// What the list holds in all.
+struct top_sums {
+    size_t stack_count;
+    int64_t bytes, blocks;
+};
+
+// What a stack holds: all of it, or what is left since the mark.
+struct held_now {
+    int64_t bytes, blocks;
+};
+struct held_now top_held(const struct top_view *view, size_t stack);
+
+// Name, state, and the figures of the process; `is_short`: without timeline and trust line.
+void top_print_head(const struct terminal *terminal, const struct top_view *view, bool is_short);
+// What the list is of: "555 stacks by what they hold now".
+void top_print_what(const struct terminal *terminal, const struct top_view *view,
+                    const struct top_sums *sums);
+// The columns' names, and a stack's line. False without memory.
+void top_print_columns(const struct terminal *terminal, const struct top_view *view);
+bool top_print_row(const struct terminal *terminal, const struct top_view *view, size_t stack);
+// One stack alone: all figures, all frames. False without memory.
+bool top_print_stack(const struct terminal *terminal, const struct top_view *view, size_t stack);
+
+// A process that is being recorded.
+struct top_process {
+    int pid;
+    char name[64];  // safe text
+    int64_t live_bytes;
+    uint64_t peak_bytes;
+    uint64_t age_ns;
+    int run;  // pid of the `cairn run` that records it, 0: none
+    bool is_off;
+};
+void top_print_process_columns(const struct terminal *terminal);
+void top_print_process(const struct terminal *terminal, const struct top_process *process);
+
+#endif

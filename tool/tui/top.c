@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+// A look and a drawing take a hundredth of the time at most: where they take long, the next one
+// comes later.
+#include "tool/tui/top.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+#include "tool/tui/window.h"
+
+enum {
+    FOOT_LINES = 2,
+    SHORT_LINES = 16,  // below, timeline and trust line are left out
+    LINES_MIN = 6,
+    COLUMNS_MIN = 20,
+    PAUSE_SHARE = 100,
+    ARGUMENT_BYTES = 64,
+    KEY_ESCAPE = 27,
+    KEY_BACKSPACE_ASCII = 127,
+};
+
+struct screen {
+    struct top *top;
+    const struct top_host *host;
+    unsigned interval_ms;
+    uint64_t next_look_ns;  // CLOCK_MONOTONIC
+    int list_lines;         // rows that there is room for
+    bool is_done, is_failed;
+    enum top_page before;  // the page that help was asked for on
+};
+
+// What terminal_print ends a style with: of one whose text ended a line, it is on the next.
+static const char style_end[] = "\033[0m";
+
+// Text is made as for a pipe with colours, and then taken apart again.
+struct canvas {
+    char *text;
+    size_t size;
+    struct terminal terminal;
+};
+
+static const struct {
+    const char *keys, *text;
+} help_rows[] = {
+    {"up down", "move; also page up and down, home, end"},
+    {"enter right", "the stack alone: all figures, all frames"},
+    {"esc left", "back to the list"},
+    {"s 1 2 3 4", "sort: the next way; by live, growth, rate, temporary"},
+    {"/", "only stacks through a function, file or library (a regular expression); / esc: all"},
+    {"space f", "freeze: no more looks until it is pressed again"},
+    {"m", "mark: growth counts from here"},
+    {"v", "only what came since the mark and still lives, or all"},
+    {"t", "take a snapshot, kept in the recording"},
+    {"o", "recording of allocations off, on"},
+    {"r", "rate of samples (of cairn run --sample)"},
+    {"p", "the processes that are being recorded"},
+    {"a", "plumbing frames too, or not"},
+    {"?", "this help"},
+    {"q", "leave; the process runs on"},
+};
+enum { HELP_ROWS = sizeof help_rows / sizeof *help_rows, HELP_COLUMNS = 14 };
+
+static uint64_t clock_of(clockid_t clock) {
+    const uint64_t ns_per_s = 1000000000u;
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
+}
+
+static bool canvas_open(struct canvas *canvas) {
+    *canvas = (struct canvas){.text = NULL};
+    canvas->terminal.out = open_memstream(&canvas->text, &canvas->size);
+    canvas->terminal.columns = (size_t)COLS;
+    canvas->terminal.has_color = true;
+    return canvas->terminal.out != NULL;
+}
+
+// Puts lines [first, first + lines) of what was drawn at `y`; the line `selected` of them is
+// reversed. Returns the line below.
+static int canvas_put(struct canvas *canvas, int y, size_t first, int lines, size_t selected) {
+    fclose(canvas->terminal.out);
+    size_t number = 0;
+    int bottom = y + lines;
+    for (char *at = canvas->text; at && y < bottom; number++) {
+        if (!strncmp(at, style_end, strlen(style_end))) at += strlen(style_end);
+        if (!*at) break;
+        char *end = at + strcspn(at, "\n"), *next = *end ? end + 1 : end;
+        *end = 0;
+        if (number >= first) {
+            move(y++, 0);
+            window_put_styled(number == selected ? A_REVERSE : A_NORMAL, at, (size_t)COLS);
+        }
+        at = next;
+    }
+    free(canvas->text);
+    return y;
+}
+
+static void tell(struct top *top, const struct error *error) {
+    snprintf(top->message, sizeof top->message, "%s", error->text);
+}
+
+static int body_end(void) {
+    return LINES - FOOT_LINES;
+}
+
+static int draw_head(struct screen *screen) {
+    struct canvas canvas;
+    if (!canvas_open(&canvas)) return 0;
+    top_print_head(&canvas.terminal, &screen->top->view, LINES < SHORT_LINES);
+    return canvas_put(&canvas, 0, 0, body_end(), SIZE_MAX);
+}
+
+static void draw_list(struct screen *screen) {
+    struct top *top = screen->top;
+    struct canvas canvas;
+    int y = draw_head(screen);
+    if (!canvas_open(&canvas)) return;
+    top_print_what(&canvas.terminal, &top->view, &top->sums);
+    top_print_columns(&canvas.terminal, &top->view);
+    y = canvas_put(&canvas, y, 0, body_end() - y, SIZE_MAX);
+    screen->list_lines = body_end() - y;
+    if (screen->list_lines <= 0 || !canvas_open(&canvas)) return;
+    top_keep_in_view(top, (size_t)screen->list_lines);
+    size_t end = top->first + (size_t)screen->list_lines;
+    for (size_t i = top->first; i < end && i < top->rows.count; i++)
+        if (!top_print_row(&canvas.terminal, &top->view, top->rows.items[i].stack))
+            screen->is_failed = true;
+    canvas_put(&canvas, y, 0, screen->list_lines, top->selected - top->first);
+}
+
+// A page that is longer than the screen, from the line on that the user went to.
+static void scroll_put(struct screen *screen, struct canvas *canvas, int y) {
+    struct top *top = screen->top;
+    fflush(canvas->terminal.out);
+    size_t lines = 0, room = body_end() > y ? (size_t)(body_end() - y) : 1;
+    for (const char *at = canvas->text; (at = strchr(at, '\n')); at++) lines++;
+    size_t last = lines > room ? lines - room : 0;
+    if (top->first > last) top->first = last;
+    canvas_put(canvas, y, top->first, (int)room, SIZE_MAX);
+}
+
+static void draw_stack(struct screen *screen) {
+    struct top *top = screen->top;
+    struct canvas canvas;
+    int y = draw_head(screen);
+    if (!canvas_open(&canvas)) return;
+    if (!top_print_stack(&canvas.terminal, &top->view, top->shown)) screen->is_failed = true;
+    scroll_put(screen, &canvas, y);
+}
+
+static void draw_processes(struct screen *screen) {
+    struct top *top = screen->top;
+    struct canvas canvas;
+    if (!canvas_open(&canvas)) return;
+    terminal_print(&canvas.terminal, STYLE_STRONG, "%zu %s recorded: enter looks at one\n",
+                   top->processes.count,
+                   top->processes.count == 1 ? "process is" : "processes are");
+    top_print_process_columns(&canvas.terminal);
+    int y = canvas_put(&canvas, 0, 0, body_end(), SIZE_MAX);
+    screen->list_lines = body_end() - y;
+    if (screen->list_lines <= 0 || !canvas_open(&canvas)) return;
+    for (size_t i = 0; i < top->processes.count; i++)
+        top_print_process(&canvas.terminal, &top->processes.items[i]);
+    top_keep_in_view(top, (size_t)screen->list_lines);
+    canvas_put(&canvas, y, top->first, screen->list_lines, top->selected_process);
+}
+
+// Text in lines of at most `columns`, broken at spaces, each behind `indent` columns but the first.
+static void print_wrapped(FILE *out, const char *text, size_t indent, size_t columns) {
+    while (strlen(text) > columns) {
+        size_t length = columns;
+        while (length && text[length] != ' ') length--;
+        if (!length) break;
+        fprintf(out, "%.*s\n%*s", (int)length, text, (int)indent, "");
+        text += length + 1;
+    }
+    fprintf(out, "%s\n", text);
+}
+
+static void draw_help(struct screen *screen) {
+    struct canvas canvas;
+    if (!canvas_open(&canvas)) return;
+    for (size_t i = 0; i < HELP_ROWS; i++) {
+        terminal_print(&canvas.terminal, STYLE_STRONG, " %-*s", HELP_COLUMNS - 1,
+                       help_rows[i].keys);
+        print_wrapped(canvas.terminal.out, help_rows[i].text, HELP_COLUMNS,
+                      (size_t)(COLS - HELP_COLUMNS));
+    }
+    scroll_put(screen, &canvas, 0);
+}
+
+// The longest of these that has room.
+static const char *keys_line(const struct top *top) {
+    static const char *const list[] = {
+        " enter stack  s sort  / search  m mark  v since mark  space freeze  p processes  ? help  "
+        "q leave",
+        " enter stack  s sort  / search  m mark  ? help  q leave", " s sort  ? help  q leave",
+        " ? help"};
+    static const char *const others[] = {" enter look  p again  left back  ? help  q leave",
+                                         " left back  ? help  q leave", " ? help"};
+    const char *const *lines = top->page == TOP_LIST ? list : others;
+    if (top->page == TOP_STACK || top->page == TOP_HELP) lines++;
+    while (strlen(*lines) > (size_t)COLS && strcmp(*lines, " ? help") != 0) lines++;
+    return *lines;
+}
+
+static void draw(struct screen *screen) {
+    struct top *top = screen->top;
+    erase();
+    if (LINES < LINES_MIN || COLS < COLUMNS_MIN) {
+        move(0, 0);
+        window_put(A_BOLD, "too small", (size_t)(COLS > 0 ? COLS : 1));
+        refresh();
+        return;
+    }
+    if (top->page == TOP_HELP) draw_help(screen);
+    if (top->page == TOP_PROCESSES) draw_processes(screen);
+    if (top->page == TOP_STACK) draw_stack(screen);
+    if (top->page == TOP_LIST) draw_list(screen);
+    move(LINES - 2, 0);
+    window_put(A_BOLD, top->message, (size_t)COLS);
+    move(LINES - 1, 0);
+    window_put(A_DIM, keys_line(top), (size_t)COLS);
+    refresh();
+}
+
+// Names for what is on the screen, and of everything where a search needs them.
+static void find_names(struct screen *screen, bool is_wanted) {
+    struct top *top = screen->top;
+    struct error error;
+    if (!top->view.live) return;
+    size_t first = top->pattern ? 0 : top->first, count = (size_t)LINES;
+    if (top->pattern) count = SIZE_MAX;
+    if (!screen->host->find_names(screen->host->context, top, first, count, is_wanted, &error))
+        tell(top, &error);
+}
+
+static void list(struct screen *screen) {
+    if (!top_list(screen->top)) screen->is_failed = true;
+}
+
+static void look(struct screen *screen) {
+    struct top *top = screen->top;
+    struct error error;
+    bool is_due = top->view.live && !top->view.is_frozen && !top->view.over;
+    if (!is_due) return;
+    if (!screen->host->look(screen->host->context, top, &error)) tell(top, &error);
+    if (top->pattern) find_names(screen, false);  // which stacks match is told by their names
+    list(screen);
+    if (!top->pattern) find_names(screen, false);
+}
+
+static void set_next_look(struct screen *screen, uint64_t taken_ns) {
+    const uint64_t ns_per_ms = 1000000;
+    uint64_t pause_ns = screen->interval_ms * ns_per_ms;
+    if (taken_ns * PAUSE_SHARE > pause_ns) pause_ns = taken_ns * PAUSE_SHARE;
+    screen->next_look_ns = clock_of(CLOCK_MONOTONIC) + pause_ns;
+}
+
+static void act(struct screen *screen, enum top_action action, const char *argument) {
+    struct top *top = screen->top;
+    struct error error;
+    if (!top->view.live || top->view.over)
+        snprintf(top->message, sizeof top->message, "it has ended");
+    else if (!screen->host->act(screen->host->context, top, action, argument, &error))
+        tell(top, &error);
+    list(screen);
+}
+
+static void ask_rate(struct screen *screen) {
+    char size[ARGUMENT_BYTES];
+    timeout(-1);
+    if (window_input("one sample in so many bytes (as 256KiB): ", size, sizeof size))
+        act(screen, TOP_RATE, size);
+}
+
+static void ask_search(struct screen *screen) {
+    struct top *top = screen->top;
+    struct error error;
+    char text[sizeof top->search];
+    timeout(-1);
+    if (!window_input("search: ", text, sizeof text)) *text = 0;
+    if (!top_search(top, text, &error)) {
+        tell(top, &error);
+        return;
+    }
+    find_names(screen, true);
+    list(screen);
+    if (*text && !top->rows.count)
+        snprintf(top->message, sizeof top->message, "nothing matches (/ esc: all stacks)");
+}
+
+static void show_processes(struct screen *screen) {
+    struct top *top = screen->top;
+    struct error error;
+    top->page = TOP_PROCESSES;
+    if (!screen->host->list(screen->host->context, top, &error)) tell(top, &error);
+    top->selected_process = top->first = 0;
+    for (size_t i = 0; i < top->processes.count; i++)
+        if (top->processes.items[i].pid == top->view.pid) top->selected_process = i;
+}
+
+static void enter(struct screen *screen) {
+    struct top *top = screen->top;
+    struct error error;
+    if (top->page == TOP_LIST) {
+        top_enter(top);
+    } else if (top->page == TOP_PROCESSES && top->processes.count) {
+        int pid = top->processes.items[top->selected_process].pid;
+        if (!screen->host->attach(screen->host->context, top, pid, &error)) tell(top, &error);
+        screen->next_look_ns = 0;
+    }
+}
+
+static void leave_page(struct screen *screen) {
+    struct top *top = screen->top;
+    if (top->page == TOP_HELP && screen->before != TOP_HELP) {
+        top->page = screen->before;
+    } else if (top->view.live) {
+        top->page = TOP_LIST;
+    }
+    if (top->page != TOP_STACK) top->first = 0;
+}
+
+static void show_survivors(struct screen *screen) {
+    struct top *top = screen->top;
+    if (!top->view.live->mark_generation) {
+        snprintf(top->message, sizeof top->message, "there is no mark yet: m sets one");
+        return;
+    }
+    top->view.are_survivors = !top->view.are_survivors;
+    list(screen);
+}
+
+// Keys that move or change the page.
+static bool handle_move(struct screen *screen, int key) {
+    struct top *top = screen->top;
+    long page = screen->list_lines > 1 ? screen->list_lines : 1;
+    const long all = 1L << 40;
+    switch (key) {
+    case KEY_UP:
+    case 'k':
+        return top_move(top, -1), true;
+    case KEY_DOWN:
+    case 'j':
+        return top_move(top, 1), true;
+    case KEY_PPAGE:
+        return top_move(top, -page), true;
+    case KEY_NPAGE:
+        return top_move(top, page), true;
+    case KEY_HOME:
+    case 'g':
+        return top_move(top, -all), true;
+    case KEY_END:
+    case 'G':
+        return top_move(top, all), true;
+    case KEY_RIGHT:
+    case 'l':
+    case '\n':
+    case KEY_ENTER:
+        return enter(screen), true;
+    case KEY_LEFT:
+    case 'h':
+    case KEY_ESCAPE:
+    case KEY_BACKSPACE:
+    case KEY_BACKSPACE_ASCII:
+        return leave_page(screen), true;
+    case 'p':
+        return show_processes(screen), true;
+    case '?':
+        if (top->page == TOP_HELP) return leave_page(screen), true;
+        screen->before = top->page;
+        top->page = TOP_HELP;
+        top->first = 0;
+        return true;
+    case 'q':
+    case 'Q':
+        screen->is_done = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Keys that are about the process that is looked at.
+static void handle_process(struct screen *screen, int key) {
+    struct top *top = screen->top;
+    if (!top->view.live) return;
+    switch (key) {
+    case 's':
+        top_sort(top, (top->view.by + 1) % LIVE_MEASURES);
+        break;
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+        top_sort(top, (enum live_measure)(key - '1'));
+        break;
+    case '/':
+        ask_search(screen);
+        return;
+    case ' ':
+    case 'f':
+        top->view.is_frozen = !top->view.is_frozen;
+        return;
+    case 'm':
+        act(screen, TOP_MARK, "");
+        return;
+    case 't':
+        act(screen, TOP_SNAPSHOT, "");
+        return;
+    case 'o':
+        act(screen, TOP_SWITCH, "");
+        return;
+    case 'r':
+        ask_rate(screen);
+        return;
+    case 'v':
+        show_survivors(screen);
+        return;
+    case 'a':
+        top->view.has_all_frames = !top->view.has_all_frames;
+        return;
+    default:
+        return;
+    }
+    list(screen);
+}
+
+// Waits for a key until the next look is due: the key, 0 for none, -1: the terminal is gone.
+static int wait_for_key(const struct screen *screen) {
+    const uint64_t ns_per_ms = 1000000;
+    uint64_t now_ns = clock_of(CLOCK_MONOTONIC);
+    int pause_ms = -1;
+    const struct top_view *view = &screen->top->view;
+    if (view->live && !view->is_frozen && !view->over)
+        pause_ms = screen->next_look_ns > now_ns
+                       ? (int)((screen->next_look_ns - now_ns) / ns_per_ms) + 1
+                       : 0;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    int ready = poll(&input, 1, pause_ms);
+    if (ready < 0 && errno != EINTR) return -1;
+    timeout(0);
+    int key = getch();
+    if (key != ERR) return key;
+    return ready > 0 ? -1 : 0;
+}
+
+bool top_run(struct top *top, const struct top_host *host, unsigned interval_ms,
+             struct error *error) {
+    struct screen screen = {.top = top, .host = host, .interval_ms = interval_ms};
+    window_start();
+    if (!top->view.live) show_processes(&screen);
+    while (!screen.is_done && !screen.is_failed) {
+        uint64_t began_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+        bool is_due = clock_of(CLOCK_MONOTONIC) >= screen.next_look_ns;
+        if (is_due) look(&screen);
+        draw(&screen);
+        if (is_due) set_next_look(&screen, clock_of(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+        int key = wait_for_key(&screen);
+        if (key < 0) break;
+        if (!key || key == KEY_RESIZE) continue;
+        *top->message = 0;
+        if (!handle_move(&screen, key)) handle_process(&screen, key);
+        if (screen.list_lines > 0) top_keep_in_view(top, (size_t)screen.list_lines);
+        find_names(&screen, true);
+    }
+    endwin();
+    return !screen.is_failed || error_set(error, "no memory for the screen");
+}
