@@ -54,7 +54,7 @@ t.check("\033" not in screen.styled().replace("\033[1m", "").replace("\033[7m", 
 screen.press("q", r"status 0", "leave, small")
 for how, env in (("--print", ""), ("", "TERM=dumb")):
     screen = show(f"--view tree {how} c.cairn", env=env)
-    screen.wait_for(r"status 0", f"printed: {how}{env}")
+    screen.wait_for(r"(?m)^status 0", f"printed: {how}{env}")
     t.check(re.search(r"\u251c main|\u251c fill_map|\u251c", screen.text), f"printed: {screen.text}")
 screen.close()
 t.finish()

@@ -132,7 +132,7 @@ def check_forms():
         colours = re.findall(r"\033\[[0-9;]*3[0-7]m", screen.styled())
         t.check_equal("NO_COLOR", colours, [])
         screen = Screen(f"TERM=dumb {t.CAIRN} top {program.pid}", columns=100)
-        screen.wait_for(r"(?s)early.*status 0", "a terminal without a cursor: printed once")
+        screen.wait_for(r"(?s)early.*\nstatus 0", "a terminal without a cursor: printed once")
         screen.close()
 
 
