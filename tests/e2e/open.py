@@ -101,11 +101,27 @@ t.check_equal("two recordings", [content["role"] for name, content in chunks if 
               ["before", "after"])
 t.check_equal("three recordings", make_page(leak, leak, leak, status=2)[1].out, b"")
 
+t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
+_, chunks = read_page(make_page("moments.cairn@390ms", "moments.cairn@warm")[0])
+sides = [content for name, content in chunks if name == "profile"]
+held = [content for name, content in chunks if name == "stack.then"]
+for side, values, moment in zip(sides, held, ("390ms", "warm")):
+    told = t.report("moments.cairn", "--at", moment)["stacks"]
+    t.check_equal(f"live at {moment}", (sorted(values), side["then_bytes"]),
+                  (sorted(stack["then_bytes"] for stack in told), sum(stack["then_bytes"] for stack in told)))
+t.check('"warm"' in sides[1]["then"], f"which moment: {sides[1]['then']}")
+_, chunks = read_page(make_page("moments.cairn@exit", "moments.cairn")[0])
+t.check("peak" in [content["then"] for name, content in chunks if name == "profile"][1], "beside a moment: the peak")
+_, chunks = read_page(make_page("moments.cairn@1.95s")[0])
+t.check_equal("one moment", sum(dict(chunks)["stack.then"]), 8 << 20)
+t.check(b'"never"' in make_page("moments.cairn@never", status=1)[1].err, "a moment that is none")
+
 result, tree = t.record(["sh", "-c", " ".join(t.program("leak")) + "; " + " ".join(t.program("threads", "pipe")) + "; true"])
 t.check(os.path.isdir(tree), "a run of several processes")
 _, chunks = read_page(make_page(tree)[0])
 t.check("rows" in dict(chunks)["run"] and chunks[0][0] == "run", "a run starts with its table")
 _, chunks = read_page(make_page(tree, "--process", "leak")[0])
+t.check(b"--process" in make_page(f"{tree}@1s", status=1)[1].err, "a moment of a run")
 t.check_equal("a process of it", [content["role"] for name, content in chunks if name == "profile"], ["one"])
 
 result = t.run_cairn("open", "-o", page, leak)

@@ -36,7 +36,7 @@ def modules():
 
 
 def check_bundle(made):
-    for name in ("build.mjs", "tsconfig.json"):
+    for name in ("build.mjs", "lean.mjs", "tsconfig.json"):
         shutil.copy(WEB / name, made)
     shutil.rmtree(made / "src", ignore_errors=True)
     shutil.copytree(WEB / "src", made / "src")
@@ -91,7 +91,7 @@ found = t.report(leak)
 pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "large": make_page("large", "large.cairn"),
-         "moments": make_page("moments", "moments.cairn"), "threads": make_page("threads", threads)}
+         "moments": make_page("moments", "moments.cairn"), "then": make_page("then", "moments.cairn@390ms", "moments.cairn@1.95s"), "threads": make_page("threads", threads)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")
 cut = pathlib.Path(pages["leak"]).read_text()

@@ -18,13 +18,7 @@ static const struct export_format *chosen;
 
 static void show(const struct profile *profile) {
     struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
-    const struct export export = {.profile = profile,
-                                  .names = &names,
-                                  .process_count = 1,
-                                  .program = "x",
-                                  .command = profile->recording->header.command,
-                                  .trust = "x",
-                                  .tool_version = "0"};
+    const struct export export = export_of(profile, &names);
     struct text text;
     struct error error = {""};
     bool is_json = strstr(chosen->ending, "json") != NULL;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/fuzz/recording_form.h"
+#include "tool/export/export.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
 
@@ -54,6 +55,17 @@ static inline void check_json(const struct text *text) {
     json_decref(root);
     for (size_t i = 0; i < text->size; i++)
         require((unsigned char)text->bytes[i] >= ' ' || text->bytes[i] == '\n');
+}
+
+static inline struct export export_of(const struct profile *profile,
+                                      const struct frame_names *names) {
+    return (struct export){.profile = profile,
+                           .names = names,
+                           .process_count = 1,
+                           .program = "x",
+                           .command = profile->recording->header.command,
+                           .trust = "x",
+                           .tool_version = "0"};
 }
 
 static inline void text_end(struct text *text, void (*check)(const struct text *)) {

@@ -14,14 +14,9 @@ static void check_page(const struct text *text) {
 
 static void show(const struct profile *profile) {
     struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
-    const struct export export = {.profile = profile,
-                                  .names = &names,
-                                  .process_count = 1,
-                                  .program = "x",
-                                  .command = profile->recording->header.command,
-                                  .trust = "x",
-                                  .tool_version = "0"};
-    const struct web_profile about = {&export, WEB_ONE, "x.cairn", "x", NULL};
+    const struct export export = export_of(profile, &names);
+    const struct web_profile about = {
+        .export = &export, .role = WEB_ONE, .path = "x.cairn", .ending = "x", .then = "x"};
     struct text text;
     struct web web;
     struct error error = {""};

@@ -236,8 +236,24 @@ async function moments() {
   await page.goto("file://" + plan.pages.moments + "#view=flame&by=moment&from=390000000&to=1950000000");
   await settled(page);
   check(await clickFrame(page, plan.grows), "what grew in a window");
-  check((await text(page, ".side")).includes("4.0 MiB"), `by how much: ${await text(page, ".side")}`);
+  check((await text(page, ".side")).includes("+4.0 MiB"), `by how much: ${await text(page, ".side")}`);
+  await page.click("#unzoom");
+  await page.selectOption("#side", "grown");
+  await settled(page);
+  check(await clickFrame(page, plan.grows), "widths of what grew");
+  await page.click("#unzoom");
   check(!await clickFrame(page, plan.stays), "what did not grow is not there");
+  await page.selectOption("#side", "shrunk");
+  await settled(page);
+  check(!await clickFrame(page, plan.grows), "nothing shrank");
+  await page.selectOption("#side", "after");
+  await page.click("#tab-table");
+  const compared = await rows(page);
+  check(compared[0].includes("+4.0 MiB") && compared[1].includes("same"), `moments in the table: ${compared}`);
+  await page.click("#kind-functions");
+  check((await rows(page))[0].includes("+4.0 MiB"), `moments, by function: ${(await rows(page))[0]}`);
+  await page.click("#kind-stacks");
+  await page.click("#tab-flame");
   await page.selectOption("#from", "0");
   await page.selectOption("#to", { label: "0.78 s warm" });
   await settled(page);
@@ -245,6 +261,13 @@ async function moments() {
   check((await text(page, ".side")).includes("3.0 MiB"), `at a moment: ${await text(page, ".side")}`);
   await page.click("#tab-table");
   equal("small lines", await page.locator(".t-row .spark").count(), 2);
+  await page.goto("file://" + plan.pages.then);
+  check((await text(page, ".cards")).includes("+4.0 MiB"), `two moments: ${await text(page, ".cards")}`);
+  equal("two moments: measures", await page.locator("#measure option").allInnerTexts(), ["Live then", "Blocks then"]);
+  await page.click("#tab-flame");
+  await settled(page);
+  check(await clickFrame(page, plan.grows), "two moments: the frame that grew");
+  check((await text(page, ".side")).includes("+4.0 MiB"), `two moments: ${await text(page, ".side")}`);
   await page.context().close();
 }
 

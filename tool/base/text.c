@@ -128,3 +128,18 @@ const char *text_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
+
+void text_put_markup(FILE *out, const char *text) {
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '>')
+            fputs("&gt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '"')
+            fputs("&quot;", out);
+        else
+            fputc_unlocked(*text, out);
+    }
+}

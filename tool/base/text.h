@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 // Length of the safe character at `text` (at most `size` bytes are there), or 0: escape one byte.
 size_t text_safe_length(const char *text, size_t size);
@@ -21,6 +22,9 @@ size_t text_columns(const char *text);
 
 // Cuts safe text to `columns` >= 1, the last being an ellipsis if something was cut.
 void text_cut(char *text, size_t columns);
+
+// Writes safe text as the content of an element, or the value of an attribute, of HTML or SVG.
+void text_put_markup(FILE *out, const char *text);
 
 // Last part of a path ("a/b.c" -> "b.c"), the whole if that is empty.
 const char *text_base_name(const char *path);

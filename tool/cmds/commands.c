@@ -201,7 +201,8 @@ const struct command commands[] = {
             "Writes one page of HTML that needs nothing else, no network either, and shows it in a\n"
             "browser ($BROWSER, else the desktop's). With -o it is only written: to keep, to send,\n"
             "to put it beside a test's results. Of a run, the page has its larger processes; with\n"
-            "two subjects it shows what changed.\n",
+            "two subjects it shows what changed. SUBJECT@MOMENT is what was live then: @10s, @peak,\n"
+            "@exit, @LABEL of a mark; two moments of one recording are compared likewise.\n",
         .run = cmd_open,
         .words_max = 2,
         .options = {

@@ -7,16 +7,8 @@
 
 #include "tool/base/text.h"
 #include "tool/cmds/merged.h"
+#include "tool/cmds/subject.h"
 #include "tool/render/trust.h"
-
-// Cuts "FILE@MOMENT" in two, unless that is a file's name.
-static void cut_moment(struct compared_list *list, char *name) {
-    char *at = strrchr(name, '@');
-    list->moments[list->count] = NULL;
-    if (!at || at == name || !at[1] || !access(name, F_OK)) return;
-    *at = 0;
-    list->moments[list->count] = at + 1;
-}
 
 bool compared_list_read(struct compared_list *list, const char *word, struct error *error) {
     *list = (struct compared_list){.text = strdup(word)};
@@ -28,7 +20,7 @@ bool compared_list_read(struct compared_list *list, const char *word, struct err
         if (!*at) return error_set(error, "\"%s\": a name is missing beside a comma", word);
         if (list->count == COMPARED_MAX)
             return error_set(error, "more than %d recordings on a side", COMPARED_MAX);
-        cut_moment(list, at);
+        list->moments[list->count] = subject_cut_moment(at);
         list->names[list->count++] = at;
         at = comma ? comma + 1 : NULL;
     }

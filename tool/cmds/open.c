@@ -14,6 +14,7 @@
 #include "tool/cmds/browser.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/exported.h"
+#include "tool/cmds/instants.h"
 #include "tool/cmds/merged.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/subject.h"
@@ -22,9 +23,11 @@
 
 enum { PROCESSES_MAX = 24, TITLE_BYTES = 512, LINE_COLUMNS = 4000 };
 
-// What a page is about: a recording, a run, or two recordings.
+// What a page is about: a recording, a run, or two recordings; or moments of recordings.
 struct page {
     struct subject subjects[2];
+    char *words[2];          // what was named; moments point into them
+    const char *moments[2];  // NULL: none was named
     size_t count;
 };
 
@@ -47,18 +50,30 @@ static char *ending_of(const struct opened *opened) {
     return NULL;
 }
 
-static bool put_recording(struct web *web, const char *path, enum web_role role,
+static bool look_at_moment(struct opened *opened, const char *moment, struct error *error) {
+    const struct instants_request request = {moment ? INSTANTS_AT : INSTANTS_NONE, moment};
+    return instants_apply(&request, opened, error);
+}
+
+// `moment`: also what was live then; NULL: not asked for.
+static bool put_recording(struct web *web, const char *path, enum web_role role, const char *moment,
                           struct error *error) {
     struct opened opened;
     struct exported exported = {0};
     char *words[] = {(char *)path, NULL};
     const struct opening opening = {.words = words, .count = 1};
     if (!opening_open(&opening, &opened, error)) return false;
-    bool is_ok = exported_prepare(&opened, &exported, error);
+    bool is_ok = look_at_moment(&opened, moment, error)
+                     ? exported_prepare(&opened, &exported, error)
+                     : error_wrap(error, "%s", path);
     char *ending = is_ok ? ending_of(&opened) : NULL;
     if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);
-    const struct web_profile profile = {&exported.export, role, path, ending,
-                                        empty_reason(&opened)};
+    const struct web_profile profile = {&exported.export,
+                                        role,
+                                        path,
+                                        ending,
+                                        empty_reason(&opened),
+                                        *opened.then ? opened.then : NULL};
     is_ok = is_ok && web_put_profile(web, &profile, error);
     free(ending);
     exported_free(&exported);
@@ -95,7 +110,7 @@ static bool put_run(struct web *web, const char *directory, struct error *error)
         int length = snprintf(path, sizeof path, "%s/%s", directory, row->file);
         if (!row->is_there || length >= (int)sizeof path) continue;
         struct error unreadable;
-        if (put_recording(web, path, WEB_PROCESS, &unreadable))
+        if (put_recording(web, path, WEB_PROCESS, NULL, &unreadable))
             count++;
         else if (web->sink.is_bad)
             is_ok = error_set(error, "%s", unreadable.text);
@@ -105,11 +120,28 @@ static bool put_run(struct web *web, const char *directory, struct error *error)
     return is_ok;
 }
 
+// "server.cairn@10s → server.cairn@exit"
 static void title_of(const struct page *page, char *out, size_t size) {
-    char first[TITLE_BYTES / 2], second[TITLE_BYTES / 2] = "";
-    text_escape(first, sizeof first, text_base_name(page->subjects[0].path));
-    if (page->count > 1) text_escape(second, sizeof second, text_base_name(page->subjects[1].path));
-    snprintf(out, size, "%s%s%s", first, page->count > 1 ? " \xe2\x86\x92 " : "", second);
+    char name[2][TITLE_BYTES / 2] = {"", ""}, full[PATH_MAX + TITLE_BYTES];
+    for (size_t i = 0; i < page->count; i++) {
+        const char *moment = page->moments[i];
+        snprintf(full, sizeof full, "%s%s%s", text_base_name(page->subjects[i].name),
+                 moment ? "@" : "", moment ? moment : "");
+        text_escape(name[i], sizeof name[i], full);
+    }
+    snprintf(out, size, "%s%s%s", name[0], page->count > 1 ? " \xe2\x86\x92 " : "", name[1]);
+}
+
+// Both sides of a comparison. If a moment is named, the other side stands for its peak, as in
+// `cairn diff`.
+static bool put_sides(struct web *web, const struct page *page, struct error *error) {
+    bool has_moments = page->moments[0] || page->moments[1];
+    for (size_t i = 0; i < 2; i++) {
+        const char *moment = page->moments[i] || !has_moments ? page->moments[i] : "peak";
+        enum web_role role = i ? WEB_AFTER : WEB_BEFORE;
+        if (!put_recording(web, page->subjects[i].path, role, moment, error)) return false;
+    }
+    return true;
 }
 
 static bool write_page(FILE *out, const struct page *page, struct error *error) {
@@ -118,12 +150,13 @@ static bool write_page(FILE *out, const struct page *page, struct error *error) 
     char title[TITLE_BYTES];
     title_of(page, title, sizeof title);
     bool is_ok = web_open(&web, out, title, error);
-    if (is_ok && page->subjects[0].is_run && page->count == 1)
-        is_ok = put_run(&web, page->subjects[0].path, error);
+    const struct subject *first = &page->subjects[0];
+    if (is_ok && page->count > 1)
+        is_ok = put_sides(&web, page, error);
+    else if (is_ok && first->is_run && !page->moments[0])
+        is_ok = put_run(&web, first->path, error);
     else if (is_ok)
-        is_ok = put_recording(&web, page->subjects[0].path, page->count > 1 ? WEB_BEFORE : WEB_ONE,
-                              error) &&
-                (page->count < 2 || put_recording(&web, page->subjects[1].path, WEB_AFTER, error));
+        is_ok = put_recording(&web, first->path, WEB_ONE, page->moments[0], error);
     return web_close(&web, is_ok ? error : &unused) && is_ok;
 }
 
@@ -180,8 +213,12 @@ static bool read_subjects(const struct command_args *args, struct page *page, st
     page->count = args->word_count > 1 ? 2 : 1;
     for (size_t i = 0; i < page->count; i++) {
         struct subject *subject = &page->subjects[i];
-        const char *word = args->word_count ? args->words[i] : NULL;
-        if (!subject_find(word, subject, error)) return false;
+        if (args->word_count) {
+            page->words[i] = strdup(args->words[i]);
+            if (!page->words[i]) return error_set(error, "no memory for the page");
+            page->moments[i] = subject_cut_moment(page->words[i]);
+        }
+        if (!subject_find(page->words[i], subject, error)) return false;
         if (process && !subject_enter(subject, process, error)) return false;
     }
     return true;
@@ -198,5 +235,6 @@ int cmd_open(const struct command_args *args) {
     bool is_ok = read_subjects(args, &page, &error) &&
                  (path ? write_file(&page, path, args_has(args, OPTION_FORCE), &error)
                        : show_page(&page, &error));
+    for (size_t i = 0; i < 2; i++) free(page.words[i]);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

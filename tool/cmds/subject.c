@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tool/cmds/live.h"
 #include "tool/core/recorded.h"
@@ -96,6 +97,13 @@ bool subject_find(const char *word, struct subject *subject, struct error *error
     bool is_memory = !strncmp(subject->path, "/proc/", strlen("/proc/"));
     snprintf(subject->name, sizeof subject->name, "%s", is_memory ? word : subject->path);
     return true;
+}
+
+const char *subject_cut_moment(char *word) {
+    char *at = strrchr(word, '@');
+    if (!at || at == word || !at[1] || !access(word, F_OK)) return NULL;
+    *at = 0;
+    return at + 1;
 }
 
 static bool enter_run(struct subject *subject, const struct run *run, const char *word,

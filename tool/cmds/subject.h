@@ -20,6 +20,9 @@ struct subject {
 // `word` may be NULL. A directory without an index and with one recording is that recording.
 bool subject_find(const char *word, struct subject *subject, struct error *error);
 
+// Cuts "SUBJECT@MOMENT" in two, unless that is a file's name: the moment; NULL if none is named.
+const char *subject_cut_moment(char *word);
+
 // Goes from a run into the process that `word` names; the subject is its recording then. Of a
 // single recording, `word` has to name it.
 bool subject_enter(struct subject *subject, const char *word, struct error *error);

@@ -26,21 +26,6 @@ struct writer {
     size_t left_out;
 };
 
-static void put_escaped(FILE *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '>')
-            fputs("&gt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '"')
-            fputs("&quot;", out);
-        else
-            fputc_unlocked(*text, out);
-    }
-}
-
 static void put_amount(const struct writer *writer, int64_t value, char *out, size_t size) {
     const struct measure_row *about = measure_about(writer->export->by);
     if (about->is_bytes)
@@ -88,10 +73,10 @@ static void put_title(struct writer *writer, const struct frame *frame, int64_t 
     fputs("<title>", writer->out);
     char title[FRAME_TITLE_BYTES];
     frame_title(frame, title, sizeof title);
-    put_escaped(writer->out, title);
+    text_put_markup(writer->out, title);
     if (*place) {
         fputs(" (", writer->out);
-        put_escaped(writer->out, place);
+        text_put_markup(writer->out, place);
         fputc(')', writer->out);
     }
     fprintf(writer->out, "\n%s, %s</title>", amount, units_percent(value, total).text);
@@ -107,7 +92,7 @@ static void put_label(struct writer *writer, const struct frame *frame, double x
     fprintf(writer->out, "<text x=\"%.2f\" y=\"%u\">", x + padding, y + baseline);
     if (columns > 2) {
         text_cut(title, columns);
-        put_escaped(writer->out, title);
+        text_put_markup(writer->out, title);
     }
     fputs("</text>", writer->out);
 }
@@ -134,10 +119,10 @@ static void put_heading(struct writer *writer) {
     const struct measure_row *about = measure_about(export->by);
     put_amount(writer, writer->tree.nodes.items[FRAME_TREE_ROOT].value, amount, sizeof amount);
     fprintf(writer->out, "<text class=\"h\" x=\"%d\" y=\"24\">", SIDE);
-    put_escaped(writer->out, export->program);
+    text_put_markup(writer->out, export->program);
     fprintf(writer->out, ": %s %s</text>\n<text class=\"s\" x=\"%d\" y=\"44\">", amount,
             export->by == MEASURE_CALLS ? "of allocation" : about->moment, SIDE);
-    put_escaped(writer->out, export->trust);
+    text_put_markup(writer->out, export->trust);
     fputs("</text>\n", writer->out);
     fprintf(writer->out,
             "<text id=\"reset\" class=\"b\" x=\"%d\" y=\"64\">whole heap</text>\n"

@@ -2,23 +2,11 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/base/text.h"
 #include "tool/web/template.h"
 #include "tool/web/web.h"
 
 static const char title_mark[] = "{{title}}", data_mark[] = "{{data}}";
-
-static void put_escaped(FILE *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '>')
-            fputs("&gt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else
-            fputc_unlocked(*text, out);
-    }
-}
 
 // The template from `from` up to a mark; what follows the mark.
 static const char *put_until(FILE *out, const char *from, const char *mark) {
@@ -32,7 +20,7 @@ bool web_open(struct web *web, FILE *out, const char *title, struct error *error
     web->out = out;
     if (!sink_open(&web->sink, out, error)) return false;
     const char *rest = put_until(out, web_template, title_mark);
-    if (rest) put_escaped(out, title);
+    if (rest) text_put_markup(out, title);
     if (rest && put_until(out, rest, data_mark)) return true;
     return error_set(error, "the page in this program is damaged");
 }

@@ -13,6 +13,8 @@
 #include "tool/web/sources.h"
 #include "tool/web/web.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 enum { FLAG_INLINED = 1, FLAG_HIDDEN = 2, FLAG_ALLOCATOR = 4, FLAG_MARK = 8 };
 
 // Distinct texts, numbered from 1.
@@ -51,8 +53,19 @@ static uint32_t number_of(struct writer *writer, const char *text) {
     return 0;
 }
 
-static void put_numbers(struct writer *writer, const char *name, struct column *column) {
-    sink_put_column(&writer->web->sink, name, CHUNK_NUMBERS, column);
+// Columns of numbers that grow together, a row at a time.
+struct series {
+    const char *name;
+    struct column column;
+};
+
+static void put_row(struct series *series, const int64_t *row, size_t count) {
+    for (size_t i = 0; i < count; i++) column_put_number(&series[i].column, row[i]);
+}
+
+static void put_series(struct writer *writer, struct series *series, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        sink_put_column(&writer->web->sink, series[i].name, CHUNK_NUMBERS, &series[i].column);
 }
 
 static void put_texts(struct writer *writer) {
@@ -73,114 +86,115 @@ static int64_t flags_of(const struct writer *writer, const struct frame *frame) 
 }
 
 static void put_frames(struct writer *writer) {
-    struct column function = {0}, file = {0}, line = {0}, module = {0}, flags = {0}, offset = {0};
+    struct series series[] = {{.name = "frame.function"}, {.name = "frame.file"},
+                              {.name = "frame.line"},     {.name = "frame.module"},
+                              {.name = "frame.flags"},    {.name = "frame.offset"}};
     for (size_t i = 0; i < writer->frames.frames.count; i++) {
         const struct frame *frame = writer->frames.frames.items[i];
-        column_put_number(&function, number_of(writer, frame->function));
-        column_put_number(&file, number_of(writer, frame->file));
-        column_put_number(&line, frame->line);
-        column_put_number(&module, number_of(writer, frame->module));
-        column_put_number(&flags, flags_of(writer, frame));
-        column_put_number(&offset, frame->function ? 0 : (int64_t)frame->offset);
+        uint32_t function = number_of(writer, frame->function);
+        uint32_t file = number_of(writer, frame->file);
+        uint32_t module = number_of(writer, frame->module);
+        int64_t offset = frame->function ? 0 : (int64_t)frame->offset;
+        const int64_t row[] = {function, file, frame->line, module, flags_of(writer, frame),
+                               offset};
+        put_row(series, row, COUNT(row));
     }
-    put_numbers(writer, "frame.function", &function);
-    put_numbers(writer, "frame.file", &file);
-    put_numbers(writer, "frame.line", &line);
-    put_numbers(writer, "frame.module", &module);
-    put_numbers(writer, "frame.flags", &flags);
-    put_numbers(writer, "frame.offset", &offset);
+    put_series(writer, series, COUNT(series));
 }
 
 static void put_places(struct writer *writer) {
-    struct column counts = {0}, frames = {0};
+    struct series series[] = {{.name = "place.count"}, {.name = "place.frames"}};
     const struct frame_table *table = &writer->frames;
     size_t places = writer->about->export->profile->places.list.count;
     for (size_t place = 0; place < places; place++) {
         struct frame_slice slice = table->slices[place];
-        column_put_number(&counts, slice.count);
+        column_put_number(&series[0].column, slice.count);
         for (uint32_t i = 0; i < slice.count; i++)
-            column_put_number(&frames, table->numbers.items[slice.first + i]);
+            column_put_number(&series[1].column, table->numbers.items[slice.first + i]);
     }
-    put_numbers(writer, "place.count", &counts);
-    put_numbers(writer, "place.frames", &frames);
+    put_series(writer, series, COUNT(series));
 }
 
 static void put_nodes(struct writer *writer) {
-    struct column parents = {0}, places = {0};
+    struct series series[] = {{.name = "node.back"}, {.name = "node.place"}};
     const struct tree *tree = &writer->about->export->profile->tree;
     for (uint32_t node = 1; node < tree->nodes.count; node++) {
-        column_put_number(&parents, (int64_t)node - tree->nodes.items[node].parent);
-        column_put_number(&places, tree->nodes.items[node].place);
+        const struct tree_node *shown = &tree->nodes.items[node];
+        const int64_t row[] = {(int64_t)node - shown->parent, shown->place};
+        put_row(series, row, COUNT(row));
     }
-    put_numbers(writer, "node.back", &parents);
-    put_numbers(writer, "node.place", &places);
+    put_series(writer, series, COUNT(series));
 }
 
 static void put_stacks(struct writer *writer) {
-    struct column node = {0}, calls = {0}, allocated = {0}, peak = {0}, peak_blocks = {0};
-    struct column exit = {0}, exit_blocks = {0}, temporary = {0}, slack = {0};
+    struct series series[] = {
+        {.name = "stack.node"},        {.name = "stack.calls"},       {.name = "stack.allocated"},
+        {.name = "stack.peak"},        {.name = "stack.peak_blocks"}, {.name = "stack.exit"},
+        {.name = "stack.exit_blocks"}, {.name = "stack.temporary"},   {.name = "stack.slack"}};
     const struct profile *profile = writer->about->export->profile;
     uint32_t last = 0;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        column_put_number(&node, (int64_t)stack->node - last);
+        const int64_t row[] = {(int64_t)stack->node - last,
+                               (int64_t)stack->allocations,
+                               (int64_t)stack->allocated_bytes,
+                               stack->peak_bytes,
+                               stack->peak_blocks,
+                               stack->exit_bytes,
+                               stack->exit_blocks,
+                               (int64_t)stack->temporary,
+                               (int64_t)stack->slack_bytes};
         last = stack->node;
-        column_put_number(&calls, (int64_t)stack->allocations);
-        column_put_number(&allocated, (int64_t)stack->allocated_bytes);
-        column_put_number(&peak, stack->peak_bytes);
-        column_put_number(&peak_blocks, stack->peak_blocks);
-        column_put_number(&exit, stack->exit_bytes);
-        column_put_number(&exit_blocks, stack->exit_blocks);
-        column_put_number(&temporary, (int64_t)stack->temporary);
-        column_put_number(&slack, (int64_t)stack->slack_bytes);
+        put_row(series, row, COUNT(row));
     }
-    put_numbers(writer, "stack.node", &node);
-    put_numbers(writer, "stack.calls", &calls);
-    put_numbers(writer, "stack.allocated", &allocated);
-    put_numbers(writer, "stack.peak", &peak);
-    put_numbers(writer, "stack.peak_blocks", &peak_blocks);
-    put_numbers(writer, "stack.exit", &exit);
-    put_numbers(writer, "stack.exit_blocks", &exit_blocks);
-    put_numbers(writer, "stack.temporary", &temporary);
-    put_numbers(writer, "stack.slack", &slack);
+    put_series(writer, series, COUNT(series));
+}
+
+// What was live at the moment that the page is asked for.
+static void put_then(struct writer *writer) {
+    struct series series[] = {{.name = "stack.then"}, {.name = "stack.then_blocks"}};
+    const struct profile *profile = writer->about->export->profile;
+    if (!writer->about->then) return;
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        const int64_t row[] = {profile->stacks[i].then_bytes, profile->stacks[i].then_blocks};
+        put_row(series, row, COUNT(row));
+    }
+    put_series(writer, series, COUNT(series));
 }
 
 // Half the widths of the 95 % intervals, where stacks are estimates.
 static void put_intervals(struct writer *writer) {
-    static const char *const names[ESTIMATED_COUNT] = {"stack.peak_interval", "stack.exit_interval",
-                                                       "stack.allocated_interval"};
+    struct series series[ESTIMATED_COUNT] = {{.name = "stack.peak_interval"},
+                                             {.name = "stack.exit_interval"},
+                                             {.name = "stack.allocated_interval"}};
     const struct profile *profile = writer->about->export->profile;
     if (!profile->sampling.is_on) return;
-    for (size_t kind = 0; kind < ESTIMATED_COUNT; kind++) {
-        struct column column = {0};
-        for (size_t i = 0; i < profile->stack_count; i++)
-            column_put_number(&column,
+    for (size_t i = 0; i < profile->stack_count; i++)
+        for (size_t kind = 0; kind < ESTIMATED_COUNT; kind++)
+            column_put_number(&series[kind].column,
                               estimate_interval(profile->stacks[i].estimates[kind].bytes_variance));
-        put_numbers(writer, names[kind], &column);
-    }
+    put_series(writer, series, COUNT(series));
 }
 
 static void put_points(struct writer *writer) {
+    struct series series[] = {{.name = "point.index"},     {.name = "point.low"},
+                              {.name = "point.high"},      {.name = "point.last"},
+                              {.name = "point.allocated"}, {.name = "point.calls"}};
     const struct recording *recording = writer->about->export->profile->recording;
-    struct column index = {0}, low = {0}, high = {0}, last = {0}, allocated = {0}, calls = {0};
     struct cairn_point point;
     size_t before = 0;
     for (size_t i = 0; recording_point(recording, i, &point); i++) {
         if (!point.is_used) continue;
-        column_put_number(&index, (int64_t)(i - before));
+        const int64_t row[] = {(int64_t)(i - before),
+                               point.min_bytes,
+                               point.max_bytes,
+                               point.last_bytes,
+                               (int64_t)point.allocated_bytes,
+                               (int64_t)point.allocations};
         before = i;
-        column_put_number(&low, point.min_bytes);
-        column_put_number(&high, point.max_bytes);
-        column_put_number(&last, point.last_bytes);
-        column_put_number(&allocated, (int64_t)point.allocated_bytes);
-        column_put_number(&calls, (int64_t)point.allocations);
+        put_row(series, row, COUNT(row));
     }
-    put_numbers(writer, "point.index", &index);
-    put_numbers(writer, "point.low", &low);
-    put_numbers(writer, "point.high", &high);
-    put_numbers(writer, "point.last", &last);
-    put_numbers(writer, "point.allocated", &allocated);
-    put_numbers(writer, "point.calls", &calls);
+    put_series(writer, series, COUNT(series));
 }
 
 static void put_facts(struct writer *writer, struct json *json) {
@@ -197,6 +211,8 @@ static void put_facts(struct writer *writer, struct json *json) {
     json_put_string(json, "path", writer->about->path);
     json_put_string(json, "ending", writer->about->ending);
     json_put_string(json, "empty", writer->about->empty);
+    json_put_string(json, "then", writer->about->then);
+    json_put_int(json, "then_bytes", profile->then_bytes);
     json_put_string(json, "trust_line", export->trust);
     json_put_string(json, "executable", profile->recording->header.executable);
     json_put_uint(json, "point_ns", profile->recording->header.totals.point_ns);
@@ -229,6 +245,7 @@ bool web_put_profile(struct web *web, const struct web_profile *about, struct er
         put_places(&writer);
         put_nodes(&writer);
         put_stacks(&writer);
+        put_then(&writer);
         put_intervals(&writer);
         put_points(&writer);
         put_texts(&writer);

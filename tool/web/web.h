@@ -30,6 +30,7 @@ struct web_profile {
     const char *path;    // of the recording
     const char *ending;  // "ended with status 0 after 0.5 s": safe text
     const char *empty;   // why there is no stack in it; NULL if there are some
+    const char *then;    // which moment its values then are of, safe text; NULL: it has none
 };
 
 // A run of several processes as a whole.

@@ -37,9 +37,9 @@ export function listed(n: number): string {
   return css(dimmed(PALETTE[n % PALETTE.length]));
 }
 
-/** -1: all of it gone, 0: the same, 1: all of it new. */
+/** -1: all of it gone, 0: the same, 1: all of it new; small changes are to be seen as well. */
 export function growth(change: number): string {
-  const share = Math.max(-1, Math.min(1, change));
+  const share = Math.sign(change) * Math.sqrt(Math.min(1, Math.abs(change)));
   const same = isDark() ? SAME_DARK : SAME_LIGHT;
   return css(share < 0 ? mix(same, LESS, -share) : mix(same, MORE, share));
 }

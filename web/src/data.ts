@@ -49,6 +49,8 @@ export interface Facts {
   path: string;
   ending: string;
   empty: string | null;
+  then: string | null;   // of the moment that was asked for
+  then_bytes: number;
   trust_line: string;
   executable: string;
   point_ns: number;

@@ -13,7 +13,7 @@ export function amount(view: View, value: number): string {
   return view.measure.isBytes ? units.size(value) : units.count(value);
 }
 
-function fact(label: string, ...value: Child[]): HTMLElement {
+export function fact(label: string, ...value: Child[]): HTMLElement {
   return h("div", { class: "fact" }, h("dt", {}, label), h("dd", {}, value));
 }
 
@@ -51,7 +51,7 @@ function linesOf(app: App, name: string): Child {
   const wanted = model.functionsNamed(name), sums = new Map<number, number>();
   const mask = view.mask;
   for (let stack = 0; stack < mask.length; stack++) {
-    const value = mask[stack] ? view.measure.values[stack] : 0;
+    const value = mask[stack] ? view.shown[stack] : 0;
     if (!value) continue;
     const part = model.parts[model.partOf[stack]], seen = new Set<number>();
     for (const frame of model.framesOf(stack, true)) {
@@ -71,19 +71,17 @@ function linesOf(app: App, name: string): Child {
   })];
 }
 
-export interface Values { value: number; self?: number; other?: number; whole: number }
+export interface Values { value: number; self: number; whole: number; pair: [number, number] | null }
+
+export function pairFacts(view: View, [before, after]: [number, number]): Child[] {
+  return [fact("Before", amount(view, before)), fact("After", amount(view, after)), fact("Change", units.signed(amount(view, after - before), after - before))];
+}
 
 function valueFacts(view: View, values: Values): Child[] {
-  const { value, self, other, whole } = values;
-  if (view.isDiff && other !== undefined) {
-    const isBefore = view.state.side === "before";
-    const [before, after] = isBefore ? [value, other] : [other, value];
-    const change = after - before;
-    return [fact("Before", amount(view, before)), fact("After", amount(view, after)),
-      fact("Change", units.signed(amount(view, change), change))];
-  }
+  const { value, self, whole, pair } = values;
+  if (pair) return pairFacts(view, pair);
   return [fact(view.measure.label, amount(view, value), " ", h("span", { class: "dim" }, units.percent(value, whole))),
-    self !== undefined && self > 0 ? fact("Itself", amount(view, self)) : null];
+    self > 0 ? fact("Itself", amount(view, self)) : null];
 }
 
 export function functionDetails(app: App, fn: number, values: Values): HTMLElement {
@@ -131,7 +129,7 @@ function interval({ profile, firstStack }: Part, id: string, stack: number): str
   return half ? ` ± ${units.size(half)}` : "";
 }
 
-export function stackDetails(app: App, stack: number): HTMLElement {
+export function stackDetails(app: App, stack: number, pair: [number, number] | null = null): HTMLElement {
   const { model, view, state } = app;
   const frames = model.framesOf(stack, state.plumbing), part = model.parts[model.partOf[stack]];
   const sources: Child[] = [];
@@ -146,9 +144,9 @@ export function stackDetails(app: App, stack: number): HTMLElement {
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
     sparkline(app, stack, 300, 44),
-    h("dl", {}, view.measures.slice(0, 3).map((measure) => fact(measure.label, units.size(measure.values[stack]), interval(part, measure.id, stack), " ",
+    h("dl", {}, pair ? pairFacts(view, pair) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), interval(part, measure.id, stack), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
-      view.measures.slice(6).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
+      view.measures.filter(({ id }) => ["temporary", "slack"].includes(id)).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),
     shapeOf(app, stack),
     h("div", { class: "actions" },

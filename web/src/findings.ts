@@ -36,7 +36,7 @@ function oneStack(app: App, view: View): Finding[] {
 }
 
 function leftovers(app: App, view: View): Finding[] {
-  const { stack, value, sum } = largest(view, "exit"), peak = view.sums(view.by("peak")).values[0];
+  const { stack, value, sum } = largest(view, "exit"), peak = view.sums(view.by("peak"))[0];
   const facts = app.model.parts[view.profiles[0]].profile.facts;
   if (!facts.has_ended || sum < WORTH_BYTES || stack < 0) return [];
   return [{ text: `${units.size(sum)} were never freed`, detail: `${units.percent(sum, peak)} of the peak; most of it, ${units.size(value)}, from ${stackTitle(app, stack)}`, weight: Math.min(sum / (peak || 1), 1) * 0.8, go: { view: "flame", measure: "exit", pivot: "", zoom: "" } }];
@@ -50,7 +50,7 @@ function isGrowing(app: App, view: View): Finding[] {
 }
 
 function churn(app: App, view: View): Finding[] {
-  const allocated = view.sums(view.by("allocated")).values[0], peak = view.sums(view.by("peak")).values[0];
+  const [allocated] = view.sums(view.by("allocated")), [peak] = view.sums(view.by("peak"));
   const { stack, value, sum } = largest(view, "calls");
   if (stack < 0 || allocated < 10 * peak || sum < 10000) return [];
   const bytes = view.by("allocated").values[stack];
@@ -70,7 +70,7 @@ function smallBlocks(view: View): Finding[] {
 }
 
 function library(app: App, view: View): Finding[] {
-  const groups = view.groups("modules"), program = view.model.modules.find(view.program), whole = view.sums(view.by("peak")).values[0];
+  const groups = view.groups("modules"), program = view.model.modules.find(view.program), [whole] = view.sums(view.by("peak"));
   let best = -1;
   for (let i = 0; i < groups.count; i++) if (i !== program && (best < 0 || groups.self[0][i] > groups.self[0][best])) best = i;
   const value = best < 0 ? 0 : groups.self[0][best], path = best < 0 ? "" : groups.where(best);
@@ -108,16 +108,15 @@ function threads(view: View): Finding[] {
 }
 
 function changes(app: App, view: View): Finding[] {
-  const { tree, leaf } = view.baseTree, mask = view.mask, { values, isBytes } = view.measure;
+  const { tree, leaf } = view.baseTree, mask = view.mask, { isBytes } = view.measure, sides = view.sides();
   const change = new Float64Array(tree.count), of = new Int32Array(tree.count).fill(-1), had = new Uint8Array(tree.count);
   for (let i = 0; i < mask.length; i++) {
     if (!mask[i]) continue;
-    const side = view.sideOf(i);
-    change[leaf[i]] += side ? values[i] : -values[i];
-    if (values[i] > 0) had[leaf[i]] |= side + 1;
+    change[leaf[i]] += sides[1][i] - sides[0][i];
+    had[leaf[i]] |= Number(sides[0][i] > 0) + 2 * Number(sides[1][i] > 0);
     of[leaf[i]] = i;
   }
-  const text = isBytes ? units.size : units.count, whole = Math.max(...view.sums().values);
+  const text = isBytes ? units.size : units.count, whole = Math.max(...view.sums());
   return [...change.keys()].filter((node) => Math.abs(change[node]) > whole / 200)
     .sort((a, b) => Math.abs(change[b]) - Math.abs(change[a])).slice(0, 6).map((node) => {
       const word = had[node] === 2 ? "new" : had[node] === 1 ? "gone" : change[node] > 0 ? "grew" : "shrank";

@@ -160,9 +160,9 @@ export class Flame {
 
   private drawBelow(context: CanvasRenderingContext2D, scale: number, width: number, height: number): void {
     const { tree, value, first, order } = this.data!;
-    const todo = [this.zoom];
-    while (todo.length) {
-      const node = todo.pop()!;
+    const pending = [this.zoom];
+    while (pending.length) {
+      const node = pending.pop()!;
       const x = Math.max((this.left[node] - this.from) * scale, 0);
       const right = Math.min((this.left[node] + value[node] - this.from) * scale, width);
       const y = this.yOf(tree.depth[node] - this.firstDepth, height);
@@ -177,7 +177,7 @@ export class Flame {
           this.drawRest(context, node, start, height);
           break;
         }
-        todo.push(child);
+        pending.push(child);
       }
     }
   }

@@ -83,24 +83,41 @@ export class FlameScreen implements Screen {
     if (node > 0) return this.app.model.fnName[data.tree.fn[node]];
     const facts = this.view.profiles.map((i) => this.app.model.parts[i].profile.facts);
     const programs = [...new Set(facts.map((one) => one.program))].join(", ");
-    return `${programs}: ${amount(this.view, data.value[0])}, ${this.view.measure.label.toLowerCase()}`;
+    return `${programs}: ${this.view.isDiff ? this.amountOf(data, 0) : amount(this.view, data.value[0])}, ${this.view.measure.label.toLowerCase()}`;
   }
 
   /** Where there is no room for an address with its library, the colour has to say which. */
   private titleOf(data: Weighted, node: number, letters: number): string {
-    const name = this.nameOf(data, node);
-    return node > 0 && name.length > letters ? this.app.model.shortName(data.tree.fn[node], data.tree.fn[node]) : name;
+    const name = this.nameOf(data, node), fn = data.tree.fn[node];
+    if (node <= 0) return name;
+    const shown = name.length > letters ? this.app.model.shortName(fn, fn) : name;
+    if (!this.view.isDiff) return shown;
+    const change = this.netOf(data, node), more = `${shown} ${units.signed(amount(this.view, change), change)}`;
+    return change && more.length <= letters ? more : shown;
+  }
+
+  /** A node before and after; of what grew or shrank, only of that; null: changes have no sides. */
+  private pairOf(data: Weighted, node: number): [number, number] | null {
+    const value = data.value[node], other = data.other ? data.other[node] : 0;
+    switch (this.view.state.side) {
+      case "before": return [value, other];
+      case "after": return [other, value];
+      case "grown": return [other, other + value];
+      case "shrunk": return [other + value, other];
+      default: return null;
+    }
+  }
+
+  private netOf(data: Weighted, node: number): number {
+    const pair = this.pairOf(data, node);
+    return pair ? pair[1] - pair[0] : data.other![node];
   }
 
   private changeOf(data: Weighted, node: number): number {
-    const value = data.value[node], other = data.other ? data.other[node] : 0;
-    if (this.view.isDiff) {
-      if (this.view.state.side === "change") return value ? other / value : 0;
-      const [before, after] = this.view.state.side === "before" ? [value, other] : [other, value];
-      const most = Math.max(before, after);
-      return most ? (after - before) / most : 0;
-    }
-    return value ? (2 * other) / value - 1 : 0;
+    const value = data.value[node];
+    if (!this.view.isDiff) return value ? (2 * data.other![node]) / value - 1 : 0;
+    const most = Math.max(...(this.pairOf(data, node) ?? [value]));
+    return most ? this.netOf(data, node) / most : 0;
   }
 
   private colourOf(data: Weighted, node: number): string {
@@ -110,10 +127,9 @@ export class FlameScreen implements Screen {
 
   private amountOf(data: Weighted, node: number): string {
     const { view } = this, value = data.value[node], other = data.other ? data.other[node] : 0;
-    if (view.isDiff && view.state.side === "change") return `changes of ${amount(view, value)}, together ${units.signed(amount(view, other), other)}`;
     if (view.isDiff) {
-      const [before, after] = view.state.side === "before" ? [value, other] : [other, value];
-      return `${amount(view, before)} → ${amount(view, after)} (${units.signed(amount(view, after - before), after - before)})`;
+      const pair = this.pairOf(data, node), change = this.netOf(data, node), signed = units.signed(amount(view, change), change);
+      return pair ? `${amount(view, pair[0])} → ${amount(view, pair[1])} (${signed})` : `changes of ${amount(view, value)}, together ${signed}`;
     }
     const share = units.percent(value, data.value[0]);
     const kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
@@ -135,7 +151,7 @@ export class FlameScreen implements Screen {
     }
     fill(this.side, functionDetails(this.app, data.tree.fn[node], {
       value: data.value[node], self: data.self[node], whole: data.value[0],
-      other: this.view.isDiff && this.view.state.side !== "change" && data.other ? data.other[node] : undefined,
+      pair: this.view.isDiff ? this.pairOf(data, node) : null,
     }));
   }
 
@@ -156,7 +172,7 @@ export class FlameScreen implements Screen {
         ? h("button", { type: "button", id: "whole", onclick: () => app.set({ pivot: "", zoom: "" }) }, "← Whole flame graph")
         : toggle("inverted", "Inverted", "From the allocating functions to their callers", state.inverted, () => app.set({ inverted: !state.inverted, zoom: "" })),
       state.zoom ? h("button", { type: "button", id: "unzoom", onclick: () => app.set({ zoom: "" }) }, "Zoom out") : null,
-      this.view.isDiff ? choice("side", "Width", state.side, [option("after", "after"), option("before", "before"), option("change", "what changed")], (side) => app.set({ side: side as typeof state.side, zoom: "" })) : null,
+      this.view.isDiff ? choice("side", "Width", state.side, [option("after", "after"), option("before", "before"), option("change", "all changes"), option("grown", "what grew"), option("shrunk", "what shrank")], (side) => app.set({ side: side as typeof state.side, zoom: "" })) : null,
       this.view.isDiff ? null : choice("colour", "Colour", state.colour, [option("module", "library"), option("growth", "kept or freed")], (colour) => app.set({ colour: colour as typeof state.colour })),
       toggle("plumbing", "Plumbing", "Also frames between the program and its allocations, as malloc and start-up code", state.plumbing, () => app.set({ plumbing: !state.plumbing, zoom: "" })));
   }
@@ -208,13 +224,13 @@ export class FlameScreen implements Screen {
 
   private pivotNote(): string {
     const { callees } = this.view.sandwich(this.view.state.pivot);
-    const whole = this.view.whole, value = callees.value[0];
-    return `${this.view.state.pivot}: ${amount(this.view, value)}` + (whole && this.view.state.side !== "change" ? `, ${units.percent(value, whole)} of all` : "") + ". Callers above, callees below.";
+    const whole = this.view.flame().value[0], value = callees.value[0];
+    return `${this.view.state.pivot}: ${amount(this.view, value)}, ${units.percent(value, whole)} of all. Callers above, callees below.`;
   }
 
   update(view: View): void {
     const { state, model } = view;
-    if (this.coloursOf !== view.mask) {
+    if (!view.isDiff && this.coloursOf !== view.mask) {
       const modules = view.groups("modules").total[0];
       const order = [...modules.keys()].filter((i) => modules[i] > 0).sort((a, b) => modules[b] - modules[a]);
       const program = model.modules.find(view.program);

@@ -36,10 +36,10 @@ export function nearest(history: History, at_ns: number): number {
   return best;
 }
 
-/** Fills what stacks held at a moment; with `from`, what they held more than then. */
-export function between(history: History, from: number, to: number, out: Float64Array): void {
-  const last = history.values[nearest(history, to)], first = from ? history.values[nearest(history, from)] : null;
-  for (let stack = 0; stack < out.length; stack++) out[stack] = Math.max(last[stack] - (first ? first[stack] : 0), 0);
+/** Fills what stacks held at a moment. */
+export function heldAt(history: History, at_ns: number, out: Float64Array): void {
+  const held = history.values[nearest(history, at_ns)];
+  for (let stack = 0; stack < out.length; stack++) out[stack] = Math.max(held[stack], 0);
 }
 
 /** Stacks that held most over all moments together, the largest first. */

@@ -32,6 +32,7 @@ class Main implements App {
   private timer = 0;
 
   constructor(readonly model: Model) {
+    initial.measure = model.measures[0].id;
     this.state = readState(location.hash);
     this.view = new View(model, this.state, null);
     this.overview = new Overview(this);
@@ -62,7 +63,7 @@ class Main implements App {
     const logo = svg("svg", { viewBox: "0 0 32 32", width: 26, height: 26, "aria-hidden": "true", class: "logo" },
       svg("ellipse", { cx: 16, cy: 26, rx: 13, ry: 4.5 }), svg("ellipse", { cx: 16.5, cy: 18, rx: 9.5, ry: 4 }), svg("ellipse", { cx: 15.5, cy: 11, rx: 6.5, ry: 3.2 }), svg("ellipse", { cx: 16.5, cy: 5.5, rx: 3.6, ry: 2.4 }));
     const facts = this.model.parts.map((part) => part.profile.facts), first = facts[0];
-    const title = this.model.isDiff ? facts.map((one) => units.baseName(one.path)).join(" → ") : this.model.page.run ? units.baseName(document.title.replace(/ – cairn$/, "")) : first?.program ?? "nothing";
+    const title = this.model.isDiff || this.model.page.run ? document.title.replace(/ – cairn$/, "") : first?.program ?? "nothing";
     const tabs: [State["view"], string][] = [["overview", "Overview"], ["flame", "Flame graph"], ["table", "Table"]];
     const nav = h("nav", { "aria-label": "Screens" }, tabs.map(([id, label], i) => h("button", {
       type: "button", id: `tab-${id}`, title: `${label} (${i + 1})`, onclick: () => this.set({ view: id }),
@@ -73,13 +74,12 @@ class Main implements App {
 
   private makeControls(): void {
     const { state, model } = this;
-    const measures = this.view.measures.map((one) => option(one.id, one.label));
+    const measures = this.view.measures.filter((one) => !model.isOneRecording || one.id.startsWith("then")).map((one) => option(one.id, one.label));
     const parts = model.parts.map((part, i) => option(String(i), `${part.profile.facts.program} ${part.profile.facts.process.pid}`));
     const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "";
     fill(this.controls,
       model.page.run && parts.length > 1 ? choice("process", "Process", state.process || "0", [...parts, option("all", "all added up")], (process) => this.set({ process, zoom: "" })) : null,
-      choice("measure", "Show", this.view.measure.id, model.hasHistory ? [...measures, option("moment", "At a moment")] : measures, (measure) => this.chooseMeasure(measure)),
-      this.view.measure.id === "moment" ? this.momentControls() : null);
+      choice("measure", "Show", this.view.measure.id, model.hasHistory && !model.isOneRecording ? [...measures, option("moment", "At a moment")] : measures, (measure) => this.chooseMeasure(measure)));
     if (focused) document.getElementById(focused)?.focus();
   }
 
@@ -94,8 +94,9 @@ class Main implements App {
     if (!history) return [];
     const options = history.moments.map((moment) => option(String(moment.at_ns), momentName(moment)));
     const near = (at: number) => String(history.moments[nearest(history, at)].at_ns);
-    return [choice("to", "at", near(state.to), options, (to) => this.set({ to: Number(to), zoom: "" })),
-      choice("from", "grown since", state.from ? near(state.from) : "0", [option("0", "–"), ...options], (from) => this.set({ from: Number(from), zoom: "" }))];
+    const to = choice("to", "at", near(state.to), options, (to) => this.set({ to: Number(to), zoom: "" }));
+    return this.model.isDiff ? [to] : [to,
+      choice("from", "compared with", state.from ? near(state.from) : "0", [option("0", "–"), ...options], (from) => this.set({ from: Number(from), zoom: "" }))];
   }
 
   private makeChips(): void {
@@ -108,11 +109,12 @@ class Main implements App {
       return chip(text, text, () => this.set({ focus: state.focus.filter((other) => other !== one), zoom: "" }));
     });
     const hide = state.hide.map((one) => chip(`without ${one}`, `without ${one}`, () => this.set({ hide: state.hide.filter((other) => other !== one), zoom: "" })));
-    const whole = this.view.measure.id === "moment" ? this.view.measure : this.model.measure(state.measure), all = whole.values.reduce((sum, value) => sum + value, 0);
-    const { values } = this.view.sums(), sum = values[0] + values[1];
-    fill(this.chips, focus, hide, focus.length ? h("span", { class: "dim" }, `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, all)} of all`) : null,
+    const moments = this.view.measure.id === "moment" ? this.momentControls() : [], focused = this.chips.contains(document.activeElement) ? document.activeElement!.id : "";
+    const sum = this.view.sums().reduce((all, one) => all + one, 0);
+    fill(this.chips, moments, focus, hide, focus.length ? h("span", { class: "dim" }, `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, this.view.everything)} of all`) : null,
       focus.length + hide.length ? h("button", { type: "button", class: "quiet", onclick: () => this.set({ focus: [], hide: [], zoom: "" }) }, "Show everything") : null);
-    this.chips.hidden = !focus.length && !hide.length;
+    this.chips.hidden = !moments.length && !focus.length && !hide.length;
+    if (focused) document.getElementById(focused)?.focus();
   }
 
   private threadName(slot: string): string {

@@ -4,7 +4,7 @@
 // processes add up, and two recordings compare, by the names of their functions.
 
 import type { Page, Profile } from "./data";
-import { between, readHistory, type History } from "./history";
+import { heldAt, nearest, readHistory, type History } from "./history";
 import { Tree } from "./tree";
 import * as units from "./units";
 import { baseName } from "./units";
@@ -58,6 +58,8 @@ export interface Part {
 }
 
 const NOT_RECORDED = "[stack not recorded]";
+const MOMENTS_KEPT = 8;
+const BLOCKS: [string, string] = ["block", "blocks"];
 
 export class Model {
   readonly functions = new Numbering();  // "name\0module": the same name in two libraries is two
@@ -74,8 +76,10 @@ export class Model {
   readonly isDiff: boolean;
   readonly measures: Measure[];
   readonly hasHistory: boolean;
+  readonly hasThen: boolean;
+  readonly isOneRecording: boolean;  // two moments of one are compared: they differ in nothing but what was live
   private lastThreads: { key: string; measures: Measure[] } | null = null;
-  private lastMoment: { key: string; measure: Measure } | null = null;
+  private moments = new Map<number, Measure>();
   private trees = new Map<boolean, { tree: Tree; leaf: Int32Array }>();
 
   constructor(readonly page: Page) {
@@ -90,6 +94,8 @@ export class Model {
     this.parts.forEach((part, i) => this.partOf.fill(i, part.firstStack, part.firstStack + part.stackNode.length));
     this.hasHistory = this.parts.some((part) => part.history);
     this.isDiff = page.profiles.some((profile) => profile.facts.role === "after");
+    this.hasThen = this.parts.some((part) => Boolean(part.profile.facts.then));
+    this.isOneRecording = this.isDiff && new Set(this.parts.map((part) => part.profile.facts.path)).size === 1;
     this.measures = this.makeMeasures();
   }
 
@@ -160,15 +166,16 @@ export class Model {
     const isOver = this.parts.every((part) => part.profile.facts.has_ended);
     const peakBlocks = this.joined("peak_blocks"), exitBlocks = this.joined("exit_blocks");
     const calls = this.joined("calls");
-    const blocks: [string, string] = ["block", "blocks"], callNoun: [string, string] = ["call", "calls"];
+    const callNoun: [string, string] = ["call", "calls"];
     const end = isOver ? "At the end" : "Now";
     const list: Measure[] = [
-      { id: "peak", label: "At the peak", help: "bytes that were live when the heap was largest", isBytes: true, noun: blocks, values: this.joined("peak"), counts: peakBlocks },
-      { id: "exit", label: end, help: "bytes that were never freed", isBytes: true, noun: blocks, values: this.joined("exit"), counts: exitBlocks },
+      ...(this.hasThen ? this.makeThen() : []),
+      { id: "peak", label: "At the peak", help: "bytes that were live when the heap was largest", isBytes: true, noun: BLOCKS, values: this.joined("peak"), counts: peakBlocks },
+      { id: "exit", label: end, help: "bytes that were never freed", isBytes: true, noun: BLOCKS, values: this.joined("exit"), counts: exitBlocks },
       { id: "allocated", label: "Allocated", help: "bytes asked for over all time", isBytes: true, noun: callNoun, values: this.joined("allocated"), counts: calls },
       { id: "calls", label: "Calls", help: "number of allocations", isBytes: false, noun: callNoun, values: calls, counts: calls },
-      { id: "peak-blocks", label: "Blocks at the peak", help: "blocks that were live when the heap was largest", isBytes: false, noun: blocks, values: peakBlocks, counts: peakBlocks },
-      { id: "exit-blocks", label: isOver ? "Blocks at the end" : "Blocks now", help: "blocks that were never freed", isBytes: false, noun: blocks, values: exitBlocks, counts: exitBlocks },
+      { id: "peak-blocks", label: "Blocks at the peak", help: "blocks that were live when the heap was largest", isBytes: false, noun: BLOCKS, values: peakBlocks, counts: peakBlocks },
+      { id: "exit-blocks", label: isOver ? "Blocks at the end" : "Blocks now", help: "blocks that were never freed", isBytes: false, noun: BLOCKS, values: exitBlocks, counts: exitBlocks },
     ];
     const extra = (id: string, label: string, help: string, isBytes: boolean, values: Float64Array): void => {
       if (values.some((value) => value > 0)) list.push({ id, label, help, isBytes, noun: callNoun, values, counts: isBytes ? calls : values });
@@ -178,9 +185,13 @@ export class Model {
     return list;
   }
 
-  measure(id: string): Measure {
-    return this.measures.find((measure) => measure.id === id) ?? this.measures[0];
+  /** What was live at the moments that the page was asked for. */
+  private makeThen(): Measure[] {
+    const help = this.parts.map((part) => part.profile.facts.then).join(" → "), counts = this.joined("then_blocks");
+    return [{ id: "then", label: "Live then", help, isBytes: true, noun: BLOCKS, values: this.joined("then"), counts },
+      { id: "then-blocks", label: "Blocks then", help, isBytes: false, noun: BLOCKS, values: counts, counts }];
   }
+
 
   /** The same measures of what some threads allocated, by slot, as far as cells tell it. */
   ofThreads(slots: Set<number>): Measure[] {
@@ -202,15 +213,21 @@ export class Model {
     return measures;
   }
 
-  /** What stacks held at a moment, or how much more at it than at another one (0: none). */
-  moment(from: number, to: number): Measure {
-    const key = `${from} ${to}`;
-    if (this.lastMoment?.key === key) return this.lastMoment.measure;
+  /** When the moment nearest to a time was. */
+  timeNear(at_ns: number): string {
+    const history = this.parts.find((part) => part.history)?.history;
+    return units.duration(history ? history.moments[nearest(history, at_ns)].at_ns : at_ns);
+  }
+
+  /** What stacks held at a moment. */
+  moment(at_ns: number): Measure {
+    const known = this.moments.get(at_ns);
+    if (known) return known;
+    if (this.moments.size >= MOMENTS_KEPT) this.moments.clear();
     const values = new Float64Array(this.stackCount);
-    for (const part of this.parts) if (part.history) between(part.history, from, to, values.subarray(part.firstStack, part.firstStack + part.stackNode.length));
-    const at = units.duration(to), label = from ? `Grown ${units.duration(from)} to ${at}` : `At ${at}`;
-    const measure: Measure = { id: "moment", label, help: "what stacks held at a moment, or what they grew by", isBytes: true, noun: ["block", "blocks"], values, counts: values };
-    this.lastMoment = { key, measure };
+    for (const part of this.parts) if (part.history) heldAt(part.history, at_ns, values.subarray(part.firstStack, part.firstStack + part.stackNode.length));
+    const measure: Measure = { id: "moment", label: `At ${this.timeNear(at_ns)}`, help: "bytes that were live at a moment", isBytes: true, noun: BLOCKS, values, counts: values };
+    this.moments.set(at_ns, measure);
     return measure;
   }
 

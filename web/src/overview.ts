@@ -32,10 +32,10 @@ function link(app: App, patch: Parameters<App["set"]>[0], text: Child, attribute
 
 /** The stacks that hold most, in order, and how many more there are. */
 function largestStacks(view: View): { order: number[]; others: number } {
-  const { values } = view.measure, mask = view.mask, order: number[] = [];
+  const values = view.sides().at(-1)!, mask = view.mask, order: number[] = [];
   let count = 0;
   for (let stack = 0; stack < mask.length; stack++) {
-    if (!mask[stack] || values[stack] <= 0 || view.sideOf(stack) !== (view.isDiff ? 1 : 0)) continue;
+    if (!mask[stack] || values[stack] <= 0) continue;
     count++;
     if (order.length === STACKS_SHOWN && values[order[STACKS_SHOWN - 1]] >= values[stack]) continue;
     const at = order.findIndex((other) => values[other] < values[stack]);
@@ -75,19 +75,23 @@ export class Overview implements Screen {
 
   private compared(before: Facts, after: Facts): HTMLElement[] {
     const one = (label: string, a: number, b: number, text: (value: number) => string) => {
-      const change = b - a, percent = a ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
+      const change = b - a, percent = a && change ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
       return card(label, h("span", { class: change > 0 ? "more" : change < 0 ? "less" : "" }, change ? units.signed(text(change), change) : "the same"), `${text(a)} → ${text(b)}`, percent);
     };
-    return [one("Peak heap", before.peak.bytes, after.peak.bytes, units.size),
+    const then = before.then && after.then ? [one("Live then", before.then_bytes, after.then_bytes, units.size)] : [];
+    if (then.length && before.path === after.path) return then;
+    return [...then, one("Peak heap", before.peak.bytes, after.peak.bytes, units.size),
       one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
       one("Calls", before.totals.allocations, after.totals.allocations, units.count),
       one("At the end", before.at_exit.bytes, after.at_exit.bytes, units.size)];
   }
 
-  private trustLine(facts: Facts): HTMLElement {
+  /** `moments`: what is said of the moments that the page was asked for. */
+  private trustLine(facts: Facts, moments: Facts[]): HTMLElement {
     return h("div", { class: facts.trust.exact ? "trust" : "trust doubtful" },
       h("span", { class: "badge", "aria-hidden": "true" }, facts.trust.exact ? "✓" : "⚠"),
       h("p", {}, h("strong", {}, facts.ending), facts.trust_line ? " · " + facts.trust_line : ""),
+      moments.map((one) => one.then && h("p", { class: "then" }, one.then)),
       facts.empty ? h("p", { class: "warning" }, facts.empty) : null);
   }
 
@@ -100,7 +104,7 @@ export class Overview implements Screen {
 
   private showStacks(view: View): void {
     const { values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
-    const most = order.length ? values[order[0]] : 0, whole = view.sums().values[view.isDiff ? 1 : 0];
+    const most = order.length ? values[order[0]] : 0, whole = view.sums().at(-1)!;
     const rows = order.map((stack) => {
       const fillBar = h("span", { class: "share", "aria-hidden": "true" });
       fillBar.style.width = `${(100 * values[stack]) / most}%`;
@@ -121,18 +125,20 @@ export class Overview implements Screen {
       return;
     }
     const lines = run.facts.split("\n").map((line) => line.trim()).filter(Boolean);
-    fill(this.run, h("div", { class: "card run" }, h("h2", {}, lines[0] ?? "A run of several processes"), lines.slice(1).map((line) => h("p", { class: "dim" }, line)),
+    fill(this.run, h("div", { class: "card run" }, h("h2", {}, lines[0] ?? "A run of several processes"), lines.slice(1).map((line) => h("p", { class: "dim" }, line.replace(/ {2,}/g, " · "))),
       h("p", {}, link(this.app, { view: "table", table: "processes", sort: "" }, `All ${units.plural(run.rows.length, "process", "processes")}`))));
   }
 
   update(view: View): void {
     const parts = view.profiles.map((i) => view.model.parts[i]), facts = parts.map((part) => part.profile.facts);
     this.showRun(view);
-    if (view.isDiff && facts.length > 1) fill(this.top, this.compared(facts[0], facts[1]));
+    if (view.model.isDiff && facts.length > 1) fill(this.top, this.compared(facts[0], facts[1]));
     else fill(this.top, facts.length === 1 ? this.figures(facts[0]) : []);
-    fill(this.trust, facts.map((one) => this.trustLine(one)));
-    this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.isDiff);
-    if (parts.length) this.timeline.show(parts[parts.length - 1].profile, view);
+    const told = view.model.isOneRecording ? facts.slice(0, 1) : facts;
+    fill(this.trust, told.map((one) => this.trustLine(one, told === facts ? [one] : facts)));
+    this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.model.isDiff);
+    const isPair = view.model.isDiff && facts.length > 1 && facts[0].path !== facts[1].path;
+    if (parts.length) this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
     this.showResident(facts);
     this.showFound(view);
     this.showStacks(view);

@@ -13,11 +13,11 @@ export interface State {
   pivot: string;        // function whose callers and callees are shown
   zoom: string;         // path of child numbers in the flame graph, "0.2.1"
   colour: "module" | "growth";
-  side: "after" | "before" | "change";  // whose widths a comparison shows
+  side: "after" | "before" | "change" | "grown" | "shrunk";  // whose widths a comparison shows
   table: string;
   sort: string;         // column, with "-" in front: the smallest first
-  from: number;         // window of the timeline in ns; 0, 0: all of it
-  to: number;
+  from: number;         // moments of the timeline in ns: what is compared, 0: nothing,
+  to: number;           // with what
 }
 
 export const initial: State = {
@@ -34,7 +34,7 @@ const names: Record<keyof State, string> = {
 const choices: Partial<Record<keyof State, string[]>> = {
   view: ["overview", "flame", "table"],
   colour: ["module", "growth"],
-  side: ["after", "before", "change"],
+  side: ["after", "before", "change", "grown", "shrunk"],
 };
 
 export function readState(hash: string): State {

@@ -2,12 +2,12 @@
 // The screen with tables: stacks, functions, lines, files, modules, threads, processes.
 
 import { focused, matcher, type App, type Screen } from "./app";
-import { amount, functionDetails, sourceAround, stackDetails } from "./details";
+import { amount, fact, functionDetails, pairFacts, sourceAround, stackDetails } from "./details";
 import { fill, h, type Child } from "./dom";
 import { sparkline } from "./spark";
 import { Table, type Column } from "./table";
 import * as units from "./units";
-import { GROUP_MEASURES, type Groups, type View } from "./view";
+import { USUAL_MEASURES, type Groups, type View } from "./view";
 
 const CALLERS_SHOWN = 4;
 
@@ -79,12 +79,12 @@ export class TableScreen implements Screen {
       { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(row), cell: (row) => this.stackCell(row) },
       { id: "value", label: measure.label, help: measure.help, isNumber: true, width: "130px", sort: (row) => measure.values[row], cell: (row) => bar(amount(view, measure.values[row]), measure.values[row], most) },
     ];
-    if (!model.hasHistory) columns.push(number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.whole)));
+    if (!model.hasHistory) columns.push(number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.sums()[0])));
     if (measure.counts !== measure.values)
       columns.push(number("blocks", measure.noun[1][0].toUpperCase() + measure.noun[1].slice(1), "as many " + measure.noun[1], (row) => measure.counts[row], units.count));
-    for (const id of GROUP_MEASURES) {
-      if (id === measure.id) continue;
-      const other = view.by(id);
+    for (const other of view.measures) {
+      const { id } = other;
+      if (id === measure.id || !USUAL_MEASURES.includes(id)) continue;
       columns.push(number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count));
     }
     if (model.hasHistory) columns.splice(1, 0, { id: "spark", label: "Over time", width: "110px", isNumber: false, sort: () => 0, cell: (row) => sparkline(this.app, row, 96, 22) });
@@ -117,7 +117,7 @@ export class TableScreen implements Screen {
         const isFound = this.stacksWith(view, matches);
         return (row) => isFound(view.isDiff ? this.pairs!.stack[row] : row);
       },
-      select: (row) => stackDetails(this.app, view.isDiff ? this.pairs!.stack[row] : row),
+      select: (row) => (view.isDiff ? stackDetails(this.app, this.pairs!.stack[row], [this.pairs!.before[row], this.pairs!.after[row]]) : stackDetails(this.app, row)),
       open: (row) => this.app.set(focused(this.app.state, "stack", String(view.isDiff ? this.pairs!.stack[row] : row))),
     };
   }
@@ -134,12 +134,13 @@ export class TableScreen implements Screen {
   private pairs: { stack: Int32Array; before: Float64Array; after: Float64Array } | null = null;
 
   private pairRows(view: View): number[] {
-    const { tree, leaf } = view.baseTree, mask = view.mask, { values } = view.measure;
+    const { tree, leaf } = view.baseTree, mask = view.mask, sides = view.sides();
     const stack = new Int32Array(tree.count).fill(-1), before = new Float64Array(tree.count), after = new Float64Array(tree.count);
     for (let i = 0; i < mask.length; i++) {
       if (!mask[i]) continue;
-      (view.sideOf(i) ? after : before)[leaf[i]] += values[i];
-      if (stack[leaf[i]] < 0 || values[i] > values[stack[leaf[i]]]) stack[leaf[i]] = i;
+      before[leaf[i]] += sides[0][i];
+      after[leaf[i]] += sides[1][i];
+      if (stack[leaf[i]] < 0 || sides[1][i] > sides[1][stack[leaf[i]]]) stack[leaf[i]] = i;
     }
     this.pairs = { stack, before, after };
     return [...stack.keys()].filter((node) => before[node] || after[node]);
@@ -161,27 +162,21 @@ export class TableScreen implements Screen {
   }
 
   private groupColumns(view: View, groups: Groups): Column[] {
-    const { measure } = view;
-    const chosen = GROUP_MEASURES.indexOf(measure.id.replace("-blocks", "")), at = Math.max(chosen, 0);
-    const shown = view.by(GROUP_MEASURES[at]);
+    const all = view.groupMeasures, shown = view.measure, at = all.indexOf(shown);
     const name: Column = {
       id: "name", label: groups.kind[0].toUpperCase() + groups.kind.slice(1, -1), width: "minmax(220px, 1fr)", sort: (row) => groups.label(row),
       cell: (row) => [h("span", { class: "mono strong" }, groups.label(row)), " ", h("span", { class: "mono dim" }, groups.where(row))],
     };
-    if (view.isDiff) {
-      const half = GROUP_MEASURES.length;
-      return this.changeColumns(view, (row) => groups.total[at][row], (row) => groups.total[at + half][row], name);
-    }
+    if (view.isDiff) return this.changeColumns(view, (row) => groups.total[0][row], (row) => groups.total[1][row], name);
     let most = 0;
     for (const value of groups.total[at]) if (value > most) most = value;
     const text = shown.isBytes ? units.size : units.count;
     const columns: Column[] = [name,
       { id: "total", label: shown.label, help: shown.help + ", with all it calls", isNumber: true, width: "130px", sort: (row) => groups.total[at][row], cell: (row) => bar(text(groups.total[at][row]), groups.total[at][row], most) },
-      { id: "share", label: "Share", help: "of all", isNumber: true, width: "70px", sort: (row) => groups.total[at][row], cell: (row) => units.percent(groups.total[at][row], view.sums(shown).values[0]) },
+      { id: "share", label: "Share", help: "of all", isNumber: true, width: "70px", sort: (row) => groups.total[at][row], cell: (row) => units.percent(groups.total[at][row], view.sums()[0]) },
       { id: "self", label: "Itself", help: "by its own calls of the allocator", isNumber: true, width: "100px", sort: (row) => groups.self[at][row], cell: (row) => text(groups.self[at][row]) }];
-    GROUP_MEASURES.forEach((id, i) => {
-      const other = view.by(id);
-      if (i !== at) columns.push({ id, label: other.label, help: other.help, isNumber: true, width: "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) });
+    all.forEach((other, i) => {
+      if (i !== at) columns.push({ id: other.id, label: other.label, help: other.help, isNumber: true, width: "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) });
     });
     return columns;
   }
@@ -202,16 +197,13 @@ export class TableScreen implements Screen {
   }
 
   private groupDetails(view: View, groups: Groups, kind: string, row: number): HTMLElement {
-    const { app } = this, at = Math.max(GROUP_MEASURES.indexOf(view.measure.id), 0), half = GROUP_MEASURES.length;
+    const { app } = this, { total, self } = groups, all = view.groupMeasures, at = view.isDiff ? 1 : all.indexOf(view.measure);
     if (kind === "functions")
-      return functionDetails(app, row, { value: groups.total[at][row], self: groups.self[at][row], whole: view.sums().values[0], other: view.isDiff ? groups.total[at + half][row] : undefined });
+      return functionDetails(app, row, { value: total[at][row], self: self[at][row], whole: view.sums()[0], pair: view.isDiff ? [total[0][row], total[1][row]] : null });
     const [focusKind, key] = kind === "lines" ? ["line", view.model.lines.list[row]] : kind === "files" ? ["file", groups.where(row)] : ["module", groups.where(row)];
     return h("div", { class: "details" }, h("h2", { class: "mono name" }, groups.label(row)), h("p", { class: "dim mono" }, groups.where(row)),
-      h("dl", {}, GROUP_MEASURES.map((id, i) => {
-        const measure = view.by(id), text = measure.isBytes ? units.size : units.count;
-        const value = view.isDiff ? `${text(groups.total[i][row])} → ${text(groups.total[i + half][row])}` : text(groups.total[i][row]);
-        return h("div", { class: "fact" }, h("dt", {}, measure.label), h("dd", {}, value));
-      })),
+      h("dl", {}, view.isDiff ? pairFacts(view, [total[0][row], total[1][row]])
+        : all.map((measure, i) => fact(measure.label, (measure.isBytes ? units.size : units.count)(total[i][row])))),
       h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => app.set(focused(app.state, focusKind, key)) }, "Only through it")),
       kind === "lines" ? sourceAround(app, groups.where(row), view.model.lineNumber[row]) : null);
   }

@@ -5,7 +5,7 @@
 import uPlot from "uplot";
 import type { App } from "./app";
 import { listed } from "./colours";
-import type { Facts, Moment, Profile, Resident } from "./data";
+import type { Facts, Moment, Profile } from "./data";
 import { cssValue, fill, h } from "./dom";
 import { stackTitle } from "./findings";
 import { largest } from "./history";
@@ -13,93 +13,98 @@ import { choice, option } from "./parts";
 import * as units from "./units";
 import type { View } from "./view";
 
-interface Series { seconds: number[]; live: number[]; rate: number[]; calls: number[]; rss: (number | null)[] }
+interface Series { seconds: number[]; live: number[]; before: number[] | null; rate: number[]; calls: number[]; rss: (number | null)[] | null }
+
+/** Values at times in seconds, in ascending order. */
+interface Line { seconds: number[]; values: number[] }
 
 const POINTS_MAX = 1500, RATE_BUCKETS = 240;
 
-/** How much came in each of some equal stretches of time, as a rate. */
-class Rates {
-  private sums: Float64Array;
-
-  constructor(private whole: number) {
-    this.sums = new Float64Array(RATE_BUCKETS + 1);
-  }
-
-  add(at: number, amount: number): void {
-    this.sums[Math.min(Math.max(Math.floor((at / this.whole) * RATE_BUCKETS), 0), RATE_BUCKETS)] += amount;
-  }
-
-  at(at: number): number {
-    const seconds = this.whole / RATE_BUCKETS / 1e9;
-    return this.sums[Math.min(Math.max(Math.floor((at / this.whole) * RATE_BUCKETS), 0), RATE_BUCKETS)] / seconds;
-  }
-}
-
-/** Points as steps: a point that nobody touched goes on with the value before it. */
-export function readSeries(profile: Profile): Series {
+/** The heap as steps: a point of the recording that nobody touched goes on with the value before it. */
+function readLive(profile: Profile): Line {
   const column = (name: string) => profile.numbers.get("point." + name) ?? new Float64Array();
-  const index = column("index"), high = column("high"), last = column("last"), allocated = column("allocated"), calls = column("calls");
-  const { point_ns: step, process, peak } = profile.facts;
-  const times: number[] = [], live: number[] = [];
+  const index = column("index"), high = column("high"), last = column("last"), { point_ns: step, peak } = profile.facts;
+  const seconds: number[] = [], values: number[] = [];
   const push = (at: number, value: number) => {
-    times.push(at);
-    live.push(Math.max(value, 0));
+    seconds.push((at * step) / 1e9);
+    values.push(Math.max(value, 0));
   };
-  const count = index.length, span = count ? index.reduce((sum, value) => sum + value, 0) + 1 : 0;
-  const end = Math.max(process.duration_ns, span * step, 1), bytes = new Rates(end), number = new Rates(end);
   let at = -1, held = 0;
-  for (let i = 0; i < count; i++) {
-    const next = (at < 0 ? 0 : at) + index[i];
+  for (let i = 0; i < index.length; i++) {
+    const next = Math.max(at, 0) + index[i];
     if (at < 0 && next > 0) push(0, 0);
     if (at >= 0 && next > at + 1) {  // silence in between
-      push((at + 1) * step, held);
-      if (next > at + 2) push((next - 0.001) * step, held);
+      push(at + 1, held);
+      if (next > at + 2) push(next - 0.001, held);
     }
-    push((next + 0.5) * step, Math.min(high[i], peak.bytes));
-    bytes.add((next + 0.5) * step, allocated[i] - (i ? allocated[i - 1] : 0));
-    number.add((next + 0.5) * step, calls[i] - (i ? calls[i - 1] : 0));
+    push(next + 0.5, Math.min(high[i], peak.bytes));
     held = last[i];
     at = next;
   }
-  if (count && end > (at + 1) * step) push(end, held);
-  return withResident(thinned(times, live, bytes, number), profile.facts.rss.points ?? []);
-}
-
-/** The same moments and those of resident memory, each with what was known last. */
-function withResident(series: Series, points: Resident[]): Series {
-  if (!points.length) return series;
-  const out: Series = { seconds: [], live: [], rate: [], calls: [], rss: [] };
-  for (let i = 0, j = 0; i < series.seconds.length || j < points.length; ) {
-    const own = series.seconds[i] ?? Infinity, other = (points[j]?.at_ns ?? Infinity) / 1e9;
-    if (other < own) j++;
-    else i++;
-    const last = Math.max(i - 1, 0);
-    out.seconds.push(Math.min(own, other));
-    out.live.push(series.live[last] ?? 0);
-    out.rate.push(series.rate[last] ?? 0);
-    out.calls.push(series.calls[last] ?? 0);
-    out.rss.push(j ? points[j - 1].rss_bytes : null);
-  }
-  return out;
+  const end = profile.facts.process.duration_ns / step;
+  if (index.length && end > at + 1) push(end, held);
+  return thinned({ seconds, values });
 }
 
 /** The highest of each stretch, so that a long recording is no more points than a screen has. */
-function thinned(times: number[], live: number[], bytes: Rates, number: Rates): Series {
-  const stretch = Math.max(Math.ceil(times.length / POINTS_MAX), 1);
-  const out: Series = { seconds: [], live: [], rate: [], calls: [], rss: [] };
-  for (let from = 0; from < times.length; from += stretch) {
+function thinned({ seconds, values }: Line): Line {
+  const stretch = Math.max(Math.ceil(seconds.length / POINTS_MAX), 1), out: Line = { seconds: [], values: [] };
+  for (let from = 0; from < seconds.length; from += stretch) {
     let most = from;
-    for (let i = from; i < Math.min(from + stretch, times.length); i++) if (live[i] > live[most]) most = i;
-    out.seconds.push(times[most] / 1e9);
-    out.live.push(live[most]);
-    out.rate.push(bytes.at(times[most]));
-    out.calls.push(number.at(times[most]));
+    for (let i = from; i < Math.min(from + stretch, seconds.length); i++) if (values[i] > values[most]) most = i;
+    out.seconds.push(seconds[most]);
+    out.values.push(values[most]);
   }
   return out;
+}
+
+/** How much came in each of some equal stretches of time, a second. */
+function readRate(profile: Profile, name: string): Line {
+  const none = new Float64Array(), index = profile.numbers.get("point.index") ?? none, sums = profile.numbers.get("point." + name) ?? none, { point_ns: step, process } = profile.facts;
+  const end = Math.max(process.duration_ns, index.reduce((sum, one) => sum + one, 1) * step), width = end / RATE_BUCKETS;
+  const values = new Array<number>(RATE_BUCKETS).fill(0);
+  let at = 0;
+  index.forEach((steps, i) => {
+    at += steps;
+    values[Math.min(Math.floor(((at + 0.5) * step) / width), RATE_BUCKETS - 1)] += ((sums[i] - (i ? sums[i - 1] : 0)) * 1e9) / width;
+  });
+  return { seconds: values.map((_, i) => (i * width) / 1e9), values };
+}
+
+/** A line read at other times; between its points it rises evenly, or goes on with the last one. */
+function readAt(line: Line, times: number[], isStepped: boolean): (number | null)[] {
+  let i = -1;
+  return times.map((time) => {
+    while (i + 1 < line.seconds.length && line.seconds[i + 1] <= time) i++;
+    if (i < 0) return null;
+    const from = line.seconds[i], to = line.seconds[i + 1];
+    return line.values[i] + (isStepped || to === undefined ? 0 : ((time - from) / (to - from)) * (line.values[i + 1] - line.values[i]));
+  });
+}
+
+function readSeries(profile: Profile, earlier: Profile | null): Series {
+  const live = readLive(profile), before = earlier && readLive(earlier), rate = readRate(profile, "allocated"), calls = readRate(profile, "calls");
+  const points = profile.facts.rss.points ?? [], rss = { seconds: points.map((one) => one.at_ns / 1e9), values: points.map((one) => one.rss_bytes) };
+  if (live.seconds.length < 2) return { seconds: [], live: [], before: null, rate: [], calls: [], rss: null };
+  const seconds = [...new Set([live, rate, rss, ...(before ? [before] : [])].flatMap((one) => one.seconds))].sort((a, b) => a - b);
+  const read = (line: Line, isStepped = false) => readAt(line, seconds, isStepped) as number[];
+  return { seconds, live: read(live), before: before && read(before), rate: read(rate, true), calls: read(calls, true), rss: points.length ? read(rss, true) : null };
 }
 
 function sizeTicks(_: uPlot, ticks: number[]): string[] {
   return ticks.map((value) => (value ? units.size(value) : "0"));
+}
+
+const TIME_STEPS = [...Array.from({ length: 8 }, (_, i) => [1, 2, 5].map((one) => one * 10 ** (i - 7))).flat(),
+  ...[10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400].flatMap((one, i) => (i < 13 ? one : [1, 2, 5, 10, 20, 50, 100].map((days) => days * one)))];
+
+/** All ticks in one unit, with as many decimals as their distance needs. */
+function timeTicks(_: uPlot, ticks: number[]): string[] {
+  const last = ticks[ticks.length - 1], step = ticks.length > 1 ? ticks[1] - ticks[0] : last;
+  if (last >= 120) return ticks.map((value) => (value ? units.duration(value * 1e9).replace(/ 00 \w+$/, "") : "0"));
+  const [factor, unit] = last < 1e-3 ? [1e6, "µs"] : last < 1 ? [1e3, "ms"] : [1, "s"];
+  const decimals = Math.max(0, -Math.floor(Math.log10(step * factor) + 1e-9));
+  return ticks.map((value) => (value ? `${(value * factor).toFixed(decimals)} ${unit}` : "0"));
 }
 
 /** Steps of 1, 2, 4, ... of a unit of 1024. */
@@ -145,6 +150,7 @@ function momentMarks(moments: Moment[]): uPlot.Plugin {
         const { ctx, bbox } = plot, ratio = devicePixelRatio || 1;
         ctx.save();
         ctx.strokeStyle = ctx.fillStyle = cssValue("--dim");
+        ctx.setLineDash([]);
         ctx.lineWidth = ratio;
         ctx.font = `${11 * ratio}px ${cssValue("--sans")}`;
         let free = bbox.left;
@@ -187,6 +193,7 @@ export class Timeline {
   private holder = h("div", { class: "plot" });
   private plot: uPlot | null = null;
   private profile: Profile | null = null;
+  private earlier: Profile | null = null;
   private rate = "rate";
   private view: View | null = null;
   private mask: Uint8Array | null = null;
@@ -207,10 +214,12 @@ export class Timeline {
     new ResizeObserver(() => this.plot && this.resize()).observe(this.holder);
   }
 
-  show(profile: Profile, view: View): void {
+  /** `earlier`: the other side of a comparison, where that is another recording. */
+  show(profile: Profile, earlier: Profile | null, view: View): void {
     const isSame = this.profile === profile && (this.rate !== "stacks" || this.mask === view.mask);
     this.view = view;
     this.profile = profile;
+    this.earlier = earlier;
     this.mask = view.mask;
     if (!isSame) this.draw();
   }
@@ -219,7 +228,7 @@ export class Timeline {
   private showWindow(plot: uPlot): void {
     const { min, max } = plot.scales.x, [seconds] = plot.data, history = this.app.model.hasHistory;
     const isWhole = min === undefined || max === undefined || min === null || max === null || (min <= seconds[0] && max >= seconds[seconds.length - 1]);
-    const go = (from: number) => this.app.set({ view: "flame", measure: "moment", from, to: max! * 1e9, zoom: "", pivot: "" });
+    const go = (from: number) => this.app.set({ view: "flame", measure: "moment", from, to: max! * 1e9, side: from ? "grown" : "after", zoom: "", pivot: "" });
     fill(this.window, isWhole || !history ? null : [
       h("button", { type: "button", class: "quiet", onclick: () => go(min! * 1e9) }, "What grew in this window"), " ",
       h("button", { type: "button", class: "quiet", onclick: () => go(0) }, "What was held at its end")]);
@@ -235,7 +244,7 @@ export class Timeline {
     this.plot = new uPlot({
       width: Math.max(this.holder.clientWidth, 320), height: 320, plugins: [momentMarks(this.profile!.moments)],
       scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] } },
-      axes: [{ ...axis, values: (_, ticks) => ticks.map((value) => units.duration(value * 1e9)) }, { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" }],
+      axes: [{ ...axis, values: timeTicks, incrs: TIME_STEPS }, { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" }],
       series: [{ label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) }, ...series], hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
     }, [stacked.seconds, ...stacked.sums] as uPlot.AlignedData, this.holder);
     return true;
@@ -253,7 +262,7 @@ export class Timeline {
   private draw(): void {
     this.plot?.destroy();
     this.plot = null;
-    const profile = this.profile!, series = readSeries(profile), { facts } = profile;
+    const profile = this.profile!, { facts } = profile, series = readSeries(profile, this.earlier);
     // the peak's time is of a coarse clock: its mark goes to the highest point nearby
     const highest = series.seconds[series.live.indexOf(Math.max(...series.live))] ?? 0, noted = facts.peak.at_ns / 1e9;
     const peakAt = Math.abs(highest - noted) < 0.02 ? highest : noted;
@@ -266,7 +275,10 @@ export class Timeline {
     const isBytes = this.rate !== "calls";
     const rateText = (value: number | null) => (value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s");
     const steps = uPlot.paths.stepped!({ align: 1 });
-    const hasResident = series.rss.length > 0;
+    const size = (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)), dashed = { scale: "y", width: 1.5, points: { show: false }, value: size };
+    const more: [uPlot.Series, (number | null)[]][] = [];
+    if (series.rss) more.push([{ label: "resident (RSS)", paths: steps, stroke: cssValue("--rss"), dash: [6, 3], ...dashed }, series.rss]);
+    if (series.before) more.push([{ label: "live heap before", stroke: cssValue("--mark"), dash: [2, 2], ...dashed }, series.before]);
     const axis = { stroke: cssValue("--dim"), grid: { stroke: cssValue("--line"), width: 1 }, ticks: { stroke: cssValue("--line"), width: 1 }, font: `12px ${cssValue("--sans")}` };
     if (this.rate === "stacks" && this.drawStacks(axis)) return;
     this.plot = new uPlot({
@@ -276,17 +288,17 @@ export class Timeline {
       cursor: { drag: { x: true, y: false }, focus: { prox: 16 } },
       legend: { live: true },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((value) => units.duration(value * 1e9)) },
+        { ...axis, values: timeTicks, incrs: TIME_STEPS },
         { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" },
         { ...axis, size: 84, side: 1, grid: { show: false }, scale: "r", values: (_, ticks) => ticks.map((value) => (value ? rateText(value) : "")), incrs: isBytes ? SIZE_STEPS : undefined },
       ],
       series: [
         { label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) },
-        { label: "live heap", scale: "y", stroke: cssValue("--live"), width: 2, fill: cssValue("--live-area"), points: { show: false }, value: (_, value) => (value === null ? "–" : units.size(value)) },
+        { label: "live heap", scale: "y", stroke: cssValue("--live"), width: 2, fill: cssValue("--live-area"), points: { show: false }, value: size },
         { label: isBytes ? "allocated" : "calls", scale: "r", paths: steps, stroke: cssValue("--rate"), width: 1, points: { show: false }, value: (_, value) => rateText(value) },
-        ...(hasResident ? [{ label: "resident (RSS)", scale: "y", paths: steps, stroke: cssValue("--rss"), width: 1.5, dash: [6, 3], points: { show: false }, value: (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)) }] : []),
+        ...more.map(([one]) => one),
       ],
-    }, [series.seconds, series.live, isBytes ? series.rate : series.calls, ...(hasResident ? [series.rss] : [])] as uPlot.AlignedData, this.holder);
+    }, [series.seconds, series.live, isBytes ? series.rate : series.calls, ...more.map(([, values]) => values)] as uPlot.AlignedData, this.holder);
   }
 
   private key(event: KeyboardEvent): void {

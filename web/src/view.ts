@@ -13,15 +13,16 @@ export interface Groups {
   count: number;
   label(group: number): string;
   where(group: number): string;
-  self: Float64Array[];   // by measure of `GROUP_MEASURES`, then by group; a comparison has a second set
+  self: Float64Array[];   // by measure of the view's `groupMeasures`, of a comparison by its sides; then by group
   total: Float64Array[];
 }
 
-export const GROUP_MEASURES = ["peak", "exit", "allocated", "calls"];
+export const USUAL_MEASURES = ["peak", "exit", "allocated", "calls"];
 
 export class View {
   readonly measure: Measure;
   readonly measures: Measure[];
+  readonly isDiff: boolean;      // of two recordings, or of two moments of one
   readonly profiles: number[];   // those that count
   private cache = new Map<string, unknown>();
 
@@ -29,7 +30,10 @@ export class View {
     const threads = state.focus.filter((one) => one.startsWith("thread:")).map((one) => Number(one.split(":")[1]));
     this.measures = threads.length ? model.ofThreads(new Set(threads)) : model.measures;
     const isMoment = state.measure === "moment" && model.hasHistory && !threads.length;
-    this.measure = isMoment ? model.moment(state.from, state.to) : this.by(state.measure);
+    const isPair = isMoment && state.from > 0 && !model.isDiff;
+    this.isDiff = model.isDiff || isPair;
+    this.measure = isMoment ? model.moment(state.to) : this.by(state.measure);
+    if (isPair) this.measure = { ...this.measure, label: `${model.timeNear(state.from)} to ${model.timeNear(state.to)}` };
     this.profiles = this.chooseProfiles();
     if (previous && previous.model === model && previous.maskKey() === this.maskKey()) this.cache = previous.cache;
   }
@@ -58,10 +62,6 @@ export class View {
     if (this.model.isDiff || this.state.process === "all") return all;
     const one = Number(this.state.process || 0);
     return Number.isInteger(one) && one >= 0 && one < all.length ? [one] : all.slice(0, 1);
-  }
-
-  get isDiff(): boolean {
-    return this.model.isDiff;
   }
 
   /** Which stacks count. */
@@ -109,29 +109,39 @@ export class View {
     }
   }
 
-  /** 0, or 1 for the second side of a comparison. */
-  sideOf(stack: number): number {
-    return this.isDiff && this.model.parts[this.model.partOf[stack]].profile.facts.role === "after" ? 1 : 0;
-  }
-
-  /** Sum of the stacks that count: [before, after], or [all, 0]. */
-  sums(measure: Measure = this.measure): { values: [number, number]; counts: [number, number] } {
-    return this.kept("sums." + this.keyOf(measure), () => {
-      const values: [number, number] = [0, 0], counts: [number, number] = [0, 0], mask = this.mask;
-      for (let stack = 0; stack < mask.length; stack++) {
-        if (!mask[stack]) continue;
-        const side = this.sideOf(stack);
-        values[side] += measure.values[stack];
-        counts[side] += measure.counts[stack];
-      }
-      return { values, counts };
+  /** Values by stack: [before, after] of a comparison, else one alone. */
+  sides(measure: Measure = this.measure): Float64Array[] {
+    const { model, state } = this;
+    if (!this.isDiff) return [measure.values];
+    if (!model.isDiff) return [model.moment(state.from).values, measure.values];
+    return this.kept("sides." + this.keyOf(measure), () => {
+      const pair = [new Float64Array(model.stackCount), new Float64Array(model.stackCount)];
+      for (const { profile, firstStack, stackNode } of model.parts)
+        pair[profile.facts.role === "after" ? 1 : 0].set(measure.values.subarray(firstStack, firstStack + stackNode.length), firstStack);
+      return pair;
     });
   }
 
-  /** What the selection adds up to on the side that the state shows. */
-  get whole(): number {
-    const { values } = this.sums();
-    return this.isDiff ? values[this.state.side === "before" ? 0 : 1] : values[0];
+  /** Values by stack of the side that is looked at. */
+  get shown(): Float64Array {
+    const sides = this.sides();
+    return sides[this.state.side === "before" ? 0 : sides.length - 1];
+  }
+
+  /** Sums over the stacks that count, by side. */
+  sums(measure: Measure = this.measure): number[] {
+    return this.kept("sums." + this.keyOf(measure), () => this.sides(measure).map((values) => values.reduce((sum, value, stack) => sum + (this.mask[stack] ? value : 0), 0)));
+  }
+
+  /** The same of all stacks, whatever is selected, together. */
+  get everything(): number {
+    let sum = 0;
+    for (const values of this.sides())
+      for (const index of this.profiles) {
+        const { firstStack, stackNode } = this.model.parts[index];
+        for (let i = 0; i < stackNode.length; i++) sum += values[firstStack + i];
+      }
+    return sum;
   }
 
   get baseTree(): { tree: Tree; leaf: Int32Array } {
@@ -148,9 +158,9 @@ export class View {
 
   /** What leaves hold, by node of the base tree: the width, and what it is compared with. */
   private leafValues(): { value: Float64Array; other: Float64Array | null } {
-    const { tree, leaf } = this.baseTree, mask = this.mask, values = this.measure.values;
-    const value = new Float64Array(tree.count);
+    const { tree, leaf } = this.baseTree, mask = this.mask, value = new Float64Array(tree.count);
     if (!this.isDiff) {
+      const { values } = this.measure;
       const exit = this.by("exit").values, all = this.by("allocated").values;
       const other = new Float64Array(tree.count), isGrowth = this.state.colour === "growth";
       for (let stack = 0; stack < mask.length; stack++) {
@@ -161,17 +171,27 @@ export class View {
       }
       return { value, other: isGrowth ? other : null };
     }
-    const before = new Float64Array(tree.count), after = new Float64Array(tree.count);
-    for (let stack = 0; stack < mask.length; stack++)
-      if (mask[stack]) (this.sideOf(stack) ? after : before)[leaf[stack]] += values[stack];
-    if (this.state.side === "before") return { value: before, other: after };
-    if (this.state.side === "after") return { value: after, other: before };
-    const change = new Float64Array(tree.count), net = new Float64Array(tree.count);
+    return this.changedLeaves();
+  }
+
+  /** Before or after beside the other side; changes beside what they come to; growth or shrinkage beside what did not change. */
+  private changedLeaves(): { value: Float64Array; other: Float64Array } {
+    const { tree, leaf } = this.baseTree, mask = this.mask, { side } = this.state;
+    const [before, after] = this.sides().map((values) => {
+      const sums = new Float64Array(tree.count);
+      for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums[leaf[stack]] += values[stack];
+      return sums;
+    });
+    if (side === "before") return { value: before, other: after };
+    if (side === "after") return { value: after, other: before };
+    const value = new Float64Array(tree.count), other = new Float64Array(tree.count);
     for (let node = 0; node < tree.count; node++) {
-      net[node] = after[node] - before[node];
-      change[node] = Math.abs(net[node]);
+      const net = after[node] - before[node], isShown = side === "change" || (side === "grown" ? net > 0 : net < 0);
+      if (!isShown) continue;
+      value[node] = Math.abs(net);
+      other[node] = side === "change" ? net : Math.min(before[node], after[node]);
     }
-    return { value: change, other: net };
+    return { value, other };
   }
 
   private keyOf(measure: Measure): string {
@@ -218,7 +238,19 @@ export class View {
 
   /** Stacks added up by functions, lines, files or modules of their frames. */
   groups(kind: string): Groups {
-    return this.kept("groups." + kind, () => this.makeGroups(kind));
+    const key = this.isDiff || this.groupMeasures.length > USUAL_MEASURES.length ? this.keyOf(this.measure) : "";
+    return this.kept(`groups.${kind}.${key}`, () => this.makeGroups(kind));
+  }
+
+  /** The usual measures, and the chosen one. */
+  get groupMeasures(): Measure[] {
+    const usual = this.measures.filter((one) => USUAL_MEASURES.includes(one.id));
+    return usual.includes(this.measure) ? usual : [...usual, this.measure];
+  }
+
+  /** What groups add up. */
+  private get groupValues(): Float64Array[] {
+    return this.isDiff ? this.sides() : this.groupMeasures.map((one) => one.values);
   }
 
   private keysOf(kind: string): { count: number; keys: Int32Array[] } {
@@ -233,7 +265,7 @@ export class View {
 
   private makeGroups(kind: string): Groups {
     const { model } = this, { count, keys } = this.keysOf(kind);
-    const make = () => Array.from({ length: GROUP_MEASURES.length * (this.isDiff ? 2 : 1) }, () => new Float64Array(count));
+    const make = () => this.groupValues.map(() => new Float64Array(count));
     const groups = { kind, count, self: make(), total: make(), ...this.describe(kind) };
     for (const index of this.profiles) this.addGroups(model.parts[index], keys[index], groups);
     return groups;
@@ -241,8 +273,7 @@ export class View {
 
   /** One walk over the tree of a part: a node's sum counts for a group where no caller is of it too. */
   private addGroups(part: Part, key: Int32Array, groups: Groups): void {
-    const side = this.isDiff && part.profile.facts.role === "after" ? GROUP_MEASURES.length : 0;
-    const sums = this.addStacks(part, key, groups, side), calls = sums[sums.length - 1];
+    const sums = this.addStacks(part, key, groups);
     const children = childrenOf(part.nodeParent), active = new Int32Array(groups.count);
     const isShown = (frame: number) => !(part.flags[frame] & MARK) && (this.state.plumbing || !(part.flags[frame] & HIDDEN));
     const todo = [0];
@@ -253,27 +284,27 @@ export class View {
         const frame = part.placeFrames[at], group = key[frame];
         if (group < 0 || !isShown(frame)) continue;
         if (visit < 0) active[group]--;
-        else if (!active[group]++) for (let i = 0; i < sums.length; i++) groups.total[side + i][group] += sums[i][node];
+        else if (!active[group]++) for (let i = 0; i < sums.length; i++) groups.total[i][group] += sums[i][node];
       }
       if (visit < 0) continue;
       todo.push(~node);
       for (let i = children.first[node]; i < children.first[node + 1]; i++)
-        if (calls[children.order[i]] > 0) todo.push(children.order[i]);
+        if (sums.some((sum) => sum[children.order[i]] > 0)) todo.push(children.order[i]);
     }
   }
 
   /** What nodes hold with all below them, by measure; and what groups hold by their own calls. */
-  private addStacks(part: Part, key: Int32Array, groups: Groups, side: number): Float64Array[] {
-    const { model, mask } = this, measures = GROUP_MEASURES.map((id) => this.by(id));
-    const sums = measures.map(() => new Float64Array(part.nodeParent.length));
+  private addStacks(part: Part, key: Int32Array, groups: Groups): Float64Array[] {
+    const { model, mask } = this, all = this.groupValues;
+    const sums = all.map(() => new Float64Array(part.nodeParent.length));
     for (let i = 0; i < part.stackNode.length; i++) {
       const stack = part.firstStack + i;
       if (!mask[stack]) continue;
       const { frame, isShown } = model.innermost(stack, this.state.plumbing), group = frame < 0 ? -1 : key[frame];
-      measures.forEach((measure, at) => {
-        sums[at][part.stackNode[i]] += measure.values[stack];
-        if (group >= 0) groups.self[side + at][group] += measure.values[stack];
-        if (group >= 0 && !isShown) groups.total[side + at][group] += measure.values[stack];
+      all.forEach((values, at) => {
+        sums[at][part.stackNode[i]] += values[stack];
+        if (group >= 0) groups.self[at][group] += values[stack];
+        if (group >= 0 && !isShown) groups.total[at][group] += values[stack];
       });
     }
     for (const sum of sums) for (let node = sum.length - 1; node > 0; node--) sum[part.nodeParent[node]] += sum[node];

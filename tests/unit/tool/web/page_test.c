@@ -80,7 +80,8 @@ static void make_page(struct page *page) {
                                   .command = hostile,
                                   .trust = hostile,
                                   .tool_version = "0"};
-    const struct web_profile about = {&export, WEB_ONE, hostile, hostile, NULL};
+    const struct web_profile about = {
+        .export = &export, .role = WEB_ONE, .path = hostile, .ending = hostile};
     FILE *out = open_memstream(&page->html, &page->html_bytes);
     assert_true(web_open(&web, out, hostile, NULL));
     assert_true(web_put_profile(&web, &about, NULL));
