@@ -84,13 +84,15 @@ t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
 _, alone = t.record_alone(t.program("leak"))
 pathlib.Path("half.cairn").write_bytes(pathlib.Path(alone).read_bytes()[:-5000])
 _, bare = t.run_cairn("run", "-q", "--no-stacks", "-o", "bare.cairn", "--", *t.program("leak")), "bare.cairn"
+t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "-o", "sampled.cairn", "--", *t.program("leak"))
 t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
+t.run([str(t.BUILD / "tests/large_recording"), "none.cairn", "0"])
 t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)])
 
 found = t.report(leak)
 pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
-         "bare": make_page("bare", bare), "large": make_page("large", "large.cairn"),
+         "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "moments": make_page("moments", "moments.cairn"), "then": make_page("then", "moments.cairn@390ms", "moments.cairn@1.95s"), "threads": make_page("threads", threads)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")

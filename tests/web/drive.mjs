@@ -251,6 +251,9 @@ async function moments() {
   const compared = await rows(page);
   check(compared[0].includes("+4.0 MiB") && compared[1].includes("same"), `moments in the table: ${compared}`);
   await page.click("#kind-functions");
+  await page.goto("file://" + plan.pages.moments + "#view=table&table=functions");
+  await page.waitForFunction(() => document.querySelectorAll(".t-row .spark").length === 2);
+  await page.goBack();
   check((await rows(page))[0].includes("+4.0 MiB"), `moments, by function: ${(await rows(page))[0]}`);
   await page.click("#kind-stacks");
   await page.click("#tab-flame");
@@ -309,6 +312,17 @@ async function odd() {
       await page.context().close();
     }
   }
+  const bare = await open("bare", "#view=table");
+  equal("no stacks: said once", (await rows(bare))[0].split("[incomplete").length, 2);
+  await bare.context().close();
+  const sampled = await open("sampled", "#view=table");
+  check((await text(sampled, ".t-head")).includes("±"), `a sample's intervals: ${await text(sampled, ".t-head")}`);
+  await sampled.context().close();
+  const none = await open("none"), said = /allocated nothing/;
+  check(said.test(await text(none, "main")) && await none.locator(".timeline").isHidden(), `no stack: ${await text(none, "main")}`);
+  await none.click("#tab-flame");
+  check(said.test(await text(none, ".note")), `no stack: ${await text(none, ".note")}`);
+  await none.context().close();
   const context = await browser.newContext({ offline: true }), page = await context.newPage();
   await page.goto("file://" + plan.pages.cut);
   await page.waitForFunction(() => document.querySelector("#loading")?.textContent.includes("cannot be read"));

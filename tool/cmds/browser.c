@@ -66,9 +66,10 @@ bool browser_show(const char *path, struct error *error) {
         if (start_wanted(wanted, path)) return true;
         return error_set(error, "the browser \"%s\" ($BROWSER) did not start", wanted);
     }
-    if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
+    const char *x11 = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+    if ((!x11 || !*x11) && (!wayland || !*wayland))
         return error_set(error, "there is no display for a browser here");
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (start(usual[i], path)) return true;
-    return error_set(error, "no browser could be started");
+    return error_set(error, "no browser could be started, and $BROWSER names none");
 }

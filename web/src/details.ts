@@ -13,6 +13,11 @@ export function amount(view: View, value: number): string {
   return view.measure.isBytes ? units.size(value) : units.count(value);
 }
 
+/** " ± 1.2 KiB", or nothing for what is exact. */
+export function sure(half: number): string {
+  return half ? ` ± ${units.size(half)}` : "";
+}
+
 export function fact(label: string, ...value: Child[]): HTMLElement {
   return h("div", { class: "fact" }, h("dt", {}, label), h("dd", {}, value));
 }
@@ -91,7 +96,14 @@ export function functionDetails(app: App, fn: number, values: Values): HTMLEleme
     module ? h("p", { class: "dim mono", title: module }, units.baseName(module)) : null,
     h("dl", {}, valueFacts(view, values)),
     functionActions(app, name),
-    linesOf(app, name));
+    linesOf(app, name),
+    shapesThrough(app, (part, frame) => model.fnName[part.fn[frame]] === name));
+}
+
+/** The same of the stacks through some frames. */
+export function shapesThrough(app: App, isHit: (part: Part, frame: number) => boolean): Child {
+  const { model } = app;
+  return shapesOf(app, (stack) => model.framesOf(stack, true).some((frame) => isHit(model.parts[model.partOf[stack]], frame)));
 }
 
 function frameRow(app: App, stack: number, frame: number): HTMLElement {
@@ -103,31 +115,38 @@ function frameRow(app: App, stack: number, frame: number): HTMLElement {
     h("span", { class: "dim mono" }, " ", model.frameLocation(part, frame)));
 }
 
-/** Sizes, reallocations and ages of a stack's blocks, as far as the page has them. */
-function shapeOf(app: App, stack: number): Child {
-  const part = app.model.parts[app.model.partOf[stack]];
-  const shape = part.profile.shapes.find((one) => one.stack === stack - part.firstStack);
-  if (!shape) return null;
-  const all = shape.sizes.reduce((sum, [, count]) => sum + count, 0), most = Math.max(...shape.sizes.map(([, count]) => count));
-  const sizes = [...shape.sizes].sort((a, b) => a[0] - b[0]).map(([bytes, count]) => {
+const SIZES_SHOWN = 10;
+
+/** Sizes, reallocations and ages of the blocks of some stacks, as far as the page has them. */
+function shapesOf(app: App, isWanted: (stack: number) => boolean): Child {
+  const { model, view } = app, counts = new Map<number, number>(), reallocs = [0, 0, 0], ages: number[] = [];
+  let stacks = 0;
+  for (const index of view.profiles) {
+    const { profile, firstStack } = model.parts[index];
+    for (const shape of profile.shapes) {
+      if (!view.mask[firstStack + shape.stack] || !isWanted(firstStack + shape.stack)) continue;
+      stacks++;
+      for (const [bytes, count] of shape.sizes) counts.set(bytes, (counts.get(bytes) ?? 0) + count);
+      shape.reallocs?.forEach((value, i) => reallocs[i] += value);
+      shape.ages_ms?.forEach((value, i) => ages[i] = (ages[i] ?? 0) + value);
+    }
+  }
+  if (!stacks) return null;
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0), frequent = [...counts].sort((a, b) => b[1] - a[1]).slice(0, SIZES_SHOWN), most = frequent[0]?.[1];
+  const sizes = frequent.sort((a, b) => a[0] - b[0]).map(([bytes, count]) => {
     const share = h("span", { class: "share" });
     share.style.width = `${(100 * count) / most}%`;
     return h("div", { class: "fact sized" }, share, h("dt", {}, units.size(bytes)), h("dd", {}, units.count(count), " ", h("span", { class: "dim" }, units.percent(count, all))));
   });
-  const { reallocs, ages_ms: ages } = shape, freed = ages ? ages.reduce((sum, one) => sum + one, 0) : 0;
+  const freed = ages.reduce((sum, one) => sum + one, 0);
   let bucket = 0;
-  for (let sum = 0; ages && bucket < ages.length; bucket++) if ((sum += ages[bucket]) * 2 >= freed) break;
-  return [sizes.length ? [h("h3", {}, "Sizes of its blocks"), h("dl", {}, sizes)] : null,
-    reallocs ? h("p", {}, `${units.plural(reallocs[0], "realloc")}, ${units.percent(reallocs[1], reallocs[0])} in place, ${units.size(reallocs[2])} copied`) : null,
+  for (let sum = 0; bucket < ages.length; bucket++) if ((sum += ages[bucket]) * 2 >= freed) break;
+  return [sizes.length ? [h("h3", {}, "Sizes of blocks", stacks > 1 ? h("span", { class: "dim small" }, ` of ${units.count(stacks)} stacks`) : null), h("dl", {}, sizes)] : null,
+    reallocs[0] ? h("p", {}, `${units.plural(reallocs[0], "realloc")}, ${units.percent(reallocs[1], reallocs[0])} in place, ${units.size(reallocs[2])} copied`) : null,
     freed ? h("p", {}, `Half of those that were freed lived less than ${units.duration(Math.max(2 ** bucket, 1) * 1e6)}`) : null];
 }
 
 const FRAMES_SHOWN = 400;
-
-function interval({ profile, firstStack }: Part, id: string, stack: number): string {
-  const half = profile.numbers.get(`stack.${id}_interval`)?.[stack - firstStack];
-  return half ? ` ± ${units.size(half)}` : "";
-}
 
 export function stackDetails(app: App, stack: number, pair: [number, number] | null = null): HTMLElement {
   const { model, view, state } = app;
@@ -143,12 +162,12 @@ export function stackDetails(app: App, stack: number, pair: [number, number] | n
   const calls = view.by("calls").values[stack], allocated = view.by("allocated").values[stack];
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
-    sparkline(app, stack, 300, 44),
-    h("dl", {}, pair ? pairFacts(view, pair) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), interval(part, measure.id, stack), " ",
+    sparkline(part, part.history?.values.map((held) => held[stack - part.firstStack]), 300, 44),
+    h("dl", {}, pair ? pairFacts(view, pair) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), sure(model.interval(stack, measure.id)), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
       view.measures.filter(({ id }) => ["temporary", "slack"].includes(id)).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),
-    shapeOf(app, stack),
+    shapesOf(app, (one) => one === stack),
     h("div", { class: "actions" },
       action("Only this stack", "Show this stack alone, on every screen", () => app.set(focused(state, "stack", String(stack))))),
     h("h3", {}, "Frames, innermost first"),

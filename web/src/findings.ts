@@ -70,10 +70,14 @@ function smallBlocks(view: View): Finding[] {
 }
 
 function library(app: App, view: View): Finding[] {
-  const groups = view.groups("modules"), program = view.model.modules.find(view.program), [whole] = view.sums(view.by("peak"));
-  let best = -1;
-  for (let i = 0; i < groups.count; i++) if (i !== program && (best < 0 || groups.self[0][i] > groups.self[0][best])) best = i;
-  const value = best < 0 ? 0 : groups.self[0][best], path = best < 0 ? "" : groups.where(best);
+  const { model, mask } = view, { values } = view.by("peak"), program = model.modules.find(view.program), [whole] = view.sums(view.by("peak"));
+  const own = new Float64Array(model.modules.list.length);
+  for (let stack = 0; stack < mask.length; stack++) {
+    const frame = mask[stack] && values[stack] ? model.innermost(stack, app.state.plumbing).frame : -1;
+    if (frame >= 0) own[model.fnModule[model.parts[model.partOf[stack]].fn[frame]]] += values[stack];
+  }
+  own[program] = 0;
+  const value = own.reduce((most, one) => Math.max(most, one), 0), path = value ? model.modules.list[own.indexOf(value)] : "";
   if (!path || value < 0.3 * whole || value < WORTH_BYTES) return [];
   return [{ text: `${units.percent(value, whole)} of the peak is allocated by ${units.baseName(path)}`, detail: `${units.size(value)}, by the library's own calls of the allocator`, weight: (0.6 * value) / whole, go: { view: "flame", measure: "peak", ...focused(app.state, "module", path) } }];
 }

@@ -199,7 +199,7 @@ export class FlameScreen implements Screen {
     const data = this.currentData, { model } = this.app;
     if (!matches) {
       for (const flame of [this.main, this.callers, this.callees]) flame.mark(null);
-      this.note.textContent = state.pivot ? this.pivotNote() : "";
+      this.note.textContent = state.pivot ? this.pivotNote() : data.value[0] > 0 ? "" : this.emptyNote();
       return;
     }
     const isFound = Uint8Array.from(model.fnName, (name) => (matches(name) ? 1 : 0));
@@ -220,6 +220,11 @@ export class FlameScreen implements Screen {
     this.note.textContent = frames
       ? `“${state.search}” is on stacks of ${amount(view, sum)}, ${units.percent(sum, value[0])}, in ${units.plural(frames, "frame")}`
       : `“${state.search}” is nowhere in it`;
+  }
+
+  private emptyNote(): string {
+    const { profiles, measure, isDiff } = this.view, { parts } = this.app.model;
+    return profiles.map((i) => parts[i].profile.facts.empty).find(Boolean) ?? (isDiff ? "There is no such change." : `No stack has anything here: ${measure.label.toLowerCase()}.`);
   }
 
   private pivotNote(): string {

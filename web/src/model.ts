@@ -241,9 +241,8 @@ export class Model {
     }
     if (withPlumbing) return all;
     const shown = all.filter((frame) => !(part.flags[frame] & HIDDEN));
-    const hasCode = shown.some((frame) => !(part.flags[frame] & MARK));
-    if (hasCode || !all.length) return shown;
-    return [this.onlyFrame(part, all), ...shown];
+    const hasCode = shown.some((frame) => !(part.flags[frame] & MARK)), only = hasCode ? -1 : this.onlyFrame(part, all);
+    return only < 0 ? shown : [only, ...shown];
   }
 
   /** The first frame of code that is shown; `isShown` false: it stands for a stack of plumbing. */
@@ -257,10 +256,10 @@ export class Model {
     return { frame: this.framesOf(stack, withPlumbing).find((frame) => !(part.flags[frame] & MARK)) ?? -1, isShown: false };
   }
 
-  /** What stands for a stack of nothing but plumbing: its first frame that is no allocator. */
+  /** What stands for a stack of nothing but plumbing: its first frame that is no allocator; -1: no code at all. */
   private onlyFrame(part: Part, frames: number[]): number {
     const code = frames.filter((frame) => !(part.flags[frame] & MARK));
-    return code.find((frame) => !(part.flags[frame] & ALLOCATOR)) ?? code[code.length - 1] ?? frames[0];
+    return code.find((frame) => !(part.flags[frame] & ALLOCATOR)) ?? code[code.length - 1] ?? -1;
   }
 
   private addPart(part: Part, tree: Tree, leaf: Int32Array, withPlumbing: boolean): void {
@@ -283,7 +282,10 @@ export class Model {
       const node = part.stackNode[i];
       let at = nodeOf[node];
       if (!node) at = tree.child(0, none);
-      else if (!hasCode[node]) at = tree.child(at, part.fn[this.framesOf(part.firstStack + i, false)[0]]);
+      else if (!hasCode[node]) {
+        const first = this.framesOf(part.firstStack + i, false)[0];
+        if (!(part.flags[first] & MARK)) at = tree.child(at, part.fn[first]);
+      }
       leaf[part.firstStack + i] = at;
     }
   }
@@ -315,6 +317,12 @@ export class Model {
     const found = new Set<number>();
     this.fnName.forEach((one, fn) => one === name && found.add(fn));
     return found;
+  }
+
+  /** Half the width of the 95 % interval of a stack's value; 0: it is no estimate. */
+  interval(stack: number, measure: string): number {
+    const { profile, firstStack } = this.parts[this.partOf[stack]];
+    return profile.numbers.get(`stack.${measure}_interval`)?.[stack - firstStack] ?? 0;
   }
 
   frameLocation(part: Part, frame: number): string {

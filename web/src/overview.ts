@@ -4,7 +4,7 @@
 
 import { focused, type App, type Screen } from "./app";
 import type { Estimate, Facts } from "./data";
-import { amount } from "./details";
+import { amount, sure } from "./details";
 import { fill, h, type Child } from "./dom";
 import { findings, stackTitle } from "./findings";
 import { residentBar } from "./resident";
@@ -14,6 +14,8 @@ import { writeState } from "./state";
 import type { View } from "./view";
 
 const STACKS_SHOWN = 8;
+// Of very many stacks figures and timeline are shown first; lists follow after the first picture.
+const MANY_STACKS = 30000, LATER_MS = 40;
 
 function card(label: string, value: Child, ...notes: Child[]): HTMLElement {
   return h("div", { class: "card figure" }, h("h2", {}, label), h("p", { class: "value" }, value), notes.map((note) => note && h("p", { class: "dim" }, note)));
@@ -53,23 +55,25 @@ export class Overview implements Screen {
   private resident = h("div", {});
   private found = h("div", { class: "card" });
   private stacks = h("div", { class: "card" });
+  private lists = h("div", { class: "columns" }, this.found, this.stacks);
   private run = h("div", {});
+  private later = 0;
 
   constructor(private app: App) {
     this.timeline = new Timeline(app);
     this.element = h("section", { class: "screen overview", "aria-label": "Overview" }, this.run, this.top, this.trust,
-      this.timeline.element, this.resident, h("div", { class: "columns" }, this.found, this.stacks));
+      this.timeline.element, this.resident, this.lists);
   }
 
   private figures(facts: Facts): HTMLElement[] {
     const { peak, totals, process, rss, at_exit } = facts, seconds = process.duration_ns / 1e9;
-    const sure = (one?: Estimate) => (one ? `± ${units.size(one.interval_bytes)}, ${units.plural(one.samples, "sample")}` : null);
+    const estimate = (one?: Estimate) => (one ? `± ${units.size(one.interval_bytes)}, ${units.plural(one.samples, "sample")}` : null);
     const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
     return [
-      card("Peak heap", units.size(peak.bytes), `in ${units.plural(peak.blocks, "block")}, ${units.duration(peak.at_ns)} after the start`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null, sure(facts.sampling?.peak_estimate)),
+      card("Peak heap", units.size(peak.bytes), `in ${units.plural(peak.blocks, "block")}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null, estimate(facts.sampling?.peak_estimate)),
       card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate),
-      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), `in ${units.plural(at_exit.blocks, "block")}`, facts.has_ended ? "never freed" : null, sure(facts.sampling?.at_exit_estimate)),
-      rss.peak_bytes ? card("Resident at most", units.size(rss.peak_bytes), `the heap's peak is ${units.percent(peak.bytes, rss.peak_bytes)} of it`) : null,
+      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), `in ${units.plural(at_exit.blocks, "block")}`, facts.has_ended && at_exit.blocks ? "never freed" : null, estimate(facts.sampling?.at_exit_estimate)),
+      rss.peak_bytes ? card("Resident at most", units.size(rss.peak_bytes), peak.bytes ? `the heap's peak is ${units.percent(peak.bytes, rss.peak_bytes)} of it` : null) : null,
     ].filter((one): one is HTMLElement => one !== null);
   }
 
@@ -103,14 +107,14 @@ export class Overview implements Screen {
   }
 
   private showStacks(view: View): void {
-    const { values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
+    const { id, values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
     const most = order.length ? values[order[0]] : 0, whole = view.sums().at(-1)!;
     const rows = order.map((stack) => {
       const fillBar = h("span", { class: "share", "aria-hidden": "true" });
       fillBar.style.width = `${(100 * values[stack]) / most}%`;
       return h("li", {}, link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) }, [
         fillBar, h("span", { class: "stack-value" }, amount(view, values[stack])), h("span", { class: "dim stack-share" }, units.percent(values[stack], whole)),
-        h("span", { class: "mono stack-name", title: stackTitle(this.app, stack, 9) }, stackTitle(this.app, stack)), h("span", { class: "dim stack-blocks" }, counts === values ? "" : units.plural(counts[stack], ...noun))]));
+        h("span", { class: "mono stack-name", title: stackTitle(this.app, stack, 9) }, stackTitle(this.app, stack)), h("span", { class: "dim stack-blocks" }, counts === values ? "" : units.plural(counts[stack], ...noun), sure(view.model.interval(stack, id)))]));
     });
     const rest = whole - order.reduce((sum, stack) => sum + values[stack], 0);
     fill(this.stacks, h("h2", {}, `What holds most: ${label.toLowerCase()}${view.isDiff ? ", after" : ""}`),
@@ -136,10 +140,17 @@ export class Overview implements Screen {
     else fill(this.top, facts.length === 1 ? this.figures(facts[0]) : []);
     const told = view.model.isOneRecording ? facts.slice(0, 1) : facts;
     fill(this.trust, told.map((one) => this.trustLine(one, told === facts ? [one] : facts)));
-    this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.model.isDiff);
+    this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
+    this.lists.hidden = facts.length > 0 && facts.every((one) => one.empty);
     const isPair = view.model.isDiff && facts.length > 1 && facts[0].path !== facts[1].path;
     if (parts.length) this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
     this.showResident(facts);
+    clearTimeout(this.later);
+    if (view.model.stackCount < MANY_STACKS) this.showLists(view);
+    else this.later = window.setTimeout(() => this.showLists(view), LATER_MS);
+  }
+
+  private showLists(view: View): void {
     this.showFound(view);
     this.showStacks(view);
   }

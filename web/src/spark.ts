@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live bytes over time as a small line, for recordings that kept it by stack.
 
-import type { App } from "./app";
 import { svg } from "./dom";
+import type { Part } from "./model";
 import * as units from "./units";
 
-/** What a stack held over time, or null if the recording does not say. */
-export function sparkline(app: App, stack: number, width: number, height: number): SVGElement | null {
-  const part = app.model.parts[app.model.partOf[stack]], { history } = part;
-  if (!history) return null;
-  const values = history.values.map((one) => Math.max(one[stack - part.firstStack], 0)), most = Math.max(...values, 1);
+/** What was live at each moment of a part, or null if the recording does not say. */
+export function sparkline({ history }: Part, live: number[] | undefined, width: number, height: number): SVGElement | null {
+  if (!history || !live) return null;
+  const values = live.map((one) => Math.max(one, 0)), most = Math.max(...values, 1);
   const times = history.moments.map((moment) => moment.at_ns), span = times[times.length - 1] || 1;
   const points = values.map((value, i) => `${((times[i] / span) * (width - 2) + 1).toFixed(1)},${(height - 1 - (value / most) * (height - 2)).toFixed(1)}`);
   const area = `1,${height - 1} ${points.join(" ")} ${width - 1},${height - 1}`;

@@ -2,7 +2,7 @@
 // The screen with tables: stacks, functions, lines, files, modules, threads, processes.
 
 import { focused, matcher, type App, type Screen } from "./app";
-import { amount, fact, functionDetails, pairFacts, sourceAround, stackDetails } from "./details";
+import { amount, fact, functionDetails, pairFacts, shapesThrough, sourceAround, stackDetails } from "./details";
 import { fill, h, type Child } from "./dom";
 import { sparkline } from "./spark";
 import { Table, type Column } from "./table";
@@ -71,7 +71,7 @@ export class TableScreen implements Screen {
     event.preventDefault();
   }
 
-  private stackColumns(view: View, most: number): Column[] {
+  private stackColumns(view: View, rows: number[], most: number): Column[] {
     const { model } = this.app, { measure } = view;
     const number = (id: string, label: string, help: string, of: (row: number) => number, text: (value: number) => string): Column =>
       ({ id, label, help, isNumber: true, width: "108px", sort: of, cell: (row) => text(of(row)) });
@@ -79,6 +79,7 @@ export class TableScreen implements Screen {
       { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(row), cell: (row) => this.stackCell(row) },
       { id: "value", label: measure.label, help: measure.help, isNumber: true, width: "130px", sort: (row) => measure.values[row], cell: (row) => bar(amount(view, measure.values[row]), measure.values[row], most) },
     ];
+    if (rows.some((row) => model.interval(row, measure.id))) columns.push(number("interval", "±", "half the width of the 95 % interval", (row) => model.interval(row, measure.id), (value) => (value ? units.size(value) : "exact")));
     if (!model.hasHistory) columns.push(number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.sums()[0])));
     if (measure.counts !== measure.values)
       columns.push(number("blocks", measure.noun[1][0].toUpperCase() + measure.noun[1].slice(1), "as many " + measure.noun[1], (row) => measure.counts[row], units.count));
@@ -87,8 +88,15 @@ export class TableScreen implements Screen {
       if (id === measure.id || !USUAL_MEASURES.includes(id)) continue;
       columns.push(number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count));
     }
-    if (model.hasHistory) columns.splice(1, 0, { id: "spark", label: "Over time", width: "110px", isNumber: false, sort: () => 0, cell: (row) => sparkline(this.app, row, 96, 22) });
+    if (model.hasHistory) columns.splice(1, 0, this.sparkColumn((row) => {
+      const part = model.parts[model.partOf[row]];
+      return sparkline(part, part.history?.values.map((held) => held[row - part.firstStack]), 96, 22);
+    }));
     return columns;
+  }
+
+  private sparkColumn(cell: (row: number) => Child): Column {
+    return { id: "spark", label: "Over time", width: "110px", sort: () => 0, cell };
   }
 
   private leafName(stack: number): string {
@@ -112,7 +120,7 @@ export class TableScreen implements Screen {
       if (measure.values[stack] > most) most = measure.values[stack];
     }
     return {
-      columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, most), rows: view.isDiff ? this.pairRows(view) : rows,
+      columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, rows, most), rows: view.isDiff ? this.pairRows(view) : rows,
       search: (matches) => {
         const isFound = this.stacksWith(view, matches);
         return (row) => isFound(view.isDiff ? this.pairs!.stack[row] : row);
@@ -178,7 +186,16 @@ export class TableScreen implements Screen {
     all.forEach((other, i) => {
       if (i !== at) columns.push({ id: other.id, label: other.label, help: other.help, isNumber: true, width: "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) });
     });
+    const part = view.model.parts[view.profiles[0]];
+    if (view.profiles.length === 1 && part.history) columns.splice(1, 0, this.sparkColumn((row) => this.later(() => sparkline(part, view.heldBy(part, groups.kind, row), 96, 22))));
     return columns;
+  }
+
+  /** A place for what takes a while: rows are there at once, and scrolling goes on. */
+  private later(make: () => Child): HTMLElement {
+    const place = h("span", {});
+    setTimeout(() => place.isConnected && fill(place, make()));
+    return place;
   }
 
   private listGroups(view: View, kind: string): Listed {
@@ -205,7 +222,8 @@ export class TableScreen implements Screen {
       h("dl", {}, view.isDiff ? pairFacts(view, [total[0][row], total[1][row]])
         : all.map((measure, i) => fact(measure.label, (measure.isBytes ? units.size : units.count)(total[i][row])))),
       h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => app.set(focused(app.state, focusKind, key)) }, "Only through it")),
-      kind === "lines" ? sourceAround(app, groups.where(row), view.model.lineNumber[row]) : null);
+      kind === "lines" ? sourceAround(app, groups.where(row), view.model.lineNumber[row]) : null,
+      shapesThrough(app, (part, frame) => (kind === "lines" ? part.line[frame] : kind === "files" ? part.file[frame] : view.model.fnModule[part.fn[frame]]) === row));
   }
 
   private listThreads(view: View): Listed {

@@ -18,7 +18,7 @@ interface Series { seconds: number[]; live: number[]; before: number[] | null; r
 /** Values at times in seconds, in ascending order. */
 interface Line { seconds: number[]; values: number[] }
 
-const POINTS_MAX = 1500, RATE_BUCKETS = 240;
+const POINTS_MAX = 1500, RATE_BUCKETS = 120;
 
 /** The heap as steps: a point of the recording that nobody touched goes on with the value before it. */
 function readLive(profile: Profile): Line {
@@ -32,8 +32,7 @@ function readLive(profile: Profile): Line {
   let at = -1, held = 0;
   for (let i = 0; i < index.length; i++) {
     const next = Math.max(at, 0) + index[i];
-    if (at < 0 && next > 0) push(0, 0);
-    if (at >= 0 && next > at + 1) {  // silence in between
+    if (next > at + 1) {  // silence in between, or in front
       push(at + 1, held);
       if (next > at + 2) push(next - 0.001, held);
     }
@@ -281,10 +280,12 @@ export class Timeline {
     if (series.before) more.push([{ label: "live heap before", stroke: cssValue("--mark"), dash: [2, 2], ...dashed }, series.before]);
     const axis = { stroke: cssValue("--dim"), grid: { stroke: cssValue("--line"), width: 1 }, ticks: { stroke: cssValue("--line"), width: 1 }, font: `12px ${cssValue("--sans")}` };
     if (this.rate === "stacks" && this.drawStacks(axis)) return;
+    // between the points the heap may have been larger than at any of them
+    const yTop = (max: number) => Math.max(facts.peak.bytes < 2 * max ? facts.peak.bytes : 0, max, 1) * 1.12;
     this.plot = new uPlot({
       width: Math.max(this.holder.clientWidth, 320), height: 260, plugins: [peakMark(facts, peakAt), momentMarks(profile.moments)],
       hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
-      scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] }, r: { range: (_, __, max) => [0, Math.max(max, 1) * 3] } },
+      scales: { x: { time: false }, y: { range: (_, __, max) => [0, yTop(max)] }, r: { range: (_, __, max) => [0, Math.max(max, 1) * 3] } },
       cursor: { drag: { x: true, y: false }, focus: { prox: 16 } },
       legend: { live: true },
       axes: [

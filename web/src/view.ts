@@ -91,22 +91,30 @@ export class View {
     const module = kind === "module" ? model.modules.find(key) : -2;
     for (const index of this.profiles) {
       const part = model.parts[index];
-      const hits = new Uint8Array(part.fn.length);
-      for (let frame = 0; frame < hits.length; frame++) {
-        const fn = part.fn[frame];
-        if (wanted.has(fn) || part.file[frame] === file || part.line[frame] === line || model.fnModule[fn] === module)
-          hits[frame] = 1;
-      }
-      const isHit = new Uint8Array(part.nodeParent.length);
-      for (let node = 1; node < isHit.length; node++) {
-        isHit[node] = isHit[part.nodeParent[node]];
-        const place = part.nodePlace[node];
-        for (let i = part.placeStart[place]; !isHit[node] && i < part.placeStart[place + 1]; i++)
-          isHit[node] = hits[part.placeFrames[i]];
-      }
-      for (let i = 0; i < part.stackNode.length; i++)
-        if (!isHit[part.stackNode[i]]) mask[part.firstStack + i] = 0;
+      const isHit = this.through(part, (frame) => wanted.has(part.fn[frame]) || part.file[frame] === file || part.line[frame] === line || model.fnModule[part.fn[frame]] === module);
+      for (let i = 0; i < part.stackNode.length; i++) if (!isHit[part.stackNode[i]]) mask[part.firstStack + i] = 0;
     }
+  }
+
+  /** Which nodes are on or below some frames. */
+  private through(part: Part, isWanted: (frame: number) => boolean): Uint8Array {
+    const hits = Uint8Array.from(part.fn, (_, frame) => Number(isWanted(frame))), isHit = new Uint8Array(part.nodeParent.length);
+    for (let node = 1; node < isHit.length; node++) {
+      isHit[node] = isHit[part.nodeParent[node]];
+      const place = part.nodePlace[node];
+      for (let i = part.placeStart[place]; !isHit[node] && i < part.placeStart[place + 1]; i++)
+        isHit[node] = hits[part.placeFrames[i]];
+    }
+    return isHit;
+  }
+
+  /** What the stacks through a function, line, file or module held at each moment of a part. */
+  heldBy(part: Part, kind: string, group: number): number[] | undefined {
+    return this.kept(`held.${part.firstStack}.${kind}.${group}`, () => {
+      const key = this.keysOf(kind).keys[this.model.parts.indexOf(part)], isHit = this.through(part, (frame) => key[frame] === group), mask = this.mask;
+      const stacks = [...part.stackNode.keys()].filter((i) => isHit[part.stackNode[i]] && mask[part.firstStack + i]);
+      return part.history?.values.map((held) => stacks.reduce((sum, stack) => sum + held[stack], 0));
+    });
   }
 
   /** Values by stack: [before, after] of a comparison, else one alone. */
@@ -273,7 +281,8 @@ export class View {
 
   /** One walk over the tree of a part: a node's sum counts for a group where no caller is of it too. */
   private addGroups(part: Part, key: Int32Array, groups: Groups): void {
-    const sums = this.addStacks(part, key, groups);
+    const sums = this.addStacks(part, key, groups), isUsed = new Uint8Array(part.nodeParent.length);
+    for (const sum of sums) for (let node = 0; node < sum.length; node++) if (sum[node] > 0) isUsed[node] = 1;
     const children = childrenOf(part.nodeParent), active = new Int32Array(groups.count);
     const isShown = (frame: number) => !(part.flags[frame] & MARK) && (this.state.plumbing || !(part.flags[frame] & HIDDEN));
     const todo = [0];
@@ -289,7 +298,7 @@ export class View {
       if (visit < 0) continue;
       todo.push(~node);
       for (let i = children.first[node]; i < children.first[node + 1]; i++)
-        if (sums.some((sum) => sum[children.order[i]] > 0)) todo.push(children.order[i]);
+        if (isUsed[children.order[i]]) todo.push(children.order[i]);
     }
   }
 
