@@ -19,6 +19,7 @@ ALLOWED = {
     "runtime/live": ["format", "runtime/sys"],
     "runtime/python": ["format", "runtime/sys"],
     "runtime/sample": ["format", "runtime/sys"],
+    "runtime/guard": ["format", "runtime/sys"],
     "runtime/sink": ["format", "runtime/sys"],
     "runtime": ["include", "format"],
     "tool/base": ["format"],

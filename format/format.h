@@ -72,6 +72,8 @@ enum cairn_section_kind {
     CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
     CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
     CAIRN_SECTION_SCOPES = 19,     // struct cairn_scope, index = scope id
+    CAIRN_SECTION_GUARD = 20,      // struct cairn_guard, one (guard.h)
+    CAIRN_SECTION_DAMAGES = 21,    // struct cairn_damage, at most CAIRN_DAMAGE_LIMIT
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).

@@ -4,6 +4,7 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/guard.h"
 #include "runtime/live/births.h"
 #include "runtime/moments.h"
 #include "runtime/python/python.h"
@@ -248,6 +249,11 @@ static COLD void age_end(struct thread *thread, const void *block, uint32_t cell
     use_count_age(cell, calls, clock_ms() - birth->ms);
 }
 
+static COLD void note_block(struct thread *thread, const void *block, uint32_t cell) {
+    if (settings.has_ages) age_begin(thread, block);
+    if (settings.guard_bytes) guard_note(block, cell);
+}
+
 static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     if (unlikely(!block)) {
         thread->record->failed++;
@@ -256,10 +262,10 @@ static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t
     if (unlikely(!gate_is_recording() || thread->nest.is_off)) return;
     bool is_bounded = event_mode == EVENT_BOUNDED;
     generation_look(thread);
-    alloc_enter(thread, block, size,
-                unlikely(is_bounded) ? event_cell(thread, size, frame)
-                                     : cell_of_caller(thread, frame));
-    if (unlikely(settings.has_ages)) age_begin(thread, block);
+    uint32_t cell =
+        unlikely(is_bounded) ? event_cell(thread, size, frame) : cell_of_caller(thread, frame);
+    alloc_enter(thread, block, size, cell);
+    if (unlikely(settings.has_notes)) note_block(thread, block, cell);
 }
 
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
@@ -415,4 +421,35 @@ bool event_record_free_otherwise(void *block, uintptr_t *frame) {
         (event_mode == EVENT_MIXED && event_free(thread, block)) || sampling_free(thread, block);
     gate_leave(thread);
     return is_known;
+}
+
+// The stack without the frames of ours that it begins with.
+static uint32_t cell_without_own(struct thread *thread, uintptr_t *frame) {
+    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_trace *trace = &thread->trace;
+    bool is_lost = false;
+    struct walk_result walk = walk_stack(trace, &start);
+    uint32_t count = trace->count;
+    if (walk.has_new_code) note_modules(trace);
+    while (count && gate_is_own_code(trace->frames[count - 1].pc)) count--;
+    stack_thread_recover(&thread->stack);
+    uint32_t cell = stack_intern(&thread->stack, trace->frames, count, 0, &is_lost);
+    thread->seen = (struct walk_seen){0};
+    stack_thread_recover(&thread->stack);
+    return is_lost ? 0 : cell;
+}
+
+// realloc is INSIDE, and goes on to be.
+COLD uint32_t event_cell_of_freer(uintptr_t *frame) {
+    struct thread *thread = gate_self;
+    uintptr_t holder = thread->holder, holder_return = thread->holder_return;
+    bool is_inside = *thread->word == GATE_INSIDE;
+    if (*thread->word == GATE_BUSY || settings.has_no_stacks || event_mode == EVENT_OFF) return 0;
+    gate_inside_end(is_inside);
+    thread = gate_enter((uintptr_t)frame);
+    uint32_t cell = thread ? cell_without_own(thread, frame) : 0;
+    if (thread) gate_leave(thread);
+    if (is_inside && gate_inside_begin((uintptr_t)frame))
+        gate_hold(gate_self, holder, holder_return);
+    return cell;
 }

@@ -26,6 +26,10 @@
 // leave the hook by a jump, and the frame would be gone.
 #define EVENT_KEEP_FRAME() __asm__ volatile("")
 
+// The stack of the hook that this frame of a function of ours is called by, for a block that it
+// frees; 0 where it cannot be told.
+uint32_t event_cell_of_freer(uintptr_t *frame);
+
 // A block was allocated; NULL: the call failed. `thread` is BUSY.
 void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 
@@ -64,7 +68,7 @@ enum event_mode {
     EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
     EVENT_PYTHON,    // as FULL, with the frames of Python code
     EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
-    EVENT_AGED,      // as FULL, and each block knows when it was allocated
+    EVENT_NOTED,     // as FULL, and more is noted of each block: its age, its stack (guard.h)
     EVENT_OFF,       // not yet: until the control line says otherwise
     EVENT_SAMPLED,   // see sampling.h
     EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "runtime/guard.h"
 #include "runtime/live/live.h"
 #include "runtime/moments.h"
 #include "runtime/sink/sink.h"
@@ -46,6 +47,10 @@ static const char *const own_code_start = __start_cairn_text, *const own_code_en
 extern HIDDEN const char __ehdr_start[], etext[];
 static const char *const own_code_start = __ehdr_start, *const own_code_end = etext;
 #endif
+
+bool gate_is_own_code(uintptr_t pc) {
+    return pc >= (uintptr_t)own_code_start && pc <= (uintptr_t)own_code_end;
+}
 
 // The way outwards from the hook with this frame: past our own functions or not, past `address` or
 // not.
@@ -208,6 +213,7 @@ void gate_end(void) {
         moments_take(CAIRN_MOMENT_EXIT, NULL);
         gate_leave(thread);
     }
+    guard_end();
     sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes() + blocks_touched_bytes();
     sink_end();
 }

@@ -179,6 +179,9 @@ void gate_count_loss(enum cairn_loss loss);
 // True where recording of allocations is switched on.
 bool gate_is_recording(void);
 
+// True of an address in this library.
+bool gate_is_own_code(uintptr_t pc);
+
 // After the program unloaded code.
 void gate_code_unloaded(uintptr_t here);
 

@@ -235,6 +235,11 @@ EXPORT void *pvalloc(size_t size) {
     return block;
 }
 
+// No event: wrapped since only the stand-ins know of guard bands.
+EXPORT size_t malloc_usable_size(void *block) {
+    return real.malloc_usable_size(block);
+}
+
 // Code may be gone after this. The program's result and errno pass through.
 EXPORT int dlclose(void *handle) {
     int result = real.dlclose(handle);

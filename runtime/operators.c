@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/event.h"
+#include "runtime/guard.h"
 #include "runtime/real.h"
 #include "runtime/sys/version.h"
 
@@ -33,11 +34,13 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
         operator_resolve(&operator, #name);                                                        \
     memcpy(&next, &operator.next, sizeof next)
 
-#define NEW(name, parameters, arguments)                                                           \
+#define NEW(name, parameters, arguments, alignment_bytes)                                          \
     EXPORT void *name parameters;                                                                  \
     EXPORT void *name parameters {                                                                 \
         RESOLVED(name, parameters, void *);                                                        \
         if (!operator.is_recorded) return next ? next arguments : real.malloc(size);               \
+        void *guarded = guard_new(size, alignment_bytes);                                          \
+        if (guarded) return event_record_alloc(guarded, size, EVENT_HERE());                       \
         bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                                 \
         void *block = next arguments;                                                              \
         event_inside_end(inside);                                                                  \
@@ -51,6 +54,7 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
         RESOLVED(name, parameters, void);                                                          \
         if (!operator.is_recorded) return next ? next arguments : real.free(block);                \
         event_record_free(block, EVENT_HERE());                                                    \
+        if (guard_owns(block)) return real.free(block);                                            \
         bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                                 \
         next arguments;                                                                            \
         event_inside_end(inside);                                                                  \

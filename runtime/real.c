@@ -128,6 +128,10 @@ static int late_Fork(void) {
     if (!real._Fork) real._Fork = real.fork;
     return real._Fork();
 }
+static size_t absent_malloc_usable_size(void *block) {
+    (void)block;
+    return 0;
+}
 static int absent_dlclose(void *handle) {
     (void)handle;
     return -1;
@@ -144,6 +148,10 @@ static void *boot_valloc(size_t size) {
 static void *boot_pvalloc(size_t size) {
     real_resolve();
     return real.pvalloc(size);
+}
+static size_t boot_malloc_usable_size(void *block) {
+    real_resolve();
+    return real_is_resolved() ? real.malloc_usable_size(block) : 0;
 }
 static int boot_dlclose(void *handle) {
     real_resolve();
@@ -166,6 +174,7 @@ struct real real = {
     .memalign = boot_memalign,
     .valloc = boot_valloc,
     .pvalloc = boot_pvalloc,
+    .malloc_usable_size = boot_malloc_usable_size,
     .cfree = late_cfree,
     .free_sized = late_free_sized,
     .free_aligned_sized = late_free_aligned_sized,
@@ -216,6 +225,7 @@ static const struct real absent = {
     .reallocarray = absent_reallocarray,
     .valloc = absent_pages,
     .pvalloc = absent_pages,
+    .malloc_usable_size = absent_malloc_usable_size,
     .cfree = late_cfree,
     .free_sized = late_free_sized,
     .free_aligned_sized = late_free_aligned_sized,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/settings.h"
 
+#include "format/guard.h"
 #include "runtime/check.h"
 #include "runtime/sample/countdown.h"
 #include "runtime/sys/environment.h"
@@ -53,6 +54,18 @@ static uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
     return value < most ? value : most;
 }
 
+// Whole multiples of the usual alignment. A static program's own functions know nothing of bands.
+static uint64_t guard_bytes(void) {
+#if defined(CAIRN_STATIC)
+    return 0;
+#else
+    const uint64_t step = 16;
+    uint64_t bytes = bytes_of("CAIRN_GUARD", 0);
+    if (!bytes) return 0;
+    return (within(bytes, CAIRN_GUARD_LEAST, CAIRN_GUARD_MOST) + step - 1) & ~(step - 1);
+#endif
+}
+
 void settings_read(void) {
     const char *seed = environment_get("CAIRN_SEED"), *budget = environment_get("CAIRN_CPU_BUDGET");
     // a fault may meet the second walk alone
@@ -76,6 +89,8 @@ void settings_read(void) {
     if (budget) settings.cpu_budget_millionths = read_percent(budget);
     settings.rate_bytes = within(settings.rate_bytes, 1, COUNTDOWN_MOST_BYTES);
     settings.max_samples = within(settings.max_samples, 1, MAX_SAMPLES_MOST);
+    settings.guard_bytes = guard_bytes();
+    settings.has_notes = settings.has_ages || settings.guard_bytes;
 }
 
 bool settings_may_sample(void) {

@@ -23,6 +23,8 @@ struct settings {
     uint64_t cpu_budget_millionths;  // CAIRN_CPU_BUDGET, there in percent
     uint64_t overhead_bytes;         // CAIRN_MAX_OVERHEAD; UINT64_MAX: any
     uint64_t every_bytes;           // CAIRN_EVERY: allocated and freed between two moments; 0: none
+    uint64_t guard_bytes;           // CAIRN_GUARD: of a guard band; 0: none
+    bool has_notes;                 // more is noted of each block: its age, its stack
     uint64_t min_bytes, max_bytes;  // CAIRN_MIN_SIZE, CAIRN_MAX_SIZE; 0: no bound
 };
 

@@ -8,6 +8,7 @@
 #include "runtime/check.h"
 #include "runtime/event.h"
 #include "runtime/gate.h"
+#include "runtime/guard.h"
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
 #include "runtime/moments.h"
@@ -65,6 +66,7 @@ static void connect_rooms(void) {
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);
     uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
     values.entries = sink_region(CAIRN_SECTION_VALUES);
+    if (settings.guard_bytes) guard_connect();
     moments_open(sink_region(CAIRN_SECTION_MOMENTS), header,
                  settings.is_sampled ? 0 : settings.every_bytes);
     points_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
@@ -72,11 +74,11 @@ static void connect_rooms(void) {
 
 static void describe_allocator(void) {
     struct cairn_header *header = sink.header;
-    bool is_glibc = real_is_glibc();
+    bool is_glibc = real_is_glibc(), is_narrow = !live.is_wide;
     header->allocator = is_glibc ? CAIRN_ALLOCATOR_GLIBC : CAIRN_ALLOCATOR_OTHER;
     header->allocator_module = module_string(real_allocator_path());
-    header->slot_bytes = is_glibc ? sizeof(uint32_t) : sizeof(uint64_t);
-    header->slot_granule = 1u << (is_glibc ? LIVE_NARROW_SHIFT : LIVE_WIDE_SHIFT);
+    header->slot_bytes = is_narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    header->slot_granule = 1u << (is_narrow ? LIVE_NARROW_SHIFT : LIVE_WIDE_SHIFT);
     header->live_map = (uintptr_t)live.tops;
 }
 
@@ -109,8 +111,11 @@ void process_release_space(void) {
 }
 
 void process_exit(void) {
-    if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;
-    if (sys_pid() == (int)sink.header->pid) sink_end();
+    bool has_bands = settings.guard_bytes && !sys_is_confined();
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    if ((!sink.is_file && !has_bands) || sys_pid() != (int)sink.header->pid) return;
+    if (has_bands) guard_end();
+    if (sink.is_file) sink_end();
 }
 
 void process_leave(void) {
@@ -130,7 +135,7 @@ static uint32_t mode_wanted(void) {
     if (settings.has_no_stacks) return EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
-    return settings.has_ages ? EVENT_AGED : EVENT_FULL;
+    return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
 }
 
 // Of the memory that cairn may take, an eighth is kept for samples, to which it degrades.
@@ -164,14 +169,21 @@ static void begin_switched(void) {
     if (!gate_is_recording()) event_mode = EVENT_OFF;
 }
 
+static struct sink_rooms rooms_wanted(void) {
+    return (struct sink_rooms){.has_codes = settings.has_python,
+                               .has_samples = settings_may_sample(),
+                               .has_bands = settings.guard_bytes};
+}
+
 static bool process_open(void) {
     if (!is_wanted()) return false;
     sys_clock_init();
     check_start();
     configure();
     object_init();
-    if (!slots_init() || !rule_init() || !live_init(!real_is_glibc()) ||
-        !sink_open(0, settings.has_python, settings_may_sample()))
+    // narrow slots read the allocator's header before a block, where a band lies now
+    bool is_wide = !real_is_glibc() || settings.guard_bytes;
+    if (!slots_init() || !rule_init() || !live_init(is_wide) || !sink_open(0, rooms_wanted()))
         return false;
     begin_switched();
     connect_rooms();
@@ -181,6 +193,7 @@ static bool process_open(void) {
     describe_allocator();
     sink.header->python_version = python.version;
     slots_open(sink_region(CAIRN_SECTION_THREADS));
+    guard_open();
     return true;
 }
 
@@ -197,7 +210,8 @@ bool process_start(void) {
 bool process_start_forked(void) {
     if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
     struct cairn_header *parent = sink.header;
-    bool is_open = sink_open(parent->pid, parent->has_python_frames, settings_may_sample());
+    guard_disconnect();
+    bool is_open = sink_open(parent->pid, rooms_wanted());
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off;
         connect_rooms();

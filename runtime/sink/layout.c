@@ -2,6 +2,7 @@
 // How the sections share the recording's address space.
 #include "runtime/sink/layout.h"
 
+#include "format/guard.h"
 #include "format/sample.h"
 #include "runtime/sys/sys.h"
 
@@ -44,10 +45,19 @@ static uint64_t layout_samples(struct cairn_header *header, uint64_t at, uint64_
                       cell_limit * sizeof(struct cairn_sample_cell));
 }
 
-static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, bool has_samples) {
+static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
+    at = layout_put(header, at, CAIRN_SECTION_GUARD, sizeof(struct cairn_guard),
+                    sizeof(struct cairn_guard));
+    return layout_put(header, at, CAIRN_SECTION_DAMAGES, sizeof(struct cairn_damage),
+                      CAIRN_DAMAGE_LIMIT * sizeof(struct cairn_damage));
+}
+
+static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
+                             struct sink_rooms rooms) {
     uint64_t at = CAIRN_HEADER_BYTES;
     header->section_count = 0;
-    if (has_samples) at = layout_samples(header, at, cell_limit);
+    if (rooms.has_samples) at = layout_samples(header, at, cell_limit);
+    if (rooms.has_bands) at = layout_bands(header, at);
     at = layout_put(header, at, CAIRN_SECTION_MODULES, sizeof(struct cairn_module),
                     MODULE_LIMIT * sizeof(struct cairn_module));
     at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
@@ -67,7 +77,7 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, b
                     cell_limit * sizeof(struct cairn_cell));
     at = layout_put(header, at, CAIRN_SECTION_CELLS_COLD, sizeof(struct cairn_cell_cold),
                     cell_limit * sizeof(struct cairn_cell_cold));
-    if (header->has_python_frames)
+    if (rooms.has_codes)
         at = layout_put(header, at, CAIRN_SECTION_CODES, 1, code_bytes(cell_limit));
     at = layout_put(header, at, CAIRN_SECTION_CELLS_USE, sizeof(struct cairn_cell_use),
                     cell_limit * sizeof(struct cairn_cell_use));
@@ -85,10 +95,10 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, b
                       cell_limit * RECORD_BYTES_PER_CELL);
 }
 
-uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, bool has_samples) {
+uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, struct sink_rooms rooms) {
     const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 11;
     for (uint64_t cell_limit = most_cells; cell_limit >= fewest_cells; cell_limit /= 2) {
-        uint64_t bytes = layout_place(header, cell_limit, has_samples);
+        uint64_t bytes = layout_place(header, cell_limit, rooms);
         if (bytes <= space_bytes) return bytes;
     }
     return 0;

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/sink/sink.h"
 
 // Fills the section table for a recording of at most `space_bytes`; the bytes it needs, or 0 if
-// that is too little. Room for Python code if header->has_python_frames, for
-// samples if it is asked for.
-uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, bool has_samples);
+// that is too little.
+uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, struct sink_rooms rooms);
 
 #endif

@@ -122,18 +122,17 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
     __atomic_store_n(&header->state, CAIRN_STATE_RUNNING, __ATOMIC_RELEASE);
 }
 
-bool sink_open(uint32_t forked_from, bool has_codes, bool has_samples) {
+bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
     struct cairn_header *layout = sys_map(sizeof *layout);
     uint64_t space = sink_space();
     sink.header = NULL;
     if (!layout) return false;
-    layout->has_python_frames = has_codes;
-    uint64_t bytes = layout_make(layout, space, has_samples);
+    uint64_t bytes = layout_make(layout, space, rooms);
     bool is_open = bytes && sink_obtain(bytes, forked_from);
     if (is_open) {
         memcpy(sink.header->sections, layout->sections, sizeof layout->sections);
         sink.header->section_count = layout->section_count;
-        sink.header->has_python_frames = has_codes;
+        sink.header->has_python_frames = rooms.has_codes;
         sink.header->mapped_bytes = bytes;
         sink_describe(sink.header, forked_from);
     }

@@ -18,6 +18,13 @@
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
+// What a recording has room for beyond what every one holds.
+struct sink_rooms {
+    bool has_codes;  // of Python
+    bool has_samples;
+    bool has_bands;  // damage to guard bands
+};
+
 struct sink {
     struct cairn_header *header;  // NULL: not recording
     bool is_file;
@@ -26,8 +33,8 @@ struct sink {
 extern HIDDEN struct sink sink;
 
 // Obtains and lays out the recording of this process; `forked_from` is a pid or 0. False: this
-// process is not recorded. `has_codes`, `has_samples`: with room for Python code, for samples.
-bool sink_open(uint32_t forked_from, bool has_codes, bool has_samples);
+// process is not recorded.
+bool sink_open(uint32_t forked_from, struct sink_rooms rooms);
 
 // A region over one section; empty if the recording has none of this kind (format.h, sample.h).
 struct region sink_region(uint32_t kind);

@@ -48,6 +48,7 @@ static void fill_table(const struct command *command, struct getopt_table *table
     size_t count = 0;
     for (const struct option_row *row = command->options; row->name; row++) {
         int has_argument = row->argument ? required_argument : no_argument;
+        if (option_may_lack_argument(row)) has_argument = optional_argument;
         table->longs[count++] =
             (struct option){row->name, has_argument, NULL, VALUE_FIRST_OPTION + (int)row->id};
         if (row->letter) *letter++ = row->letter;
@@ -206,7 +207,8 @@ static void print_option(FILE *out, char letter, const char *name, const char *a
                          const char *help) {
     enum { NAME_COLUMNS = 24 };
     char text[MESSAGE_BYTES];
-    snprintf(text, sizeof text, "--%s%s%s", name, argument ? " " : "", argument ? argument : "");
+    const char *gap = argument && *argument != '[' ? " " : "";
+    snprintf(text, sizeof text, "--%s%s%s", name, gap, argument ? argument : "");
     if (letter)
         fprintf(out, "  -%c, %-*s %s\n", letter, NAME_COLUMNS - 4, text, help);
     else

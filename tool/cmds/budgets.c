@@ -16,12 +16,14 @@ static const struct kind {
     const char *key;
     enum measure measure;
     bool has_share;  // "40%": of all calls
+    bool is_alone;   // of a process alone: not of its regions, and no baseline
 } kinds[] = {
-    {OPTION_MAX_PEAK, "max-peak", MEASURE_PEAK, false},
-    {OPTION_MAX_EXIT, "max-exit", MEASURE_EXIT, false},
-    {OPTION_MAX_CALLS, "max-calls", MEASURE_CALLS, false},
-    {OPTION_MAX_ALLOCATED, "max-allocated", MEASURE_ALLOCATED, false},
-    {OPTION_MAX_TEMPORARY, "max-temporary", MEASURE_TEMPORARY, true},
+    {OPTION_MAX_PEAK, "max-peak", MEASURE_PEAK, false, false},
+    {OPTION_MAX_EXIT, "max-exit", MEASURE_EXIT, false, false},
+    {OPTION_MAX_CALLS, "max-calls", MEASURE_CALLS, false, false},
+    {OPTION_MAX_ALLOCATED, "max-allocated", MEASURE_ALLOCATED, false, false},
+    {OPTION_MAX_TEMPORARY, "max-temporary", MEASURE_TEMPORARY, true, false},
+    {OPTION_MAX_DAMAGED, "max-damaged", MEASURE_DAMAGED, false, true},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
@@ -74,7 +76,7 @@ static const char *example_of(const struct kind *kind) {
 static bool add_baseline(struct budgets *budgets, const char *pattern, const char *baseline,
                          double tolerance, struct error *error) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
-        if (kinds[i].has_share) continue;  // a limit of its own kind
+        if (kinds[i].has_share || kinds[i].is_alone) continue;  // limits of their own kind
         struct budget budget = {
             .measure = kinds[i].measure, .baseline = baseline, .tolerance = tolerance, .share = -1};
         snprintf(budget.pattern, sizeof budget.pattern, "%s", pattern);
@@ -127,6 +129,7 @@ static bool read_entry(struct budgets *budgets, const char *path, const struct t
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (strcmp(entry->key, kinds[i].key) != 0) continue;
         budget.measure = kinds[i].measure;
+        if (kinds[i].is_alone && budget.is_region) break;
         if (parse_limit(&kinds[i], entry->text, &budget)) return add(budgets, &budget, error);
         return error_set(error, "%s:%u: %s needs %s, not \"%s\"", path, entry->line, entry->key,
                          example_of(&kinds[i]), entry->text);
@@ -142,10 +145,11 @@ static bool read_entry(struct budgets *budgets, const char *path, const struct t
         return parse_share(entry->text, &table->tolerance) ||
                error_set(error, "%s:%u: tolerance needs a share such as \"2%%\", not \"%s\"", path,
                          entry->line, entry->text);
-    return error_set(error,
-                     "%s:%u: there is no budget \"%s\", but max-peak, max-exit, max-calls, "
-                     "max-allocated, max-temporary, baseline (a file's name) and tolerance",
-                     path, entry->line, entry->key);
+    return error_set(
+        error,
+        "%s:%u: there is no budget \"%s\", but max-peak, max-exit, max-calls, "
+        "max-allocated, max-temporary, max-damaged, baseline (a file's name) and tolerance",
+        path, entry->line, entry->key);
 }
 
 static bool read_entries(struct budgets *budgets, const char *path, struct error *error) {

@@ -62,12 +62,20 @@ static bool choose_path(struct check *check, struct error *error) {
     return length < (int)sizeof check->path || error_set(error, "the path is too long");
 }
 
+// A budget for damaged blocks needs bands around them, of the usual size if nothing else is said.
+static bool has_damage_budget(const struct budgets *budgets) {
+    for (size_t i = 0; i < budgets->list.count; i++)
+        if (budgets->list.items[i].measure == MEASURE_DAMAGED) return true;
+    return false;
+}
+
 // Becomes `cairn run -q -o PATH -- COMMAND`.
 static void exec_run(const struct check *check) {
     enum { OWN_WORDS = 6 };
     int count = check->args->word_count;
     char **words = calloc((size_t)count + OWN_WORDS + 1, sizeof *words);
     if (!words) _exit(STATUS_FAILURE);
+    if (has_damage_budget(&check->budgets)) setenv("CAIRN_GUARD", "16", 0);
     char *const own[OWN_WORDS] = {"cairn", "run", "-q", "-o", (char *)check->path, "--"};
     memcpy(words, own, sizeof own);
     memcpy(words + OWN_WORDS, check->args->words, (size_t)count * sizeof *words);
@@ -97,8 +105,9 @@ static bool read_words(struct check *check, struct error *error) {
     if (!budgets_read_options(args, &check->budgets, error)) return false;
     if (file && !budgets_read_file(file, &check->budgets, error)) return false;
     if (!check->budgets.list.count)
-        return error_set(error, "check: no budget; --max-peak, --max-exit, --max-calls, "
-                                "--max-allocated, --max-temporary, --baseline or --budgets FILE");
+        return error_set(
+            error, "check: no budget; --max-peak, --max-exit, --max-calls, "
+                   "--max-allocated, --max-temporary, --max-damaged, --baseline or --budgets FILE");
     bool is_command = args->has_separator;
     if (is_command && !args->word_count) return error_set(error, "check: no command behind --");
     if (!is_command && args->word_count > 1)

@@ -22,6 +22,7 @@
     {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
     OPTION_ROW_NO_STACKS,                                                                          \
     {OPTION_PRESET, "preset", 0, "NAME", "options for leaks, peak, churn or production"},          \
+    {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"},          \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
     {OPTION_RATE, "rate", 0, "SIZE", "sample: one in so many bytes (512KiB)"},                     \
     {OPTION_SEED, "seed", 0, "N", "sample: start of the random numbers, for the same again"},      \
@@ -127,7 +128,7 @@ const struct command commands[] = {
     },
     {
         .name = "ctl",
-        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]",
+        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]|rate SIZE|check",
         .help = "ask something of a program while it is being recorded",
         .description =
             "It returns at once, and works on programs that wait for something too.\n"
@@ -135,6 +136,8 @@ const struct command commands[] = {
             "  off, on           stop recording allocations, go on; frees are always recorded\n"
             "  mark [LABEL]      what is allocated from now on is told from what was before\n"
             "  snapshot [LABEL]  keep what every stack holds now\n"
+            "  rate SIZE         one sample in so many bytes from now on (cairn run --sample)\n"
+            "  check             look at the guard bands of all blocks (cairn run --guard)\n"
             "Without PID or NAME it is the only program that is being recorded. Only its user\n"
             "and root may.\n",
         .run = cmd_ctl,
@@ -314,6 +317,8 @@ const struct command commands[] = {
             {OPTION_MAX_EXIT, "max-exit", 0, "SIZE", "the most that may be left at the end"},
             {OPTION_MAX_CALLS, "max-calls", 0, "N", "the most allocations, as 1e6"},
             {OPTION_MAX_ALLOCATED, "max-allocated", 0, "SIZE", "the most bytes over all time"},
+            {OPTION_MAX_DAMAGED, "max-damaged", 0, "N",
+             "most blocks that were written past (cairn run --guard)"},
             {OPTION_MAX_TEMPORARY, "max-temporary", 0, "SHARE|N",
              "the most blocks freed before the next call"},
             {OPTION_BASELINE, "baseline", 0, "OLD", "no more than this recording or run, of each"},

@@ -47,6 +47,7 @@ enum option_id {
     OPTION_FORMAT,
     OPTION_FULL_NAMES,
     OPTION_GROUP,
+    OPTION_GUARD,
     OPTION_HIDE,
     OPTION_IGNORE,
     OPTION_INTERVAL,
@@ -57,6 +58,7 @@ enum option_id {
     OPTION_MARKDOWN,
     OPTION_MAX_ALLOCATED,
     OPTION_MAX_CALLS,
+    OPTION_MAX_DAMAGED,
     OPTION_MAX_EXIT,
     OPTION_MANUAL,
     OPTION_MAX_OVERHEAD,
@@ -110,9 +112,13 @@ struct option_row {
     enum option_id id;
     const char *name;      // long name without dashes
     char letter;           // 0: no short name
-    const char *argument;  // NULL: a switch
+    const char *argument;  // NULL: a switch; "[=BYTES]": may be left out
     const char *help;      // one line
 };
+
+static inline bool option_may_lack_argument(const struct option_row *row) {
+    return row->argument && *row->argument == '[';
+}
 
 #define COMMAND_OPTIONS_MAX 48
 

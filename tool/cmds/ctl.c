@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn ctl: asks something of processes that are being recorded, through the control words of
 // their recordings. It returns when that is written: nobody has to answer, so that a process which
-// waits for something is served like any other.
+// waits for something is served like any other. Only `check` waits for an answer.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,9 +126,25 @@ static bool set_rate(const struct target *target, struct error *error) {
     return true;
 }
 
+static bool check(const struct target *target, struct error *error) {
+    enum { WAIT_MS = 2000 };
+    struct cairn_guard guard;
+    if (!control_check_bands(&target->control, WAIT_MS, &guard, error)) return false;
+    uint64_t damaged = guard.damaged_blocks, checked = guard.checked_blocks;
+    printf("%s: %s live %s looked at, ", target->name, units_count((int64_t)checked).text,
+           checked == 1 ? "block" : "blocks");
+    if (damaged)
+        printf("%s found damaged so far: cairn report %d --view damage\n",
+               units_count((int64_t)damaged).text, target->process->pid);
+    else
+        puts("none is damaged");
+    return true;
+}
+
 static const struct action actions[] = {
     {"status", false, show_status}, {"on", false, switch_on},     {"off", false, switch_off},
     {"mark", true, mark},           {"snapshot", true, snapshot}, {"rate", true, set_rate},
+    {"check", false, check},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -156,8 +172,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     if (is_named) wish->which = words[at++];
     wish->action = at < count ? action_find(words[at++]) : NULL;
     if (!wish->action) {
-        error_set(error, "ctl: give what to do: status, on, off, mark [LABEL], snapshot [LABEL] or "
-                         "rate SIZE");
+        error_set(error, "ctl: give what to do: status, on, off, mark [LABEL], snapshot [LABEL], "
+                         "rate SIZE or check");
         return false;
     }
     if (at < count && wish->action->has_argument) wish->argument = words[at++];

@@ -10,6 +10,7 @@
 #include "tool/model/scopes.h"
 #include "tool/render/diff.h"
 #include "tool/render/diff_screen.h"
+#include "tool/render/overruns_screen.h"
 #include "tool/render/site.h"
 
 enum { GUILTY_COUNT = 3, GUILTY_COLUMNS = 100, CALLERS_COLUMNS = 40 };
@@ -19,6 +20,7 @@ bool guilty_open(const struct command_args *args, const char *path, struct opene
     if (!opened_open(path, opened, error)) return false;
     for (size_t i = 0; i < opened->profile.stack_count; i++)
         names_want_stack(opened->names, opened->profile.stacks[i].node, 0);
+    names_want_overruns(opened->names);
     bool is_ok = names_resolve(opened->names, error);
     if (is_ok && suppressions) {
         struct frame_names names = names_frames(opened->names);
@@ -63,6 +65,10 @@ static bool print_sites(FILE *out, const struct opened *opened, enum measure mea
                         struct error *error) {
     struct frame_names names = names_frames(opened->names);
     struct site_list list;
+    if (measure == MEASURE_DAMAGED) {
+        overruns_print_short(out, &opened->profile, &names, GUILTY_COUNT);
+        return true;
+    }
     int64_t whole = measure_total(measure, &opened->profile).value;
     bool is_ok = site_list_build(&list, &opened->profile, &names, measure, false, error);
     for (size_t i = 0; i < list.sites.count && i < GUILTY_COUNT && is_ok; i++)

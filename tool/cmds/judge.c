@@ -24,6 +24,7 @@ struct taken {
     int64_t values[MEASURE_COUNT];
     int64_t peak_error, suppressed;
     bool has_temporary;  // they were counted
+    bool has_bands;      // around its blocks
 };
 
 struct judge {
@@ -54,6 +55,8 @@ static bool take_recording(const struct judge *judge, struct taken *taken, struc
         taken->values[MEASURE_PEAK] = opened.profile.peak.bytes;
         taken->peak_error = clamp(opened.profile.peak.error_bytes);
         taken->has_temporary = recording_count(&opened.recording, CAIRN_SECTION_CELLS_USE) != 0;
+        taken->has_bands = opened.profile.overruns.guard.band_bytes != 0;
+        taken->values[MEASURE_DAMAGED] = clamp(opened.profile.overruns.guard.damaged_blocks);
         taken->values[MEASURE_TEMPORARY] = clamp(opened.profile.totals.temporary);
         for (size_t i = 0; i < suppressions.rules.count; i++)
             taken->suppressed = figures_add(taken->suppressed, suppressions.rules.items[i].bytes);
@@ -176,6 +179,10 @@ static bool judge_limit(const struct judge *judge, const struct budget *budget,
     name_subject(worst, budget->pattern, count, &verdict);
     if (worst && measure == MEASURE_TEMPORARY && !worst->has_temporary) {
         snprintf(verdict.text, sizeof verdict.text, "its recording does not count them");
+        worst = NULL;
+    } else if (worst && measure == MEASURE_DAMAGED && !worst->has_bands) {
+        snprintf(verdict.text, sizeof verdict.text,
+                 "its blocks had no guard bands (cairn run --guard)");
         worst = NULL;
     } else if (worst && is_share) {
         verdict.holds = weight_of(worst, measure, true) <= budget->share;

@@ -83,10 +83,11 @@ static void put_zsh_text(FILE *out, const char *text) {
 }
 
 static void print_zsh_option(FILE *out, const struct option_row *row) {
-    fprintf(out, " \\\n            '*--%s%s[", row->name, row->argument ? "=" : "");
+    fprintf(out, " \\\n            '*--%s%s[", row->name,
+            row->argument && !option_may_lack_argument(row) ? "=" : "");
     put_zsh_text(out, row->help);
     fputc(']', out);
-    if (row->argument) {
+    if (row->argument && !option_may_lack_argument(row)) {
         fputc(':', out);
         put_zsh_text(out, row->argument);
         if (takes_file(row))
@@ -145,7 +146,8 @@ static void print_fish(FILE *out) {
             fprintf(out, "complete -c cairn -n '__fish_seen_subcommand_from %s' -l %s",
                     command->name, row->name);
             if (row->letter) fprintf(out, " -s %c", row->letter);
-            if (row->argument) fputs(takes_file(row) ? " -r -F" : " -x", out);
+            if (row->argument && !option_may_lack_argument(row))
+                fputs(takes_file(row) ? " -r -F" : " -x", out);
             fputs(" -d ", out);
             put_quoted(out, row->help);
             fputc('\n', out);
@@ -185,7 +187,7 @@ static void print_page_option(FILE *out, const struct option_row *row) {
     put_scdoc(out, row->name);
     fputs("*", out);
     if (row->argument) {
-        fputs(" ", out);
+        if (!option_may_lack_argument(row)) fputs(" ", out);
         put_scdoc(out, row->argument);
     }
     fputs("\n\t", out);

@@ -108,6 +108,14 @@ void names_want_stack(struct names *names, uint32_t node, size_t limit) {
     }
 }
 
+void names_want_overruns(struct names *names) {
+    const struct overruns *overruns = &names->profile->overruns;
+    for (size_t i = 0; i < overruns->list.count; i++) {
+        names_want_stack(names, overruns->list.items[i].node, 0);
+        names_want_stack(names, overruns->list.items[i].found_node, 0);
+    }
+}
+
 void names_give(struct names *names, uint32_t place, struct frame *frames, size_t count) {
     struct place_names *known = &names->places[place];
     const struct place *entry = &names->profile->places.list.items[place];

@@ -22,6 +22,9 @@ bool names_extend(struct names *names, struct error *error);
 // Marks the places of a stack to be resolved, `limit` from the innermost (0: all).
 void names_want_stack(struct names *names, uint32_t node, size_t limit);
 
+// The same for the stacks of damaged blocks.
+void names_want_overruns(struct names *names);
+
 // Frames of a place that are known already, for names_close to free; their texts stay the caller's.
 void names_give(struct names *names, uint32_t place, struct frame *frames, size_t count);
 

@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/guard.h"
+#include "tool/base/units.h"
+
 // As the library bounds them: a table of samples for each of them is made at the start.
 enum { MAX_SAMPLES_MOST = 1 << 22 };
 static const uint64_t rate_most_bytes = 1ull << 40;
@@ -85,6 +88,23 @@ static bool read_bounds(const struct command_args *args, struct recording_option
     return true;
 }
 
+// Bands are told by the stack that allocated a block: every block needs one.
+static bool read_guard(const struct command_args *args, bool is_sampled,
+                       struct recording_options *options, struct error *error) {
+    const char *text = args_text(args, OPTION_GUARD, "");
+    uint64_t bytes = CAIRN_GUARD_LEAST;
+    if (!args_has(args, OPTION_GUARD)) return true;
+    if (is_sampled || args_has(args, OPTION_NO_STACKS))
+        return error_set(error, "%s: --guard tells whose block was damaged: not with %s",
+                         args->command->name, is_sampled ? "--sample" : "--no-stacks");
+    if (*text &&
+        (!units_size_parse(text, &bytes) || bytes < CAIRN_GUARD_LEAST || bytes > CAIRN_GUARD_MOST))
+        return error_set(error, "%s: --guard=%s: a band has %u to %u bytes", args->command->name,
+                         text, CAIRN_GUARD_LEAST, CAIRN_GUARD_MOST);
+    put_number(options, "CAIRN_GUARD", bytes);
+    return true;
+}
+
 // Names for what people are after. Options that are given besides go before a preset's.
 static const struct preset {
     const char *name;
@@ -131,6 +151,7 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
     if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))
         put(options, "CAIRN_CPU_BUDGET", preset->cpu_budget);
+    if (!read_guard(args, is_sampled, options, error)) return false;
     if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||
         !check_sampled(args, is_sampled, error))
         return false;

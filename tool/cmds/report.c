@@ -111,6 +111,8 @@ static bool print_sum(const struct report *report, const struct run *run, struct
     const struct view *view = report->request.view;
     if (view && !strcmp(view->name, "timeline"))
         return report_run_timeline(stdout, run, &report->request.options, error);
+    if (view && !strcmp(view->name, "damage"))
+        return report_run_damage(stdout, run, &report->request.options, error);
     const struct narrowing narrowing = {&report->request, report->filter};
     char *words[] = {(char *)run->directory, NULL};
     const struct opening opening = {

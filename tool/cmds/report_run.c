@@ -17,7 +17,7 @@
 #define RUN_SCHEMA "cairn.run/1"
 enum { SUMMARY_ROWS = 8, REPORT_ROWS = 40, TEXT_BYTES = 4 * RUN_TEXT_MAX };
 
-static bool path_of(const struct run *run, const struct run_row *row, char path[PATH_MAX]) {
+bool report_run_path(const struct run *run, const struct run_row *row, char path[PATH_MAX]) {
     int length = snprintf(path, PATH_MAX, "%s/%s", run->directory, row->file);
     return *row->file && length < PATH_MAX;
 }
@@ -27,7 +27,7 @@ static bool measure_row(const struct run *run, const struct run_row *row, struct
                         struct combined *combined) {
     char path[PATH_MAX];
     struct recording recording;
-    if (!path_of(run, row, path) || !recording_open(path, &recording, NULL)) {
+    if (!report_run_path(run, row, path) || !recording_open(path, &recording, NULL)) {
         screen->trust.bad_files += *row->file != 0;
         screen->trust.lost_elsewhere += row->figures.lost;
         return combined_add_row(combined, row);
@@ -116,7 +116,7 @@ static bool print_largest(FILE *out, const struct run *run, enum measure by,
     struct terminal terminal = terminal_of(out);
     char path[PATH_MAX];
     struct opened opened;
-    if (!largest || !path_of(run, largest, path)) return true;
+    if (!largest || !report_run_path(run, largest, path)) return true;
     print_process_heading(&terminal, largest, by);
     if (!opened_open(path, &opened, error)) return false;
     bool is_ok = print(out, &opened, context, error);
@@ -205,7 +205,7 @@ static bool put_process(struct json *json, const struct run *run, const struct r
                         struct error *error) {
     char path[PATH_MAX];
     struct opened opened;
-    if (!path_of(run, row, path) || !opened_open(path, &opened, NULL)) {
+    if (!report_run_path(run, row, path) || !opened_open(path, &opened, NULL)) {
         report_json_put_row(json, row);
         return combined_add_row(combined, row) || error_set(error, "no memory for the timelines");
     }

@@ -20,6 +20,9 @@ typedef bool report_process_fn(FILE *out, struct opened *opened, const void *con
 typedef bool report_put_fn(struct json *json, const char *file, struct opened *opened,
                            const void *context, struct error *error);
 
+// Where the recording of a process is. False: it has none.
+bool report_run_path(const struct run *run, const struct run_row *row, char path[PATH_MAX]);
+
 // The screen that `cairn run` ends with: figures, table, the largest process' list, what to do
 // next.
 bool report_run_summary(FILE *out, const struct run *run, const struct view_options *view,
@@ -36,6 +39,10 @@ bool report_run_print_head(FILE *out, const struct run *run, const struct view_o
 // The heaps of all processes over time, on one clock.
 bool report_run_timeline(FILE *out, const struct run *run, const struct view_options *view,
                          struct error *error);
+
+// Blocks that were written past, process by process.
+bool report_run_damage(FILE *out, const struct run *run, const struct view_options *view,
+                       struct error *error);
 
 // Every process, the small ones and those without a recording too.
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,

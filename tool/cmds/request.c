@@ -130,6 +130,7 @@ static bool resolve(struct opened *opened, enum measure by, size_t top, struct e
     for (size_t i = 0; i < count; i++)
         names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
     free(ranking);
+    names_want_overruns(opened->names);
     return names_resolve(opened->names, error);
 }
 

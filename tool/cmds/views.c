@@ -11,6 +11,7 @@
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/memory.h"
+#include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
 #include "tool/render/stacks.h"
@@ -133,6 +134,12 @@ static bool print_memory(FILE *out, const struct view_subject *subject, struct e
     return true;
 }
 
+static bool print_damage(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return overruns_print(&terminal, &subject->opened->profile, subject->names,
+                          &subject->request->options, error);
+}
+
 static bool print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return annotate_print(&terminal, &subject->opened->profile, subject->names,
@@ -172,6 +179,8 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, growth_threshold, true, false, print_growth},
     {"memory", "what resident memory consisted of, beside the heap", "peak",
      0, 0, 0, false, false, print_memory},
+    {"damage", "blocks that were written past, and whose they were (cairn run --guard)", "peak",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_damage},
     {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},
     {"leaks", "stacks with blocks that were never freed", "exit",
      STACKS_TOP, STACKS_DEPTH, 0, true, false, print_leaks},

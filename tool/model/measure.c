@@ -30,6 +30,8 @@ static const struct measure_row rows[MEASURE_COUNT] = {
                       MEASURE_THEN_BLOCKS},
     [MEASURE_THEN_BLOCKS] = {"then blocks", "then", "their blocks then", BLOCKS, false,
                              MEASURE_THEN_BLOCKS},
+    [MEASURE_DAMAGED] = {"damaged blocks", "damaged", "their damaged blocks", BLOCKS, false,
+                         MEASURE_DAMAGED},
 };
 // clang-format on
 
@@ -97,6 +99,8 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
         return in_blocks((int64_t)stack->temporary, &exact);
     case MEASURE_SLACK:
         return in_bytes((int64_t)stack->slack_bytes, calls, &exact);
+    case MEASURE_DAMAGED:
+        return in_blocks(0, &exact);
     default:
         return in_blocks(calls, &estimates[ESTIMATED_ALLOCATED]);
     }
@@ -126,6 +130,8 @@ struct measured measure_total(enum measure measure, const struct profile *profil
         return in_blocks((int64_t)profile->totals.temporary, &exact);
     case MEASURE_SLACK:
         return in_bytes((int64_t)profile->totals.slack_bytes, calls, &exact);
+    case MEASURE_DAMAGED:
+        return in_blocks((int64_t)profile->overruns.guard.damaged_blocks, &exact);
     default:
         return in_blocks(calls, &exact);
     }

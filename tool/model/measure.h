@@ -20,6 +20,7 @@ enum measure {
     MEASURE_SLACK,      // room beyond what was asked for, of all blocks
     MEASURE_THEN,       // at a moment that was asked for: --at, --between, --since
     MEASURE_THEN_BLOCKS,
+    MEASURE_DAMAGED,  // blocks that were written past (overruns.h); known of processes, not stacks
     MEASURE_COUNT,
 };
 

@@ -139,6 +139,11 @@ static void add_totals(struct profile *sum, const struct profile *profile) {
     for (int i = 0; i < ESTIMATED_COUNT; i++)
         estimate_add(&sum->estimates[i], &profile->estimates[i]);
     if (profile->sampling.is_on) sum->sampling = profile->sampling;
+    struct cairn_guard *guard = &sum->overruns.guard;
+    const struct cairn_guard *added = &profile->overruns.guard;
+    if (added->band_bytes > guard->band_bytes) guard->band_bytes = added->band_bytes;
+    guard->damaged_blocks += added->damaged_blocks;
+    guard->unguarded_blocks += added->unguarded_blocks;
 }
 
 // The facts of the first process, with what adds up over all.

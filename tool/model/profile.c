@@ -250,7 +250,10 @@ static bool build(struct builder *builder) {
                        &profile->tree))
         return false;
     find_peak(builder);
-    if (!merge_cells(builder) || !name_stacks(builder)) return false;
+    if (!merge_cells(builder) ||
+        !overruns_read(&profile->overruns, profile->recording, &builder->decoder) ||
+        !name_stacks(builder))
+        return false;
     profile->region_of_cell = builder->decoder.cell_regions;
     builder->decoder.cell_regions = NULL;
     profile->stacks = builder->stacks.items;
@@ -290,6 +293,7 @@ void profile_free(struct profile *profile) {
     free(profile->stacks);
     free(profile->stack_of_cell);
     array_free(&profile->freed_at);
+    overruns_free(&profile->overruns);
     free(profile->region_of_cell);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);

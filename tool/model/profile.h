@@ -11,6 +11,7 @@
 #include "tool/model/estimate.h"
 #include "tool/model/figures.h"
 #include "tool/model/modules.h"
+#include "tool/model/overruns.h"
 #include "tool/model/places.h"
 #include "tool/model/reader.h"
 #include "tool/model/tree.h"
@@ -73,6 +74,7 @@ struct profile {
     uint32_t *region_of_cell;  // scope id, 0: none
     size_t cell_count;
     ARRAY(struct freed_at) freed_at;
+    struct overruns overruns;  // of a sum: how many, and no list
     struct profile_thread *threads;
     size_t thread_count;
     struct profile_totals totals;

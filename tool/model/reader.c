@@ -39,6 +39,8 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_VALUES] = sizeof(struct cairn_value),
     [CAIRN_SECTION_CODES] = 1,
     [CAIRN_SECTION_SCOPES] = sizeof(struct cairn_scope),
+    [CAIRN_SECTION_GUARD] = sizeof(struct cairn_guard),
+    [CAIRN_SECTION_DAMAGES] = sizeof(struct cairn_damage),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -291,6 +293,15 @@ bool recording_value(const struct recording *recording, size_t index, struct cai
 
 bool recording_scope(const struct recording *recording, size_t id, struct cairn_scope *scope) {
     return copy_entry(recording, CAIRN_SECTION_SCOPES, id, scope);
+}
+
+bool recording_guard(const struct recording *recording, struct cairn_guard *guard) {
+    return copy_entry(recording, CAIRN_SECTION_GUARD, 0, guard);
+}
+
+bool recording_damaged_block(const struct recording *recording, size_t index,
+                             struct cairn_damage *damage) {
+    return copy_entry(recording, CAIRN_SECTION_DAMAGES, index, damage);
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/guard.h"
 #include "format/sample.h"
 #include "tool/base/error.h"
 
@@ -81,6 +82,10 @@ bool recording_ages(const struct recording *recording, size_t index, struct cair
 bool recording_moment(const struct recording *recording, size_t index, struct cairn_moment *moment);
 bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value);
 bool recording_scope(const struct recording *recording, size_t id, struct cairn_scope *scope);
+// False: the blocks had no guard bands.
+bool recording_guard(const struct recording *recording, struct cairn_guard *guard);
+bool recording_damaged_block(const struct recording *recording, size_t index,
+                             struct cairn_damage *damage);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

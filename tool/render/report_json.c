@@ -8,6 +8,7 @@
 
 #include "tool/base/json.h"
 #include "tool/render/memory.h"
+#include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shape_json.h"
 #include "tool/render/trust.h"
@@ -276,6 +277,19 @@ static bool put_frames(const struct stack_writer *writer, uint32_t node) {
     return is_ok;
 }
 
+bool report_json_put_frames(struct json *json, const char *key, const struct profile *profile,
+                            const struct frame_names *names, uint32_t node) {
+    struct frame_list frames = {.are_all_shown = true};
+    bool is_ok = frame_list_fill(&frames, profile, names, node, 0);
+    const struct frame *frame;
+    size_t index = 0;
+    json_open_array(json, key);
+    while (is_ok && (frame = frame_list_next(&frames, &index))) report_json_put_frame(json, frame);
+    json_close(json);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
 static bool put_stack(const struct stack_writer *writer, const struct stack *stack) {
     struct json *json = writer->json;
     char id[2 * sizeof stack->id + 1];
@@ -351,6 +365,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     report_json_put_threads(json, profile);
     is_ok = scopes_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;
+    is_ok = overruns_put_json(json, profile, names) && is_ok;
     json_close(json);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }

@@ -33,6 +33,9 @@ void report_json_put_row(struct json *json, const struct run_row *row);
 // Parts of it as members of another object: process, totals, peak, at_exit, rss and trust; threads.
 void report_json_put_facts(struct json *json, const struct profile *profile,
                            const struct frame_names *names);
+// The frames of a node, innermost first.
+bool report_json_put_frames(struct json *json, const char *key, const struct profile *profile,
+                            const struct frame_names *names, uint32_t node);
 void report_json_put_threads(struct json *json, const struct profile *profile);
 
 // argv as one line that a shell reads back; any bytes.

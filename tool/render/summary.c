@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/render/interval.h"
 #include "tool/render/memory.h"
+#include "tool/render/overruns_screen.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
 
@@ -295,6 +296,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
         print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
+        overruns_print_line(terminal, profile);
     } else {
         print_empty(terminal, summary);
     }

@@ -167,6 +167,8 @@ void trust_sums_add(struct trust_sums *sums, const struct recording *recording) 
     if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
     sums->inexact_count += !recording_is_whole(recording);
     sums->sampled_count += recording_is_sampled(recording);
+    struct cairn_guard guard;
+    if (recording_guard(recording, &guard)) sums->damaged_blocks += guard.damaged_blocks;
     if (!header->cpu_ns) return;
     sums->own_ns += figures.own_ns;
     sums->cpu_ns += header->cpu_ns;
@@ -182,6 +184,10 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->sampled_count)
         parts_add(&line, STYLE_PLAIN, "%s of the processes sampled",
                   units_count((int64_t)sums->sampled_count).text);
+    if (sums->damaged_blocks)
+        parts_add(&line, STYLE_WARNING, "%s %s written past: --view damage",
+                  units_count((int64_t)sums->damaged_blocks).text,
+                  sums->damaged_blocks == 1 ? "block was" : "blocks were");
     add_losses(&line, sums->lost, sums->lost_elsewhere);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s recordings are unreadable",

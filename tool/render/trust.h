@@ -20,6 +20,7 @@ struct trust_sums {
     uint64_t own_ns, cpu_ns;
     uint64_t inexact_count;  // processes with a loss that changes a number, or damage
     uint64_t sampled_count;
+    uint64_t damaged_blocks;  // written past, as guard bands showed
     uint64_t bad_files, bad_lines;
 };
 

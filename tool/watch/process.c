@@ -27,8 +27,11 @@ bool watched_is_short_lived(const struct watched *process) {
     struct recording recording;
     if (!open_memory(process, &recording)) return true;
     struct figures figures = figures_of(&recording);
+    struct cairn_guard guard;
+    bool has_damage = recording_guard(&recording, &guard) && guard.damaged_blocks;
     recording_close(&recording);
-    return figures.allocations < SHORT_LIVED_CALLS && figures.allocated_bytes < SHORT_LIVED_BYTES;
+    return figures.allocations < SHORT_LIVED_CALLS && figures.allocated_bytes < SHORT_LIVED_BYTES &&
+           !has_damage;
 }
 
 bool watched_row(const struct watched *process, struct run_row *row) {

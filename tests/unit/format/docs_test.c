@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "format/guard.h"
 #include "format/packed.h"
 #include "format/sample.h"
 #include "format/symbols.h"
@@ -60,6 +61,30 @@ static void check_field(const char *structure, const char *field, size_t offset,
 #define FIELD(structure, field)                                                                    \
     check_field(#structure, #field, offsetof(struct structure, field),                             \
                 sizeof(((struct structure *)0)->field))
+
+static void test_guard(void **state) {
+    (void)state;
+    FIELD(cairn_guard, band_bytes);
+    FIELD(cairn_guard, checks_wanted);
+    FIELD(cairn_guard, checks_done);
+    FIELD(cairn_guard, damaged_blocks);
+    FIELD(cairn_guard, unguarded_blocks);
+    FIELD(cairn_guard, checked_blocks);
+    FIELD(cairn_guard, checked_ns);
+    FIELD(cairn_damage, moment);
+    FIELD(cairn_damage, cell);
+    FIELD(cairn_damage, found_cell);
+    FIELD(cairn_damage, found_tid);
+    FIELD(cairn_damage, address);
+    FIELD(cairn_damage, size);
+    FIELD(cairn_damage, found_ns);
+    FIELD(cairn_damage, before);
+    FIELD(cairn_damage, behind);
+    FIELD(cairn_damage_side, changed_bytes);
+    FIELD(cairn_damage_side, nearest);
+    FIELD(cairn_damage_side, farthest);
+    FIELD(cairn_damage_side, sample);
+}
 
 static void test_header(void **state) {
     (void)state;
@@ -450,11 +475,17 @@ static void test_what_a_reader_makes_of_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),         cmocka_unit_test(test_parts_of_the_header),
-        cmocka_unit_test(test_entries),        cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_samples),        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_uses),           cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_worked_example), cmocka_unit_test(test_what_a_reader_makes_of_it),
+        cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_parts_of_the_header),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_uses),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_worked_example),
+        cmocka_unit_test(test_what_a_reader_makes_of_it),
     };
     return cmocka_run_group_tests(tests, read_document, free_document);
 }

@@ -60,7 +60,7 @@ static void test_every_space(void **state) {
     uint64_t last_cells = 0, fitting = 0;
     for (uint64_t space = 0; space <= 8192 * mib; space += space < 64 * mib ? mib / 4 : 31 * mib) {
         struct cairn_header header = {.section_count = 17};
-        uint64_t bytes = layout_make(&header, space, false);
+        uint64_t bytes = layout_make(&header, space, (struct sink_rooms){0});
         assert_true(bytes <= space);
         if (!bytes) {
             assert_int_equal(fitting, 0);
@@ -76,14 +76,16 @@ static void test_every_space(void **state) {
     assert_int_equal(last_cells, 1 << 25);
 }
 
+static const struct sink_rooms everything = {true, true, true};
+
 // One byte less than a layout needs gives a smaller one.
 static void test_exact_space(void **state) {
     (void)state;
     struct cairn_header header;
     int layouts = 0;
-    for (uint64_t bytes = layout_make(&header, 8192 * mib, true); bytes; layouts++) {
-        assert_int_equal(layout_make(&header, bytes, true), bytes);
-        uint64_t smaller = layout_make(&header, bytes - 1, true);
+    for (uint64_t bytes = layout_make(&header, 8192 * mib, everything); bytes; layouts++) {
+        assert_int_equal(layout_make(&header, bytes, everything), bytes);
+        uint64_t smaller = layout_make(&header, bytes - 1, everything);
         assert_true(smaller < bytes);
         bytes = smaller;
     }

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/overruns_screen.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/render/report_json.h"
+#include "tool/render/stacks.h"
+
+enum { INDENT = 2, KEY_COLUMNS = 13, TEXT_BYTES = 256, LABEL_COLUMNS = 48 };
+
+static const char *plural(uint64_t count, const char *one, const char *many) {
+    return count == 1 ? one : many;
+}
+
+static struct unit_text count_text(uint64_t count) {
+    return units_count(count < INT64_MAX ? (int64_t)count : INT64_MAX);
+}
+
+void overruns_print_line(const struct terminal *terminal, const struct profile *profile) {
+    const struct cairn_guard *guard = &profile->overruns.guard;
+    if (!guard->band_bytes) return;
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, "damaged");
+    if (guard->damaged_blocks)
+        terminal_print(terminal, STYLE_WARNING, "%s %s written past: --view damage",
+                       count_text(guard->damaged_blocks).text,
+                       plural(guard->damaged_blocks, "block was", "blocks were"));
+    else
+        fputs("no block", terminal->out);
+    fprintf(terminal->out, " (guard bands of %" PRIu32 " bytes", guard->band_bytes);
+    if (guard->unguarded_blocks)
+        fprintf(terminal->out, ", %s %s none for want of memory",
+                count_text(guard->unguarded_blocks).text,
+                plural(guard->unguarded_blocks, "block had", "blocks had"));
+    if (!guard->checked_ns) fputs(", what was never freed was not looked at", terminal->out);
+    fputs(")\n", terminal->out);
+}
+
+// Damage of one kind: the same stacks, moment and sides.
+static bool is_alike(const struct overrun *a, const struct overrun *b) {
+    return a->node == b->node && a->found_node == b->found_node &&
+           a->entry.moment == b->entry.moment &&
+           !a->entry.before.changed_bytes == !b->entry.before.changed_bytes &&
+           !a->entry.behind.changed_bytes == !b->entry.behind.changed_bytes;
+}
+
+struct kind {
+    const struct overrun *first;
+    uint64_t count;
+};
+
+static int compare_kinds(const void *a, const void *b) {
+    const struct kind *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return x->first < y->first ? -1 : 1;
+}
+
+// The most frequent first. NULL without memory.
+static struct kind *kinds_of(const struct overruns *overruns, size_t *count) {
+    struct kind *kinds = calloc(overruns->list.count + 1, sizeof *kinds);
+    *count = 0;
+    for (size_t i = 0; kinds && i < overruns->list.count; i++) {
+        const struct overrun *overrun = &overruns->list.items[i];
+        size_t at = 0;
+        while (at < *count && !is_alike(kinds[at].first, overrun)) at++;
+        if (at == *count) kinds[(*count)++].first = overrun;
+        kinds[at].count++;
+    }
+    if (kinds) qsort(kinds, *count, sizeof *kinds, compare_kinds);
+    return kinds;
+}
+
+// "1 byte behind", "4 bytes before, 1 byte behind".
+static void sides_text(const struct cairn_damage *damage, char *out, size_t size) {
+    const struct cairn_damage_side *before = &damage->before, *behind = &damage->behind;
+    size_t used = 0;
+    *out = 0;
+    if (before->changed_bytes)
+        used = (size_t)snprintf(out, size, "%" PRIu32 " %s before%s", before->changed_bytes,
+                                plural(before->changed_bytes, "byte", "bytes"),
+                                behind->changed_bytes ? ", " : "");
+    if (behind->changed_bytes)
+        snprintf(out + used, size - used, "%" PRIu32 " %s behind", behind->changed_bytes,
+                 plural(behind->changed_bytes, "byte", "bytes"));
+}
+
+static const char *moment_text(uint32_t moment) {
+    switch (moment) {
+    case CAIRN_DAMAGE_AT_FREE:
+        return "found when it was freed";
+    case CAIRN_DAMAGE_AT_REALLOC:
+        return "found when it was reallocated";
+    case CAIRN_DAMAGE_AT_EXIT:
+        return "found at the end";
+    default:
+        return "found when it was asked for";
+    }
+}
+
+// "offset 24: 00 61": what lies there now, from the first changed byte to the last one.
+static void print_side(const struct terminal *terminal, const struct cairn_damage_side *side,
+                       int64_t offset) {
+    uint32_t length = side->farthest - side->nearest + 1;
+    if (!side->changed_bytes) return;
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    fprintf(terminal->out, "offset %" PRId64 ":", offset);
+    for (uint32_t i = 0; i < length && i < CAIRN_DAMAGE_SAMPLE; i++)
+        fprintf(terminal->out, " %02x", side->sample[i]);
+    fputs(length > CAIRN_DAMAGE_SAMPLE ? " \xe2\x80\xa6\n" : "\n", terminal->out);
+}
+
+static bool print_stack(const struct terminal *terminal, const char *title,
+                        const struct profile *profile, const struct frame_names *names,
+                        uint32_t node, const struct view_options *view) {
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    bool is_ok = frame_list_fill(&frames, profile, names, node, 0);
+    terminal_indent(terminal, STACKS_NOTE_INDENT - 2);
+    terminal_print(terminal, STYLE_DIM, "%s\n", title);
+    if (is_ok) stacks_print_frames(terminal, &frames, 0, view->depth);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+static bool print_kind(const struct terminal *terminal, const struct profile *profile,
+                       const struct frame_names *names, const struct view_options *view,
+                       const struct kind *kind, size_t rank) {
+    const struct overrun *overrun = kind->first;
+    const struct cairn_damage *damage = &overrun->entry;
+    char sides[TEXT_BYTES];
+    sides_text(damage, sides, sizeof sides);
+    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
+    terminal_print(terminal, STYLE_WARNING, "%s", sides);
+    fprintf(terminal->out, " a block of %s at 0x%" PRIx64 ", %s",
+            units_size_as((int64_t)damage->size, view->is_plain_number).text, damage->address,
+            moment_text(damage->moment));
+    if (kind->count > 1)
+        fprintf(terminal->out, "; %s more like it", count_text(kind->count - 1).text);
+    fputc('\n', terminal->out);
+    print_side(terminal, &damage->before, overrun_before(overrun));
+    print_side(terminal, &damage->behind, overrun_behind(overrun));
+    bool is_freed = damage->moment == CAIRN_DAMAGE_AT_FREE;
+    return print_stack(terminal, "allocated by", profile, names, overrun->node, view) &&
+           (overrun->found_node == TREE_ROOT ||
+            print_stack(terminal, is_freed ? "freed by" : "reallocated by", profile, names,
+                        overrun->found_node, view));
+}
+
+// Where there is no list, why.
+static void print_none(const struct terminal *terminal, const struct profile *profile) {
+    const struct cairn_guard *guard = &profile->overruns.guard;
+    const char *reason = "no block was written past, as far as the bands tell";
+    if (!guard->band_bytes) reason = "the blocks had no guard bands (cairn run --guard)";
+    if (guard->damaged_blocks) reason = "they are known of each process: --process PID|NAME";
+    terminal_print(terminal, STYLE_DIM, "%s\n", reason);
+}
+
+bool overruns_print(const struct terminal *terminal, const struct profile *profile,
+                    const struct frame_names *names, const struct view_options *view,
+                    struct error *error) {
+    const struct overruns *overruns = &profile->overruns;
+    uint64_t known = overruns->list.count, damaged = overruns->guard.damaged_blocks;
+    size_t count;
+    struct kind *kinds = kinds_of(overruns, &count);
+    bool is_ok = kinds != NULL;
+    size_t shown = view->top && view->top < count ? view->top : count;
+    terminal_print(terminal, STYLE_STRONG, "%s damaged %s", count_text(damaged).text,
+                   plural(damaged, "block", "blocks"));
+    if (count)
+        terminal_print(terminal, STYLE_DIM, ", %s %s of damage", count_text(count).text,
+                       plural(count, "kind", "kinds"));
+    if (count && damaged > known)
+        terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
+    if (shown < count)
+        terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
+                       count_text(shown).text);
+    fputc('\n', terminal->out);
+    if (is_ok && !count) print_none(terminal, profile);
+    for (size_t i = 0; is_ok && i < shown; i++)
+        is_ok = print_kind(terminal, profile, names, view, &kinds[i], i + 1);
+    free(kinds);
+    return is_ok || error_set(error, "no memory for the list of damaged blocks");
+}
+
+// "make bad.c:5" of a stack's innermost frame that is shown.
+static bool print_site(FILE *out, const struct profile *profile, const struct frame_names *names,
+                       uint32_t node) {
+    struct frame_list frames = {0};
+    char label[FRAME_TEXT_BYTES] = STACK_NOT_RECORDED, location[FRAME_TEXT_BYTES] = "";
+    size_t index = 0;
+    bool is_ok = frame_list_fill(&frames, profile, names, node, 0);
+    const struct frame *frame = is_ok ? frame_list_next(&frames, &index) : NULL;
+    if (frame) frame_label(frame, label, sizeof label, LABEL_COLUMNS);
+    if (frame) frame_location(frame, location, sizeof location);
+    fprintf(out, "%s%s%s", label, *location ? " " : "", location);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+void overruns_print_short(FILE *out, const struct profile *profile, const struct frame_names *names,
+                          size_t top) {
+    size_t count;
+    struct kind *kinds = kinds_of(&profile->overruns, &count);
+    for (size_t i = 0; kinds && i < count && i < top; i++) {
+        const struct overrun *overrun = kinds[i].first;
+        char sides[TEXT_BYTES];
+        sides_text(&overrun->entry, sides, sizeof sides);
+        fprintf(out, "      %6s times  %s %s from ", count_text(kinds[i].count).text, sides,
+                units_size((int64_t)overrun->entry.size).text);
+        print_site(out, profile, names, overrun->node);
+        if (overrun->found_node != TREE_ROOT) fputs(", freed by ", out);
+        if (overrun->found_node != TREE_ROOT) print_site(out, profile, names, overrun->found_node);
+        fputc('\n', out);
+    }
+    free(kinds);
+}
+
+static void put_side(struct json *json, const char *key, const struct cairn_damage_side *side,
+                     int64_t offset) {
+    enum { DIGITS = 2 };
+    char bytes[DIGITS * CAIRN_DAMAGE_SAMPLE + 1] = "";
+    uint32_t length = side->farthest - side->nearest + 1;
+    if (!side->changed_bytes) {
+        json_put_null(json, key);
+        return;
+    }
+    for (uint32_t i = 0; i < length && i < CAIRN_DAMAGE_SAMPLE; i++)
+        snprintf(bytes + DIGITS * i, DIGITS + 1, "%02x", side->sample[i]);
+    json_open_object(json, key);
+    json_put_uint(json, "changed_bytes", side->changed_bytes);
+    json_put_int(json, "offset", offset);
+    json_put_uint(json, "span_bytes", length);
+    json_put_string(json, "hex", bytes);
+    json_close(json);
+}
+
+static const char *moment_key(uint32_t moment) {
+    static const char *const keys[] = {[CAIRN_DAMAGE_AT_FREE] = "free",
+                                       [CAIRN_DAMAGE_AT_REALLOC] = "realloc",
+                                       [CAIRN_DAMAGE_AT_EXIT] = "exit",
+                                       [CAIRN_DAMAGE_ASKED] = "asked"};
+    return moment < sizeof keys / sizeof *keys ? keys[moment] : NULL;
+}
+
+static bool put_overrun(struct json *json, const struct profile *profile,
+                        const struct frame_names *names, const struct overrun *overrun) {
+    json_open_object(json, NULL);
+    json_put_string(json, "found_at", moment_key(overrun->entry.moment));
+    json_put_uint(json, "found_ns", overrun->entry.found_ns);
+    json_put_uint(json, "found_tid", overrun->entry.found_tid);
+    json_put_uint(json, "address", overrun->entry.address);
+    json_put_uint(json, "size", overrun->entry.size);
+    put_side(json, "before", &overrun->entry.before, overrun_before(overrun));
+    put_side(json, "behind", &overrun->entry.behind, overrun_behind(overrun));
+    bool is_ok = report_json_put_frames(json, "allocated_by", profile, names, overrun->node) &&
+                 report_json_put_frames(json, "freed_by", profile, names, overrun->found_node);
+    json_close(json);
+    return is_ok;
+}
+
+bool overruns_put_json(struct json *json, const struct profile *profile,
+                       const struct frame_names *names) {
+    const struct cairn_guard *guard = &profile->overruns.guard;
+    bool is_ok = true;
+    if (!guard->band_bytes) return true;
+    json_open_object(json, "guard");
+    json_put_uint(json, "band_bytes", guard->band_bytes);
+    json_put_uint(json, "damaged_blocks", guard->damaged_blocks);
+    json_put_uint(json, "unguarded_blocks", guard->unguarded_blocks);
+    json_put_uint(json, "checked_blocks", guard->checked_blocks);
+    json_open_array(json, "damages");
+    for (size_t i = 0; is_ok && i < profile->overruns.list.count; i++)
+        is_ok = put_overrun(json, profile, names, &profile->overruns.list.items[i]);
+    json_close(json);
+    json_close(json);
+    return is_ok;
+}
