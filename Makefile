@@ -32,7 +32,7 @@ TOOL_SOURCES := $(call find_sources,tool)
 RUNTIME_SOURCES := $(call find_sources,runtime)
 TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
 # The wrapped functions themselves would replace the sanitizer's in a unit test.
-RUNTIME_ROOMS := $(filter-out runtime/hooks.c runtime/hooks_process.c runtime/operators.c,$(RUNTIME_SOURCES))
+RUNTIME_ROOMS := $(filter-out runtime/hooks.c runtime/hooks_process.c runtime/hooks_map.c runtime/operators.c,$(RUNTIME_SOURCES))
 HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/null))
 
 # snprintf cuts texts on purpose (one line of an error), so its guesses at lengths are no warning.
@@ -144,7 +144,7 @@ $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
 STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
-STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/operators.c runtime/check.c,\
+STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/check.c,\
 	$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto

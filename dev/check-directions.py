@@ -17,6 +17,7 @@ ALLOWED = {
     "runtime/unwind": ["format", "runtime/sys"],
     "runtime/stack": ["format", "runtime/sys"],
     "runtime/live": ["format", "runtime/sys"],
+    "runtime/map": ["format", "runtime/sys"],
     "runtime/python": ["format", "runtime/sys"],
     "runtime/sample": ["format", "runtime/sys"],
     "runtime/guard": ["format", "runtime/sys"],

@@ -74,6 +74,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_SCOPES = 19,     // struct cairn_scope, index = scope id
     CAIRN_SECTION_GUARD = 20,      // struct cairn_guard, one (guard.h)
     CAIRN_SECTION_DAMAGES = 21,    // struct cairn_damage, at most CAIRN_DAMAGE_LIMIT
+    CAIRN_SECTION_MAPPERS = 24,    // struct cairn_mapper (22 and 23: sample.h)
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -221,6 +222,46 @@ struct cairn_scope {
     int64_t peak_bytes;  // most that all pools of the name held together
     uint64_t ended;      // pools destroyed
     uint64_t reserved[6];
+};
+
+// Mappings that the program made itself (--mmap), by kind and by the stack that made them: that of
+// a cell, which counts blocks of the heap and has none of these. Entry i < CAIRN_MAPPING_KINDS is
+// of kind i and of mappings without a known stack.
+enum cairn_mapping_kind {
+    CAIRN_MAPPING_ANONYMOUS = 0,  // private memory
+    CAIRN_MAPPING_FILE = 1,       // files, devices
+    CAIRN_MAPPING_SHARED = 2,     // shared memory without a file
+    CAIRN_MAPPING_RESERVED = 3,   // without any access: address space, so far
+    CAIRN_MAPPING_ALLOCATOR = 4,  // by the allocator that is not glibc's, for blocks of the heap
+};
+#define CAIRN_MAPPING_KINDS 5u
+#define CAIRN_MAPPER_LIMIT 16384u
+struct cairn_mapper {
+    uint32_t cell;              // its stack; CAIRN_CELL_OTHER: not known
+    uint32_t kind;              // enum cairn_mapping_kind
+    uint32_t epoch;             // of header.mappings_epoch, at the last change
+    uint32_t is_ready;          // (atomic) set last: the above is complete
+    uint64_t calls;             // that made a mapping
+    uint64_t mapped_bytes;      // by all calls, in whole pages
+    uint64_t unmapped_bytes;    // given back, or replaced by another mapping
+    uint64_t live_ranges;       // mappings there are, pieces of one counted apart
+    int64_t peak_bytes;         // held at the peak of all, valid if epoch == header.mappings_epoch;
+    int64_t peak_ranges;        // else it has not changed since and holds the same
+    int64_t highest_bytes;      // the most that it held at any time
+    uint64_t inherited_ranges;  // of a fork: there from the start, no calls of its own
+    uint64_t reserved[4];
+};
+
+// In the memory of the process, for the tool beside it: which ranges there are, the highest first.
+struct cairn_mapping_range {
+    uint64_t start, end;
+    uint32_t mapper;  // index in MAPPERS
+    uint32_t stamp;   // number of the change that made it
+};
+struct cairn_mapping_table {
+    uint64_t list;  // address of the ranges
+    uint32_t count;
+    uint32_t change;  // (atomic) odd: they are being changed
 };
 
 // Counters of one (thread, stack), hot half. calls and frees continue in cairn_cell_cold.
@@ -453,7 +494,14 @@ struct cairn_header {
     uint32_t reserved_imported;
     uint32_t python_version;     // as Py_Version: 0x030b02f0 is 3.11.2; 0: no Python, or not asked
     uint32_t has_python_frames;  // stacks hold frames of Python code (CAIRN_CODE_PYTHON)
-    uint64_t reserved[12];
+    uint32_t has_mappings;       // the program's own mappings were recorded (MAPPERS)
+    uint32_t mappings_epoch;     // moved by every new peak of them
+    uint64_t mappings_peak_bytes;  // highest total that was left; the present one may be higher.
+                                   // RESERVED is not in it
+    uint64_t mappings_peak_ns;
+    uint64_t mappings_lost;    // (atomic) changes that could not be noted
+    uint64_t mappings_ranges;  // address of struct cairn_mapping_table in the process
+    uint64_t reserved[7];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;
@@ -497,6 +545,9 @@ _Static_assert(sizeof(struct cairn_point) == 64, "layout");
 _Static_assert(sizeof(struct cairn_resident) == 32, "layout");
 _Static_assert(sizeof(struct cairn_picture) == 160, "layout");
 _Static_assert(sizeof(struct cairn_scope) == 128, "layout");
+_Static_assert(sizeof(struct cairn_mapper) == 112, "layout");
+_Static_assert(sizeof(struct cairn_mapping_range) == 24, "layout");
+_Static_assert(sizeof(struct cairn_mapping_table) == 16, "layout");
 _Static_assert(sizeof(struct cairn_cell) == 32, "layout");
 _Static_assert(sizeof(struct cairn_cell_cold) == 40, "layout");
 _Static_assert(sizeof(struct cairn_cell_use) == 16, "layout");

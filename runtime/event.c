@@ -189,8 +189,15 @@ static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size) {
 }
 
 uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
+    if (settings_is_outside(size)) {
+        generation_look(thread);
+        return cell_of_bucket(thread, size);
+    }
+    return event_stack(thread, frame);
+}
+
+uint32_t event_stack(struct thread *thread, uintptr_t *frame) {
     generation_look(thread);
-    if (settings_is_outside(size)) return cell_of_bucket(thread, size);
     if (settings.has_no_stacks) return cell_of_thread(thread);
     if (settings.has_python) return cell_of_python(thread, frame);
     return cell_of_caller(thread, frame);

@@ -93,6 +93,9 @@ ALWAYS_INLINE bool event_free_passes(const void *block) {
 // are not exact.
 uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame);
 
+// The cell of the caller in any mode, for what is no block of the heap.
+uint32_t event_stack(struct thread *thread, uintptr_t *frame);
+
 // Around a real function that may itself call a hooked one; see gate_inside_begin.
 ALWAYS_INLINE bool event_inside_begin(uintptr_t here) {
     bool is_inside = gate_inside_begin(here);

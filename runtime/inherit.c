@@ -8,6 +8,7 @@
 
 #include "runtime/event.h"
 #include "runtime/live/live.h"
+#include "runtime/mapped.h"
 #include "runtime/moments.h"
 #include "runtime/python/python.h"
 #include "runtime/sampling.h"
@@ -70,6 +71,9 @@ bool inherit_recording(const struct cairn_header *parent) {
     modules.header->slot_bytes = parent->slot_bytes;
     modules.header->slot_granule = parent->slot_granule;
     modules.header->live_map = parent->live_map;
+    // before the cells that they refer to
+    if (mapped_is_on && !inherit_section(parent, CAIRN_SECTION_MAPPERS, mapped_mappers()))
+        return false;
     if (!inherit_section(parent, CAIRN_SECTION_MODULES, &modules.entries) ||
         !inherit_section(parent, CAIRN_SECTION_STRINGS, &modules.strings) ||
         !inherit_section(parent, CAIRN_SECTION_CODES, &python.codes) ||
@@ -82,6 +86,7 @@ bool inherit_recording(const struct cairn_header *parent) {
     cells_reset();
     moments_inherit(parent);
     scopes_inherit();
+    if (mapped_is_on) mapped_inherit();
     struct cairn_thread *record = region_take(&threads, sizeof *record);
     if (!record) return false;
     *record = (struct cairn_thread){.name = "(inherited)", .slot = CAIRN_SLOT_SHARED};

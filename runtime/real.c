@@ -163,6 +163,40 @@ static long boot_syscall(long number, long a, long b, long c, long d, long e, lo
     return real.syscall(number, a, b, c, d, e, f);
 }
 
+static void *absent_mmap(void *address, size_t length, int protection, int flags, int file,
+                         long offset) {
+    long result = sys_call(SYS_mmap, (long)address, (long)length, protection, flags, file, offset);
+    if ((unsigned long)result <= -4096UL) return (void *)result;
+    errno = (int)-result;
+    return (void *)-1;
+}
+static void *absent_mremap(void *old, size_t old_length, size_t length, int flags, void *address) {
+    long result =
+        sys_call(SYS_mremap, (long)old, (long)old_length, (long)length, flags, (long)address, 0);
+    if ((unsigned long)result <= -4096UL) return (void *)result;
+    errno = (int)-result;
+    return (void *)-1;
+}
+static int absent_munmap(void *address, size_t length) {
+    long result = sys_call(SYS_munmap, (long)address, (long)length, 0, 0, 0, 0);
+    if (!result) return 0;
+    errno = (int)-result;
+    return -1;
+}
+
+static void *boot_mmap(void *address, size_t length, int protection, int flags, int file,
+                       long offset) {
+    BOOT(mmap, (address, length, protection, flags, file, offset),
+         absent_mmap(address, length, protection, flags, file, offset));
+}
+static void *boot_mremap(void *old, size_t old_length, size_t length, int flags, void *address) {
+    BOOT(mremap, (old, old_length, length, flags, address),
+         absent_mremap(old, old_length, length, flags, address));
+}
+static int boot_munmap(void *address, size_t length) {
+    BOOT(munmap, (address, length), absent_munmap(address, length));
+}
+
 struct real real = {
     .malloc = boot_malloc,
     .free = boot_free,
@@ -181,6 +215,10 @@ struct real real = {
     ._Fork = late_Fork,
     .dlclose = boot_dlclose,
     .syscall = boot_syscall,
+    .mmap = boot_mmap,
+    .mmap64 = boot_mmap,
+    .mremap = boot_mremap,
+    .munmap = boot_munmap,
 };
 
 // A process without any malloc cannot be; these only make every pointer callable.
@@ -230,6 +268,10 @@ static const struct real absent = {
     .free_sized = late_free_sized,
     .free_aligned_sized = late_free_aligned_sized,
     .dlclose = absent_dlclose,
+    .mmap = absent_mmap,
+    .mmap64 = absent_mmap,
+    .mremap = absent_mremap,
+    .munmap = absent_munmap,
     ._Fork = late_Fork,
 };
 
@@ -269,8 +311,16 @@ bool real_is_glibc(void) {
     return (uintptr_t)version >= object.start && (uintptr_t)version < object.end;
 }
 
-bool real_is_of_allocator(const void *function) {
+bool real_allocator_range(uintptr_t *start, uintptr_t *end) {
     struct object object;
     if (real_is_glibc() || !allocator_object(&object)) return false;
-    return (uintptr_t)function >= object.start && (uintptr_t)function < object.end;
+    *start = object.start;
+    *end = object.end;
+    return true;
+}
+
+bool real_is_of_allocator(const void *function) {
+    uintptr_t start, end;
+    if (!real_allocator_range(&start, &end)) return false;
+    return (uintptr_t)function >= start && (uintptr_t)function < end;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "runtime/sys/sys.h"
 
@@ -32,6 +33,9 @@ bool real_is_resolved(void);
 // True if the next malloc is glibc's own. Otherwise `path` of what it is, if that can be told.
 bool real_is_glibc(void);
 const char *real_allocator_path(void);
+
+// Where the library lies that malloc comes from. False if it is libc, or cannot be told.
+bool real_allocator_range(uintptr_t *start, uintptr_t *end);
 
 // True if the function lies in the library that malloc comes from, and that is not libc.
 bool real_is_of_allocator(const void *function);

@@ -8,6 +8,13 @@
 
 struct settings settings;
 
+// The archives that are linked in wrap the functions of malloc alone.
+#if defined(CAIRN_STATIC)
+enum { HAS_MAPPING_HOOKS = 0 };
+#else
+enum { HAS_MAPPING_HOOKS = 1 };
+#endif
+
 enum { RATE_DEFAULT_BYTES = 512 << 10, MAX_SAMPLES_DEFAULT = 1 << 14 };
 enum { EVERY_DEFAULT_BYTES = 64 << 20 };
 #define MAX_SAMPLES_MOST (1ull << 22)
@@ -76,6 +83,7 @@ void settings_read(void) {
         .is_verified = is_checked || is_switch("CAIRN_VERIFY", '1'),
         .has_python = is_switch("CAIRN_PYTHON", '1'),
         .has_ages = is_switch("CAIRN_AGES", '1'),
+        .has_mappings = HAS_MAPPING_HOOKS && is_switch("CAIRN_MMAP", '1'),
         .is_sampled = is_switch("CAIRN_SAMPLE", '1'),
         .has_seed = seed && seed[0],
         .rate_bytes = bytes_of("CAIRN_RATE", RATE_DEFAULT_BYTES),

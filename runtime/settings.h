@@ -15,6 +15,7 @@ struct settings {
     bool is_verified;    // CAIRN_VERIFY=1
     bool has_python;     // CAIRN_PYTHON=1, and there is a Python that can be read
     bool has_ages;       // CAIRN_AGES=1
+    bool has_mappings;   // CAIRN_MMAP=1
     bool is_sampled;     // CAIRN_SAMPLE=1
     bool has_seed;       // CAIRN_SEED
     uint64_t seed;

@@ -11,6 +11,7 @@
 #include "runtime/guard.h"
 #include "runtime/inherit.h"
 #include "runtime/live/live.h"
+#include "runtime/mapped.h"
 #include "runtime/moments.h"
 #include "runtime/points.h"
 #include "runtime/python/python.h"
@@ -172,7 +173,8 @@ static void begin_switched(void) {
 static struct sink_rooms rooms_wanted(void) {
     return (struct sink_rooms){.has_codes = settings.has_python,
                                .has_samples = settings_may_sample(),
-                               .has_bands = settings.guard_bytes};
+                               .has_bands = settings.guard_bytes,
+                               .has_mappings = settings.has_mappings};
 }
 
 static bool process_open(void) {
@@ -191,6 +193,7 @@ static bool process_open(void) {
     stacks.seed = (struct stack_hash){sys_random(), sys_random()};
     if (!begin_sections()) return false;
     describe_allocator();
+    if (sink.header->has_mappings) sink.header->has_mappings = mapped_begin();
     sink.header->python_version = python.version;
     slots_open(sink_region(CAIRN_SECTION_THREADS));
     guard_open();

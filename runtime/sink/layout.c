@@ -65,6 +65,9 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
                     THREAD_LIMIT * sizeof(struct cairn_thread));
     at = layout_put(header, at, CAIRN_SECTION_SCOPES, sizeof(struct cairn_scope),
                     CAIRN_SCOPE_LIMIT * sizeof(struct cairn_scope));
+    if (rooms.has_mappings)
+        at = layout_put(header, at, CAIRN_SECTION_MAPPERS, sizeof(struct cairn_mapper),
+                        CAIRN_MAPPER_LIMIT * sizeof(struct cairn_mapper));
     at = layout_put(header, at, CAIRN_SECTION_POINTS, sizeof(struct cairn_point),
                     CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
     at = layout_put(header, at, CAIRN_SECTION_RESIDENT, sizeof(struct cairn_resident),

@@ -22,7 +22,8 @@
 struct sink_rooms {
     bool has_codes;  // of Python
     bool has_samples;
-    bool has_bands;  // damage to guard bands
+    bool has_bands;     // damage to guard bands
+    bool has_mappings;  // the program's own mappings
 };
 
 struct sink {

@@ -31,6 +31,7 @@ static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_RESIDENT] = 8 * sizeof(struct cairn_resident),
     [CAIRN_SECTION_PICTURES] = CAIRN_PICTURE_COUNT * sizeof(struct cairn_picture),
     [CAIRN_SECTION_SCOPES] = 4 * sizeof(struct cairn_scope),
+    [CAIRN_SECTION_MAPPERS] = 8 * sizeof(struct cairn_mapper),
 };
 
 static struct making making;

@@ -20,6 +20,7 @@
     OPTION_ROW_MAX_OVERHEAD,                                                                       \
     {OPTION_AGES, "ages", 0, NULL, "how old blocks became; 8 more bytes per 32 of heap"},  \
     {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
+    {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     OPTION_ROW_NO_STACKS,                                                                          \
     {OPTION_PRESET, "preset", 0, "NAME", "options for leaks, peak, churn or production"},          \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"},          \

@@ -22,6 +22,7 @@
 // Every option there is, whatever commands have it.
 enum option_id {
     OPTION_AGES,
+    OPTION_MMAP,
     OPTION_ALL,
     OPTION_ALL_FRAMES,
     OPTION_ANYWAY,

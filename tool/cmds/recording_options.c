@@ -147,6 +147,7 @@ bool recording_options_read(const struct command_args *args, struct recording_op
         return error_set(error, "%s: --ages are those of stacks, all blocks counted: not with %s",
                          args->command->name, is_sampled ? "--sample" : "--no-stacks");
     if (has_ages) put(options, "CAIRN_AGES", "1");
+    if (args_has(args, OPTION_MMAP)) put(options, "CAIRN_MMAP", "1");
     if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
     if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))

@@ -26,6 +26,20 @@ static bool read_view(const struct command_args *args, struct request *request,
                                       args->command->name, name, names);
 }
 
+// Of mappings there is neither a thread nor a moment to choose.
+static bool check_mappings(const struct command_args *args, const struct request *request,
+                           struct error *error) {
+    static const enum option_id none[] = {OPTION_THREAD, OPTION_REGION,  OPTION_LIFESPAN,
+                                          OPTION_AT,     OPTION_BETWEEN, OPTION_SINCE};
+    if (!view_is_of_mappings(request->view)) return true;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (args_has(args, none[i]))
+            return error_set(
+                error, "%s: of mappings it is not known by thread, region, lifespan or moment",
+                args->command->name);
+    return true;
+}
+
 static bool read_lifespan(const struct command_args *args, struct request *request,
                           struct error *error) {
     const char *text = args_text(args, OPTION_LIFESPAN, NULL);
@@ -115,9 +129,9 @@ bool request_read(const struct command_args *args, struct request *request, stru
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
-    return read_view(args, request, error) && read_lifespan(args, request, error) &&
-           instants_read(args, &request->instants, error) && read_measure(args, request, error) &&
-           read_limits(args, request, error);
+    return read_view(args, request, error) && check_mappings(args, request, error) &&
+           read_lifespan(args, request, error) && instants_read(args, &request->instants, error) &&
+           read_measure(args, request, error) && read_limits(args, request, error);
 }
 
 // Names for stacks: of all, or the first `top` by the measure.
@@ -131,7 +145,15 @@ static bool resolve(struct opened *opened, enum measure by, size_t top, struct e
         names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
     free(ranking);
     names_want_overruns(opened->names);
+    for (size_t i = 0; i < profile->mapped.stack_count; i++)
+        names_want_stack(opened->names, profile->mapped.stacks[i].node, 0);
     return names_resolve(opened->names, error);
+}
+
+static bool show_mapped(struct profile *profile, struct error *error) {
+    if (!profile->mapped.is_recorded)
+        return error_set(error, "what the program mapped was not recorded: cairn run --mmap");
+    return profile_show_mapped(profile) || error_set(error, "no memory for the list of stacks");
 }
 
 bool request_narrow(const void *context, struct profile *profile, struct error *error) {
@@ -140,6 +162,9 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
     bool is_replaced = header->stop_reason == CAIRN_STOP_EXEC;
     // what a program held when it became another one is no leak of anybody's
     if (narrowing->request->leaks && is_replaced) profile_forget_exit(profile);
+    bool is_of_mappings = view_is_of_mappings(narrowing->request->view);
+    if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
+        return false;
     return filter_threads(narrowing->filter, profile, error);
 }
 

@@ -10,6 +10,7 @@
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
+#include "tool/render/mapped.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
@@ -140,6 +141,12 @@ static bool print_damage(FILE *out, const struct view_subject *subject, struct e
                           &subject->request->options, error);
 }
 
+static bool print_mappings(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return mapped_print(&terminal, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
 static bool print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return annotate_print(&terminal, &subject->opened->profile, subject->names,
@@ -181,9 +188,15 @@ const struct view views[] = {
      0, 0, 0, false, false, print_memory},
     {"damage", "blocks that were written past, and whose they were (cairn run --guard)", "peak",
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_damage},
+    {"mappings", "what the program mapped itself, by its callers (cairn run --mmap)", "peak",
+     STACKS_TOP, STACKS_DEPTH, 0, true, false, print_mappings},
     {"processes", "the processes of a run, all of them", "peak", 0, 0, 0, false, true, NULL},
     {"leaks", "stacks with blocks that were never freed", "exit",
      STACKS_TOP, STACKS_DEPTH, 0, true, false, print_leaks},
     {0},
 };
 // clang-format on
+
+bool view_is_of_mappings(const struct view *view) {
+    return view && view->print == print_mappings;
+}

@@ -32,6 +32,9 @@ struct view {
 
 extern const struct view views[];  // ends with name NULL; the first one has no name of its own
 
+// It shows what the program mapped, in the heap's place. `view` may be NULL.
+bool view_is_of_mappings(const struct view *view);
+
 // What a user asks for: view, measure, filters.
 struct request {
     const struct view *view;  // NULL: the list of places, then stacks

@@ -186,16 +186,15 @@ static bool merge_cells(struct builder *builder) {
 }
 
 // Ids and cuts, from the outermost frame inwards in one pass, since parents come first.
-static bool name_stacks(struct builder *builder) {
-    const struct profile *profile = builder->profile;
+static bool name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
     const struct tree_node *nodes = profile->tree.nodes.items;
     size_t count = profile->tree.nodes.count;
     uint64_t *ids = calloc(count, sizeof *ids);
     if (!ids) return false;
     for (size_t i = 1; i < count; i++)
         ids[i] = hash_mix(ids[nodes[i].parent], place_identity(&profile->places, nodes[i].place));
-    for (size_t i = 0; i < builder->stacks.count; i++) {
-        struct stack *stack = &builder->stacks.items[i];
+    for (size_t i = 0; i < stack_count; i++) {
+        struct stack *stack = &stacks[i];
         stack->id = ids[stack->node];
         if (stack->node == TREE_ROOT) continue;
         uint32_t outermost = tree_ancestor(&profile->tree, stack->node, 1);
@@ -250,9 +249,10 @@ static bool build(struct builder *builder) {
                        &profile->tree))
         return false;
     find_peak(builder);
-    if (!merge_cells(builder) ||
+    if (!merge_cells(builder) || !mapped_build(profile, &builder->decoder) ||
         !overruns_read(&profile->overruns, profile->recording, &builder->decoder) ||
-        !name_stacks(builder))
+        !name_stacks(profile, builder->stacks.items, builder->stacks.count) ||
+        !name_stacks(profile, profile->mapped.stacks, profile->mapped.stack_count))
         return false;
     profile->region_of_cell = builder->decoder.cell_regions;
     builder->decoder.cell_regions = NULL;
@@ -294,6 +294,7 @@ void profile_free(struct profile *profile) {
     free(profile->stack_of_cell);
     array_free(&profile->freed_at);
     overruns_free(&profile->overruns);
+    mapped_free(&profile->mapped);
     free(profile->region_of_cell);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);

@@ -10,6 +10,7 @@
 
 #include "tool/model/estimate.h"
 #include "tool/model/figures.h"
+#include "tool/model/mapped.h"
 #include "tool/model/modules.h"
 #include "tool/model/overruns.h"
 #include "tool/model/places.h"
@@ -28,6 +29,9 @@ struct stack {
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
     int64_t then_bytes, then_blocks;  // at the moment that was asked for (profile_set_then)
+    uint32_t mapping_kinds;           // of mappings: bits by enum cairn_mapping_kind
+    int64_t reserved_bytes,
+        reserved_ranges;  // of mappings without access; nothing else counts them
     struct estimate estimates[ESTIMATED_COUNT];  // all zero if nothing was sampled
 };
 
@@ -85,6 +89,8 @@ struct profile {
     struct cairn_sampling sampling;              // zeros: every allocation was recorded alike
     struct figures figures;                // the same without stacks, and what a fork inherited
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
+    struct mapped mapped;                  // the program's own mappings
+    bool is_of_mappings;                   // they take the place of the heap (profile_show_mapped)
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.

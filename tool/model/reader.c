@@ -41,6 +41,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_SCOPES] = sizeof(struct cairn_scope),
     [CAIRN_SECTION_GUARD] = sizeof(struct cairn_guard),
     [CAIRN_SECTION_DAMAGES] = sizeof(struct cairn_damage),
+    [CAIRN_SECTION_MAPPERS] = sizeof(struct cairn_mapper),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -254,6 +255,11 @@ bool recording_point(const struct recording *recording, size_t index, struct cai
 bool recording_resident(const struct recording *recording, size_t index,
                         struct cairn_resident *resident) {
     return copy_entry(recording, CAIRN_SECTION_RESIDENT, index, resident);
+}
+
+bool recording_mapper(const struct recording *recording, size_t index,
+                      struct cairn_mapper *mapper) {
+    return copy_entry(recording, CAIRN_SECTION_MAPPERS, index, mapper);
 }
 
 bool recording_picture(const struct recording *recording, size_t index,

@@ -18,7 +18,7 @@
 #include "format/sample.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 24  // index = a section's kind
+#define RECORDING_SECTION_KINDS 25  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -86,6 +86,7 @@ bool recording_scope(const struct recording *recording, size_t id, struct cairn_
 bool recording_guard(const struct recording *recording, struct cairn_guard *guard);
 bool recording_damaged_block(const struct recording *recording, size_t index,
                              struct cairn_damage *damage);
+bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

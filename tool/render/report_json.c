@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/render/mapped.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
@@ -290,6 +291,15 @@ bool report_json_put_frames(struct json *json, const char *key, const struct pro
     return is_ok;
 }
 
+static bool put_mapped_stack(const struct stack_writer *writer, const struct stack *stack) {
+    struct json *json = writer->json;
+    json_open_object(json, NULL);
+    bool is_ok = put_frames(writer, stack->node);
+    mapped_json_put_stack(json, stack);
+    json_close(json);
+    return is_ok;
+}
+
 static bool put_stack(const struct stack_writer *writer, const struct stack *stack) {
     struct json *json = writer->json;
     char id[2 * sizeof stack->id + 1];
@@ -303,6 +313,30 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     shape_json_put(json, writer->shape, stack->number);
     if (writer->profile->sampling.is_on) put_estimates(json, stack->estimates);
     json_close(json);
+    return is_ok;
+}
+
+// The program's own mappings, with their stacks in the form of those of the heap.
+static bool put_mappings(struct json *json, const struct profile *profile,
+                         const struct frame_names *names, const struct view_options *view) {
+    size_t place_count = profile->places.list.count;
+    if (!profile->mapped.is_recorded) {
+        json_put_null(json, "mappings");
+        return true;
+    }
+    struct written_place *written = calloc(place_count + 1, sizeof *written);
+    const struct stack_writer writer = {
+        .json = json, .profile = profile, .names = names, .depth = view->depth, .written = written};
+    bool is_ok = written != NULL;
+    json_open_object(json, "mappings");
+    mapped_json_put(json, profile);
+    json_open_array(json, "stacks");
+    for (size_t i = 0; i < profile->mapped.stack_count && is_ok; i++)
+        is_ok = put_mapped_stack(&writer, &profile->mapped.stacks[i]);
+    json_close(json);
+    json_close(json);
+    for (size_t i = 0; written && i < place_count; i++) free(written[i].text);
+    free(written);
     return is_ok;
 }
 
@@ -362,6 +396,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     if (file) json_put_string(json, "file", file);
     report_json_put_facts(json, profile, names);
     bool is_ok = put_stacks(json, profile, names, view);
+    is_ok = put_mappings(json, profile, names, view) && is_ok;
     report_json_put_threads(json, profile);
     is_ok = scopes_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;

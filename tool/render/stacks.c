@@ -101,7 +101,8 @@ static void print_others(const struct terminal *terminal, const struct profile *
     enum { TEXT_BYTES = 256 };
     bool is_plain = view->is_plain_number;
     char first[TEXT_BYTES], rest[TEXT_BYTES] = "";
-    snprintf(first, sizeof first, "allocated %s in %s %s",
+    snprintf(first, sizeof first, "%s %s in %s %s",
+             profile->is_of_mappings ? "mapped" : "allocated",
              units_size_as((int64_t)stack->allocated_bytes, is_plain).text,
              units_count((int64_t)stack->allocations).text,
              plural((int64_t)stack->allocations, "call", "calls"));
@@ -130,7 +131,9 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
     const struct measure_row *about = measure_about(view->by);
-    const char *noun = plural(measured.blocks, about->noun[0], about->noun[1]);
+    const char *noun = about->noun[measured.blocks != 1];
+    bool are_mappings = profile->is_of_mappings && !strncmp(noun, "block", strlen("block"));
+    if (are_mappings) noun = plural(measured.blocks, "mapping", "mappings");
     struct unit_text interval = interval_text(measured, about->is_bytes, view->is_plain_number);
     if (about->is_bytes)
         fprintf(terminal->out, " %s%s in %s %s",

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/interval.h"
+#include "tool/render/mapped.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/site.h"
@@ -292,7 +293,9 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     if (summary->has_prefix) fputs("cairn: ", terminal->out);
     ending_print(terminal, profile, summary->is_alive);
     fputc('\n', terminal->out);
-    if (profile->totals.allocations) {
+    if (profile->is_of_mappings) {
+        mapped_print_facts(terminal, profile, summary->view);
+    } else if (profile->totals.allocations) {
         print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
@@ -300,6 +303,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     } else {
         print_empty(terminal, summary);
     }
+    if (!profile->is_of_mappings) mapped_print_line(terminal, profile, summary->view);
     trust_print(terminal, profile, summary->names);
     if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;
     return !summary->findings || findings_print(summary->findings, terminal, profile,

@@ -125,6 +125,12 @@ static void test_header(void **state) {
     FIELD(cairn_header, totals);
     FIELD(cairn_header, lost);
     FIELD(cairn_header, pace);
+    FIELD(cairn_header, has_mappings);
+    FIELD(cairn_header, mappings_epoch);
+    FIELD(cairn_header, mappings_peak_bytes);
+    FIELD(cairn_header, mappings_peak_ns);
+    FIELD(cairn_header, mappings_lost);
+    FIELD(cairn_header, mappings_ranges);
     FIELD(cairn_header, command);
     FIELD(cairn_header, executable);
     FIELD(cairn_header, directory);
@@ -192,6 +198,22 @@ static void test_symbols(void **state) {
     FIELD(cairn_symbol_frame, line);
     FIELD(cairn_symbol_frame, declared_line);
     FIELD(cairn_symbol_frame, flags);
+}
+
+static void test_mappers(void **state) {
+    (void)state;
+    FIELD(cairn_mapper, cell);
+    FIELD(cairn_mapper, kind);
+    FIELD(cairn_mapper, epoch);
+    FIELD(cairn_mapper, is_ready);
+    FIELD(cairn_mapper, calls);
+    FIELD(cairn_mapper, mapped_bytes);
+    FIELD(cairn_mapper, unmapped_bytes);
+    FIELD(cairn_mapper, live_ranges);
+    FIELD(cairn_mapper, peak_bytes);
+    FIELD(cairn_mapper, peak_ranges);
+    FIELD(cairn_mapper, highest_bytes);
+    FIELD(cairn_mapper, inherited_ranges);
 }
 
 static void test_scopes(void **state) {
@@ -480,6 +502,7 @@ int main(void) {
         cmocka_unit_test(test_parts_of_the_header),
         cmocka_unit_test(test_entries),
         cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_mappers),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_uses),
