@@ -37,6 +37,13 @@ PICTURE = dict.fromkeys(
      "files_bytes", "shared_bytes", "own_bytes", "other_bytes", "heap_live_bytes", "heap_live_blocks",
      "arenas", "arena_chunk_bytes", "arena_top_bytes"], INTEGER) | {"free_bytes": OrNull(INTEGER)}
 RESIDENT = {"at_ns": INTEGER, "rss_bytes": INTEGER, "pss_bytes": OrNull(INTEGER), "swap_bytes": INTEGER}
+MAPPED = dict.fromkeys(["calls", "mapped_bytes", "unmapped_bytes", "peak_bytes", "peak_mappings",
+                        "at_exit_bytes", "at_exit_mappings"], INTEGER)
+MAPPINGS = MAPPED | {
+    "peak_at_ns": INTEGER, "lost": INTEGER,
+    "kinds": dict.fromkeys(["memory", "files", "shared", "reserved", "allocator"], MAPPED),
+    "stacks": [MAPPED | {"frames": [FRAME], "kinds": TEXT, "reserved_bytes": INTEGER,
+                         "reserved_mappings": INTEGER}]}
 SCHEMA = {
     "schema": TEXT,
     "process": {"pid": INTEGER, "ppid": INTEGER, "command": TEXT, "start_unix_ns": INTEGER,
@@ -51,6 +58,7 @@ SCHEMA = {
     "trust": {"exact": TRUTH, "lost": CountsByReason(), "stacks_incomplete": CountsByReason(),
               "own_bytes": INTEGER, "own_cpu_share": OrNull(float), "frames_unresolved": INTEGER},
     "stacks": [STACK],
+    "mappings": OrNull(MAPPINGS),
     "threads": [THREAD],
     "freed_by": [dict.fromkeys(["owner_slot", "freer_slot", "frees", "bytes"], INTEGER)],
 }
@@ -83,9 +91,11 @@ def compare(where, value, form):
     return t.check(is_of(value, form), f"{where}: {value!r} is no {form.__name__}")
 
 
-for command in (("leak",), ("threads", "pipe"), ("dlopen_loop",), ("exceptions",)):
+for command, options in ((("leak",), []), (("threads", "pipe"), []), (("dlopen_loop",), []), (("exceptions",), []),
+                         (("mappings", 500, 1), ["--mmap"])):
     argv = t.program(*command)
-    _, path = t.record(argv)
+    path = t.fresh_path("recording") + ".cairn"
+    t.run_cairn("run", "-q", *options, "-o", path, "--", *argv)
     found = t.report(path)
     if not found:
         continue

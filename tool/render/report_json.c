@@ -469,6 +469,7 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     put_row_trust(json, row);
     json_open_array(json, "stacks");
     json_close(json);
+    json_put_null(json, "mappings");
     json_open_array(json, "threads");
     json_close(json);
     json_open_array(json, "freed_by");
