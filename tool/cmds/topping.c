@@ -100,11 +100,12 @@ static void want(struct topping *topping, const struct top *top, size_t first, s
 static bool find_names(void *context, struct top *top, size_t first, size_t count, bool is_wanted,
                        struct error *error) {
     struct topping *topping = context;
+    // what is drawn next may go through places that were not there before
+    if (!names_extend(topping->names, error)) return false;
     uint64_t began_ns = now_ns();
     bool is_missing = has_unnamed(topping, top, first, count);
     if (is_missing && !is_wanted && began_ns < topping->next_names_ns) return true;
     if (is_missing) {
-        if (!names_extend(topping->names, error)) return false;
         want(topping, top, first, count);
         if (!names_resolve(topping->names, error)) return false;
         topping->frame_names = names_frames(topping->names);

@@ -99,9 +99,10 @@ static bool extend_ids(struct live *live) {
 
 static bool add_stack(struct live *live, uint32_t node, uint32_t *index) {
     const struct tree *tree = &live->profile.tree;
-    struct stack *stack = array_push(&live->stacks);
-    struct live_stack *more = stack ? array_push(&live->more) : NULL;
+    struct live_stack *more = array_push(&live->more);
     if (!more || !extend_ids(live)) return false;
+    struct stack *stack = array_push(&live->stacks);
+    if (!stack) return false;
     *index = (uint32_t)live->stacks.count - 1;
     *more = (struct live_stack){0};
     *stack = (struct stack){.node = node, .number = *index, .id = live->ids.items[node]};

@@ -28,6 +28,8 @@ struct top {
     size_t named_nodes;           // nodes below this one have their names
     ARRAY(struct top_process) processes;
     size_t selected_process;
+    int list_lines;  // rows that there was room for when it was last drawn
+    bool is_failed;  // no memory for what is shown
     char search[128];
     char since[64];
     char message[512];  // at the foot; "": none

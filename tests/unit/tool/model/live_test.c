@@ -191,6 +191,43 @@ static void test_damage_is_told(void **state) {
     assert_false(live_look(&live, 9ull * SECOND, &error));
 }
 
+// Any byte may change between two looks: what is read is another number, or damage, or an error.
+static void test_any_damage(void **state) {
+    (void)state;
+    enum { ROUNDS = 600, CHANGES = 4, SMALL = 1 << 14 };
+    uint64_t random = 88172645463325252u;
+    int whole = 0, damaged = 0;
+    making_thread(&making, 4243, "other");
+    for (uint32_t i = 1; i < 60; i++)
+        making_book(&making, add_stack(BASE + i % 5, BASE + i), i, 10ul * i, i / 2, 10ul * (i / 2));
+    making_moment(&making, CAIRN_MOMENT_MARK, "", SECOND);
+    making_write_sparse(&making, path, SMALL);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 20 == 0) {
+            live_close(&live);
+            making_write_sparse(&making, path, SMALL);
+            if (!live_open(path, &live, &error)) continue;
+        }
+        for (int i = 0; i < CHANGES; i++) {
+            random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+            // mostly in the header's counts and sections, else anywhere
+            uint64_t at = random % 3 ? random / 3 % 1200 : random / 3 % (12 * SMALL);
+            uint8_t byte = (uint8_t)(random >> 40);
+            if (at >= CAIRN_MAGIC_BYTES + 4) write_at(at, &byte, 1);
+        }
+        if (!live.follow.recording.header.version) continue;
+        bool is_ok = live_look(&live, (uint64_t)(round + 2) * SECOND, &error);
+        assert_true(is_ok || *error.text);
+        bool is_damaged = !is_ok || damage_is_any(&live.follow.recording.damage);
+        damaged += is_damaged;
+        whole += !is_damaged;
+        for (size_t i = 0; is_ok && i < live.stacks.count; i++)
+            for (int measure = 0; measure < LIVE_MEASURES; measure++)
+                live_value(&live, (enum live_measure)measure, i);
+    }
+    assert_true(whole > ROUNDS / 20 && damaged > ROUNDS / 20);
+}
+
 static void test_what_is_none(void **state) {
     (void)state;
     making.header.is_compact = 1;
@@ -217,7 +254,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_values_growth_and_rates), TEST(test_survivors_of_a_mark), TEST(test_new_modules),
         TEST(test_as_a_whole_profile),      TEST(test_damage_is_told),      TEST(test_what_is_none),
-        TEST(test_measures_have_names),
+        TEST(test_measures_have_names),     TEST(test_any_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
