@@ -20,6 +20,15 @@ export interface FlameOptions {
   onKey(key: string, node: number): boolean;
 }
 
+interface Look { page: string; text: string; root: string; rest: string; found: string; onFound: string; mono: string; isDark: boolean }
+
+function readLook(): Look {
+  return {
+    page: cssValue("--page"), text: cssValue("--text"), root: cssValue("--root"), rest: cssValue("--rest"), found: cssValue("--found"), onFound: cssValue("--on-found"),
+    mono: cssValue("--mono"), isDark: document.documentElement.dataset.dark === "1",
+  };
+}
+
 interface Drawn { node: number; x: number; width: number; row: number }
 
 export class Flame {
@@ -36,6 +45,9 @@ export class Flame {
   private cursor = -1;
   private hovered = -1;
   private marked: Uint8Array | null = null;
+  private look: Look = readLook();  // as of the last picture: asking the document for each frame is slow
+  private offset = 0;  // what is scrolled away at the top
+  private height = 0;  // of all rows
   private frame = 0;
   private animation = 0;
 
@@ -124,6 +136,7 @@ export class Flame {
   private resize(): void {
     const rows = this.data!.maxDepth - this.firstDepth + 1;
     const height = Math.max(rows * ROW, 0);
+    this.height = height;
     this.sizer.style.height = height + "px";
     if (this.options.isUpward) this.element.style.flex = `0 1 ${Math.max(height, ROW) + 2}px`;
     if (this.options.isUpward) this.element.scrollTop = this.element.scrollHeight;
@@ -136,19 +149,20 @@ export class Flame {
   }
 
   private yOf(row: number, height: number): number {
-    const offset = this.element.scrollTop;
-    if (!this.options.isUpward) return row * ROW - offset;
-    const whole = Math.max(this.sizer.offsetHeight, height);
-    return whole - (row + 1) * ROW - offset;
+    if (!this.options.isUpward) return row * ROW - this.offset;
+    const whole = Math.max(this.height, height);
+    return whole - (row + 1) * ROW - this.offset;
   }
 
   private draw(): void {
     const width = this.element.clientWidth, height = this.element.clientHeight;
     if (!this.data || !width || !height) return;
     const context = fitCanvas(this.canvas, width, height);
-    context.fillStyle = cssValue("--page");
+    this.look = readLook();
+    this.offset = this.element.scrollTop;
+    context.fillStyle = this.look.page;
     context.fillRect(0, 0, width, height);
-    context.font = `12px ${cssValue("--mono")}`;
+    context.font = `12px ${this.look.mono}`;
     context.textBaseline = "middle";
     this.drawn = [];
     const { tree } = this.data, scale = width / (this.to - this.from);
@@ -174,7 +188,7 @@ export class Flame {
         const end = start + value[child] * scale;
         if (end < 0 || start > width) continue;
         if (end - start < THINNEST_PX) {
-          this.drawRest(context, node, start, height);
+          this.drawRest(context, node, start, scale, height);
           break;
         }
         pending.push(child);
@@ -183,13 +197,13 @@ export class Flame {
   }
 
   /** What is too thin to be drawn alone. */
-  private drawRest(context: CanvasRenderingContext2D, node: number, x: number, height: number): void {
-    const { tree, value, first, order } = this.data!, scale = this.canvas.clientWidth / (this.to - this.from);
+  private drawRest(context: CanvasRenderingContext2D, node: number, x: number, scale: number, height: number): void {
+    const { tree, value, first, order } = this.data!;
     const last = order[first[node + 1] - 1];
     const end = (this.left[last] + value[last] - this.from) * scale;
     const y = this.yOf(tree.depth[node] + 1 - this.firstDepth, height);
     if (end - x < THINNEST_PX || y < -ROW || y > height) return;
-    context.fillStyle = cssValue("--rest");
+    context.fillStyle = this.look.rest;
     context.fillRect(x, y, Math.max(end - x - 0.5, 0.5), ROW - 1);
   }
 
@@ -200,19 +214,19 @@ export class Flame {
     this.drawn.push({ node, x, width, row });
     const isDim = isContext || (this.marked !== null && !this.marked[node]);
     const isMarked = this.marked !== null && this.marked[node] && !isContext;
-    context.fillStyle = isMarked ? cssValue("--found") : node ? this.options.colour(node) : cssValue("--root");
+    context.fillStyle = isMarked ? this.look.found : node ? this.options.colour(node) : this.look.root;
     context.globalAlpha = isDim ? (isContext ? 0.55 : 0.35) : 1;
     context.fillRect(x, y, Math.max(width - 1, 0.5), ROW - 1);
     context.globalAlpha = 1;
     if (node === this.hovered) {
-      context.strokeStyle = cssValue("--text");
+      context.strokeStyle = this.look.text;
       context.lineWidth = 1.5;
       context.strokeRect(x + 0.75, y + 0.75, Math.max(width - 2.5, 0.5), ROW - 2.5);
     }
     const letters = Math.floor((width - 2 * PADDING) / LETTER_PX);
     if (letters < 3) return;
-    const isOnPage = node === 0 || (isDim && document.documentElement.dataset.dark === "1");
-    context.fillStyle = isMarked ? cssValue("--on-found") : isOnPage ? cssValue("--text") : "#111";
+    const isOnPage = node === 0 || (isDim && this.look.isDark);
+    context.fillStyle = isMarked ? this.look.onFound : isOnPage ? this.look.text : "#111";
     const title = this.options.title(node, letters);
     context.fillText(title.length <= letters ? title : title.slice(0, letters - 1) + "…", x + PADDING, y + ROW / 2);
   }
@@ -280,6 +294,7 @@ export class Flame {
   }
 
   private reveal(node: number): void {
+    this.offset = this.element.scrollTop;
     const height = this.element.clientHeight, y = this.yOf(this.data!.tree.depth[node] - this.firstDepth, height);
     if (y < 0) this.element.scrollTop += y - ROW;
     else if (y + ROW > height) this.element.scrollTop += y + 2 * ROW - height;

@@ -197,6 +197,7 @@ export class Timeline {
   private view: View | null = null;
   private mask: Uint8Array | null = null;
   private window = h("span", {});
+  private hint = h("span", {});
 
   constructor(private app: App) {
     const kinds = [option("rate", "live heap, bytes allocated"), option("calls", "live heap, calls")];
@@ -206,7 +207,7 @@ export class Timeline {
       this.draw();
     });
     this.element = h("div", { class: "card timeline" }, h("div", { class: "row-between" }, h("h2", {}, "Over time"), rates), this.holder,
-      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. The line is the highest of each moment. ", this.window));
+      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. ", this.hint, " ", this.window));
     this.element.tabIndex = 0;
     this.element.setAttribute("role", "group");
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -237,7 +238,7 @@ export class Timeline {
     const stacked = this.view ? stackSeries(this.app, this.view) : null;
     if (!stacked) return false;
     const series = stacked.names.map((label, i) => ({
-      label, stroke: listed(i), fill: i < STACKS_SHOWN ? listed(i) : cssValue("--rest"), width: 1, points: { show: false }, scale: "y",
+      label, stroke: listed(i), fill: i < STACKS_SHOWN ? listed(i) : cssValue("--rest"), width: 1, points: { show: false }, scale: "y", paths: uPlot.paths.stepped!({ align: 1 }),
       value: (_: uPlot, __: number, ___: number, at: number | null) => (at === null ? "–" : units.size(stacked.own[i][at])),
     }));
     this.plot = new uPlot({
@@ -272,6 +273,7 @@ export class Timeline {
     }
     this.holder.replaceChildren();
     const isBytes = this.rate !== "calls";
+    fill(this.hint, this.rate === "stacks" ? "Stacks are known at the moments marked at the top, and drawn as unchanged in between." : "The line is the highest of each stretch of time.");
     const rateText = (value: number | null) => (value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s");
     const steps = uPlot.paths.stepped!({ align: 1 });
     const size = (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)), dashed = { scale: "y", width: 1.5, points: { show: false }, value: size };
