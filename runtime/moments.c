@@ -34,7 +34,7 @@ void moments_open(struct region moments, struct cairn_header *shared, uint64_t e
                                 .step_permille = STEP_PERMILLE};
 }
 
-static enum cairn_moment_result take(struct cairn_moment *moment) {
+static enum cairn_moment_result take_as(uint32_t taker, struct cairn_moment *moment) {
     struct cairn_moment_table table = {header, (struct cairn_moment *)region.base,
                                        region.used_bytes};
     if (!region.base || !region_claim(&region, CAIRN_MOMENT_LIMIT * sizeof *moment))
@@ -42,8 +42,16 @@ static enum cairn_moment_result take(struct cairn_moment *moment) {
     moment->time_ns = sink_now_ns();
     moment->allocated_bytes = __atomic_load_n(&header->totals.allocated_bytes, __ATOMIC_RELAXED);
     moment->allocations = __atomic_load_n(&header->totals.allocations, __ATOMIC_RELAXED);
+    return cairn_moment_take(&table, moment, taker);
+}
+
+static uint32_t own_tid(void) {
     uint32_t tid = (uint32_t)gate_self->tid;
-    return cairn_moment_take(&table, moment, tid ? tid : (uint32_t)sys_tid());
+    return tid ? tid : (uint32_t)sys_tid();
+}
+
+static enum cairn_moment_result take(struct cairn_moment *moment) {
+    return take_as(own_tid(), moment);
 }
 
 // Allocated and freed so far.
@@ -90,6 +98,18 @@ bool moments_take(enum cairn_moment_reason reason, const char *label) {
         .live_blocks = __atomic_load_n(&header->totals.live_blocks, __ATOMIC_RELAXED)};
     if (label) memcpy(moment.label, label, strnlen(label, sizeof moment.label - 1));
     return take(&moment) == CAIRN_MOMENT_TAKEN;
+}
+
+bool moments_take_in_handler(enum cairn_moment_reason reason, int signal) {
+    // not the thread's own number: it may have been interrupted while it takes one, and so may the
+    // handler of another signal
+    const uint32_t in_handler = 0x40000000u, signal_shift = 23;
+    struct cairn_moment moment = {
+        .reason = reason,
+        .live_bytes = __atomic_load_n(&header->totals.live_bytes, __ATOMIC_RELAXED),
+        .live_blocks = __atomic_load_n(&header->totals.live_blocks, __ATOMIC_RELAXED)};
+    return take_as(in_handler | (uint32_t)signal << signal_shift | own_tid(), &moment) ==
+           CAIRN_MOMENT_TAKEN;
 }
 
 static const struct cairn_section *section_of(const struct cairn_header *parent) {

@@ -18,6 +18,8 @@ void moments_look(int64_t live_bytes, int64_t live_blocks);
 
 // Takes one now. False: no room, or somebody else is taking one. A label may be NULL.
 bool moments_take(enum cairn_moment_reason reason, const char *label);
+// The same in a signal handler, whatever it interrupted; false also if a moment is being taken.
+bool moments_take_in_handler(enum cairn_moment_reason reason, int signal);
 
 // So much was allocated and freed, as far as threads have published it, that one is due.
 bool moments_is_due(void);

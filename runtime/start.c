@@ -18,6 +18,7 @@
 #include "runtime/real.h"
 #include "runtime/sampling.h"
 #include "runtime/settings.h"
+#include "runtime/signals.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
 #include "runtime/stack/cells.h"
@@ -197,6 +198,7 @@ static bool process_open(void) {
     sink.header->python_version = python.version;
     slots_open(sink_region(CAIRN_SECTION_THREADS));
     guard_open();
+    signals_open();
     return true;
 }
 

@@ -24,6 +24,7 @@
     OPTION_ROW_NO_STACKS,                                                                          \
     {OPTION_PRESET, "preset", 0, "NAME", "options for leaks, peak, churn or production"},          \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"},          \
+    {OPTION_SIGNAL, "signal", 0, "LIST", "words by signal, as USR1=mark,USR2=toggle"},               \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
     {OPTION_RATE, "rate", 0, "SIZE", "sample: one in so many bytes (512KiB)"},                     \
     {OPTION_SEED, "seed", 0, "N", "sample: start of the random numbers, for the same again"},      \

@@ -2,6 +2,8 @@
 #include "tool/cmds/recording_options.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "format/guard.h"
@@ -105,6 +107,73 @@ static bool read_guard(const struct command_args *args, bool is_sampled,
     return true;
 }
 
+// What a signal may ask for; the letters are those of CAIRN_SIGNAL.
+static const struct signal_word {
+    const char *name;
+    char letter;
+} signal_words[] = {{"mark", 'm'}, {"snapshot", 's'}, {"toggle", 't'}, {"on", 'n'}, {"off", 'f'}};
+enum { SIGNAL_WORDS = sizeof signal_words / sizeof *signal_words };
+
+// "USR1", "SIGUSR1" or "10"; 0: there is none.
+static int signal_number(const char *name) {
+    enum { DECIMAL = 10 };
+    char *end;
+    long number = strtol(name, &end, DECIMAL);
+    if (*name && !*end) return number > 0 && number <= SIGRTMAX ? (int)number : 0;
+    if (!strncmp(name, "SIG", 3)) name += 3;
+    for (int i = 1; i < SIGRTMIN; i++) {
+        const char *known = sigabbrev_np(i);
+        if (known && !strcmp(known, name)) return i;
+    }
+    return 0;
+}
+
+// Those that cannot be handled, and those that say that the program is broken.
+static bool is_reserved(int number) {
+    static const int reserved[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
+                                   SIGILL,  SIGTRAP, SIGABRT, SIGSYS, SIGCHLD};
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (reserved[i] == number) return true;
+    return false;
+}
+
+// One "USR1=mark", added to what CAIRN_SIGNAL says.
+static bool read_signal(const char *command, char *entry, char *out, size_t size,
+                        struct error *error) {
+    char *word = strchr(entry, '=');
+    size_t which = 0, used = strlen(out);
+    if (!word || word == entry)
+        return error_set(error, "%s: --signal needs SIGNAL=WORD as USR1=mark, not \"%s\"", command,
+                         entry);
+    *word++ = 0;
+    int number = signal_number(entry);
+    if (!number) return error_set(error, "%s: --signal: there is no signal %s", command, entry);
+    if (is_reserved(number))
+        return error_set(error, "%s: --signal: %s is not for words", command, entry);
+    while (which < SIGNAL_WORDS && strcmp(signal_words[which].name, word) != 0) which++;
+    if (which == SIGNAL_WORDS)
+        return error_set(error, "%s: --signal %s=%s: not one of mark, snapshot, toggle, on, off",
+                         command, entry, word);
+    int length = snprintf(out + used, size - used, "%d%c", number, signal_words[which].letter);
+    return (size_t)length < size - used ||
+           error_set(error, "%s: --signal: more signals than can be used", command);
+}
+
+static bool read_signals(const struct command_args *args, struct recording_options *options,
+                         struct error *error) {
+    enum { LIST_BYTES = 256 };
+    const char *text = args_text(args, OPTION_SIGNAL, NULL);
+    char list[LIST_BYTES], words[RECORDING_TEXT_BYTES] = "", *rest = list, *entry;
+    if (!text) return true;
+    if (strlen(text) >= sizeof list)
+        return error_set(error, "%s: --signal: the list is too long", args->command->name);
+    snprintf(list, sizeof list, "%s", text);
+    while ((entry = strsep(&rest, ",")))
+        if (!read_signal(args->command->name, entry, words, sizeof words, error)) return false;
+    put(options, "CAIRN_SIGNAL", words);
+    return true;
+}
+
 // Names for what people are after. Options that are given besides go before a preset's.
 static const struct preset {
     const char *name;
@@ -152,7 +221,8 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
     if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))
         put(options, "CAIRN_CPU_BUDGET", preset->cpu_budget);
-    if (!read_guard(args, is_sampled, options, error)) return false;
+    if (!read_guard(args, is_sampled, options, error) || !read_signals(args, options, error))
+        return false;
     if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||
         !check_sampled(args, is_sampled, error))
         return false;
