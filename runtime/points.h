@@ -2,8 +2,9 @@
 // The timeline: what was live in each interval of time, in a fixed number of points.
 //
 // A point is noted whenever a thread publishes its total, that is each time the total has moved by
-// a batch (totals.h), not per event. The first interval is 16 us, so that a run of milliseconds has
-// a shape; it doubles when the points are used up, so that a week fits too.
+// a batch (totals.h), not per event; if there are several threads, not each time (points_has). The
+// first interval is 16 us, so that a run of milliseconds has a shape; it doubles when the points
+// are used up, so that a week fits too.
 #ifndef RUNTIME_POINTS_H
 #define RUNTIME_POINTS_H
 
