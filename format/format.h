@@ -200,10 +200,13 @@ struct cairn_picture {
     uint32_t arena_count;             // 0: they could not be read
     uint32_t is_cut;  // too many free chunks to look at each: there are more bytes of them
     uint32_t stack_count;
-    uint32_t reserved_count;
+    uint32_t knows;                // CAIRN_PICTURE_KNOWS_…
     uint64_t free_resident_bytes;  // of the chunks and ends: on pages that are resident
-    uint64_t reserved[2];
+    uint64_t mapped_bytes;         // of heap_bytes: what the program mapped itself
+    uint64_t slack_bytes;          // glibc: rounding and headers of live blocks, an estimate
 };
+#define CAIRN_PICTURE_KNOWS_MAPPED 1u
+#define CAIRN_PICTURE_KNOWS_SLACK 2u
 
 // A name that the program gave: a region of its code (format of records below), or all pools of one
 // name. A region of the same name inside another one is another scope.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What resident memory consists of: the parts add up to what /proc/PID/smaps_rollup says, each is what
-an own reading of smaps says, and what is free in glibc's arenas is what mallinfo2 says."""
+an own reading of smaps says, and what is free in glibc's arenas is what mallinfo2 says. What the program
+maps itself is told from malloc's large blocks, with --mmap and without."""
 
 import re
 import subprocess
@@ -9,7 +10,7 @@ import time
 
 import cairn_test as t
 
-SHARED, LARGE, STACKS = 4 << 20, 8 << 20, 2 * 300000
+SHARED, LARGE, STACKS, MAPPED = 4 << 20, 8 << 20, 2 * 300000, 3 << 20
 
 
 def rollup(pid):
@@ -41,9 +42,9 @@ def steady_picture(pid):
     return found, last
 
 
-def check_picture(found, last, free, pid):
+def check_picture(found, last, free, slack, pid):
     now = rollup(pid)
-    parts = ("live", "free", "rest", "stacks", "files", "shared", "own", "other")
+    parts = ("live", "slack", "free", "rest", "mapped", "stacks", "files", "shared", "own", "other")
     t.check_equal("sum of the parts", sum(last[f"{part}_bytes"] or 0 for part in parts), now["Rss"])
     # pages of libraries have more or fewer users from one moment to the next
     t.check(abs(last["pss_bytes"] - now["Pss"]) <= now["Shared_Clean"], f"PSS {last['pss_bytes']}: {now}")
@@ -54,6 +55,9 @@ def check_picture(found, last, free, pid):
     t.check_equal("free in arenas", last["arena_chunk_bytes"] + last["arena_top_bytes"], free)
     t.check(0 < last["free_bytes"] <= free, f"resident of it: {last['free_bytes']}")
     t.check_equal("shared", last["shared_bytes"], SHARED)
+    # pages that threads mapped for libc are of no malloc either
+    t.check(MAPPED <= last["mapped_bytes"] <= MAPPED + (256 << 10), f"mapped: {last['mapped_bytes']}")
+    t.check(abs(last["slack_bytes"] - slack) <= slack // 20, f"slack: {last['slack_bytes']}, should be {slack}")
     own = named_bytes(pid, r"/memfd:cairn|libcairn")
     t.check(own <= last["own_bytes"] <= own + found["trust"]["own_bytes"], f"own: {own}, {last}")
     main_stack = named_bytes(pid, r"\[stack\]$")
@@ -80,15 +84,20 @@ def check_screen(path):
             t.check(words in text, f"{columns}: no {words!r} in {text}")
 
 
-with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "run.cairn", "--", *t.program("memory_parts")],
-                      env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-    said = child.stdout.readline().split()
-    with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
-        process = int(children.read().split()[0])
-    report, picture = steady_picture(process)
-    check_picture(report, picture, int(said[0]), process)
-    child.stdin.close()
-    child.wait(timeout=60)
+def watch(path, *options):
+    with subprocess.Popen([t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("memory_parts")],
+                          env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        said = child.stdout.readline().split()
+        with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
+            process = int(children.read().split()[0])
+        report, picture = steady_picture(process)
+        check_picture(report, picture, int(said[0]), int(said[2]), process)
+        child.stdin.close()
+        child.wait(timeout=60)
+
+
+watch("mapped.cairn", "--mmap")
+watch("run.cairn")
 ended = t.report("run.cairn")
 check_points(ended)
 t.check_equal("the last picture stays", ended["rss"]["last"]["shared_bytes"], SHARED)

@@ -35,7 +35,8 @@ THREAD = {"name": TEXT, "tid": INTEGER, "slot": INTEGER, "start_ns": INTEGER, "e
 PICTURE = dict.fromkeys(
     ["at_ns", "rss_bytes", "pss_bytes", "swap_bytes", "live_bytes", "rest_bytes", "stacks_bytes",
      "files_bytes", "shared_bytes", "own_bytes", "other_bytes", "heap_live_bytes", "heap_live_blocks",
-     "arenas", "arena_chunk_bytes", "arena_top_bytes"], INTEGER) | {"free_bytes": OrNull(INTEGER)}
+     "arenas", "arena_chunk_bytes", "arena_top_bytes"],
+    INTEGER) | dict.fromkeys(["free_bytes", "slack_bytes", "mapped_bytes"], OrNull(INTEGER))
 RESIDENT = {"at_ns": INTEGER, "rss_bytes": INTEGER, "pss_bytes": OrNull(INTEGER), "swap_bytes": INTEGER}
 MAPPED = dict.fromkeys(["calls", "mapped_bytes", "unmapped_bytes", "peak_bytes", "peak_mappings",
                         "at_exit_bytes", "at_exit_mappings"], INTEGER)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has some of everything that resident memory consists of, then says what glibc says of its heap
-// ("FREE ARENAS": bytes in chunks that are free, its number of arenas) and waits for the end of its
-// input. The heap does not change after that line.
+// ("FREE ARENAS SLACK": bytes in chunks that are free, its number of arenas, rounding and headers
+// of the blocks) and waits for the end of its input. The heap does not change after that line.
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -17,6 +17,7 @@ enum {
     LARGE_BYTES = 8 << 20,
     STACK_BYTES = 300000,
     SHARED_BYTES = 4 << 20,
+    MAPPED_BYTES = 3 << 20,
     THREADS = 2,
 };
 
@@ -38,6 +39,15 @@ static void *run_thread(void *blocks) {
     return NULL;
 }
 
+// Rounding and headers of the small blocks that are left.
+static size_t slack_of_blocks(void) {
+    size_t slack = 0;
+    for (int i = 0; i <= THREADS; i++)
+        for (int k = 0; k < BLOCKS; k++)
+            if (k % 3) slack += malloc_usable_size(held[i][k]) - BLOCK_BYTES + sizeof(size_t);
+    return slack;
+}
+
 int main(void) {
     char line[128], input;
     pthread_t threads[THREADS];
@@ -50,10 +60,14 @@ int main(void) {
     if (ftruncate(file, SHARED_BYTES)) return 1;
     char *shared = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     memset(shared, 1, SHARED_BYTES);
+    char *mapped =
+        mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(mapped, 1, MAPPED_BYTES);
     struct mallinfo2 info = mallinfo2();
-    int length = snprintf(line, sizeof line, "%zu %d\n", info.fordblks - info.fsmblks, THREADS + 1);
+    int length = snprintf(line, sizeof line, "%zu %d %zu\n", info.fordblks - info.fsmblks,
+                          THREADS + 1, slack_of_blocks() + malloc_usable_size(large) - LARGE_BYTES);
     if (write(STDOUT_FILENO, line, (size_t)length) != length) return 1;
     while (read(STDIN_FILENO, &input, 1) > 0) {
     }
-    _exit(large && shared ? 0 : 1);
+    _exit(large && shared && mapped ? 0 : 1);
 }

@@ -11,9 +11,11 @@
 #include "tool/model/reader.h"
 
 enum picture_part {
-    PICTURE_LIVE,  // blocks that the program holds
-    PICTURE_FREE,  // free chunks and unused ends of the allocator's arenas
-    PICTURE_REST,  // of the heap: headers, rounding, caches, what the program maps itself
+    PICTURE_LIVE,    // blocks that the program holds
+    PICTURE_SLACK,   // their rounding and headers, an estimate
+    PICTURE_FREE,    // free chunks and unused ends of the allocator's arenas
+    PICTURE_REST,    // of the heap: thread caches, and whatever of the others is not known
+    PICTURE_MAPPED,  // anonymous memory that the program mapped itself
     PICTURE_STACKS,
     PICTURE_FILES,
     PICTURE_SHARED,
@@ -26,7 +28,8 @@ struct picture {
     uint64_t at_ns, rss_bytes, pss_bytes, swap_bytes;
     uint64_t bytes[PICTURE_PARTS];     // their sum is rss_bytes
     uint64_t live_bytes, live_blocks;  // as requested, resident or not
-    uint64_t heap_bytes;               // resident: the sum of the first three
+    uint64_t heap_bytes;               // resident: the sum of the first five
+    uint64_t slack_bytes;              // resident or not
     uint64_t chunk_bytes, top_bytes;   // of glibc's free memory, resident or not
     uint64_t free_resident_bytes;      // of both
     uint32_t arena_count;              // 0: not known
@@ -34,6 +37,7 @@ struct picture {
     bool is_cut;        // there are more free chunks than were counted
     bool is_live_more;  // more is live than resident: the heap is one part, PICTURE_LIVE
     bool is_free_part;  // PICTURE_FREE is known; else it is within PICTURE_REST
+    bool is_slack_part, is_mapped_part;  // the same of these two
 };
 
 // The picture at CAIRN_PICTURE_AT_PEAK or CAIRN_PICTURE_LAST; false if there is none.

@@ -35,9 +35,18 @@ static void describe_live(const struct picture *picture, const struct view_optio
                  units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
 }
 
+// What is not told apart.
+static void describe_rest(const struct picture *picture, char *out, size_t size) {
+    snprintf(out, size, "allocator: %s%sthread caches%s", picture->is_free_part ? "" : "free, ",
+             picture->is_slack_part ? "" : "slack, ",
+             picture->is_mapped_part ? "" : "; what the program maps itself");
+}
+
 static void describe(const struct picture *picture, enum picture_part part,
                      const struct view_options *view, char *out, size_t size) {
     static const char *const words[PICTURE_PARTS] = {
+        [PICTURE_MAPPED] = "mapped by the program itself, not by malloc",
+        [PICTURE_SLACK] = "slack: rounding and headers of live blocks, about",
         [PICTURE_FILES] = "code, data and mapped files",
         [PICTURE_SHARED] = "shared memory",
         [PICTURE_OWN] = "cairn itself: this recording, tables, library",
@@ -49,8 +58,7 @@ static void describe(const struct picture *picture, enum picture_part part,
     else if (part == PICTURE_FREE)
         describe_free(picture, view, out, size);
     else if (part == PICTURE_REST)
-        snprintf(out, size, "%sheaders, rounding, and what the program maps itself",
-                 picture->is_free_part ? "" : "free in the allocator, ");
+        describe_rest(picture, out, size);
     else if (part == PICTURE_STACKS)
         snprintf(out, size, "%" PRIu32 " %s", picture->stack_count,
                  plural(picture->stack_count, "stack", "stacks"));
@@ -150,8 +158,9 @@ static void sum_terms(struct picture *picture) {
 void memory_print_line(const struct terminal *terminal, const struct profile *profile,
                        const struct view_options *view) {
     static const char *const words[PICTURE_PARTS] = {
-        [PICTURE_LIVE] = "live",   [PICTURE_REST] = "allocator", [PICTURE_STACKS] = "stacks",
-        [PICTURE_FILES] = "files", [PICTURE_SHARED] = "shared",  [PICTURE_OWN] = "cairn"};
+        [PICTURE_LIVE] = "live",     [PICTURE_SLACK] = "slack",   [PICTURE_REST] = "allocator",
+        [PICTURE_MAPPED] = "mapped", [PICTURE_STACKS] = "stacks", [PICTURE_FILES] = "files",
+        [PICTURE_SHARED] = "shared", [PICTURE_OWN] = "cairn"};
     struct picture picture;
     const char *sign = "";
     if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &picture)) return;
@@ -185,7 +194,9 @@ static void put_picture(struct json *json, const char *key, const struct recordi
     json_put_uint(json, "pss_bytes", picture.pss_bytes);
     json_put_uint(json, "swap_bytes", picture.swap_bytes);
     for (int part = 0; part < PICTURE_PARTS; part++)
-        if (part == PICTURE_FREE && !picture.is_free_part)
+        if ((part == PICTURE_FREE && !picture.is_free_part) ||
+            (part == PICTURE_SLACK && !picture.is_slack_part) ||
+            (part == PICTURE_MAPPED && !picture.is_mapped_part))
             json_put_null(json, picture_part_key(part));
         else
             json_put_uint(json, picture_part_key(part), picture.bytes[part]);

@@ -71,6 +71,20 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
+// The lower end of a mapping may be a stack.
+static void note_memory(struct reading *reading, uint64_t stack_bytes) {
+    const struct mapping *now = &reading->now;
+    uint64_t start = now->start, rss = now->rss_bytes - stack_bytes;
+    if (!rss) return;
+    if (stack_bytes && reading->stack_limit_bytes < now->end - start)
+        start += reading->stack_limit_bytes;
+    struct mapped_memory *memory = array_push(&reading->out->memory);
+    if (!memory) return;
+    *memory = (struct mapped_memory){start, now->end, rss,
+                                     strcmp(now->name, "[heap]") != 0 && !now->is_unreserved &&
+                                         now->permissions[1] == 'w'};
+}
+
 static void add_anonymous(struct reading *reading) {
     const struct mapping *now = &reading->now;
     struct cairn_picture *picture = &reading->out->picture;
@@ -87,6 +101,7 @@ static void add_anonymous(struct reading *reading) {
         picture->files_bytes += now->rss_bytes;
     else
         picture->heap_bytes += now->rss_bytes - stack;
+    if (!is_data) note_memory(reading, stack);
     if (now->is_unreserved && now->is_undumped)
         reading->out->undumped_bytes += now->rss_bytes;
     else if (now->is_unreserved && !may_be_arena)
@@ -184,6 +199,10 @@ bool mappings_read(FILE *smaps, int pages, uint64_t stack_limit_bytes, struct ma
     free(line);
     free(reading);
     return is_ok;
+}
+
+void mappings_free(struct mappings *mappings) {
+    array_free(&mappings->memory);
 }
 
 // The soft limit of stacks is the size that glibc gives each thread.

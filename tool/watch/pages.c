@@ -21,6 +21,19 @@ static uint64_t overlap(uint64_t page, uint64_t start, uint64_t end) {
     return to - from;
 }
 
+void pages_are_present(int pages, uint64_t start, size_t count, bool *are_present) {
+    uint64_t entries[PAGES_AT_ONCE];
+    for (size_t done = 0; done < count;) {
+        size_t some = count - done < PAGES_AT_ONCE ? count - done : PAGES_AT_ONCE;
+        off_t at = (off_t)((start / PAGE_BYTES + done) * sizeof *entries);
+        ssize_t got = pread(pages, entries, some * sizeof *entries, at);
+        for (size_t i = 0; i < some; i++)
+            are_present[done + i] =
+                (ssize_t)((i + 1) * sizeof *entries) <= got && entries[i] >> PRESENT_BIT;
+        done += some;
+    }
+}
+
 uint64_t pages_present_bytes(int pages, uint64_t start, uint64_t end) {
     uint64_t entries[PAGES_AT_ONCE], present = 0;
     uint64_t page = start / PAGE_BYTES, last = (end - 1) / PAGE_BYTES;

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "tool/model/figures.h"
+#include "tool/model/slack.h"
 #include "tool/watch/arenas.h"
 #include "tool/watch/mappings.h"
+#include "tool/watch/own_memory.h"
 #include "tool/watch/proc.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -106,13 +108,21 @@ static bool is_picture_due(const struct resident *resident, const struct residen
     return now_ns >= (is_higher || is_lower ? resident->next_other_ns : resident->next_picture_ns);
 }
 
-// The heap's figures at this moment.
-static void add_heap(const struct memory *memory, struct cairn_picture *picture) {
+// The heap's figures at this moment, and what the recording helps to tell apart.
+static void add_heap(pid_t pid, const struct memory *memory, struct mappings *mappings) {
+    struct cairn_picture *picture = &mappings->picture;
     struct recording recording;
     if (!recording_open_memory(memory->header, memory->bytes, &recording, NULL)) return;
     struct figures figures = figures_of(&recording);
     picture->live_bytes = figures.exit_bytes;
     picture->live_blocks = figures.exit_blocks;
+    bool is_glibc = recording.header.allocator == CAIRN_ALLOCATOR_GLIBC;
+    if (is_glibc && !figures.is_sampled) {
+        picture->slack_bytes = slack_of_live(&recording);
+        picture->knows |= CAIRN_PICTURE_KNOWS_SLACK;
+    }
+    if (own_memory_look(pid, mappings, &recording, &picture->mapped_bytes))
+        picture->knows |= CAIRN_PICTURE_KNOWS_MAPPED;
     recording_close(&recording);
 }
 
@@ -120,17 +130,21 @@ static bool take_picture(struct resident *resident, pid_t pid, const struct memo
                          uint64_t at_ns) {
     struct mappings mappings;
     struct cairn_picture *peak = &resident->pictures[CAIRN_PICTURE_AT_PEAK];
-    if (!mappings_look(pid, &mappings)) return false;
+    if (!mappings_look(pid, &mappings)) {
+        mappings_free(&mappings);
+        return false;
+    }
     bool is_glibc = memory->header->allocator == CAIRN_ALLOCATOR_GLIBC;
     mappings_settle_own(&mappings, is_glibc ? memory->header->own_bytes : 0);
     struct cairn_picture *picture = &mappings.picture;
     picture->at_ns = at_ns ? at_ns : 1;
-    add_heap(memory, picture);
+    add_heap(pid, memory, &mappings);
     if (is_glibc) arenas_look(pid, &mappings, picture);
     resident->pictures[CAIRN_PICTURE_LAST] = *picture;
     if (picture->rss_bytes >= peak->rss_bytes) *peak = *picture;
     write_entries(memory, CAIRN_SECTION_PICTURES, resident->pictures, 0, CAIRN_PICTURE_COUNT,
                   sizeof *resident->pictures);
+    mappings_free(&mappings);
     return true;
 }
 

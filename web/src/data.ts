@@ -27,7 +27,9 @@ export interface Picture {
   at_ns: number;
   rss_bytes: number;
   live_bytes: number;
+  slack_bytes: number | null;
   free_bytes: number | null;
+  mapped_bytes: number | null;
   rest_bytes: number;
   stacks_bytes: number;
   files_bytes: number;

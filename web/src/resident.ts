@@ -7,12 +7,15 @@ import { h } from "./dom";
 import * as units from "./units";
 
 function partsOf(picture: Picture): [string, string, number][] {
-  const rest = picture.free_bytes === null ? "free in the allocator, headers, rounding, own mappings" : "headers, rounding, what the program maps itself";
+  const unknown = [["free memory", picture.free_bytes], ["rounding and headers", picture.slack_bytes], ["what the program maps itself", picture.mapped_bytes]];
+  const rest = ["thread caches", ...unknown.filter(([, bytes]) => (bytes ?? null) === null).map(([name]) => name)].join(", ");
   const parts: [string, string, number][] = [
     ["live heap", units.plural(picture.heap_live_blocks, "block"), picture.live_bytes],
     ["code and files", "code, data and mapped files", picture.files_bytes],
+    ["slack", "rounding and headers of live blocks, about", picture.slack_bytes ?? 0],
     ["free in the heap", "kept by the allocator", picture.free_bytes ?? 0],
     ["rest of the heap", rest, picture.rest_bytes],
+    ["mapped", "by the program itself, not by malloc", picture.mapped_bytes ?? 0],
     ["cairn itself", "this recording, tables, library", picture.own_bytes],
     ["stacks", "of the threads", picture.stacks_bytes],
     ["shared memory", "that is no file", picture.shared_bytes],

@@ -289,7 +289,10 @@ static void test_entries(void **state) {
     FIELD(cairn_picture, arena_count);
     FIELD(cairn_picture, is_cut);
     FIELD(cairn_picture, stack_count);
+    FIELD(cairn_picture, knows);
     FIELD(cairn_picture, free_resident_bytes);
+    FIELD(cairn_picture, mapped_bytes);
+    FIELD(cairn_picture, slack_bytes);
     FIELD(cairn_cell, allocated_bytes);
     FIELD(cairn_cell, freed_bytes);
     FIELD(cairn_cell, calls);

@@ -18,6 +18,7 @@ static struct mappings read_text(const char *text, uint64_t stack_limit) {
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     assert_non_null(file);
     assert_true(mappings_read(file, -1, stack_limit, &mappings));
+    mappings_free(&mappings);
     fclose(file);
     return mappings;
 }
@@ -90,6 +91,7 @@ static void test_damage(void **state) {
         assert_non_null(file);
         mappings_read(file, -1, 0, &mappings);
         assert_int_equal(mappings.picture.rss_bytes, 0);
+        mappings_free(&mappings);
         fclose(file);
     }
 }
