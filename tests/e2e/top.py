@@ -102,7 +102,7 @@ def check_keys():
         for columns, lines in ((40, 20), (40, 8), (20, 6), (10, 3), (160, 50)):
             screen.resize(columns, lines)
             screen.wait_for(r"too small" if columns < 20 else r"commands \d+", f"{columns}x{lines}")
-        screen.press("q", r"status 0", "leave")
+        screen.press("q", r"(?m)^status 0", "leave")
 
 
 def check_end():
@@ -117,8 +117,30 @@ def check_end():
     screen.wait_for(r"ending-\d+ \d+ ended at", "it says so")
     t.check("97.7 KiB" in screen.text, f"the last look stays: {screen.text}")
     screen.press("m", r"it has ended", "nothing to be done to it")
-    screen.press("q", r"status 0", "leave")
+    screen.press("q", r"(?m)^status 0", "leave")
     screen.close()
+
+
+def check_exec():
+    """The same process runs another program: it says so, and the list has the new one."""
+    argv = [t.CAIRN, "run", "-q", "-o", "exec.cairn", "--", "sh", "-c", f"read line; exec {t.program('commands')[0]}"]
+    with subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        def pid_of_run():
+            one = [one["pid"] for one in top_json()["processes"] if one["run"] == run.pid]
+            return one[0] if one else None
+        pid = None
+        while not pid and run.poll() is None:
+            pid = pid_of_run()
+        screen = Screen(f"{t.CAIRN} top --interval 100ms {pid}")
+        screen.wait_for(rf"sh {pid} is on", "before")
+        run.stdin.write("\nhello\n")
+        run.stdin.flush()
+        t.check_equal("the new program", run.stdout.readline(), "ok\n")
+        screen.wait_for(rf"sh {pid} became another program", "it says so")
+        screen.press("p", rf"{pid} .* commands at ", "the new one is listed")
+        screen.press("q", r"(?m)^status 0", "leave")
+        screen.close()
+        run.communicate("end\n", timeout=60)
 
 
 def check_forms():
@@ -162,6 +184,7 @@ def check_refusals():
 check_numbers()
 check_keys()
 check_end()
+check_exec()
 check_forms()
 check_refusals()
 t.finish()

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -35,14 +36,34 @@ static const char *target_name(const struct topping *topping, char *out, size_t 
     return out;
 }
 
+// Where the process' program lies, "" if that is not known. A new file in its place is no change.
+static void find_program(int pid, char program[PATH_MAX]) {
+    static const char deleted[] = " (deleted)";
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    ssize_t length = readlink(link, program, PATH_MAX - 1);
+    size_t size = length > 0 ? (size_t)length : 0, suffix = sizeof deleted - 1;
+    program[size] = 0;
+    if (size > suffix && !strcmp(program + size - suffix, deleted)) program[size - suffix] = 0;
+}
+
+// The old program's recording does not learn of it.
+static bool is_another_program(const struct topping *topping) {
+    char program[PATH_MAX];
+    find_program(topping->process.pid, program);
+    return *program && *topping->program && strcmp(program, topping->program) != 0;
+}
+
 // How the process ended, if it did.
 static void look_whether_over(struct topping *topping, struct top *top,
                               const struct resident_now *resident) {
     const struct cairn_header *header = &topping->live.follow.recording.header;
     bool is_gone = !resident->peak_bytes;
-    if (live_is_running(&topping->live) && !is_gone) return;
+    bool has_changed = !is_gone && is_another_program(topping);
+    if (live_is_running(&topping->live) && !is_gone && !has_changed) return;
     struct ending ending = {header->state, header->stop_reason, false, 0, 0};
     if (live_is_running(&topping->live)) ending.state = CAIRN_STATE_ENDED;
+    if (has_changed) ending = (struct ending){CAIRN_STATE_STOPPED, CAIRN_STOP_EXEC, false, 0, 0};
     if (ending.state == CAIRN_STATE_DIED && header->stop_reason != CAIRN_STOP_EXEC)
         ending.state = CAIRN_STATE_ENDED;
     ending_text(&ending, false, topping->over, sizeof topping->over);
@@ -241,6 +262,7 @@ bool topping_open(struct topping *topping, struct top *top, const struct live_pr
     topping_close(topping);
     topping->process = *process;
     topping->next_names_ns = 0;
+    find_program(process->pid, topping->program);
     if (!live_open(process->path, &topping->live, error))
         return error_wrap(error, "process %d", process->pid);
     topping->is_open = true;

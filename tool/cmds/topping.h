@@ -14,6 +14,7 @@ struct topping {
     struct live_process process;
     ARRAY(uint8_t) are_named;  // by stack: its names were looked for
     uint64_t next_names_ns;    // CLOCK_MONOTONIC: not to be looked for by themselves before
+    char program[PATH_MAX];    // that it ran when it was opened
     char over[64];
     bool is_open;
 };
