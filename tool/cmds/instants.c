@@ -135,6 +135,9 @@ bool instants_apply(const struct instants_request *request, struct opened *opene
     if (!request->kind) return true;
     if (opened->process_count > 1)
         return error_set(error, "moments of several processes cannot be added up: --process NAME");
+    if (recording_is_sampled(&opened->recording))
+        return error_set(error, "a sampled recording has what stacks held at the peak and at the "
+                                "end, not at other moments: --by peak, --by exit");
     if (!moments_build(&moments, &opened->profile, error)) return false;
     if (request->kind == INSTANTS_AT) is_ok = apply_at(&moments, request->text, opened, error);
     if (request->kind == INSTANTS_BETWEEN)

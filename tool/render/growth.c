@@ -97,6 +97,12 @@ static void print_heading(const struct terminal *terminal, const struct growth *
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
 }
 
+static void print_sampled(const struct terminal *terminal) {
+    terminal_print(terminal, STYLE_STRONG, "growth is not known");
+    fputs(": a sample says nothing of moments but the peak and the end.\n", terminal->out);
+    terminal_print(terminal, STYLE_DIM, "cairn run without --sample keeps moments\n");
+}
+
 static void print_too_few(const struct terminal *terminal, const struct growth *growth) {
     terminal_print(terminal, STYLE_STRONG, "growth is not known");
     fprintf(terminal->out, ": it takes %u moments at which stacks were counted, there %s %zu.\n",
@@ -147,7 +153,9 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     if (!moments_build(&moments, profile, error)) return false;
     bool is_ok = growth_build(&growth, &moments, growth_first(&moments), MOMENTS_MAX, error);
     if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
-    if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
+    if (is_ok && recording_is_sampled(profile->recording))
+        print_sampled(terminal);
+    else if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
         print_too_few(terminal, &growth);
     else if (is_ok)
         is_ok = print_list(terminal, &growth, &moments, names, view, error);
