@@ -143,7 +143,7 @@ static void api_set_thresholds(size_t min_bytes, size_t max_bytes) {
     if (!is_recorded()) return;
     settings.min_bytes = min_bytes;
     settings.max_bytes = max_bytes;
-    if (event_mode == EVENT_FULL) event_mode = EVENT_BOUNDED;
+    if (probes_event.mode == EVENT_FULL) probes_event.mode = EVENT_BOUNDED;
 }
 
 static int api_set_rate(uint64_t bytes) {

@@ -13,12 +13,13 @@
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
+#include "runtime/sys/probes.h"
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 #include "runtime/unwind/walk.h"
 #include "runtime/verify.h"
 
-uint32_t event_mode, event_mode_wanted;
+uint16_t event_mode_wanted;
 
 // From now on stacks have other cells.
 static COLD void generation_begin(struct thread *thread) {
@@ -84,11 +85,11 @@ static COLD void note_modules(struct walk_trace *trace) {
 // The recording takes more memory than it may: from now on blocks are sampled, for which the rest
 // of the budget is kept free.
 static COLD void degrade(void) {
-    uint32_t from = event_mode;
+    uint16_t from = probes_event.mode;
     bool is_exact = from == EVENT_FULL || from == EVENT_BOUNDED || from == EVENT_PYTHON;
     if (!is_exact || !sampling_begin()) return;
     sys_set_budget(settings.overhead_bytes);
-    __atomic_compare_exchange_n(&event_mode, &from, EVENT_MIXED, false, __ATOMIC_RELEASE,
+    __atomic_compare_exchange_n(&probes_event.mode, &from, EVENT_MIXED, false, __ATOMIC_RELEASE,
                                 __ATOMIC_RELAXED);
 }
 
@@ -98,16 +99,32 @@ static COLD void count_lost_stack(void) {
     if (is_budget) degrade();
 }
 
+static COLD void tell_stack(const uintptr_t *frame, uint32_t cell, const struct frame *frames,
+                            uint32_t count) {
+    probe_new_stack(frame, cell, count, &frames[count - 1].pc, -(int64_t)sizeof *frames);
+}
+
+// The cell of these frames, of which the outer `keep` are those of the stack before.
+ALWAYS_INLINE uint32_t cell_of_frames(struct thread *thread, const struct frame *frames,
+                                      uint32_t count, uint32_t keep, const uintptr_t *frame) {
+    enum stack_outcome outcome;
+    uint32_t cell = stack_intern(&thread->stack, frames, count, keep, &outcome);
+    if (unlikely(outcome)) {
+        if (outcome == STACK_LOST)
+            count_lost_stack();
+        else if (unlikely(probes_new_stack))
+            tell_stack(frame, cell, frames, count);
+    }
+    return cell;
+}
+
 static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t differs) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     struct walk_trace *trace = &thread->trace;
-    bool is_lost = false;
     struct walk_result walk = walk_stack_from(trace, &start, differs);
     if (unlikely(walk.has_new_code)) note_modules(trace);
     uint32_t count = nest_frame(&thread->nest, trace->frames, trace->count, trace->limit);
-    uint32_t cell = stack_intern(&thread->stack, trace->frames, count, walk.keep, &is_lost);
-    if (unlikely(is_lost)) count_lost_stack();
-    return cell;
+    return cell_of_frames(thread, trace->frames, count, walk.keep, frame);
 }
 
 // The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
@@ -130,12 +147,10 @@ static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, 
 }
 
 // The thread's only cell where call stacks are not wanted.
-static COLD uint32_t cell_of_thread(struct thread *thread) {
+static COLD uint32_t cell_of_thread(struct thread *thread, uintptr_t *frame) {
     struct frame frames[2] = {{.pc = CAIRN_CUT_NO_STACKS}};
-    bool is_lost = false;
     uint32_t count = nest_frame(&thread->nest, frames, 1, 2);
-    uint32_t cell = stack_intern(&thread->stack, frames, count, 0, &is_lost);
-    if (is_lost) gate_count_loss(CAIRN_LOST_NO_MEMORY);
+    uint32_t cell = cell_of_frames(thread, frames, count, 0, frame);
     thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
     return cell;
 }
@@ -145,7 +160,6 @@ static COLD uint32_t cell_of_thread(struct thread *thread) {
 static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, uintptr_t *frame) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     struct walk_trace *trace = &thread->trace;
-    bool is_lost = false;
     struct walk_result walk = walk_stack(trace, &start);
     if (unlikely(walk.has_new_code)) note_modules(trace);
     if (unlikely(!thread->python)) thread->python = python_thread_make(trace->limit);
@@ -154,51 +168,47 @@ static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, 
         stack = python_weave(thread->python, trace->frames, trace->count,
                              trace->usable_count != trace->count);
     uint32_t count = nest_frame(&thread->nest, stack.frames, stack.count, trace->limit);
-    uint32_t cell = stack_intern(&thread->stack, stack.frames, count, stack.keep, &is_lost);
-    if (unlikely(is_lost)) count_lost_stack();
+    uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
     thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
     return cell;
 }
 
 ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
-    if (unlikely(event_mode == EVENT_TOTALS)) return cell_of_thread(thread);
-    if (unlikely(event_mode == EVENT_PYTHON)) return cell_of_python(thread, frame);
+    if (unlikely(probes_event.mode == EVENT_TOTALS)) return cell_of_thread(thread, frame);
+    if (unlikely(probes_event.mode == EVENT_PYTHON)) return cell_of_python(thread, frame);
     bool is_valid = thread->trace.generation == rule_generation();
     uint32_t differs = is_valid ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
     uint32_t cell =
         differs == WALK_SAME ? thread->seen.value : cell_of_unseen(thread, frame, differs);
-    if (unlikely(event_mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
+    if (unlikely(probes_event.mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
     return cell;
 }
 
 // The thread's cell of blocks that are too small or too large for a stack. What was interned before
 // is forgotten: the next stack has nothing in common with the pseudo frame.
-static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size) {
-    bool is_large = size >= settings.min_bytes, is_lost = false;
+static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size, uintptr_t *frame) {
+    bool is_large = size >= settings.min_bytes;
     uint32_t *cell = &thread->bucket_cells[is_large];
-    struct frame frame = {.pc = is_large ? CAIRN_CUT_LARGE : CAIRN_CUT_SMALL};
+    struct frame pseudo = {.pc = is_large ? CAIRN_CUT_LARGE : CAIRN_CUT_SMALL};
     if (*cell) return *cell;
-    uint32_t made = stack_intern(&thread->stack, &frame, 1, 0, &is_lost);
+    uint32_t made = cell_of_frames(thread, &pseudo, 1, 0, frame);
     stack_thread_recover(&thread->stack);
-    if (is_lost)
-        gate_count_loss(CAIRN_LOST_NO_MEMORY);
-    else
-        *cell = made;
+    if (made != CAIRN_CELL_OTHER) *cell = made;
     return made;
 }
 
 uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
     if (settings_is_outside(size)) {
         generation_look(thread);
-        return cell_of_bucket(thread, size);
+        return cell_of_bucket(thread, size, frame);
     }
     return event_stack(thread, frame);
 }
 
 uint32_t event_stack(struct thread *thread, uintptr_t *frame) {
     generation_look(thread);
-    if (settings.has_no_stacks) return cell_of_thread(thread);
+    if (settings.has_no_stacks) return cell_of_thread(thread, frame);
     if (settings.has_python) return cell_of_python(thread, frame);
     return cell_of_caller(thread, frame);
 }
@@ -261,18 +271,20 @@ static COLD void note_block(struct thread *thread, const void *block, uint32_t c
     if (settings.guard_bytes) guard_note(block, cell);
 }
 
-static void alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+// The cell; 0: it was not counted.
+static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     if (unlikely(!block)) {
         thread->record->failed++;
-        return;
+        return 0;
     }
-    if (unlikely(!gate_is_recording() || thread->nest.is_off)) return;
-    bool is_bounded = event_mode == EVENT_BOUNDED;
+    if (unlikely(!gate_is_recording() || thread->nest.is_off)) return 0;
+    bool is_bounded = probes_event.mode == EVENT_BOUNDED;
     generation_look(thread);
     uint32_t cell =
         unlikely(is_bounded) ? event_cell(thread, size, frame) : cell_of_caller(thread, frame);
     alloc_enter(thread, block, size, cell);
     if (unlikely(settings.has_notes)) note_block(thread, block, cell);
+    return cell;
 }
 
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
@@ -291,19 +303,34 @@ ALWAYS_INLINE struct live_block take_now(void *block) {
     return known;
 }
 
-struct live_block event_take(void *block) {
-    if (likely(event_mode < EVENT_SAMPLED)) return take_now(block);
-    struct live_block known = event_mode == EVENT_MIXED ? take_now(block) : (struct live_block){0};
-    return known.id ? known : sampling_take(gate_self, block);
+struct live_block event_take(void *block, uintptr_t *frame) {
+    if (likely(probes_event.mode < EVENT_SAMPLED)) return take_now(block);
+    struct live_block known =
+        probes_event.mode == EVENT_MIXED ? take_now(block) : (struct live_block){0};
+    return known.id ? known : sampling_take(gate_self, block, frame);
 }
 
-ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
-    if (likely(event_free_fast(thread, block, EVENT_GROWING))) return true;
-    struct live_block known = take_now(block);
+static bool free_known(struct thread *thread, const void *block, struct live_block known) {
     if (unlikely(!known.id)) return false;
     count_free(thread, known, block, true);
     if (unlikely(settings.has_ages)) age_end(thread, block, known.id);
     return true;
+}
+
+ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
+    if (likely(event_free_fast(thread, block, EVENT_GROWING))) return true;
+    return free_known(thread, block, take_now(block));
+}
+
+// A tracer listens: it is told of blocks that are not known as well.
+static COLD bool free_told(struct thread *thread, void *block, uintptr_t *frame) {
+    bool may_have = probes_event.mode < EVENT_SAMPLED || probes_event.mode == EVENT_MIXED;
+    struct live_block known = may_have ? take_now(block) : (struct live_block){0, 0};
+    bool is_known = free_known(thread, block, known);
+    if (!is_known && probes_event.mode >= EVENT_SAMPLED)
+        known = sampling_free(thread, block, frame);
+    if (block) probe_free(frame, block, known.size, known.id);
+    return known.id != 0;
 }
 
 // Not the first: it would count for a thousand that find everything prepared.
@@ -316,14 +343,16 @@ static void count_own_time(struct thread *thread, uint64_t start_ns) {
     if (taken_ns > cost_ns) thread->record->own_ns += (taken_ns - cost_ns) * EVENT_TIMED_EVERY;
 }
 
-static COLD void alloc_timed(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+static COLD uint32_t alloc_timed(struct thread *thread, void *block, size_t size,
+                                 uintptr_t *frame) {
     uint64_t start = sys_clock_ns();
-    alloc_now(thread, block, size, frame);
+    uint32_t cell = alloc_now(thread, block, size, frame);
     count_own_time(thread, start);
     // not in the time: other events do not do it
     totals_publish_calls(thread);
     // a steady heap passes no bounds
     if (moments_is_due()) totals_publish(thread, 0, 0);
+    return cell;
 }
 
 static COLD bool free_timed(struct thread *thread, void *block) {
@@ -333,45 +362,77 @@ static COLD bool free_timed(struct thread *thread, void *block) {
     return is_known;
 }
 
-void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (is_timed(thread->record->allocations))
-        alloc_timed(thread, block, size, frame);
-    else
-        alloc_now(thread, block, size, frame);
+ALWAYS_INLINE uint32_t alloc_count(struct thread *thread, void *block, size_t size,
+                                   uintptr_t *frame) {
+    bool is_due = is_timed(thread->record->allocations);
+    return is_due ? alloc_timed(thread, block, size, frame) : alloc_now(thread, block, size, frame);
 }
 
-bool event_free(struct thread *thread, void *block) {
+void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    uint32_t cell = alloc_count(thread, block, size, frame);
+    if (unlikely(probes_event.listeners) && cell) probe_alloc(frame, block, size, cell);
+}
+
+bool event_free(struct thread *thread, void *block, uintptr_t *frame) {
+    if (unlikely(probes_event.listeners)) return free_told(thread, block, frame);
     if (is_timed(thread->record->frees)) return free_timed(thread, block);
     return free_now(thread, block);
 }
 
+// A tracer is told of a realloc as one event, of one without an old or a new block as what it is.
+static COLD void realloc_tell(const struct event_realloc *done, uint32_t cell,
+                              const uintptr_t *frame) {
+    if (!done->block)
+        probe_free(frame, done->old_block, done->old.size, done->old.id);
+    else if (!done->old_block)
+        probe_alloc(frame, done->block, done->size, cell);
+    else
+        probe_realloc(frame, done->block, done->size, cell, done->old_block, done->old.size);
+}
+
 // The old block may be a sample, or one from before in the live map.
-static COLD void realloc_sampled(struct thread *thread, const struct event_realloc *done,
-                                 uintptr_t *frame) {
+static void realloc_sampled(struct thread *thread, const struct event_realloc *done,
+                            uintptr_t *frame) {
+    uint32_t cell = SAMPLING_PASSED;
     if (thread->has_taken)
         sampling_book_taken(thread);
     else if (done->old.id)
         count_free(thread, done->old, NULL, !done->block || done->size < done->old.size);
-    if (done->block) sampling_alloc(thread, done->block, done->size, frame);
+    if (done->block) cell = sampling_alloc(thread, done->block, done->size, frame);
+    if (unlikely(probes_event.listeners) && cell != SAMPLING_NOT_COUNTED)
+        realloc_tell(done, cell, frame);
 }
 
 // A block that grows does not leave a peak behind: the higher total comes right after.
-void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
+ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct event_realloc *done,
+                                     uintptr_t *frame) {
     bool is_shrinking = !done->block || done->size < done->old.size;
-    if (unlikely(event_mode >= EVENT_SAMPLED)) return realloc_sampled(thread, done, frame);
     if (done->old.id)
         count_free(thread, done->old, done->block ? NULL : done->old_block, is_shrinking);
-    if (!done->block) return;
-    event_alloc(thread, done->block, done->size, frame);
+    if (!done->block) return 0;
+    uint32_t cell = alloc_count(thread, done->block, done->size, frame);
     uint32_t id = thread->seen.value;
     if (done->old.id && id && gate_is_recording() && !thread->nest.is_off)
         use_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
+    return cell;
 }
 
-void event_put_back(void *block, struct live_block old) {
+static COLD void realloc_rare(struct thread *thread, const struct event_realloc *done,
+                              uintptr_t *frame) {
+    if (probes_event.mode >= EVENT_SAMPLED) return realloc_sampled(thread, done, frame);
+    uint32_t cell = realloc_exact(thread, done, frame);
+    if (cell || !done->block) realloc_tell(done, cell, frame);
+}
+
+void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
+    if (unlikely(probes_event.word >= EVENT_SAMPLED)) return realloc_rare(thread, done, frame);
+    realloc_exact(thread, done, frame);
+}
+
+void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
     struct live_block stale;
     if (unlikely(gate_self->has_taken))
-        sampling_put_back(gate_self, block);
+        sampling_put_back(gate_self, block, frame);
     else if (old.id)
         live_insert((uintptr_t)block, old.id, old.size, &stale);
 }
@@ -379,7 +440,7 @@ void event_put_back(void *block, struct live_block old) {
 // A forked child looks at its parent's word until it has a recording of its own.
 bool event_turn_on(void) {
     if (!sink.header || !gate_is_recording()) return false;
-    event_mode = event_mode_wanted;
+    probes_event.mode = event_mode_wanted;
     return true;
 }
 
@@ -389,7 +450,7 @@ NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t
     return block;
 }
 
-void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+NOINLINE void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     event_alloc(thread, block, size, frame);
     gate_leave(thread);
     return block;
@@ -404,28 +465,31 @@ bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame
     // libc frees NULL after the last destructors: not for that an ended thread takes a slot again.
     if (!thread && block) thread = gate_enter_slow((uintptr_t)frame);
     if (!thread) return false;
-    bool is_known = event_free(thread, block);
+    bool is_known = event_free(thread, block, frame);
     gate_leave(thread);
     return is_known;
 }
 
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
-    if (event_mode == EVENT_OFF && !event_turn_on()) return block;
+    if (probes_event.mode == EVENT_OFF && !event_turn_on()) return block;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return block;
-    if (event_mode < EVENT_SAMPLED) return event_alloc_rare(thread, block, size, frame);
-    sampling_alloc(thread, block, size, frame);
+    if (probes_event.mode < EVENT_SAMPLED) return event_alloc_rare(thread, block, size, frame);
+    uint32_t cell = sampling_alloc(thread, block, size, frame);
+    if (unlikely(probes_event.listeners) && cell != SAMPLING_NOT_COUNTED)
+        probe_alloc(frame, block, size, cell);
     gate_leave(thread);
     return block;
 }
 
 bool event_record_free_otherwise(void *block, uintptr_t *frame) {
-    if (event_mode == EVENT_OFF) return !bootstrap_owns(block);
-    if (event_free_passes(block)) return true;
+    if (probes_event.mode == EVENT_OFF) return !bootstrap_owns(block);
+    if (!block || event_free_passes(block)) return true;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (!thread) return false;
-    bool is_known =
-        (event_mode == EVENT_MIXED && event_free(thread, block)) || sampling_free(thread, block);
+    bool may_be_exact = probes_event.word != EVENT_SAMPLED;
+    bool is_known = (may_be_exact && event_free(thread, block, frame)) ||
+                    sampling_free(thread, block, frame).id;
     gate_leave(thread);
     return is_known;
 }
@@ -434,16 +498,18 @@ bool event_record_free_otherwise(void *block, uintptr_t *frame) {
 static uint32_t cell_without_own(struct thread *thread, uintptr_t *frame) {
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
     struct walk_trace *trace = &thread->trace;
-    bool is_lost = false;
+    enum stack_outcome outcome;
     struct walk_result walk = walk_stack(trace, &start);
     uint32_t count = trace->count;
     if (walk.has_new_code) note_modules(trace);
     while (count && gate_is_own_code(trace->frames[count - 1].pc)) count--;
     stack_thread_recover(&thread->stack);
-    uint32_t cell = stack_intern(&thread->stack, trace->frames, count, 0, &is_lost);
+    uint32_t cell = stack_intern(&thread->stack, trace->frames, count, 0, &outcome);
+    if (unlikely(probes_new_stack) && outcome == STACK_NEW)
+        tell_stack(frame, cell, trace->frames, count);
     thread->seen = (struct walk_seen){0};
     stack_thread_recover(&thread->stack);
-    return is_lost ? 0 : cell;
+    return outcome == STACK_LOST ? 0 : cell;
 }
 
 // realloc is INSIDE, and goes on to be.
@@ -451,7 +517,8 @@ COLD uint32_t event_cell_of_freer(uintptr_t *frame) {
     struct thread *thread = gate_self;
     uintptr_t holder = thread->holder, holder_return = thread->holder_return;
     bool is_inside = *thread->word == GATE_INSIDE;
-    if (*thread->word == GATE_BUSY || settings.has_no_stacks || event_mode == EVENT_OFF) return 0;
+    if (*thread->word == GATE_BUSY || settings.has_no_stacks || probes_event.mode == EVENT_OFF)
+        return 0;
     gate_inside_end(is_inside);
     thread = gate_enter((uintptr_t)frame);
     uint32_t cell = thread ? cell_without_own(thread, frame) : 0;

@@ -15,6 +15,7 @@
 #include "runtime/sampling.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/use.h"
+#include "runtime/sys/probes.h"
 #include "runtime/totals.h"
 #include "runtime/unwind/rule.h"
 
@@ -34,7 +35,7 @@ uint32_t event_cell_of_freer(uintptr_t *frame);
 void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 
 // A block is about to be freed. False: it was not recorded.
-bool event_free(struct thread *thread, void *block);
+bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 
 // The ways that hooks end when an event is not usual; they return the block, so that a hook need
 // not keep it. BUSY is left again.
@@ -48,7 +49,7 @@ void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
 
 // The block's entry, taken out of the live map; id 0 if it was not recorded.
-struct live_block event_take(void *block);
+struct live_block event_take(void *block, uintptr_t *frame);
 
 // realloc in three steps, since its outcome decides: take the block out of the live map before the
 // real call, then book the change, or put the block back if the call failed.
@@ -59,7 +60,7 @@ struct event_realloc {
     size_t size;
 };
 void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame);
-void event_put_back(void *block, struct live_block old);
+void event_put_back(void *block, struct live_block old, uintptr_t *frame);
 
 // How this process records; set before its first thread does, then only from OFF to another.
 enum event_mode {
@@ -73,8 +74,14 @@ enum event_mode {
     EVENT_SAMPLED,   // see sampling.h
     EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
 };
-extern HIDDEN uint32_t event_mode;         // enum event_mode
-extern HIDDEN uint32_t event_mode_wanted;  // what follows OFF
+extern HIDDEN uint16_t event_mode_wanted;  // what follows OFF
+
+// The mode is probes_event.mode. Hooks look at probes_event.word, which is the mode as long as no
+// tracer listens to events, and above every mode otherwise: then each event goes the way of those
+// that are not usual, and ends at its probe. True: blocks are sampled, and nobody listens.
+ALWAYS_INLINE bool event_is_sampling(void) {
+    return likely(probes_event.word == EVENT_SAMPLED) || probes_event.word == EVENT_MIXED;
+}
 
 // The ways of hooks in other modes than FULL. OFF: nothing is recorded until the tool clears the
 // control line's word; event_turn_on looks.
@@ -84,7 +91,8 @@ bool event_record_free_otherwise(void *block, uintptr_t *frame);
 
 // Of OFF and later modes: nothing is known of the block, so the real function may have it.
 ALWAYS_INLINE bool event_free_passes(const void *block) {
-    if (event_mode == EVENT_MIXED || (event_mode == EVENT_SAMPLED && blocks_may_have(block)))
+    if (probes_event.word == EVENT_SAMPLED ? blocks_may_have(block)
+                                           : probes_event.mode != EVENT_OFF)
         return false;
     return !bootstrap_owns(block);
 }
@@ -99,11 +107,11 @@ uint32_t event_stack(struct thread *thread, uintptr_t *frame);
 // Around a real function that may itself call a hooked one; see gate_inside_begin.
 ALWAYS_INLINE bool event_inside_begin(uintptr_t here) {
     bool is_inside = gate_inside_begin(here);
-    if (unlikely(event_mode >= EVENT_SAMPLED) && is_inside) sampling_close();
+    if (unlikely(probes_event.mode >= EVENT_SAMPLED) && is_inside) sampling_close();
     return is_inside;
 }
 ALWAYS_INLINE void event_inside_end(bool is_inside) {
-    if (unlikely(event_mode >= EVENT_SAMPLED) && is_inside) sampling_reopen();
+    if (unlikely(probes_event.mode >= EVENT_SAMPLED) && is_inside) sampling_reopen();
     gate_inside_end(is_inside);
 }
 
@@ -229,8 +237,8 @@ ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_
 
 // The same in every mode.
 ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(event_mode)) {
-        if (event_mode >= EVENT_SAMPLED && likely(sampling_passes(block, size))) return block;
+    if (unlikely(probes_event.word)) {
+        if (event_is_sampling() && likely(sampling_passes(block, size))) return block;
         return event_record_alloc_otherwise(block, size, frame);
     }
     return event_record_alloc_full(block, size, frame);
@@ -251,7 +259,7 @@ bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame
 // Records that `block` is about to be freed; false: it is not known.
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     struct thread *thread;
-    if (unlikely(event_mode >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
+    if (unlikely(probes_event.word >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
     return likely(event_record_free_usual(block, frame, &thread)) ||
            event_record_free_rest(thread, block, frame);
 }

@@ -33,7 +33,7 @@ static NOINLINE void *malloc_totals(size_t size) {
     return block;
 }
 
-static NOINLINE void *malloc_verified(size_t size) {
+static NOINLINE void *malloc_rare(size_t size) {
     void *block = real.malloc(size);
     block = event_record_alloc_otherwise(block, size, EVENT_HERE());
     EVENT_KEEP_FRAME();
@@ -53,14 +53,14 @@ static NOINLINE void *malloc_sampling(size_t size) {
 }
 
 static NOINLINE void *malloc_otherwise(size_t size) {
-    if (likely(event_mode >= EVENT_SAMPLED)) return malloc_sampling(size);
-    if (event_mode == EVENT_TOTALS) return malloc_totals(size);
-    if (event_mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
-    return malloc_verified(size);
+    if (event_is_sampling()) return malloc_sampling(size);
+    if (probes_event.word == EVENT_TOTALS) return malloc_totals(size);
+    if (probes_event.mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
+    return malloc_rare(size);
 }
 
 EXPORT void *malloc(size_t size) {
-    return likely(event_mode == EVENT_FULL) ? malloc_full(size) : malloc_otherwise(size);
+    return likely(probes_event.word == EVENT_FULL) ? malloc_full(size) : malloc_otherwise(size);
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
@@ -78,7 +78,7 @@ static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
     // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
     // allocator's own. As long as nothing is recorded, blocks that are not known are no loss.
-    if (*gate_self->word == GATE_OPEN && event_mode < EVENT_OFF && gate_is_recording())
+    if (*gate_self->word == GATE_OPEN && probes_event.mode < EVENT_OFF && gate_is_recording())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }
@@ -93,7 +93,7 @@ static NOINLINE void free_rest(struct thread *thread, void *block, uintptr_t *fr
         free_unknown(block);
 }
 
-static NOINLINE void free_sampled(void *block) {
+static NOINLINE void free_rare(void *block) {
     if (event_record_free_otherwise(block, EVENT_HERE()))
         real.free(block);
     else
@@ -103,12 +103,12 @@ static NOINLINE void free_sampled(void *block) {
 
 static NOINLINE void free_otherwise(void *block) {
     if (likely(event_free_passes(block))) return real.free(block);
-    free_sampled(block);
+    free_rare(block);
 }
 
 EXPORT void free(void *block) {
     struct thread *thread;
-    if (unlikely(event_mode >= EVENT_OFF)) return free_otherwise(block);
+    if (unlikely(probes_event.word >= EVENT_OFF)) return free_otherwise(block);
     if (likely(event_record_free_usual(block, EVENT_HERE(), &thread))) return real.free(block);
     free_rest(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();
@@ -141,11 +141,11 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
 // The block's entry, taken out of the live map.
 static struct live_block realloc_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
-    bool is_recorded = block && (event_mode < EVENT_OFF || !event_free_passes(block));
+    bool is_recorded = block && (probes_event.mode < EVENT_OFF || !event_free_passes(block));
     struct thread *thread = is_recorded ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
-    struct live_block old = event_take(block);
-    if (!old.id && !bootstrap_owns(block) && event_mode < EVENT_OFF)
+    struct live_block old = event_take(block, frame);
+    if (!old.id && !bootstrap_owns(block) && probes_event.mode < EVENT_OFF)
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     gate_leave(thread);
     return old;
@@ -155,15 +155,15 @@ static struct live_block realloc_take(void *block, uintptr_t *frame) {
 // glibc does); NULL for any other size is a failure that left the block as it was.
 static void realloc_book(void *block, struct live_block old, void *result, size_t size,
                          uintptr_t *frame) {
-    bool is_done = event_mode >= EVENT_SAMPLED && !old.id && sampling_passes(result, size);
-    if (is_done || event_mode == EVENT_OFF) return;
+    bool is_done = event_is_sampling() && !old.id && sampling_passes(result, size);
+    if (is_done || probes_event.mode == EVENT_OFF) return;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (!thread) return;
     if (result || (block && size == 0)) {
         const struct event_realloc done = {block, old, result, size};
-        if (result || old.id) event_realloc_done(thread, &done, frame);
+        event_realloc_done(thread, &done, frame);
     } else {
-        event_put_back(block, old);
+        event_put_back(block, old, frame);
         event_alloc(thread, NULL, size, frame);
     }
     gate_leave(thread);

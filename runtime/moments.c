@@ -7,6 +7,7 @@
 #include "runtime/gate.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/values.h"
+#include "runtime/sys/probes.h"
 #include "runtime/sys/sys.h"
 
 // A new high is so much above the last one, at first; smaller steps than this say nothing.
@@ -42,7 +43,11 @@ static enum cairn_moment_result take_as(uint32_t taker, struct cairn_moment *mom
     moment->time_ns = sink_now_ns();
     moment->allocated_bytes = __atomic_load_n(&header->totals.allocated_bytes, __ATOMIC_RELAXED);
     moment->allocations = __atomic_load_n(&header->totals.allocations, __ATOMIC_RELAXED);
-    return cairn_moment_take(&table, moment, taker);
+    enum cairn_moment_result result = cairn_moment_take(&table, moment, taker);
+    if (unlikely(probes_snapshot) && result == CAIRN_MOMENT_TAKEN)
+        probe_snapshot(NULL, moment->reason, moment->label, (uint64_t)moment->live_bytes,
+                       (uint64_t)moment->live_blocks);
+    return result;
 }
 
 static uint32_t own_tid(void) {

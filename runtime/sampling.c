@@ -6,6 +6,7 @@
 #include "runtime/sample/pace.h"
 #include "runtime/settings.h"
 #include "runtime/stack/cells.h"
+#include "runtime/sys/probes.h"
 #include "runtime/totals.h"
 
 struct sampling sampling;
@@ -144,12 +145,23 @@ bool sampling_set_rate(uint64_t rate_bytes) {
     return true;
 }
 
+static void tell_alloc(uintptr_t *frame, const void *block, const struct sampled *sampled,
+                       const struct weight *weight) {
+    if (unlikely(probes_otel_alloc))
+        probe_otel_alloc(frame, block, sampled->size_bytes, (uint64_t)weight->bytes);
+}
+
+// A tracer that was told of a sample hears of its end, also if it is only not followed any longer.
+static void tell_free(uintptr_t *frame, const void *block) {
+    if (unlikely(probes_otel_free)) probe_otel_free(frame, block);
+}
+
 struct thinning {
     struct thread *thread;
     uint64_t rate_bytes;
 };
 
-static enum blocks_fate thin_one(void *context, struct sampled *sampled) {
+static enum blocks_fate thin_one(void *context, const void *block, struct sampled *sampled) {
     const struct thinning *thinning = context;
     struct thread *thread = thinning->thread;
     uint64_t old = sampled->rate_bytes, size = sampled->size_bytes;
@@ -157,6 +169,7 @@ static enum blocks_fate thin_one(void *context, struct sampled *sampled) {
     struct weight before = weight_of(size, old), after = weight_of(size, thinning->rate_bytes);
     if (!weight_stays(&thread->countdown.chance, size, old, thinning->rate_bytes)) {
         book_free(thread, sampled->cell, &before);
+        tell_free(NULL, block);
         return BLOCKS_DROP;
     }
     book_change(thread, sampled->cell, &before, &after);
@@ -192,8 +205,8 @@ static void count_time(struct thread *thread, uint64_t start_ns) {
     rate_set(rate);
 }
 
-static void enter(struct thread *thread, const void *block, size_t size, uintptr_t *frame,
-                  uint64_t rate) {
+static uint32_t enter(struct thread *thread, const void *block, size_t size, uintptr_t *frame,
+                      uint64_t rate) {
     struct sampled sampled = {.size_bytes = size, .rate_bytes = rate}, stale;
     struct weight weight = weight_of(size, rate);
     sampled.cell = event_cell(thread, size, frame);
@@ -201,13 +214,18 @@ static void enter(struct thread *thread, const void *block, size_t size, uintptr
         gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
         struct weight gone = weight_of(stale.size_bytes, stale.rate_bytes);
         book_free(thread, stale.cell, &gone);
+        tell_free(frame, block);
     }
     bool is_entered = blocks_insert(block, &sampled);
     __atomic_store_n(&sampling.record->live_samples, blocks_count(), __ATOMIC_RELAXED);
     book_alloc(thread, sampled.cell, &weight);
-    if (is_entered) return;
+    if (is_entered) {
+        tell_alloc(frame, block, &sampled, &weight);
+        return sampled.cell;
+    }
     gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
     book_free(thread, sampled.cell, &weight);
+    return sampled.cell;
 }
 
 // The thread's first event since its allocations are sampled.
@@ -227,39 +245,42 @@ static bool is_begun(const struct thread *thread) {
     return thread->has_chance && thread->record->is_sampled;
 }
 
-void sampling_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+uint32_t sampling_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     int64_t *left = &gate_line()->left_bytes;
     if (unlikely(!is_begun(thread))) thread_begin(thread);
     if (unlikely(!block)) {
         thread->record->failed++;
-        return;
+        return SAMPLING_NOT_COUNTED;
     }
     if (unlikely(!gate_is_recording() || thread->nest.is_off)) {
         *left = 0;  // until recording goes on, every event has to ask
-        return;
+        return SAMPLING_NOT_COUNTED;
     }
     sampling_count(thread->record, size);
-    if (!countdown_pay(&thread->countdown, left, size, rate_now())) return;
+    if (!countdown_pay(&thread->countdown, left, size, rate_now())) return SAMPLING_PASSED;
     uint64_t start_ns = sys_clock_ns(), rate = thread->countdown.rate_bytes;
     follow_wish();
     if (countdown_charge(size) < rate) countdown_draw(&thread->countdown, left, rate_now());
-    enter(thread, block, size, frame, rate);
+    uint32_t cell = enter(thread, block, size, frame, rate);
     if (blocks_count() >= settings.max_samples) thin(thread);
     count_time(thread, start_ns);
+    return cell;
 }
 
-bool sampling_free(struct thread *thread, const void *block) {
+struct live_block sampling_free(struct thread *thread, const void *block, uintptr_t *frame) {
     struct sampled sampled;
-    if (!blocks_take(block, &sampled)) return false;
+    if (!blocks_take(block, &sampled)) return (struct live_block){0, 0};
     if (unlikely(!is_begun(thread))) thread_begin(thread);
     struct weight weight = weight_of(sampled.size_bytes, sampled.rate_bytes);
     book_free(thread, sampled.cell, &weight);
-    return true;
+    tell_free(frame, block);
+    return (struct live_block){sampled.cell, sampled.size_bytes};
 }
 
-struct live_block sampling_take(struct thread *thread, const void *block) {
+struct live_block sampling_take(struct thread *thread, const void *block, uintptr_t *frame) {
     thread->has_taken = blocks_take(block, &thread->taken);
     if (!thread->has_taken) return (struct live_block){0, 0};
+    tell_free(frame, block);
     if (unlikely(!is_begun(thread))) thread_begin(thread);
     return (struct live_block){thread->taken.cell, thread->taken.size_bytes};
 }
@@ -270,12 +291,15 @@ void sampling_book_taken(struct thread *thread) {
     book_free(thread, thread->taken.cell, &weight);
 }
 
-void sampling_put_back(struct thread *thread, const void *block) {
+void sampling_put_back(struct thread *thread, const void *block, uintptr_t *frame) {
     thread->has_taken = false;
-    if (!blocks_insert(block, &thread->taken)) gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
+    if (!blocks_insert(block, &thread->taken)) return gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
+    struct weight weight = weight_of(thread->taken.size_bytes, thread->taken.rate_bytes);
+    tell_alloc(frame, block, &thread->taken, &weight);
 }
 
-static enum blocks_fate inherit_one(void *context, struct sampled *sampled) {
+static enum blocks_fate inherit_one(void *context, const void *block, struct sampled *sampled) {
+    (void)block;
     struct cairn_thread *record = context;
     struct weight weight = weight_of(sampled->size_bytes, sampled->rate_bytes);
     struct cairn_cell *cell = &cells.hot[sampled->cell];

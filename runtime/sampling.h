@@ -53,13 +53,15 @@ bool sampling_set_rate(uint64_t rate_bytes);
 // Gives back address space.
 void sampling_shrink(uint64_t headroom_bytes);
 
-// The events, with the thread BUSY.
-void sampling_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
-bool sampling_free(struct thread *thread, const void *block);
+// The events, with the thread BUSY. What became of an allocation: the cell of the sample,
+// SAMPLING_PASSED or SAMPLING_NOT_COUNTED. What was known of a freed block; id 0: not sampled.
+enum { SAMPLING_PASSED = 0, SAMPLING_NOT_COUNTED = UINT32_MAX };
+uint32_t sampling_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+struct live_block sampling_free(struct thread *thread, const void *block, uintptr_t *frame);
 // realloc: its block, out of the table; id 0: not sampled. Booked as freed, or put back.
-struct live_block sampling_take(struct thread *thread, const void *block);
+struct live_block sampling_take(struct thread *thread, const void *block, uintptr_t *frame);
 void sampling_book_taken(struct thread *thread);
-void sampling_put_back(struct thread *thread, const void *block);
+void sampling_put_back(struct thread *thread, const void *block, uintptr_t *frame);
 
 // Adds to a counter by one instruction.
 ALWAYS_INLINE void sampling_add(uint64_t *counter, uint64_t change) {

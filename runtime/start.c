@@ -131,7 +131,7 @@ void process_detach(void) {
     errno = saved_errno;
 }
 
-static uint32_t mode_wanted(void) {
+static enum event_mode mode_wanted(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
     if (settings.has_python) return EVENT_PYTHON;
     if (settings.has_no_stacks) return EVENT_TOTALS;
@@ -149,7 +149,7 @@ static void configure(void) {
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     event_mode_wanted = mode_wanted();
-    event_mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
+    probes_event.mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
 }
 
 // A program that has us linked in is recorded if somebody asked for it, and by a preloaded library
@@ -167,8 +167,8 @@ static bool is_wanted(void) {
 // Off by our own settings or by the tool's word, which came with the recording: no event before it
 // is switched on needs more than a look at that word.
 static void begin_switched(void) {
-    if (event_mode == EVENT_OFF) sink.header->control.is_off = 1;
-    if (!gate_is_recording()) event_mode = EVENT_OFF;
+    if (probes_event.mode == EVENT_OFF) sink.header->control.is_off = 1;
+    if (!gate_is_recording()) probes_event.mode = EVENT_OFF;
 }
 
 static struct sink_rooms rooms_wanted(void) {
@@ -220,7 +220,7 @@ bool process_start_forked(void) {
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off;
         connect_rooms();
-        is_open = sampling_open(event_mode >= EVENT_SAMPLED) && inherit_recording(parent);
+        is_open = sampling_open(probes_event.mode >= EVENT_SAMPLED) && inherit_recording(parent);
         sink.header->python_version = python.version;
     }
     if (is_open) slots_open(sink_region(CAIRN_SECTION_THREADS));

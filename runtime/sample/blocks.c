@@ -115,14 +115,15 @@ bool blocks_take(const void *block, struct sampled *sampled) {
     return true;
 }
 
-void blocks_each(enum blocks_fate (*visit)(void *context, struct sampled *sampled), void *context) {
+void blocks_each(blocks_visit *visit, void *context) {
     for (uint64_t i = 0; i < blocks_capacity(); i++) {
         uint64_t key = __atomic_load_n(&keys[i], __ATOMIC_RELAXED);
         if (!(key & 1) || !key_exchange(&keys[i], key, key & ~1ull)) continue;
-        if (visit(context, &entries[i]) == BLOCKS_KEEP)
+        const void *block = (const void *)(uintptr_t)~key;
+        if (visit(context, block, &entries[i]) == BLOCKS_KEEP)
             __atomic_store_n(&keys[i], key, __ATOMIC_RELEASE);
         else
-            entry_clear(&keys[i], (const void *)(uintptr_t)~key);
+            entry_clear(&keys[i], block);
     }
 }
 

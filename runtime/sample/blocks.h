@@ -61,7 +61,8 @@ bool blocks_take(const void *block, struct sampled *sampled);
 enum blocks_fate { BLOCKS_KEEP, BLOCKS_DROP };
 
 // Calls `visit` for each block; it may change size, rate and cell.
-void blocks_each(enum blocks_fate (*visit)(void *context, struct sampled *sampled), void *context);
+typedef enum blocks_fate blocks_visit(void *context, const void *block, struct sampled *sampled);
+void blocks_each(blocks_visit *visit, void *context);
 
 // In a forked child: forgets the entries that other threads had at work, of which there is at most
 // one each.

@@ -158,8 +158,8 @@ static COLD void forget_addresses(struct stack_thread *thread) {
 }
 
 uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
-                      uint32_t keep, bool *is_lost) {
-    *is_lost = false;
+                      uint32_t keep, enum stack_outcome *outcome) {
+    *outcome = STACK_KNOWN;
     if (unlikely(thread->last_generation != module_generation())) forget_addresses(thread);
     if (keep > thread->last_count) keep = thread->last_count;
     if (keep == count && count == thread->last_count && thread->last_cell) return thread->last_cell;
@@ -169,7 +169,7 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
     if (unlikely(!id)) {
         id = cell_next(thread);
         if (id) id = cell_begin(thread, id, record_write(thread, frames, count, keep), hash);
-        *is_lost = id == 0;
+        *outcome = id ? STACK_NEW : STACK_LOST;
     }
     thread->last_count = count;
     thread->last_cell = id;

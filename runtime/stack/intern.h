@@ -61,10 +61,11 @@ extern HIDDEN struct stacks stacks;
 bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit);
 
 // The cell for a stack of `count` frames, outermost first, of which the outer `keep` have the same
-// addresses as the stack interned before. CAIRN_CELL_OTHER when there is no room for a new one;
-// `is_lost` then says so.
+// addresses as the stack interned before. LOST: there is no room for a new one, and the cell is
+// CAIRN_CELL_OTHER.
+enum stack_outcome { STACK_KNOWN = 0, STACK_NEW, STACK_LOST };
 uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
-                      uint32_t keep, bool *is_lost);
+                      uint32_t keep, enum stack_outcome *outcome);
 
 // The cell of a stack that was interned before, hashed anew without regard to the last one; 0:
 // none.

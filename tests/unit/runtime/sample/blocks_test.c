@@ -74,8 +74,9 @@ static void test_full(void **state) {
     assert_int_equal(blocks_count(), 0);
 }
 
-static enum blocks_fate drop_odd(void *context, struct sampled *sampled) {
+static enum blocks_fate drop_odd(void *context, const void *block, struct sampled *sampled) {
     uint64_t *kept = context;
+    assert_ptr_equal(block, address(sampled->size_bytes));
     if (sampled->size_bytes % 2) return BLOCKS_DROP;
     sampled->rate_bytes = 9;
     ++*kept;
@@ -101,8 +102,9 @@ static void test_each(void **state) {
 static uint64_t dropped[THREADS];
 static volatile bool is_over;
 
-static enum blocks_fate drop_some(void *context, struct sampled *sampled) {
+static enum blocks_fate drop_some(void *context, const void *block, struct sampled *sampled) {
     struct chance *chance = context;
+    (void)block;
     if (chance_next(chance) % 4) return BLOCKS_KEEP;
     __atomic_fetch_add(&dropped[sampled->cell], 1, __ATOMIC_RELAXED);
     return BLOCKS_DROP;

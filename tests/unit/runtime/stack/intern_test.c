@@ -114,9 +114,9 @@ static uint32_t intern(uint32_t slot) {
     const struct walked *stack = &walked[slot];
     struct known *one = known_find(stack->frames, stack->count);
     uint32_t new_cells = thread->next_cell;
-    bool is_lost = true;
-    uint32_t id = stack_intern(thread, stack->frames, stack->count, stack->keep, &is_lost);
-    assert_false(is_lost);
+    enum stack_outcome outcome = STACK_LOST;
+    uint32_t id = stack_intern(thread, stack->frames, stack->count, stack->keep, &outcome);
+    assert_int_equal(outcome, one->cell[slot] ? STACK_KNOWN : STACK_NEW);
     assert_true(id > CAIRN_CELL_OTHER);
     assert_int_equal(cell_owner(id), slot);
     if (one->cell[slot]) {
@@ -251,8 +251,12 @@ static void test_foreign_cells(void **state) {
 }
 
 static uint32_t intern_or_lose(uint64_t *seed, bool *is_lost) {
+    enum stack_outcome outcome;
     stack_pick(seed, &walked[0]);
-    return stack_intern(&threads[0], walked[0].frames, walked[0].count, walked[0].keep, is_lost);
+    uint32_t id =
+        stack_intern(&threads[0], walked[0].frames, walked[0].count, walked[0].keep, &outcome);
+    *is_lost = outcome == STACK_LOST;
+    return id;
 }
 
 // Either section full: the stack is lost and said so; what was interned before stays.
@@ -308,11 +312,12 @@ static void test_a_new_module_generation(void **state) {
     (void)state;
     uint64_t seed = 5;
     bool is_lost;
+    enum stack_outcome outcome;
     start(&seed, 1 << 12, 1 << 16);
     uint32_t before = intern_or_lose(&seed, &is_lost), count = walked[0].count;
     modules.generation++;
     walked[0].frames[count].pc = 0x400100;
-    uint32_t after = stack_intern(&threads[0], walked[0].frames, count + 1, count, &is_lost);
+    uint32_t after = stack_intern(&threads[0], walked[0].frames, count + 1, count, &outcome);
     const uint32_t *record = (const uint32_t *)stacks.records.base + cells.cold[after].record;
     assert_true(before != after);
     assert_int_equal(record[0], CAIRN_CELL_NONE);
