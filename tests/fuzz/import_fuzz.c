@@ -36,7 +36,7 @@ static void check_recording(const struct imported *imported) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    enum { FORMATS = 4 };
+    enum { FORMATS = 6 };
     struct imported imported;
     if (size < 2) return 0;
     unsigned choice = bytes[0] % (FORMATS + 1);

@@ -276,11 +276,13 @@ const struct command commands[] = {
     {
         .name = "import",
         .arguments = "FILE",
-        .help = "another profiler's file as a recording: heaptrack, massif, DHAT, pprof",
+        .help = "another profiler's file as a recording: heaptrack, massif, DHAT, pprof, perf",
         .description =
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
             "Zstandard); its format is told from its content, or --format: heaptrack, massif,\n"
-            "dhat or pprof. What such a file does not say is told, here and in every report.\n",
+            "dhat, pprof, perf (what perf script prints of probes on malloc and free) or bpftrace\n"
+            "(the same of bpftrace); see docs/tracing.md. What such a file does not say is told,\n"
+            "here and in every report.\n",
         .run = cmd_import,
         .words_max = 1,
         .options = {

@@ -9,6 +9,8 @@ const struct import_format import_formats[] = {
     {"massif", "valgrind --tool=massif", import_is_massif, import_massif},
     {"dhat", "valgrind --tool=dhat", import_is_dhat, import_dhat},
     {"pprof", "heap profiles of Go, gperftools, jemalloc, ...", import_is_pprof, import_pprof},
+    {"perf", "perf script, of probes on malloc and free", import_is_perf, import_perf},
+    {"bpftrace", "bpftrace's output of examples/malloc.bt", import_is_bpftrace, import_bpftrace},
     {0},
 };
 

@@ -109,6 +109,10 @@ bool import_is_massif(const char *head, size_t size);
 bool import_massif(FILE *in, struct imported *imported, struct error *error);
 bool import_is_dhat(const char *head, size_t size);
 bool import_dhat(FILE *in, struct imported *imported, struct error *error);
+bool import_is_perf(const char *head, size_t size);
+bool import_perf(FILE *in, struct imported *imported, struct error *error);
+bool import_is_bpftrace(const char *head, size_t size);
+bool import_bpftrace(FILE *in, struct imported *imported, struct error *error);
 bool import_is_pprof(const char *head, size_t size);
 bool import_pprof(FILE *in, struct imported *imported, struct error *error);
 
