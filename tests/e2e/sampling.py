@@ -8,6 +8,7 @@ import glob
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import time
@@ -140,6 +141,10 @@ def screens():
         shown = t.run_cairn("report", *arguments, path).out.decode()
         t.check("sampled, 1 in 512 KiB" in shown and "exact" in shown, f"{arguments}: {shown[:500]}")
         t.check("\u00b1" in shown, f"{arguments}: no interval: {shown[:500]}")
+    tree = t.run_cairn("report", "--view", "tree", "--print", path).out.decode().split("\n\n", 1)[1]
+    figured = [line for line in tree.splitlines() if re.match(r" *(\d+|\d\.\d) %", line)]
+    t.check(figured and all(re.search(r"% +\S+ \w+  (± \S+ %, |exact |\d+ samples?, unreliable)", line)
+                            for line in figured), f"every line of the tree says how sure it is: {tree[:800]}")
     sizes = t.run_cairn("report", "--view", "sizes", path)
     t.check(sizes.status == 1 and b"samples" in sizes.err, f"sizes: {sizes.status} {sizes.err!r}")
     t.check("sizes" not in t.report(path)["stacks"][0], "sizes of samples")

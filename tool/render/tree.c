@@ -8,12 +8,14 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/calls.h"
+#include "tool/render/interval.h"
 #include "tool/render/trust.h"
 
 enum {
     WIDE_COLUMNS = 100,  // from here on there is room for the number of blocks too
     SIZE_COLUMNS = 18,   // percent and size, with what separates them ...
     COUNT_COLUMNS = 16,  // ... and the blocks
+    NOTE_COLUMNS = INTERVAL_NOTE_COLUMNS + 2,  // of estimates instead: how sure they are
     LABEL_COLUMNS_MIN = 12,
     FIGURES_BYTES = 96,
     PREFIX_BYTES = 4096,
@@ -25,6 +27,7 @@ struct printer {
     const struct calls *calls;
     int64_t whole, threshold;
     size_t figures_columns;
+    bool has_samples;
     char prefix[PREFIX_BYTES];  // lines of the branches that are still open
     size_t prefix_size, prefix_columns;
 };
@@ -38,6 +41,12 @@ static void figures_text(const struct printer *printer, struct measured measured
                                             : units_count(measured.value);
     int used = snprintf(out, FIGURES_BYTES, "%6s %9s  ", percent.text, size.text);
     if (printer->figures_columns == SIZE_COLUMNS) return;
+    if (printer->has_samples) {
+        struct unit_text note = interval_note(measured);
+        int pad = NOTE_COLUMNS - (int)text_columns(note.text);
+        snprintf(out + used, FIGURES_BYTES - (size_t)used, "%s%*s", note.text, pad, "");
+        return;
+    }
     if (!about->is_bytes)
         snprintf(out + used, FIGURES_BYTES - (size_t)used, "%*s", COUNT_COLUMNS, "");
     else
@@ -170,11 +179,13 @@ bool tree_print(const struct terminal *terminal, const struct profile *profile,
         int64_t whole = measure_total(view->by, profile).value;
         bool is_wide = terminal->columns >= WIDE_COLUMNS;
         size_t figures_columns = is_wide ? SIZE_COLUMNS + COUNT_COLUMNS : SIZE_COLUMNS;
+        if (profile->sampling.is_on) figures_columns = SIZE_COLUMNS + NOTE_COLUMNS;
         struct printer printer = {.terminal = terminal,
                                   .view = view,
                                   .calls = &calls,
                                   .whole = whole,
                                   .figures_columns = figures_columns,
+                                  .has_samples = profile->sampling.is_on != 0,
                                   .threshold = view_threshold(view, whole)};
         print_root(&printer, profile);
         print_below(&printer, &calls.nodes.items[CALLS_ROOT]);
