@@ -100,7 +100,7 @@ export function functionDetails(app: App, fn: number, values: Values): HTMLEleme
     shapesThrough(app, (part, frame) => model.fnName[part.fn[frame]] === name));
 }
 
-/** The same of the stacks through some frames. */
+/** Sizes, reallocations and ages of the blocks of stacks through some frames. */
 export function shapesThrough(app: App, isHit: (part: Part, frame: number) => boolean): Child {
   const { model } = app;
   return shapesOf(app, (stack) => model.framesOf(stack, true).some((frame) => isHit(model.parts[model.partOf[stack]], frame)));

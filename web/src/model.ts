@@ -95,7 +95,7 @@ export class Model {
     this.hasHistory = this.parts.some((part) => part.history);
     this.isDiff = page.profiles.some((profile) => profile.facts.role === "after");
     this.hasThen = this.parts.some((part) => Boolean(part.profile.facts.then));
-    this.isOneRecording = this.isDiff && new Set(this.parts.map((part) => part.profile.facts.path)).size === 1;
+    this.isOneRecording = this.isDiff && this.hasThen && new Set(this.parts.map((part) => part.profile.facts.path)).size === 1;
     this.measures = this.makeMeasures();
   }
 

@@ -138,13 +138,15 @@ export class View {
 
   /** Sums over the stacks that count, by side. */
   sums(measure: Measure = this.measure): number[] {
-    return this.kept("sums." + this.keyOf(measure), () => this.sides(measure).map((values) => values.reduce((sum, value, stack) => sum + (this.mask[stack] ? value : 0), 0)));
+    const { mask } = this;
+    return this.kept("sums." + this.keyOf(measure), () => this.sides(measure).map((values) => values.reduce((sum, value, stack) => sum + (mask[stack] ? value : 0), 0)));
   }
 
   /** The same of all stacks, whatever is selected, together. */
   get everything(): number {
+    const ofAll = this.isDiff ? undefined : this.model.measures.find((one) => one.id === this.measure.id);
     let sum = 0;
-    for (const values of this.sides())
+    for (const values of ofAll ? [ofAll.values] : this.sides())
       for (const index of this.profiles) {
         const { firstStack, stackNode } = this.model.parts[index];
         for (let i = 0; i < stackNode.length; i++) sum += values[firstStack + i];
