@@ -33,6 +33,7 @@ ALLOWED = {
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/core": ["format", "tool/base", "tool/model"],
     "tool/watch": ["format", "tool/base", "tool/model"],
+    "tool/attach": ["format", "tool/base"],
     "tool": ["include", "format"],
 }
 # Libraries that a room may not use.

@@ -42,6 +42,7 @@ enum cairn_stop {
     CAIRN_STOP_NONE = 0,
     CAIRN_STOP_NO_MEMORY = 1,  // the recording could not be mapped or claimed
     CAIRN_STOP_EXEC = 2,       // the process replaced itself by another program
+    CAIRN_STOP_LEFT = 3,       // the tool that had attached detached; the process went on
 };
 
 // What the process allocates with, as far as the next malloc after ours tells.
@@ -420,7 +421,8 @@ struct cairn_control {
     uint32_t
         clock_ms;      // (atomic) milliseconds since start_clock_ns, as old as the tool's last look
     uint32_t was_off;  // is_off was set at some time
-    uint32_t reserved[11];
+    uint32_t is_leave_wanted;  // attached: the tool is asked to detach
+    uint32_t reserved[10];
 };
 
 // Written by the target. Per-stack values at the peak are those of the moment at which
@@ -504,7 +506,9 @@ struct cairn_header {
     uint64_t mappings_peak_ns;
     uint64_t mappings_lost;    // (atomic) changes that could not be noted
     uint64_t mappings_ranges;  // address of struct cairn_mapping_table in the process
-    uint64_t reserved[7];
+    uint32_t is_attached;  // recorded from some moment of its life on: older blocks are not known
+    uint32_t reserved_attached;
+    uint64_t reserved[6];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/attach.h"
 #include "runtime/event.h"
 #include "runtime/gate.h"
 #include "runtime/real.h"
@@ -251,8 +252,12 @@ EXPORT int dlclose(void *handle) {
 
 __attribute__((constructor)) static void start(void) {
     int saved_errno = errno;
-    real_resolve();
-    gate_start();
+    if (attach_is_by_tool()) {
+        attach_loaded();
+    } else {
+        real_resolve();
+        gate_start();
+    }
     errno = saved_errno;
 }
 

@@ -3,7 +3,6 @@
 // do not go through malloc. Exported by libcairn-cxx.so alone, which `cairn run` chooses for
 // programs linked with such an allocator: elsewhere they reach malloc by themselves, and a library
 // that exports them without a C++ runtime behind it could not throw std::bad_alloc.
-#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ struct operator{
 };
 
 static COLD void operator_resolve(struct operator* operator, const char * name) {
-    operator->next = dlsym(RTLD_NEXT, name);
+    operator->next = real_find(name);
     operator->is_recorded = operator->next && real_is_of_allocator(operator->next);
     __atomic_store_n(&operator->is_resolved, true, __ATOMIC_RELEASE);
 }

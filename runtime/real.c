@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "runtime/attach.h"
 #include "runtime/sys/object.h"
 #include "runtime/sys/version.h"
 
@@ -48,6 +49,11 @@ static bool is_resolving;  // (atomic)
 
 bool real_is_resolved(void) {
     return __atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE);
+}
+
+void *real_find(const char *name) {
+    if (likely(!attach_is_by_tool())) return dlsym(RTLD_NEXT, name);
+    return attach_find(name);
 }
 
 // Each: resolve, then call the real one; while the dynamic linker itself is calling, the buffer.
@@ -97,7 +103,7 @@ static void *absent_pages(size_t size) {
 // Looked for at their first call. Where the system has none, what its callers would get.
 static void late_cfree(void *block) {
     real_resolve();
-    *(void **)&real.cfree = dlsym(RTLD_NEXT, "cfree");
+    *(void **)&real.cfree = real_find("cfree");
     if (!real.cfree) real.cfree = real.free;
     real.cfree(block);
 }
@@ -107,7 +113,7 @@ static void plain_free_sized(void *block, size_t size) {
 }
 static void late_free_sized(void *block, size_t size) {
     real_resolve();
-    *(void **)&real.free_sized = dlsym(RTLD_NEXT, "free_sized");
+    *(void **)&real.free_sized = real_find("free_sized");
     if (!real.free_sized) real.free_sized = plain_free_sized;
     real.free_sized(block, size);
 }
@@ -118,13 +124,13 @@ static void plain_free_aligned_sized(void *block, size_t alignment, size_t size)
 }
 static void late_free_aligned_sized(void *block, size_t alignment, size_t size) {
     real_resolve();
-    *(void **)&real.free_aligned_sized = dlsym(RTLD_NEXT, "free_aligned_sized");
+    *(void **)&real.free_aligned_sized = real_find("free_aligned_sized");
     if (!real.free_aligned_sized) real.free_aligned_sized = plain_free_aligned_sized;
     real.free_aligned_sized(block, alignment, size);
 }
 static int late_Fork(void) {
     real_resolve();
-    *(void **)&real._Fork = dlsym(RTLD_NEXT, "_Fork");
+    *(void **)&real._Fork = real_find("_Fork");
     if (!real._Fork) real._Fork = real.fork;
     return real._Fork();
 }
@@ -282,7 +288,7 @@ void real_resolve(void) {
     int saved_errno = errno;
 #define HOOK(result, name, parameters)                                                             \
     {                                                                                              \
-        void *next = dlsym(RTLD_NEXT, #name);                                                      \
+        void *next = real_find(#name);                                                             \
         if (next) memcpy(&found.name, &next, sizeof next);                                         \
     }
 #define HOOK_LATE(result, name, parameters)
@@ -306,7 +312,7 @@ const char *real_allocator_path(void) {
 
 bool real_is_glibc(void) {
     struct object object;
-    const void *version = dlsym(RTLD_NEXT, "gnu_get_libc_version");
+    const void *version = real_find("gnu_get_libc_version");
     if (!version || !allocator_object(&object)) return false;
     return (uintptr_t)version >= object.start && (uintptr_t)version < object.end;
 }

@@ -30,6 +30,9 @@ void real_resolve(void);
 // False while the first call of real_resolve is under way.
 bool real_is_resolved(void);
 
+// The next definition of a function after ours; NULL: there is none.
+void *real_find(const char *name);
+
 // True if the next malloc is glibc's own. Otherwise `path` of what it is, if that can be told.
 bool real_is_glibc(void);
 const char *real_allocator_path(void);

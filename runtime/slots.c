@@ -51,6 +51,7 @@ static struct thread *first_thread;  // (atomic) alone as long as no other regis
 
 static int (*key_create)(unsigned *, void (*)(void *));
 static int (*key_set)(unsigned, const void *);
+static int (*key_delete)(unsigned);
 static unsigned exit_key;
 static bool has_exit_key;
 
@@ -147,10 +148,17 @@ static void thread_exits(void *value) {
 static void find_exit_key(void) {
     void *create = dlsym(RTLD_DEFAULT, "pthread_key_create");
     void *set = dlsym(RTLD_DEFAULT, "pthread_setspecific");
+    void *delete = dlsym(RTLD_DEFAULT, "pthread_key_delete");
     if (!create || !set) return;
+    if (delete) memcpy(&key_delete, &delete, sizeof delete);
     memcpy(&key_create, &create, sizeof create);
     memcpy(&key_set, &set, sizeof set);
     has_exit_key = key_create(&exit_key, thread_exits) == 0 && exit_key < KEYS_WITHOUT_ALLOCATION;
+}
+
+void slots_close(void) {
+    if (has_exit_key && key_delete) key_delete(exit_key);
+    has_exit_key = false;
 }
 
 bool slots_init(void) {

@@ -39,4 +39,7 @@ uint32_t slots_count(void);
 // Gives back the address space of slots that are far from being used.
 void slots_shrink(void);
 
+// The process is not recorded any more: nothing of ours is called when a thread ends.
+void slots_close(void);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "runtime/attach.h"
 #include "runtime/check.h"
 #include "runtime/event.h"
 #include "runtime/gate.h"
@@ -40,6 +41,10 @@ enum process_state process_state(void) {
 static bool process_move(enum process_state from, enum process_state to) {
     return __atomic_compare_exchange_n(&state, &from, to, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
+}
+
+void process_forget(void) {
+    __atomic_store_n(&state, PROCESS_NEW, __ATOMIC_RELEASE);
 }
 
 static void connect_rooms(void) {
@@ -153,8 +158,10 @@ static void configure(void) {
 }
 
 // A program that has us linked in is recorded if somebody asked for it, and by a preloaded library
-// if there is one.
+// if there is one. One that was attached to, when the tool says so.
 static bool is_wanted(void) {
+    if (attach_is_by_tool()) return attach_is_running();
+
 #if defined(CAIRN_STATIC)
     const char *preload = environment_get("LD_PRELOAD");
     bool is_preloaded = preload && strstr(preload, "libcairn");
@@ -212,9 +219,19 @@ bool process_start(void) {
     return is_open;
 }
 
+// Children of a process that was attached to are not recorded: nobody might be there to detach
+// them.
+static bool leave_to_parent(struct cairn_header *parent) {
+    sink.header = NULL;
+    sys_release(parent, parent->mapped_bytes);
+    __atomic_store_n(&state, PROCESS_INERT, __ATOMIC_RELEASE);
+    return false;
+}
+
 bool process_start_forked(void) {
     if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
     struct cairn_header *parent = sink.header;
+    if (attach_is_by_tool()) return leave_to_parent(parent);
     guard_disconnect();
     bool is_open = sink_open(parent->pid, rooms_wanted());
     if (is_open) {

@@ -15,6 +15,9 @@ enum process_state {
 
 enum process_state process_state(void);
 
+// As if nothing had been tried: before a new start in a process that was attached to.
+void process_forget(void);
+
 // Opens the recording; false if it is not this thread's turn or there will be none.
 bool process_start(void);
 

@@ -90,9 +90,22 @@ static bool sink_open_memory(int memory_fd, uint64_t bytes) {
     return sink.header != NULL;
 }
 
+// The descriptor of a memfd that the tool made in this process.
+static long lent_memory(void) {
+    const char *digits = environment_get("CAIRN_MEMORY_FILE");
+    long number = 0;
+    for (; digits && *digits >= '0' && *digits <= '9'; digits++)
+        number = number * 10 + (*digits - '0');
+    return number;
+}
+
 static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
     const char *name = environment_get("CAIRN_SOCKET");
     int memory_fd = -1;
+    if (environment_is_given()) {
+        sink.is_lent = true;
+        return sink_open_memory((int)lent_memory(), bytes);
+    }
     enum tool_answer answer =
         name && name[0] ? tool_link_ask(name, forked_from, &memory_fd) : TOOL_ABSENT;
     if (answer == TOOL_REFUSED) return false;
@@ -188,7 +201,7 @@ void sink_end(void) {
     __atomic_store_n(&header->state, CAIRN_STATE_ENDED, __ATOMIC_RELEASE);
     bool is_tool_there =
         !sink.is_file && !header->control.is_tool_gone && name && tool_link_is_alive(name);
-    if (!is_tool_there) compact_save(header, header->destination);
+    if (!is_tool_there && !sink.is_lent) compact_save(header, header->destination);
 }
 
 void sink_detach(void) {

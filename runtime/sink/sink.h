@@ -29,6 +29,7 @@ struct sink_rooms {
 struct sink {
     struct cairn_header *header;  // NULL: not recording
     bool is_file;
+    bool is_lent;  // the tool attached and gave the memory: it will save it
 };
 
 extern HIDDEN struct sink sink;

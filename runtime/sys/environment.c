@@ -8,12 +8,29 @@
 
 #include "runtime/sys/sys.h"
 
+static const char *given;
+
+void environment_give(const char *words) {
+    given = words;
+}
+
+bool environment_is_given(void) {
+    return given != NULL;
+}
+
+static const char *given_get(const char *name, size_t length) {
+    for (const char *entry = given; *entry; entry += strlen(entry) + 1)
+        if (strncmp(entry, name, length) == 0 && entry[length] == '=') return entry + length + 1;
+    return NULL;
+}
+
 bool environment_is_ready(void) {
     return environ != NULL;
 }
 
 const char *environment_get(const char *name) {
     size_t length = strlen(name);
+    if (given) return given_get(name, length);
     for (char **entry = environ; entry && *entry; entry++)
         if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
             return *entry + length + 1;

@@ -10,6 +10,13 @@
 // False while libc has not been started yet, so that there is no environment to read.
 bool environment_is_ready(void);
 
+// From now on variables come from here: NAME=VALUE, each ends in NUL, an empty one ends them. For a
+// process that was attached to, whose environment is older than that.
+void environment_give(const char *words);
+
+// True where variables were given so.
+bool environment_is_given(void);
+
 // The value of CAIRN_… variable `name`, or NULL.
 const char *environment_get(const char *name);
 

@@ -110,14 +110,57 @@ static bool is_error(long result) {
     return (unsigned long)result > -4096UL;
 }
 
-static void *map_anonymous(size_t bytes) {
-    long result = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+// See sys_space_open; end is 0 where there is none.
+static struct {
+    uintptr_t start, end;
+    uintptr_t used;  // (atomic) may pass the end
+    bool is_closed;  // pages cannot be touched before they are asked for
+} space;
+
+static void *map_at_kernels_choice(size_t bytes, int protection) {
+    long result = sys_call(SYS_mmap, 0, (long)bytes, protection,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return is_error(result) ? NULL : (void *)result;
 }
 
+static COLD void *space_take(size_t bytes) {
+    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+    size_t whole = (bytes + page_mask) & ~page_mask;
+    uintptr_t at = __atomic_fetch_add(&space.used, whole, __ATOMIC_RELAXED);
+    if (at > space.end || space.end - at < whole) return NULL;
+    if (!space.is_closed) return (void *)at;
+    long result = sys_call(SYS_mprotect, (long)at, (long)whole, PROT_READ | PROT_WRITE, 0, 0, 0);
+    return is_error(result) ? NULL : (void *)at;
+}
+
+static void *map_anonymous(size_t bytes) {
+    if (unlikely(space.end)) return space_take(bytes);
+    return map_at_kernels_choice(bytes, PROT_READ | PROT_WRITE);
+}
+
+// Where the kernel counts every reserved page (overcommit_memory 2) they are made accessible one by
+// one.
+bool sys_space_open(size_t bytes) {
+    void *start = map_at_kernels_choice(bytes, PROT_READ | PROT_WRITE);
+    space.is_closed = !start;
+    if (!start) start = map_at_kernels_choice(bytes, PROT_NONE);
+    if (!start) return false;
+    sys_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
+    space.start = space.used = (uintptr_t)start;
+    space.end = space.start + bytes;
+    return true;
+}
+
+void sys_space_close(void) {
+    uintptr_t start = space.start, end = space.end;
+    space.start = space.end = 0;
+    if (end) sys_call(SYS_munmap, (long)start, (long)(end - start), 0, 0, 0, 0);
+}
+
 void *sys_map(size_t bytes) {
     void *memory = map_anonymous(bytes);
+    if (unlikely(space.end) && memory)  // the rest of the space is left out of core dumps
+        sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
     if (memory) __atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
     return memory;
 }
@@ -128,6 +171,10 @@ void sys_unmap(void *memory, size_t bytes) {
 }
 
 void sys_release(void *memory, size_t bytes) {
+    if (unlikely(space.end) && (uintptr_t)memory - space.start < space.end - space.start) {
+        sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DONTNEED, 0, 0, 0);
+        return;
+    }
     sys_call(SYS_munmap, (long)memory, (long)bytes, 0, 0, 0, 0);
 }
 

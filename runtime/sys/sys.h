@@ -27,6 +27,12 @@
 // The system call `number`; the result, or -errno.
 long sys_call(long number, long a, long b, long c, long d, long e, long f);
 
+// From now on all memory of sys_map and sys_reserve comes from one reserved piece of address space,
+// in order, and sys_space_close unmaps it all at once. For a process that was attached to, where
+// cairn is to leave nothing behind. False without so much address space. Not thread-safe.
+bool sys_space_open(size_t bytes);
+void sys_space_close(void);
+
 // What a program under seccomp leaves us: a forbidden call could kill it.
 enum sys_confinement {
     SYS_FREE = 0,

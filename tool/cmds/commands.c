@@ -129,8 +129,31 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "attach",
+        .arguments = "PID|NAME",
+        .help = "record a program that runs already, until Ctrl-C or for a time",
+        .description =
+            "The program is stopped for some milliseconds, at a moment at which a library can be\n"
+            "loaded into it, and again when cairn leaves: by Ctrl-C, after --record-for, or by\n"
+            "cairn ctl PID detach. It goes on as before, and can be attached to again. A random\n"
+            "sample is recorded unless --exact is given. What was allocated before is not known\n"
+            "(docs/attach.md).\n",
+        .run = cmd_attach,
+        .words_max = 1,
+        .options = {
+            OPTION_ROW_OUTPUT,
+            {OPTION_EXACT, "exact", 0, NULL, "record every block instead of a sample"},
+            {OPTION_RECORD_FOR, "record-for", 0, "TIME", "leave after that time, as 60s"},
+            OPTION_ROWS_RECORDING,
+            {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
+            OPTION_ROW_TOP,
+            OPTION_ROW_ALL_FRAMES,
+            {OPTION_ANYWAY, "anyway", 0, NULL, "even if a seccomp filter might end it"},
+        },
+    },
+    {
         .name = "ctl",
-        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]|rate SIZE|check",
+        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]|rate SIZE|check|detach",
         .help = "ask something of a program while it is being recorded",
         .description =
             "It returns at once, and works on programs that wait for something too.\n"
@@ -140,6 +163,7 @@ const struct command commands[] = {
             "  snapshot [LABEL]  keep what every stack holds now\n"
             "  rate SIZE         one sample in so many bytes from now on (cairn run --sample)\n"
             "  check             look at the guard bands of all blocks (cairn run --guard)\n"
+            "  detach            cairn attach leaves the program\n"
             "Without PID or NAME it is the only program that is being recorded. Only its user\n"
             "and root may.\n",
         .run = cmd_ctl,

@@ -41,6 +41,7 @@ enum option_id {
     OPTION_DEPTH,
     OPTION_ERROR_EXITCODE,
     OPTION_EVERY,
+    OPTION_EXACT,
     OPTION_EXEC,
     OPTION_FOCUS,
     OPTION_FOR,
@@ -200,10 +201,11 @@ int command_fail(int status, const struct error *error);
 void command_print_help(FILE *out, const struct command *command);
 void commands_print_overview(FILE *out);
 
-int cmd_run(const struct command_args *args);   // cmds/run.c
-int cmd_ctl(const struct command_args *args);   // cmds/ctl.c
-int cmd_top(const struct command_args *args);   // cmds/top.c
-int cmd_core(const struct command_args *args);  // cmds/core.c
+int cmd_run(const struct command_args *args);     // cmds/run.c
+int cmd_attach(const struct command_args *args);  // cmds/attach.c
+int cmd_ctl(const struct command_args *args);     // cmds/ctl.c
+int cmd_top(const struct command_args *args);     // cmds/top.c
+int cmd_core(const struct command_args *args);    // cmds/core.c
 int cmd_gdb_script(const struct command_args *args);
 int cmd_env(const struct command_args *args);        // cmds/env.c
 int cmd_report(const struct command_args *args);     // cmds/report.c

@@ -141,10 +141,19 @@ static bool check(const struct target *target, struct error *error) {
     return true;
 }
 
+static bool detach(const struct target *target, struct error *error) {
+    struct cairn_header *header = target->control.header;
+    if (!header->is_attached)
+        return error_set(error, "it was started by cairn run, which cannot leave it");
+    __atomic_store_n(&header->control.is_leave_wanted, 1, __ATOMIC_RELAXED);
+    printf("%s: cairn attach leaves it\n", target->name);
+    return true;
+}
+
 static const struct action actions[] = {
     {"status", false, show_status}, {"on", false, switch_on},     {"off", false, switch_off},
     {"mark", true, mark},           {"snapshot", true, snapshot}, {"rate", true, set_rate},
-    {"check", false, check},
+    {"check", false, check},        {"detach", false, detach},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -173,7 +182,7 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     wish->action = at < count ? action_find(words[at++]) : NULL;
     if (!wish->action) {
         error_set(error, "ctl: give what to do: status, on, off, mark [LABEL], snapshot [LABEL], "
-                         "rate SIZE or check");
+                         "rate SIZE, check or detach");
         return false;
     }
     if (at < count && wish->action->has_argument) wish->argument = words[at++];

@@ -204,7 +204,8 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     const struct preset *preset;
     *options = (struct recording_options){0};
     if (!find_preset(args, &preset, error)) return false;
-    bool is_sampled = args_has(args, OPTION_SAMPLE) || preset->is_sampled;
+    bool is_sampled = args_has(args, OPTION_SAMPLE) || preset->is_sampled ||
+                      (args->command->run == cmd_attach && !args_has(args, OPTION_EXACT));
     options->by = preset->by;
     if (!args_size(args, OPTION_MAX_OVERHEAD, &most, error)) return false;
     if (most) put_number(options, "CAIRN_MAX_OVERHEAD", most);

@@ -222,6 +222,8 @@ void ending_text(const struct ending *ending, bool is_alive, char *out, size_t s
     bool is_over = ending->state == CAIRN_STATE_DIED || ending->state == CAIRN_STATE_STOPPED;
     if (is_over && ending->stop_reason == CAIRN_STOP_EXEC)
         snprintf(out, size, "became another program");
+    else if (ending->stop_reason == CAIRN_STOP_LEFT)
+        snprintf(out, size, "was left running");
     else if (ending->state == CAIRN_STATE_NEW)
         snprintf(out, size, "has not started");
     else if (ending->state == CAIRN_STATE_RUNNING)
@@ -239,6 +241,8 @@ void ending_word(const struct ending *ending, char *out, size_t size) {
     bool is_over = ending->state == CAIRN_STATE_DIED || ending->state == CAIRN_STATE_ENDED;
     if (ending->stop_reason == CAIRN_STOP_EXEC)
         snprintf(out, size, "exec");
+    else if (ending->stop_reason == CAIRN_STOP_LEFT)
+        snprintf(out, size, "left");
     else if (ending->state == CAIRN_STATE_RUNNING)
         snprintf(out, size, "no end");
     else if (is_over && !ending->has_exit)

@@ -21,8 +21,14 @@ static int memory_file(void) {
 }
 
 bool memory_make(struct memory *memory, struct error *error) {
-    *memory = (struct memory){.file = memory_file(), .bytes = memory_most_bytes};
-    if (memory->file < 0) return error_set(error, "memfd_create: %s", strerror(errno));
+    *memory = (struct memory){.file = -1};
+    int file = memory_file();
+    if (file < 0) return error_set(error, "memfd_create: %s", strerror(errno));
+    return memory_adopt(memory, file, error);
+}
+
+bool memory_adopt(struct memory *memory, int file, struct error *error) {
+    *memory = (struct memory){.file = file, .bytes = memory_most_bytes};
     while (ftruncate(memory->file, (off_t)memory->bytes) != 0 && memory->bytes > memory_least_bytes)
         memory->bytes /= 2;
     void *mapping = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,

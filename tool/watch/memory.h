@@ -17,6 +17,8 @@ struct memory {
 };
 
 bool memory_make(struct memory *memory, struct error *error);
+// The same of a memfd that is there already, empty, and can be sealed; it is closed if this fails.
+bool memory_adopt(struct memory *memory, int file, struct error *error);
 void memory_close(struct memory *memory);
 
 // What the tool knows and the process does not, to be written into the file's header.

@@ -99,7 +99,9 @@ static bool is_off_at_birth(const struct watch *watch, pid_t pid) {
     return parent ? parent->memory.header->control.is_off : watch->schedule.is_off;
 }
 
-static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t image, bool is_first) {
+// With `memory_file` as its memory; -1: a new one.
+static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
+                                   int memory_file) {
     struct watched *process = calloc(1, sizeof *process);
     struct error error;
     if (!process) return NULL;
@@ -108,7 +110,9 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     process->is_first = is_first;
     process->pid_file = (int)syscall(SYS_pidfd_open, pid, 0);
     bool is_gone = process->pid_file < 0 && errno == ESRCH;
-    if (is_gone || !memory_make(&process->memory, &error)) {
+    bool is_made = memory_file < 0 ? !is_gone && memory_make(&process->memory, &error)
+                                   : memory_adopt(&process->memory, memory_file, &error);
+    if (!is_made) {
         if (!is_gone) {
             error_wrap(&error, "process %d records by itself", (int)pid);
             watch_note(watch, &error);
@@ -126,6 +130,25 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     watch->process_count++;
     watch->greeted_count++;
     return process;
+}
+
+struct watched *watch_adopt(struct watch *watch, pid_t pid, int memory_file, struct error *error) {
+    struct watched *process = watched_add(watch, pid, 0, true, memory_file);
+    if (!process) *error = watch->problem;
+    return process;
+}
+
+void watch_let_go(struct watch *watch, struct watched *process, enum cairn_stop reason) {
+    unlink_process(watch, process);
+    process->end.is_over = true;
+    process->end.end_ns = now_ns();
+    process->memory.header->stop_reason = reason;
+    saver_give(&watch->saver, SAVER_END, process);
+}
+
+void watch_drop(struct watch *watch, struct watched *process) {
+    unlink_process(watch, process);
+    saver_give(&watch->saver, SAVER_DROP, process);
 }
 
 static bool is_wanted(const struct watch *watch, pid_t pid) {
@@ -170,7 +193,8 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
         watched_ended(watch, older, !is_gone);
     }
     bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, guest->pid);
-    struct watched *process = is_recorded ? watched_add(watch, guest->pid, image, is_first) : NULL;
+    struct watched *process =
+        is_recorded ? watched_add(watch, guest->pid, image, is_first, -1) : NULL;
     if (process) note_parent(watch, message, process);
     if (process && older) control_set_off(process->memory.header, was_off);
     if (is_recorded && !process)

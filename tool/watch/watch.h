@@ -58,4 +58,15 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes);
 
 void watch_close(struct watch *watch);
 
+// A process that runs already, and will record into `memory_file`, a memfd of its own making: it is
+// the watch's from now on. Instead of watch_start's main process.
+struct watched *watch_adopt(struct watch *watch, pid_t pid, int memory_file, struct error *error);
+
+// The process goes on and is not recorded any more, since it was left or became another program:
+// what it recorded is kept.
+void watch_let_go(struct watch *watch, struct watched *process, enum cairn_stop reason);
+
+// Nothing is kept of the process: it did not come to record.
+void watch_drop(struct watch *watch, struct watched *process);
+
 #endif

@@ -120,6 +120,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, windows);
     FIELD(cairn_header, python_version);
     FIELD(cairn_header, has_python_frames);
+    FIELD(cairn_header, is_attached);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);
@@ -166,6 +167,7 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_control, tool_pid);
     FIELD(cairn_control, clock_ms);
     FIELD(cairn_control, was_off);
+    FIELD(cairn_control, is_leave_wanted);
 }
 
 static void test_symbols(void **state) {

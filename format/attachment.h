@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tool and the library tell each other about a library that the tool loaded into a running
+// process (`cairn attach`). It lies in the library's writable data, under the exported name
+// cairn_attachment, and the tool reads and writes it from outside while the process is stopped.
+//
+// The environment of a running process says nothing about how to record it, so that the settings
+// are here. The tool marks the library before it is loaded, in the copy of the file that the
+// process loads: its constructor then opens no recording.
+#ifndef FORMAT_ATTACHMENT_H
+#define FORMAT_ATTACHMENT_H
+
+#include <stdint.h>
+
+#define CAIRN_ATTACHMENT_MAGIC 0x31746174746e6961u
+#define CAIRN_ATTACHMENT_SETTINGS 6144u
+#define CAIRN_ATTACHMENT_TLS_MAX 64u
+
+enum cairn_attachment_result {
+    CAIRN_ATTACHMENT_DONE = 0,
+    CAIRN_ATTACHMENT_NO_SPACE = 1,    // no address space for cairn's tables
+    CAIRN_ATTACHMENT_NOT_OPENED = 2,  // the recording could not be mapped, or no memory
+    CAIRN_ATTACHMENT_NOT_LOADED = 3,  // the library was not loaded in the way that it expects
+    CAIRN_ATTACHMENT_IS_RUNNING = 4,  // it is recording already
+};
+
+struct cairn_attachment {
+    uint64_t magic;           // CAIRN_ATTACHMENT_MAGIC
+    uint32_t struct_bytes;    // of this, as the library knows it
+    uint32_t format_version;  // CAIRN_VERSION: of the recordings that it writes
+    uint32_t is_by_tool;      // written into the file's copy by the tool
+    uint32_t is_running;      // between start and stop
+
+    // Set by the library's constructor.
+    uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool
+    uint64_t code_start, code_end;
+    int64_t tls_offset;  // its thread-locals, from each thread's thread pointer
+    uint64_t tls_bytes;
+    uint8_t tls_image[CAIRN_ATTACHMENT_TLS_MAX];  // what they hold in a new thread
+
+    // Set by the tool before start.
+    uint32_t tool_pid;     // of the tool that attached last
+    uint32_t is_confined;  // a seccomp filter is in force: no system calls but those for memory
+    // NAME=VALUE, each ends in NUL; an empty one ends. @FUNCTION=ADDRESS (hexadecimal) are the real
+    // functions: where the executable takes a function's address, dlsym finds its way of calling
+    // it.
+    char settings[CAIRN_ATTACHMENT_SETTINGS];
+};
+
+#endif

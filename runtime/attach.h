@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of `cairn attach`: what the tool calls in a process into which it loaded this library.
+// The tool stops the process, writes settings into cairn_attachment (format/attachment.h), has a
+// thread call `start`, and lets the program's calls lead to the hooks by rewriting the slots
+// through which modules call. To detach it puts the slots back, waits until no thread is in this
+// library's code, and has `stop` called, which leaves the library as it was loaded.
+#ifndef RUNTIME_ATTACH_H
+#define RUNTIME_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(CAIRN_STATIC)
+
+static inline bool attach_is_by_tool(void) {
+    return false;
+}
+static inline bool attach_is_running(void) {
+    return false;
+}
+static inline void *attach_find(const char *name) {
+    (void)name;
+    return NULL;
+}
+static inline void attach_loaded(void) {}
+
+#else
+
+// The library was loaded by the tool, into a running process.
+bool attach_is_by_tool(void);
+
+// The tool has started recording, and not stopped it.
+bool attach_is_running(void);
+
+// A function of the program by its name, as the tool found it; NULL: there is none.
+void *attach_find(const char *name);
+
+// From the constructor: the tool may call now.
+void attach_loaded(void);
+
+#endif
+
+#endif

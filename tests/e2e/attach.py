@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cairn attach: what a program that runs already allocates from then on, exactly; a second time in the
+same process; libraries that it loads meanwhile; leaving by time, by a signal and by cairn ctl; Python
+and redis-server; and who cannot be attached to, in one line."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from cairn_test import (CAIRN, PROGRAMS, PYTHON, cannot_run_here, check, check_equal, environment,
+                        finish, fresh_path, report, run, run_cairn, stacks_through)
+
+
+class Target:
+    """tests/programs/attached.c, which does what it is told."""
+
+    def __init__(self, threads=1, path=PROGRAMS / "attached"):
+        self.process = subprocess.Popen([str(path), str(threads)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment(), text=True)
+        self.pid = self.process.pid
+        check_equal("the program starts", self.process.stdout.readline(), "ready\n")
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def end(self, what):
+        check_equal(f"{what}: the program's own look at its blocks", self.tell("end"), "sound")
+        self.process.stdin.close()
+        check_equal(f"{what}: its status", self.process.wait(60), 0)
+
+
+class Attached:
+    """cairn attach in the background; leave() has it leave and returns the report."""
+
+    def __init__(self, pid, *options):
+        self.path = fresh_path("attached") + ".cairn"
+        self.process = subprocess.Popen(
+            [CAIRN, "attach", str(pid), "-o", self.path, *options], env=environment(),
+            stderr=subprocess.PIPE, text=True)
+        self.first = self.process.stderr.readline()
+        check("cairn: recording" in self.first, f"attach begins: {self.first}")
+
+    def leave(self, ask=None):
+        if ask:
+            ask()
+        else:
+            self.process.send_signal(signal.SIGINT)
+        _, self.err = self.process.communicate(timeout=120)
+        check_equal("attach ends well", self.process.returncode, 0)
+        return report(self.path)
+
+
+def check_kept(what, found, calls, size, kept):
+    totals = found["totals"]
+    check_equal(f"{what}: calls", totals["allocations"], calls)
+    check_equal(f"{what}: allocated", totals["allocated_bytes"], calls * size)
+    check_equal(f"{what}: left", found["at_exit"]["bytes"], kept * size)
+
+
+def exactly():
+    target = Target()
+    target.tell("keep 50 100")  # unknown to cairn
+    attached = Attached(target.pid, "--exact")
+    target.tell("keep 300 1000")
+    found = attached.leave()
+    check_kept("first time", found, 300, 1000, 300)
+    check(stacks_through(found, "keep"), "the stack goes through keep")
+    check("was left running" in attached.err, f"the summary says that it goes on: {attached.err}")
+
+    attached = Attached(target.pid, "--exact")
+    target.tell("keep 200 500")
+    target.tell("drop")  # 550, of which 200 are known
+    target.tell("keep 10 500")
+    found = attached.leave(lambda: run_cairn("ctl", str(target.pid), "detach"))
+    check_kept("again", found, 210, 500, 10)
+    check_equal("again: blocks from before that were freed", found["trust"]["lost"].get("unknown_free"),
+                350)
+    target.end("exactly")
+
+
+def libraries_loaded_later():
+    target = Target()
+    attached = Attached(target.pid, "--exact")
+    target.tell("plugin 1 10")
+    time.sleep(1.5)  # modules are looked for several times a second
+    target.tell("plugin 40 3000")
+    found = attached.leave()
+    through = stacks_through(found, "plugin_allocate")
+    check(sum(stack["allocations"] for stack in through) >= 40, f"blocks of the plug-in: {through}")
+    target.end("libraries")
+
+
+def under_load():
+    target = Target(8)
+    for turn in range(8):
+        attached = Attached(target.pid, *([] if turn % 2 else ["--exact"]), "--record-for", "30ms")
+        found = attached.leave(lambda: None)
+        check(found["totals"]["allocations"] > 0, f"turn {turn}: something is recorded")
+        check_equal(f"turn {turn}: nothing else of ours is left open",
+                    [link for link in open_files(target.pid) if "cairn" in link], [])
+    check_equal("a child goes its own way", target.tell("fork 100 100"), "child 7")
+    target.end("under load")
+
+
+def open_files(pid):
+    directory = f"/proc/{pid}/fd"
+    return [os.readlink(f"{directory}/{name}") for name in os.listdir(directory)]
+
+
+def forks_and_ends():
+    target = Target(2)
+    attached = Attached(target.pid, "--exact")
+    check_equal("a child of a recorded process", target.tell("fork 100 100"), "child 7")
+    target.tell("keep 100 100")
+    target.end("ends while it is recorded")
+    found = attached.leave(lambda: None)
+    check(found["totals"]["allocations"] >= 100, "what an ended process allocated is kept")
+
+    target = Target(1)
+    attached = Attached(target.pid, "--exact")
+    target.tell("keep 20 20")
+    target.process.stdin.write("exec /bin/sleep\n")
+    target.process.stdin.flush()
+    found = attached.leave(lambda: None)
+    check_equal("calls before exec", found["totals"]["allocations"], 20)
+    target.process.kill()
+    target.process.wait()
+
+
+def python():
+    code = "import time\nkeep = []\nprint('ready', flush=True)\nwhile True:\n" \
+           "    keep.append(bytearray(50000)); time.sleep(0.005)\n" \
+           "    if len(keep) > 100: keep.clear()\n"
+    with subprocess.Popen([PYTHON, "-c", code], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        attached = Attached(process.pid, "--exact", "--record-for", "700ms")
+        found = attached.leave(lambda: None)
+        large = stacks_through(found, "PyByteArray_Resize") or found["stacks"]
+        check(sum(stack["allocated_bytes"] for stack in large) > 50000, "the program's objects")
+        check_equal("python runs on", process.poll(), None)
+        process.kill()
+
+
+def redis():
+    if not shutil.which("redis-server"):
+        return
+    port = 20000 + os.getpid() % 20000
+    process = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"],
+                               stdout=subprocess.DEVNULL)
+    ping = ["redis-cli", "-p", str(port), "ping"]
+    for _ in range(100):
+        if run(ping).out == b"PONG\n":
+            break
+        time.sleep(0.1)
+    attached = Attached(process.pid, "--exact")
+    for number in range(20):
+        run(["redis-cli", "-p", str(port), "set", f"key{number}", "x" * 10000])
+    found = attached.leave()
+    check(found["at_exit"]["bytes"] >= 20 * 10000, "redis' values are there")
+    check_equal("redis answers", run(ping).out, b"PONG\n")
+    process.terminate()
+    process.wait()
+
+
+def check_refused(what, pid, *words):
+    result = run_cairn("attach", str(pid), "--record-for", "10ms")
+    text = result.err.decode()
+    check_equal(f"{what}: status", result.status, 1)
+    check_equal(f"{what}: one line", text.count("\n"), 1)
+    for word in words:
+        check(word in text, f"{what}: \"{word}\" in {text!r}")
+    check(not list(pathlib.Path.cwd().glob("*.cairn.*")), f"{what}: nothing is left")
+
+
+def build(name, source, *options):
+    pathlib.Path(name + ".c").write_text(source)
+    return shutil.which(options[0]) and run([*options, "-o", name, name + ".c"]).status == 0
+
+
+def refused():
+    check_refused("no process", 2 ** 22 - 7, "no such process")
+    check_refused("no name", "no-such-program", "no process is called")
+    check_equal("no words", run_cairn("attach").status, 2)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)
+        check_refused("stopped", process.pid, "is stopped")
+        process.send_signal(signal.SIGCONT)
+        attached = Attached(process.pid)
+        check_refused("twice", process.pid, "being recorded by process")
+        attached.leave()
+        process.kill()
+        time.sleep(0.2)
+        check_refused("zombie", process.pid, "has ended")
+    if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text() == "kthreadd\n":
+        check_refused("kernel", 2, "thread of the kernel")
+    loop = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
+    for name, word, *options in (("static_loop", "statically linked", "gcc", "-static"),
+                                 ("musl_loop", "musl", "musl-gcc")):
+        if build(name, loop, *options):
+            with subprocess.Popen([f"./{name}"]) as process:
+                time.sleep(0.2)
+                check_refused(name, process.pid, word)
+                process.kill()
+    path = fresh_path("run") + ".cairn"
+    with subprocess.Popen([CAIRN, "run", "-q", "-o", path, "sleep", "60"]) as process:
+        time.sleep(1)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        if children:
+            check_refused("under cairn run", children[0], "records already")
+        process.terminate()
+
+
+if os.uname().machine != "x86_64":
+    cannot_run_here("cairn attach knows x86-64")
+exactly()
+libraries_loaded_later()
+under_load()
+forks_and_ends()
+python()
+redis()
+refused()
+finish()

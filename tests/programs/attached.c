@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that is attached to while it runs: `attached THREADS`.
+// Threads but the first allocate and free without a pause, and look after what is in their blocks.
+// The first does what it is told on stdin, a line each, and answers with a line:
+//   keep N SIZE    allocates N blocks and keeps them
+//   drop           frees all that it kept
+//   plugin N SIZE  has libplugin.so (beside the executable), loaded at the first time, allocate
+//   them fork N SIZE    a child does as keep, and its status is told exec PATH      becomes that
+//   program end            ends the threads; "sound" if every block was what it should be
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BLOCKS = 64, KEPT_MAX = 1 << 16, THREADS_MAX = 64 };
+
+static int is_ending;   // (atomic)
+static int is_damaged;  // (atomic)
+static void *kept[KEPT_MAX];
+static size_t kept_count;
+static void *(*plugin_allocate)(size_t);
+
+struct block {
+    uint64_t size, check;
+};
+
+static uint64_t check_of(const struct block *block) {
+    return (uint64_t)(uintptr_t)block ^ block->size * 0x9E3779B97F4A7C15u;
+}
+
+static void *churn(void *argument) {
+    struct block *blocks[BLOCKS] = {0};
+    uint32_t random = (uint32_t)(uintptr_t)argument + 1;
+    while (!__atomic_load_n(&is_ending, __ATOMIC_RELAXED)) {
+        random = random * 1103515245u + 12345u;
+        struct block **block = &blocks[random >> 16 & (BLOCKS - 1)];
+        uint64_t size = sizeof **block + (random >> 8 & 1023);
+        if (*block && (*block)->check != check_of(*block))
+            __atomic_store_n(&is_damaged, 1, __ATOMIC_RELAXED);
+        if (random >> 30 == 0) {
+            *block = realloc(*block, size);
+        } else {
+            free(*block);
+            *block = malloc(size);
+        }
+        (*block)->size = size;
+        (*block)->check = check_of(*block);
+    }
+    for (size_t i = 0; i < BLOCKS; i++) free(blocks[i]);
+    return NULL;
+}
+
+__attribute__((noinline)) static void keep(size_t count, size_t size) {
+    for (size_t i = 0; i < count && kept_count < KEPT_MAX; i++) kept[kept_count++] = malloc(size);
+}
+
+static void drop(void) {
+    while (kept_count) free(kept[--kept_count]);
+}
+
+static void load_plugin(const char *own) {
+    char path[4096];
+    if (plugin_allocate) return;
+    const char *slash = strrchr(own, '/');
+    snprintf(path, sizeof path, "%.*s/libplugin.so", slash ? (int)(slash - own) : 1,
+             slash ? own : ".");
+    void *library = dlopen(path, RTLD_NOW);
+    *(void **)&plugin_allocate = library ? dlsym(library, "plugin_allocate") : NULL;
+    if (!plugin_allocate) exit(3);
+}
+
+static int child_status(size_t count, size_t size) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        keep(count, size);
+        _exit(7);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void obey(const char *own, const char *line) {
+    size_t count = 0, size = 0;
+    char path[256];
+    if (sscanf(line, "keep %zu %zu", &count, &size) == 2) {
+        keep(count, size);
+    } else if (sscanf(line, "plugin %zu %zu", &count, &size) == 2) {
+        load_plugin(own);
+        while (count-- && kept_count < KEPT_MAX) kept[kept_count++] = plugin_allocate(size);
+    } else if (sscanf(line, "fork %zu %zu", &count, &size) == 2) {
+        printf("child %d\n", child_status(count, size));
+        return;
+    } else if (sscanf(line, "exec %255s", path) == 1) {
+        execl(path, path, "3", (char *)NULL);
+    } else if (!strncmp(line, "drop", 4)) {
+        drop();
+    }
+    puts("done");
+}
+
+int main(int count, char **words) {
+    pthread_t threads[THREADS_MAX];
+    int thread_count = count > 1 ? atoi(words[1]) - 1 : 0;
+    char line[512];
+    static char in[4096], out[4096];  // stdio's own would be allocated
+    setvbuf(stdin, in, _IOLBF, sizeof in);
+    setvbuf(stdout, out, _IOLBF, sizeof out);
+    for (int i = 0; i < thread_count && i < THREADS_MAX; i++)
+        if (pthread_create(&threads[i], NULL, churn, (void *)(intptr_t)i)) return 2;
+    puts("ready");
+    while (fgets(line, sizeof line, stdin) && strncmp(line, "end", 3) != 0) obey(words[0], line);
+    __atomic_store_n(&is_ending, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < thread_count && i < THREADS_MAX; i++) pthread_join(threads[i], NULL);
+    puts(is_damaged ? "damaged" : "sound");
+    return is_damaged;
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/attach.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/format.h"
+#include "tool/attach/examine.h"
+#include "tool/attach/load.h"
+
+// How long a safe moment is waited for, and between two looks, so that the process gets on.
+#define SAFE_PATIENCE_NS UINT64_C(10000000000)
+// How long the last call of the library may take to return: it may wait for the allocator.
+#define LEAVE_PATIENCE_NS UINT64_C(10000000000)
+enum { LOOK_PAUSE_US = 1000, LOOK_PAUSE_SPREAD_US = 4000 };
+
+enum { SEARCH_BYTES = 64, NO_LIBRARY = -1 };
+
+static bool stop_all(struct attach *attach, struct error *error) {
+    if (!threads_stop(&attach->threads, attach->pid, error)) return false;
+    attach->is_stopped = true;
+    return true;
+}
+
+static void go_on(struct attach *attach) {
+    if (!attach->is_stopped) return;
+    threads_go(&attach->threads, 0);
+    uint64_t pause = threads_now_ns() - attach->threads.since_ns;
+    attach->pause_ns += pause;
+    if (pause > attach->longest_pause_ns) attach->longest_pause_ns = pause;
+    attach->is_stopped = false;
+}
+
+static bool is_libc(const struct loaded_module *module) {
+    const char *slash = strrchr(module->name, '/');
+    return !strcmp(slash ? slash + 1 : module->name, "libc.so.6");
+}
+
+// An instruction of libc that makes system calls: that of its function syscall.
+static uint64_t find_system_call(const struct attach *attach, struct loaded_module *libc) {
+    uint8_t bytes[SEARCH_BYTES];
+    uint64_t at = module_symbol(libc, &attach->remote, "syscall");
+    if (!at || !remote_read(&attach->remote, at, bytes, sizeof bytes)) return 0;
+    uint8_t *found =
+        memmem(bytes, sizeof bytes, registers_system_call_code, sizeof registers_system_call_code);
+    return found ? at + (uint64_t)(found - bytes) : 0;
+}
+
+static uint64_t find_function(struct attach *attach, const char *name) {
+    for (size_t i = 0; i < attach->modules.items.count; i++) {
+        struct loaded_module *module = &attach->modules.items.items[i];
+        uint64_t at = module->is_elsewhere ? 0 : module_symbol(module, &attach->remote, name);
+        if (at) return at;
+    }
+    return 0;
+}
+
+static bool find_functions(struct attach *attach, struct error *error) {
+    struct loaded_module *libc = NULL;
+    for (size_t i = 0; i < attach->modules.items.count && !libc; i++)
+        if (is_libc(&attach->modules.items.items[i])) libc = &attach->modules.items.items[i];
+    if (!libc) return error_set(error, "it does not use glibc");
+    attach->dlopen_at = find_function(attach, "dlopen");
+    attach->dlerror_at = find_function(attach, "dlerror");
+    if (!attach->dlopen_at) {
+        attach->dlopen_at = module_symbol(libc, &attach->remote, "__libc_dlopen_mode");
+        attach->is_old_dlopen = true;
+    }
+    attach->errno_at = module_symbol(libc, &attach->remote, "__errno_location");
+    attach->allocator = find_function(attach, "malloc");
+    attach->system_call_at = find_system_call(attach, libc);
+    if (!attach->dlopen_at || !attach->errno_at || !attach->system_call_at)
+        return error_set(error, "its libc is none that cairn knows");
+    return true;
+}
+
+// The module that an attach of before has left; or one that was there from the start.
+static void find_library(struct attach *attach) {
+    attach->library = NO_LIBRARY;
+    for (size_t i = 0; i < attach->modules.items.count; i++) {
+        struct loaded_module *module = &attach->modules.items.items[i];
+        bool may_be = strstr(module->name, "libcairn") || !strncmp(module->name, "/proc/", 6);
+        if (!may_be) continue;
+        uint64_t place = module_symbol(module, &attach->remote, "cairn_attachment");
+        if (!place) continue;
+        attach->library = (int)i;
+        attach->place = place;
+    }
+}
+
+static bool read_place(struct attach *attach, struct error *error) {
+    struct cairn_attachment *known = &attach->known;
+    if (!remote_read(&attach->remote, attach->place, known, sizeof *known))
+        return error_set(error, "it has ended");
+    if (known->magic != CAIRN_ATTACHMENT_MAGIC || known->struct_bytes != sizeof *known ||
+        known->format_version != CAIRN_VERSION)
+        return error_set(error, "another version of cairn has left its library in it");
+    return true;
+}
+
+static bool is_alive(uint32_t pid) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    return pid && access(path, F_OK) == 0;
+}
+
+static bool check_library(struct attach *attach, struct error *error) {
+    if (attach->library == NO_LIBRARY) return true;
+    if (!read_place(attach, error)) return false;
+    if (!attach->known.is_by_tool)
+        return error_set(error, "it was started with cairn and records already");
+    uint32_t tool = attach->known.is_running ? attach->known.tool_pid : 0;
+    if (tool != (uint32_t)getpid() && is_alive(tool))
+        return error_set(error, "it is being recorded by process %u", tool);
+    return true;
+}
+
+static struct loaded_module *library_of(struct attach *attach) {
+    if (attach->library == NO_LIBRARY) return NULL;
+    return &attach->modules.items.items[attach->library];
+}
+
+static bool survey_modules(struct attach *attach, struct error *error) {
+    modules_free(&attach->modules);
+    if (!modules_read(&attach->modules, &attach->remote, error)) return false;
+    find_library(attach);
+    return true;
+}
+
+// Reads modules and slots as they are now; takes a while, so that nothing is stopped for it.
+static bool survey(struct attach *attach, struct error *error) {
+    if (!survey_modules(attach, error)) return false;
+    struct loaded_module *library = library_of(attach);
+    slots_free(&attach->slots);
+    if (!slots_find_functions(&attach->slots, &attach->modules, library, &attach->remote, error))
+        return false;
+    return !library ||
+           slots_find(&attach->slots, &attach->modules, library, &attach->remote, error);
+}
+
+static bool check_allocator(struct attach *attach, struct error *error) {
+    struct loaded_module *executable = &attach->modules.items.items[0];
+    if (module_symbol(executable, &attach->remote, "malloc"))
+        return error_set(error, "an allocator is linked into its executable, whose calls lead past "
+                                "cairn");
+    return true;
+}
+
+bool attach_open(struct attach *attach, pid_t pid, const char *library_path, bool is_anyway,
+                 struct error *error) {
+    struct examined examined = {0};
+    *attach = (struct attach){
+        .pid = pid, .library_path = library_path, .library = NO_LIBRARY, .remote = {.memory = -1}};
+    if (!examine(pid, is_anyway, &examined, error)) return false;
+    attach->has_filter = examined.has_filter;
+    if (!remote_open(&attach->remote, pid, error) || !survey(attach, error) ||
+        !find_functions(attach, error) || !check_allocator(attach, error) ||
+        !check_library(attach, error))
+        return false;
+    if (!load_read_library(attach, error)) return false;
+    attach->tower = watchtower_open(&attach->remote, attach->allocator, library_path, error);
+    return attach->tower != NULL;
+}
+
+void attach_close(struct attach *attach) {
+    go_on(attach);
+    watchtower_close(attach->tower);
+    free(attach->library_bytes);
+    slots_free(&attach->slots);
+    modules_free(&attach->modules);
+    array_free(&attach->threads.stopped);
+    remote_close(&attach->remote);
+}
+
+bool attach_is_there(const struct attach *attach) {
+    uint64_t magic;
+    return remote_read(&attach->remote, attach->place, &magic, sizeof magic) &&
+           magic == CAIRN_ATTACHMENT_MAGIC;
+}
+
+// The thread that may load the library; NULL, with the reason, if there is none at this moment.
+static struct stopped_thread *choose_thread(struct attach *attach, char why[160]) {
+    struct stopped_thread *chosen = NULL;
+    for (size_t i = 0; i < attach->threads.stopped.count; i++) {
+        struct stopped_thread *thread = &attach->threads.stopped.items[i];
+        struct whereabouts where = watchtower_look(attach->tower, thread, 0, 0);
+        if (!where.is_safe) snprintf(why, 160, "thread %d: %s", (int)thread->tid, where.why);
+        if (where.is_in_linker) return NULL;
+        if (where.is_safe && !thread->signal && !chosen) chosen = thread;
+    }
+    return chosen;
+}
+
+// Stops the process at a moment at which a thread may load a library.
+static struct stopped_thread *stop_safely(struct attach *attach, struct error *error) {
+    uint64_t end = threads_now_ns() + SAFE_PATIENCE_NS;
+    char why[160] = "";
+    for (unsigned tries = 1;; tries++) {
+        if (!stop_all(attach, error)) return NULL;
+        bool is_same =
+            modules_fingerprint(&attach->modules, &attach->remote) == attach->modules.fingerprint;
+        struct stopped_thread *chosen = is_same ? choose_thread(attach, why) : NULL;
+        if (chosen) return chosen;
+        go_on(attach);
+        if (threads_now_ns() > end) {
+            error_set(error, "no safe moment was found in %u looks (%s); nothing was changed in it",
+                      tries, why);
+            return NULL;
+        }
+        usleep(LOOK_PAUSE_US + (unsigned)rand() % LOOK_PAUSE_SPREAD_US);
+        if (!is_same &&
+            (!survey_modules(attach, error) || !watchtower_refresh(attach->tower, error)))
+            return NULL;
+    }
+}
+
+// The call waits for something that a stopped thread holds: the others may go on.
+static void let_others_go(void *context) {
+    struct attach *attach = context;
+    threads_go(&attach->threads, attach->caller_tid);
+}
+
+static bool begin_calls(struct attach *attach, const struct stopped_thread *thread,
+                        struct caller *caller, struct error *error) {
+    *caller = (struct caller){.when_slow = let_others_go, .context = attach};
+    attach->caller_tid = thread->tid;
+    return caller_begin(caller, &attach->remote, thread, attach->system_call_at, error);
+}
+
+// What the thread-locals of the library hold in every thread, as in a new one: a thread may have
+// them from an attach of before.
+static void reset_locals(struct attach *attach) {
+    const struct cairn_attachment *known = &attach->known;
+    if (known->tls_bytes > sizeof known->tls_image) return;
+    for (size_t i = 0; i < attach->threads.stopped.count; i++) {
+        const struct registers *registers = &attach->threads.stopped.items[i].registers;
+        uint64_t pointer = registers_thread_pointer(registers);
+        if (pointer)
+            remote_write(&attach->remote, pointer + (uint64_t)known->tls_offset, known->tls_image,
+                         known->tls_bytes);
+    }
+}
+
+static bool call_library(struct caller *caller, uint64_t function, struct error *error) {
+    static const char *const reasons[] = {
+        [CAIRN_ATTACHMENT_NO_SPACE] = "it has no address space left for cairn's tables",
+        [CAIRN_ATTACHMENT_NOT_OPENED] = "it could not map the recording",
+        [CAIRN_ATTACHMENT_NOT_LOADED] = "the library was not loaded as it should be",
+        [CAIRN_ATTACHMENT_IS_RUNNING] = "it is recorded already"};
+    const uint64_t none[REGISTERS_ARGUMENTS] = {0};
+    uint64_t result = 0;
+    if (!function) return error_set(error, "%s", reasons[CAIRN_ATTACHMENT_NOT_LOADED]);
+    if (!caller_function(caller, function, none, &result, error)) return false;
+    unsigned code = (uint32_t)result;
+    if (!code) return true;
+    const char *reason = code < sizeof reasons / sizeof *reasons ? reasons[code] : NULL;
+    return error_set(error, "%s", reason ? reason : "the library failed");
+}
+
+// The memory of the recording, made in the process and handed to the caller of attach_start.
+static bool give_memory(struct attach *attach, struct caller *caller,
+                        const struct attach_request *request, int64_t *there, struct error *error) {
+    int here = -1;
+    return load_make_file(attach, caller, "cairn", false, there, &here, error) &&
+           request->take_memory(request->context, here, error);
+}
+
+static bool write_settings(struct attach *attach, const struct attach_request *request,
+                           int64_t memory_file, struct error *error) {
+    struct cairn_attachment *known = &attach->known;
+    const size_t room = sizeof known->settings;
+    size_t used =
+        (size_t)snprintf(known->settings, room, "CAIRN_MEMORY_FILE=%d", (int)memory_file) + 1;
+    for (size_t i = 0; i < attach->slots.functions.count && used < room; i++) {
+        const struct hooked *function = &attach->slots.functions.items[i];
+        if (function->real)
+            used += (size_t)snprintf(known->settings + used, room - used, "@%s=%" PRIx64,
+                                     function->name, function->real) +
+                    1;
+    }
+    if (used > room || room - used < request->settings_bytes)
+        return error_set(error, "the settings are too long");
+    memcpy(known->settings + used, request->settings, request->settings_bytes);
+    known->tool_pid = (uint32_t)getpid();
+    known->is_confined = attach->has_filter;
+    return remote_write(&attach->remote, attach->place, known, sizeof *known) ||
+           error_set(error, "it has ended");
+}
+
+static bool start_inside(struct attach *attach, struct caller *caller,
+                         const struct attach_request *request, struct error *error) {
+    int64_t there = -1;
+    if (attach->library == NO_LIBRARY) {
+        if (!load_library(attach, caller, error) || !survey_modules(attach, error)) return false;
+        if (attach->library == NO_LIBRARY) return error_set(error, "the library was not loaded");
+    }
+    if (!read_place(attach, error)) return false;
+    reset_locals(attach);
+    return give_memory(attach, caller, request, &there, error) &&
+           write_settings(attach, request, there, error) &&
+           call_library(caller, attach->known.start, error);
+}
+
+// Where the thread's errno is, and what it holds; 0 after an error was filled.
+static uint64_t find_errno(struct attach *attach, struct caller *caller, int *value,
+                           struct error *error) {
+    const uint64_t none[REGISTERS_ARGUMENTS] = {0};
+    uint64_t at = 0;
+    if (!caller_function(caller, attach->errno_at, none, &at, error)) return 0;
+    if (remote_read(&attach->remote, at, value, sizeof *value)) return at;
+    error_set(error, "it has ended");
+    return 0;
+}
+
+// Loads and starts the library, by one thread, which does not notice.
+static bool start_at_safe_moment(struct attach *attach, const struct attach_request *request,
+                                 struct error *error) {
+    struct caller caller;
+    struct error problem;
+    int kept_errno = 0;
+    struct stopped_thread *thread = stop_safely(attach, error);
+    if (!thread || !begin_calls(attach, thread, &caller, error)) {
+        go_on(attach);
+        return false;
+    }
+    uint64_t errno_at = find_errno(attach, &caller, &kept_errno, error);
+    bool is_started = errno_at && start_inside(attach, &caller, request, error);
+    if (errno_at) remote_write(&attach->remote, errno_at, &kept_errno, sizeof kept_errno);
+    if (!caller_end(&caller, &problem) && is_started) {
+        is_started = false;
+        *error = problem;
+    }
+    go_on(attach);
+    return is_started;
+}
+
+// The slots were found while the process ran: if modules came or went meanwhile, once more.
+static bool take_slots(struct attach *attach, struct error *error) {
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++) {
+        if (!survey(attach, error)) return false;
+        if (attach->library == NO_LIBRARY) return error_set(error, "the library is gone");
+        if (!stop_all(attach, error)) return false;
+        bool is_same =
+            modules_fingerprint(&attach->modules, &attach->remote) == attach->modules.fingerprint;
+        if (is_same) slots_take(&attach->slots, &attach->remote);
+        go_on(attach);
+        if (is_same) return true;
+    }
+    return error_set(error, "it loads libraries without a pause");
+}
+
+// A tool that was killed, or that attached to the process that this one is a fork of, has left
+// slots that lead to the hooks.
+static bool put_back_slots_of_before(struct attach *attach, struct error *error) {
+    if (attach->library == NO_LIBRARY || !attach->known.is_running) return true;
+    return attach_stop(attach, error) && read_place(attach, error);
+}
+
+bool attach_start(struct attach *attach, const struct attach_request *request,
+                  struct error *error) {
+    if (!put_back_slots_of_before(attach, error)) return false;
+    if (!start_at_safe_moment(attach, request, error)) return false;
+    if (take_slots(attach, error)) return true;
+    struct error unused;
+    attach_stop(attach, &unused);
+    return false;
+}
+
+bool attach_follow(struct attach *attach, bool *has_changed, struct error *error) {
+    uint64_t now = modules_fingerprint(&attach->modules, &attach->remote);
+    *has_changed = now && now != attach->modules.fingerprint;
+    return !*has_changed || take_slots(attach, error);
+}
+
+// Whether any thread is in the library's code, at this stop.
+static bool is_anybody_inside(struct attach *attach) {
+    bool is_any = false;
+    for (size_t i = 0; i < attach->threads.stopped.count && !is_any; i++)
+        is_any = watchtower_look(attach->tower, &attach->threads.stopped.items[i],
+                                 attach->known.code_start, attach->known.code_end)
+                     .is_in_range;
+    return is_any;
+}
+
+// The slots lead past the library; waits until its last call has returned.
+static bool stop_when_nobody_is_inside(struct attach *attach, struct error *error) {
+    uint64_t end = threads_now_ns() + LEAVE_PATIENCE_NS;
+    for (;;) {
+        if (!stop_all(attach, error)) return false;
+        slots_put_back(&attach->slots, &attach->remote);
+        if (!is_anybody_inside(attach)) return true;
+        go_on(attach);
+        if (threads_now_ns() > end)
+            return error_set(error, "a thread does not come out of cairn's code; the library lies "
+                                    "idle, but keeps its memory");
+        usleep(LOOK_PAUSE_US);
+    }
+}
+
+static const struct stopped_thread *thread_without_signal(const struct attach *attach) {
+    for (size_t i = 0; i < attach->threads.stopped.count; i++)
+        if (!attach->threads.stopped.items[i].signal) return &attach->threads.stopped.items[i];
+    return NULL;
+}
+
+// `stop` takes no lock, so that any thread can call it anywhere.
+bool attach_stop(struct attach *attach, struct error *error) {
+    struct caller caller;
+    struct error problem;
+    if (!survey(attach, error) || !watchtower_refresh(attach->tower, error)) return false;
+    if (attach->library == NO_LIBRARY) return true;
+    if (!read_place(attach, error) || !stop_when_nobody_is_inside(attach, error)) return false;
+    const struct stopped_thread *thread = thread_without_signal(attach);
+    bool is_begun = thread && begin_calls(attach, thread, &caller, error);
+    if (!thread) error_set(error, "all its threads are handling signals");
+    bool is_stopped = is_begun && call_library(&caller, attach->known.stop, error);
+    if (is_stopped) reset_locals(attach);
+    if (is_begun && !caller_end(&caller, &problem) && is_stopped) {
+        *error = problem;
+        is_stopped = false;
+    }
+    go_on(attach);
+    return is_stopped;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording a process that runs already: the library is loaded into it, told how to record, and the
+// program's calls are led to it; later everything is put back (docs/attach.md).
+//
+//     attach_open   looks, without stopping anything, whether it can be done
+//     attach_start  waits for a safe moment; from its end on the process is recorded
+//     attach_follow takes over the calls of modules that were loaded since
+//     attach_stop   the process is as before, but for the library, which lies idle in its memory
+#ifndef TOOL_ATTACH_ATTACH_H
+#define TOOL_ATTACH_ATTACH_H
+
+#include "format/attachment.h"
+#include "tool/attach/call.h"
+#include "tool/attach/modules.h"
+#include "tool/attach/safe.h"
+#include "tool/attach/slots.h"
+
+// The recording's memory, a memfd that was made in the process: sizes, maps and keeps it. It is the
+// callee's to close.
+typedef bool attach_take_memory(void *context, int file, struct error *error);
+
+struct attach_request {
+    const char *settings;  // NAME=VALUE, each ends in NUL; an empty one ends them
+    size_t settings_bytes;
+    attach_take_memory *take_memory;
+    void *context;
+};
+
+struct attach {
+    pid_t pid;
+    const char *library_path;  // of libcairn.so
+    uint8_t *library_bytes;    // its content, marked as loaded by the tool
+    size_t library_count;
+    bool has_filter;
+    struct remote remote;
+    struct loaded_modules modules;
+    struct slots slots;
+    struct watchtower *tower;
+    struct threads threads;
+    uint64_t system_call_at, dlopen_at, dlerror_at, errno_at, allocator;
+    bool is_old_dlopen;  // __libc_dlopen_mode, before glibc 2.34
+    int library;         // number of its module; -1: it is not loaded
+    uint64_t place;      // of its struct cairn_attachment
+    struct cairn_attachment known;
+    uint64_t pause_ns, longest_pause_ns;  // how long the process was stopped: in all, at a time
+    bool is_stopped;
+    pid_t caller_tid;  // of the thread that makes calls
+};
+
+bool attach_open(struct attach *attach, pid_t pid, const char *library_path, bool is_anyway,
+                 struct error *error);
+bool attach_start(struct attach *attach, const struct attach_request *request, struct error *error);
+// `has_changed`: there were such modules.
+bool attach_follow(struct attach *attach, bool *has_changed, struct error *error);
+bool attach_stop(struct attach *attach, struct error *error);
+void attach_close(struct attach *attach);
+
+// The library is still there: false if the process has replaced its program, or has ended.
+bool attach_is_there(const struct attach *attach);
+
+#endif

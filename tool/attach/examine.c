@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/examine.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/attach/registers.h"
+
+enum { STATUS_BYTES = 8192, SECCOMP_STRICT = 1, SECCOMP_FILTER = 2 };
+
+static bool read_file(const char *path, char *text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t got = read(file, text, size - 1);
+    close(file);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+// The text behind "NAME:" and blanks; "" if the line is not there.
+static const char *field(const char *status, const char *name) {
+    size_t length = strlen(name);
+    for (const char *line = status; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (!strncmp(line, name, length) && line[length] == ':')
+            return line + length + 1 + strspn(line + length + 1, " \t");
+    }
+    return "";
+}
+
+static long number(const char *status, const char *name) {
+    return strtol(field(status, name), NULL, 10);
+}
+
+static bool check_state(pid_t pid, const char *status, struct error *error) {
+    char state = *field(status, "State");
+    long process = number(status, "Tgid"), tracer = number(status, "TracerPid");
+    if (process != pid) return error_set(error, "it is a thread of process %ld", process);
+    if (pid == getpid()) return error_set(error, "it is this cairn itself");
+    if (state == 'Z' || state == 'X') return error_set(error, "it has ended (a zombie)");
+    if (!*field(status, "VmSize")) return error_set(error, "it is a thread of the kernel");
+    if (tracer)
+        return error_set(error, "it is traced already, by process %ld (a debugger, strace?)",
+                         tracer);
+    if (state == 'T')
+        return error_set(error, "it is stopped: kill -CONT %d lets it go on", (int)pid);
+    return true;
+}
+
+static bool is_own(const char *status) {
+    return number(status, "Uid") == (long)geteuid();
+}
+
+static bool check_permission(pid_t pid, const char *status, struct error *error) {
+    char path[64], scope[16];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file >= 0) {
+        close(file);
+        return true;
+    }
+    int reason = errno;
+    if (reason == ENOENT) return error_set(error, "it has ended");
+    if (!is_own(status))
+        return error_set(error, "permission denied: it belongs to user %ld", number(status, "Uid"));
+    if (read_file("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) && scope[0] != '0')
+        return error_set(error,
+                         "permission denied: /proc/sys/kernel/yama/ptrace_scope is %c; as root, or "
+                         "with 0 there, it can be attached to",
+                         scope[0]);
+    return error_set(error, "%s: it is protected (setuid, capabilities or not dumpable)",
+                     strerror(reason));
+}
+
+static bool check_machine(pid_t pid, struct error *error) {
+    char path[64];
+    Elf64_Ehdr header = {0};
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return error_set(error, "its executable cannot be read: %s", strerror(errno));
+    ssize_t got = read(file, &header, sizeof header);
+    close(file);
+    if (got != (ssize_t)sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return error_set(error, "its executable is no ELF file");
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != REGISTERS_MACHINE)
+        return error_set(error, "it is a program of another architecture than cairn");
+    return true;
+}
+
+// musl refuses libraries with thread-locals of cairn's kind once a program runs.
+static bool check_libc(pid_t pid, struct error *error) {
+    char path[64], line[4096];
+    bool has_musl = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return error_set(error, "its mappings cannot be read: %s", strerror(errno));
+    while (fgets(line, sizeof line, file))
+        if (strstr(line, "/ld-musl-") || strstr(line, "/libc.musl-")) has_musl = true;
+    fclose(file);
+    return !has_musl || error_set(error, "it uses musl's libc; cairn attaches to glibc only");
+}
+
+static bool has_shadow_stack(const char *status) {
+    const char *features = field(status, "x86_Thread_features");
+    const char *found = strstr(features, "shstk"), *line_end = strchr(features, '\n');
+    return found && line_end && found < line_end;
+}
+
+bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error) {
+    char path[64], status[STATUS_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (!read_file(path, status, sizeof status))
+        return error_set(error, "there is no such process");
+    if (!check_state(pid, status, error) || !check_permission(pid, status, error) ||
+        !check_machine(pid, error) || !check_libc(pid, error))
+        return false;
+    long seccomp = number(status, "Seccomp");
+    examined->has_filter = seccomp == SECCOMP_FILTER;
+    if (seccomp == SECCOMP_STRICT)
+        return error_set(error, "seccomp's strict mode is in force there");
+    if (examined->has_filter && !is_anyway)
+        return error_set(error,
+                         "a seccomp filter is in force there, which might end it for a system "
+                         "call of cairn's; filters of containers do not (--anyway)");
+    if (has_shadow_stack(status))
+        return error_set(error, "it runs with a shadow stack, which forbids calls from outside");
+    return true;
+}

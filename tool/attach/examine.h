@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be known of a running process before anything is done to it: whether it can be attached
+// to at all.
+#ifndef TOOL_ATTACH_EXAMINE_H
+#define TOOL_ATTACH_EXAMINE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "tool/base/error.h"
+
+struct examined {
+    bool has_filter;  // a seccomp filter is in force
+};
+
+// False, with a clause that says why, if the process cannot be attached to. `is_anyway`: not for a
+// seccomp filter.
+bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error);
+
+#endif

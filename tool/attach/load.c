@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+#define LIBRARY_MAX_BYTES (64u << 20)
+#define LIBC_INTERNAL_DLOPEN 0x80000000u  // what __libc_dlopen_mode wants to be told
+
+static bool make_file(struct caller *caller, uint64_t name, unsigned flags, int64_t *there,
+                      struct error *error) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {name, flags};
+    return caller_system_call(caller, SYS_memfd_create, arguments, there, error);
+}
+
+bool load_make_file(struct attach *attach, struct caller *caller, const char *name, bool is_library,
+                    int64_t *there, int *here, struct error *error) {
+    char path[64];
+    unsigned flags = MFD_CLOEXEC | (is_library ? 0 : MFD_ALLOW_SEALING);
+    uint64_t room = caller_room(caller, strlen(name) + 1, error);
+    if (!room) return false;
+    if (!remote_write(&attach->remote, room, name, strlen(name) + 1) ||
+        !make_file(caller, room, flags | (is_library ? 0 : MFD_NOEXEC_SEAL), there, error))
+        return false;
+    if (*there == -EINVAL && !make_file(caller, room, flags, there, error)) return false;
+    if (*there < 0)
+        return error_set(error, "it cannot make a file in memory: %s", strerror((int)-*there));
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)attach->pid, (int)*there);
+    *here = open(path, O_RDWR | O_CLOEXEC);
+    if (*here >= 0) return true;
+    error_set(error, "%s: %s", path, strerror(errno));
+    load_close_file(caller, *there, NULL);
+    return false;
+}
+
+bool load_close_file(struct caller *caller, int64_t there, struct error *error) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {(uint64_t)there};
+    int64_t unused = 0;
+    return caller_system_call(caller, SYS_close, arguments, &unused, error);
+}
+
+// The struct in the file's data, by its first words.
+static struct cairn_attachment *find_mark(uint8_t *bytes, size_t count) {
+    struct cairn_attachment *found;
+    for (size_t at = 0; at + sizeof *found <= count; at += sizeof(uint64_t)) {
+        found = (struct cairn_attachment *)(bytes + at);
+        if (found->magic == CAIRN_ATTACHMENT_MAGIC && found->struct_bytes == sizeof *found)
+            return found;
+    }
+    return NULL;
+}
+
+static bool read_whole(const char *path, uint8_t **bytes, size_t *count) {
+    struct stat status;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_ok = file >= 0 && fstat(file, &status) == 0 && status.st_size < LIBRARY_MAX_BYTES;
+    *count = is_ok ? (size_t)status.st_size : 0;
+    *bytes = is_ok ? malloc(*count) : NULL;
+    is_ok = *bytes && pread(file, *bytes, *count, 0) == (ssize_t)*count;
+    if (file >= 0) close(file);
+    return is_ok;
+}
+
+bool load_read_library(struct attach *attach, struct error *error) {
+    errno = 0;
+    if (!read_whole(attach->library_path, &attach->library_bytes, &attach->library_count))
+        return error_set(error, "%s: %s", attach->library_path,
+                         errno ? strerror(errno) : "it cannot be read");
+    struct cairn_attachment *mark = find_mark(attach->library_bytes, attach->library_count);
+    if (!mark)
+        return error_set(error, "%s: it is of another version of cairn", attach->library_path);
+    mark->is_by_tool = 1;
+    return true;
+}
+
+// What dlopen had to say.
+static bool tell_refusal(struct attach *attach, struct caller *caller, struct error *error) {
+    const uint64_t none[REGISTERS_ARGUMENTS] = {0};
+    uint64_t text = 0;
+    char reason[256] = "the dynamic linker gives no reason";
+    if (attach->dlerror_at && caller_function(caller, attach->dlerror_at, none, &text, NULL) &&
+        text)
+        remote_read_text(&attach->remote, text, reason, sizeof reason);
+    return error_set(error, "its dynamic linker refuses the library: %s", reason);
+}
+
+static bool open_library(struct attach *attach, struct caller *caller, int64_t there,
+                         struct error *error) {
+    char path[64];
+    uint64_t handle = 0, flags = RTLD_NOW | (attach->is_old_dlopen ? LIBC_INTERNAL_DLOPEN : 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", (int)there);
+    uint64_t room = caller_room(caller, sizeof path, error);
+    if (!room || !remote_write(&attach->remote, room, path, sizeof path)) return false;
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {room, flags};
+    if (!caller_function(caller, attach->dlopen_at, arguments, &handle, error)) return false;
+    return handle || tell_refusal(attach, caller, error);
+}
+
+bool load_library(struct attach *attach, struct caller *caller, struct error *error) {
+    int64_t there = -1;
+    int here = -1;
+    if (!load_make_file(attach, caller, "libcairn.so", true, &there, &here, error)) return false;
+    ssize_t written = pwrite(here, attach->library_bytes, attach->library_count, 0);
+    bool is_loaded = written == (ssize_t)attach->library_count
+                         ? open_library(attach, caller, there, error)
+                         : error_set(error, "the library cannot be copied into it");
+    close(here);
+    return load_close_file(caller, there, is_loaded ? error : NULL) && is_loaded;
+}

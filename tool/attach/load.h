@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn's library, brought into a process: as a file in memory that the process makes itself, so
+// that it does not matter which files it can see.
+#ifndef TOOL_ATTACH_LOAD_H
+#define TOOL_ATTACH_LOAD_H
+
+#include "tool/attach/attach.h"
+
+// Makes a memfd in the process; `here` is a descriptor of this one for the same.
+bool load_make_file(struct attach *attach, struct caller *caller, const char *name, bool is_library,
+                    int64_t *there, int *here, struct error *error);
+bool load_close_file(struct caller *caller, int64_t there, struct error *error);
+
+// Reads the library's file, before anything is stopped.
+bool load_read_library(struct attach *attach, struct error *error);
+
+// Loads the library by the process' own dlopen.
+bool load_library(struct attach *attach, struct caller *caller, struct error *error);
+
+#endif

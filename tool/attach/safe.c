@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/safe.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FRAMES_MAX = 512 };
+
+enum frame_kind { FRAME_PROGRAM, FRAME_LIBC, FRAME_LINKER, FRAME_ALLOCATOR };
+
+struct frame {
+    uint64_t pc;
+    enum frame_kind kind;
+    const char *name;  // NULL: nobody knows
+};
+
+struct watchtower {
+    Dwfl *dwfl;
+    Dwfl_Callbacks callbacks;
+    const struct remote *remote;
+    uint64_t allocator;
+    const char *own_path;
+    const struct stopped_thread *thread;  // that is being looked at
+    struct frame frames[FRAMES_MAX];
+    size_t frame_count;
+    bool is_attached;
+    bool is_complete;  // the last frame was the outermost
+};
+
+// Functions of libc after which, or in which, locks are held that loading a library needs as well.
+static const char *const unsafe_names[] = {"malloc",        "free",           "calloc",
+                                           "realloc",       "reallocarray",   "memalign",
+                                           "aligned_alloc", "posix_memalign", "valloc",
+                                           "pvalloc",       "cfree",          "mallopt",
+                                           "mallinfo",      "mallinfo2",      "malloc_trim",
+                                           "malloc_stats",  "malloc_info",    "malloc_usable_size",
+                                           "exit",          "quick_exit",     "on_exit",
+                                           "atexit",        "at_quick_exit",  "abort",
+                                           "fork",          "_Fork",          "vfork",
+                                           "daemon",        "system",         "popen",
+                                           "posix_spawn",   "posix_spawnp",   "pthread_create",
+                                           "pthread_exit",  "pthread_cancel", "pthread_atfork",
+                                           "setlocale",     "newlocale",      "freelocale",
+                                           "duplocale",     "uselocale",      "gettext",
+                                           "dgettext",      "dcgettext",      "ngettext",
+                                           "dngettext",     "dcngettext",     "bindtextdomain",
+                                           "textdomain",    "iconv_open",     "iconv_close",
+                                           "setenv",        "putenv",         "unsetenv",
+                                           "clearenv",      "backtrace",      "getaddrinfo",
+                                           "getnameinfo",   "tzset",          "localtime",
+                                           "localtime_r",   "mktime",         "strftime"};
+static const char *const unsafe_starts[] = {"dl",
+                                            "_dl",
+                                            "__libc_dl",
+                                            "__libc_malloc",
+                                            "__libc_calloc",
+                                            "__libc_realloc",
+                                            "__libc_free",
+                                            "__libc_memalign",
+                                            "__malloc",
+                                            "__cxa_",
+                                            "__register_",
+                                            "__nss",
+                                            "gethostby",
+                                            "getpw",
+                                            "getgr",
+                                            "getserv"};
+
+static bool is_unsafe_name(const char *name) {
+    for (size_t i = 0; i < sizeof unsafe_names / sizeof *unsafe_names; i++)
+        if (!strcmp(name, unsafe_names[i])) return true;
+    for (size_t i = 0; i < sizeof unsafe_starts / sizeof *unsafe_starts; i++)
+        if (!strncmp(name, unsafe_starts[i], strlen(unsafe_starts[i]))) return true;
+    return false;
+}
+
+static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                             const char *file, const char *link, GElf_Word crc, char **found) {
+    (void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc;
+    (void)found;
+    return -1;
+}
+
+// The file of a mapping as the process sees it, from wherever its root directory is. cairn's own
+// library was loaded from memory.
+static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                     char **path, Elf **elf) {
+    static const struct watchtower *tower;
+    if (!module) {
+        tower = (const struct watchtower *)data;
+        return -1;
+    }
+    char there[PATH_MAX];
+    bool is_own = strstr(name, "memfd:libcairn") != NULL;
+    if (name[0] != '/' || (strstr(name, "(deleted)") && !is_own))
+        return dwfl_linux_proc_find_elf(module, data, name, base, path, elf);
+    if (is_own)
+        snprintf(there, sizeof there, "%s", tower->own_path);
+    else
+        snprintf(there, sizeof there, "/proc/%d/root%s", (int)tower->remote->pid, name);
+    int file = open(there, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) *path = strdup(there);
+    return file;
+}
+
+static pid_t next_thread(Dwfl *dwfl, void *argument, void **thread_argument) {
+    struct watchtower *tower = argument;
+    (void)dwfl;
+    if (*thread_argument) return 0;
+    *thread_argument = tower;
+    return tower->thread->tid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *argument, void **thread_argument) {
+    struct watchtower *tower = argument;
+    (void)dwfl;
+    *thread_argument = tower;
+    return tower->thread && tower->thread->tid == tid;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *argument) {
+    const struct watchtower *tower = argument;
+    (void)dwfl;
+    return remote_read(tower->remote, address, word, sizeof *word);
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *argument) {
+    const struct watchtower *tower = argument;
+    Dwarf_Word words[REGISTERS_DWARF_COUNT];
+    registers_dwarf(&tower->thread->registers, words);
+    dwfl_thread_state_register_pc(thread, registers_pc(&tower->thread->registers));
+    return dwfl_thread_state_registers(thread, 0, REGISTERS_DWARF_COUNT, words);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+    .next_thread = next_thread,
+    .get_thread = get_thread,
+    .memory_read = read_word,
+    .set_initial_registers = set_registers,
+};
+
+// Opens every module now, while the process still runs.
+static int warm_up(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                   void *argument) {
+    (void)data, (void)name, (void)base, (void)argument;
+    GElf_Addr bias;
+    if (dwfl_module_getelf(module, &bias)) {
+        dwfl_module_eh_cfi(module, &bias);
+        dwfl_module_getsymtab(module);
+    }
+    return DWARF_CB_OK;
+}
+
+bool watchtower_refresh(struct watchtower *tower, struct error *error) {
+    if (tower->dwfl) dwfl_end(tower->dwfl);
+    tower->callbacks = (Dwfl_Callbacks){.find_elf = find_file, .find_debuginfo = find_no_debuginfo};
+    tower->dwfl = dwfl_begin(&tower->callbacks);
+    tower->is_attached = false;
+    find_file(NULL, (void **)tower, NULL, 0, NULL, NULL);
+    if (!tower->dwfl || dwfl_linux_proc_report(tower->dwfl, tower->remote->pid) != 0 ||
+        dwfl_report_end(tower->dwfl, NULL, NULL) != 0)
+        return error_set(error, "its mappings cannot be read: %s", dwfl_errmsg(-1));
+    dwfl_getmodules(tower->dwfl, warm_up, NULL, 0);
+    tower->is_attached =
+        dwfl_attach_state(tower->dwfl, NULL, tower->remote->pid, &thread_callbacks, tower);
+    return tower->is_attached ||
+           error_set(error, "its stacks cannot be followed: %s", dwfl_errmsg(-1));
+}
+
+struct watchtower *watchtower_open(const struct remote *remote, uint64_t allocator,
+                                   const char *own_path, struct error *error) {
+    struct watchtower *tower = calloc(1, sizeof *tower);
+    if (!tower) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    tower->remote = remote;
+    tower->allocator = allocator;
+    tower->own_path = own_path;
+    if (watchtower_refresh(tower, error)) return tower;
+    watchtower_close(tower);
+    return NULL;
+}
+
+void watchtower_close(struct watchtower *tower) {
+    if (!tower) return;
+    if (tower->dwfl) dwfl_end(tower->dwfl);
+    free(tower);
+}
+
+static bool starts_with(const char *text, const char *start) {
+    return !strncmp(text, start, strlen(start));
+}
+
+static enum frame_kind kind_of(const struct watchtower *tower, Dwfl_Module *module) {
+    if (!module) return FRAME_PROGRAM;
+    Dwarf_Addr start, end;
+    const char *path = dwfl_module_info(module, NULL, &start, &end, NULL, NULL, NULL, NULL);
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+    if (!name) return FRAME_PROGRAM;
+    if (starts_with(name, "ld-") || starts_with(name, "ld.so") || starts_with(name, "libdl"))
+        return FRAME_LINKER;
+    bool is_libc = starts_with(name, "libc.so") || starts_with(name, "libc-2") ||
+                   starts_with(name, "libpthread");
+    if (is_libc) return FRAME_LIBC;
+    return tower->allocator >= start && tower->allocator < end ? FRAME_ALLOCATOR : FRAME_PROGRAM;
+}
+
+static const char *name_of(Dwfl_Module *module, uint64_t pc) {
+    GElf_Off offset;
+    GElf_Sym symbol;
+    if (!module) return NULL;
+    const char *name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
+    return name && offset < symbol.st_size ? name : NULL;
+}
+
+static int visit_frame(Dwfl_Frame *state, void *argument) {
+    struct watchtower *tower = argument;
+    Dwarf_Addr pc;
+    bool is_activation;
+    if (tower->frame_count == FRAMES_MAX || !dwfl_frame_pc(state, &pc, &is_activation))
+        return DWARF_CB_ABORT;
+    if (!is_activation) pc--;
+    Dwfl_Module *module = dwfl_addrmodule(tower->dwfl, pc);
+    enum frame_kind kind = kind_of(tower, module);
+    tower->frames[tower->frame_count++] =
+        (struct frame){.pc = pc, .kind = kind, .name = name_of(module, pc)};
+    return DWARF_CB_OK;
+}
+
+static bool is_start(const struct frame *frame) {
+    return frame->name &&
+           (!strcmp(frame->name, "__libc_start_main") || !strcmp(frame->name, "clone"));
+}
+
+// Frames without a name that are known nevertheless: those of a wrapper that waits in a system
+// call, and those that every thread begins with.
+static bool is_known_unnamed(const struct watchtower *tower, size_t at, bool is_in_system_call) {
+    enum { START_FRAMES = 2 };
+    bool is_innermost = true;
+    for (size_t i = 0; i < at; i++)
+        if (tower->frames[i].kind != FRAME_LIBC || tower->frames[i].name) is_innermost = false;
+    if (is_innermost && is_in_system_call) return true;
+    size_t left = tower->frame_count - 1 - at;
+    if (left && is_start(&tower->frames[at + 1])) return true;
+    if (left >= START_FRAMES) return false;
+    return !left || (tower->frames[at + 1].kind == FRAME_LIBC && !tower->frames[at + 1].name);
+}
+
+static void refuse(struct whereabouts *where, const char *format, const char *text) {
+    if (where->why[0]) return;
+    where->is_safe = false;
+    snprintf(where->why, sizeof where->why, format, text);
+}
+
+static void judge_frame(const struct watchtower *tower, size_t at, bool is_in_system_call,
+                        struct whereabouts *where) {
+    const struct frame *frame = &tower->frames[at];
+    switch (frame->kind) {
+    case FRAME_LINKER:
+        where->is_in_linker = true;
+        refuse(where, "it is in the dynamic linker%s", "");
+        break;
+    case FRAME_ALLOCATOR:
+        refuse(where, "it is in the allocator%s", "");
+        break;
+    case FRAME_LIBC:
+        if (frame->name && is_unsafe_name(frame->name)) refuse(where, "it is in %s", frame->name);
+        if (frame->name && starts_with(frame->name, "dl_iterate")) where->is_in_linker = true;
+        if (!frame->name && !is_known_unnamed(tower, at, is_in_system_call))
+            refuse(where, "it is in a function of libc that has no name%s", "");
+        break;
+    case FRAME_PROGRAM:
+        break;
+    }
+}
+
+struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
+                                   uint64_t code_start, uint64_t code_end) {
+    struct whereabouts where = {.is_safe = true};
+    tower->thread = thread;
+    tower->frame_count = 0;
+    int result = dwfl_getthread_frames(tower->dwfl, thread->tid, visit_frame, tower);
+    tower->is_complete = result == 0 && tower->frame_count > 0;
+    bool is_in_system_call = registers_are_in_system_call(&thread->registers);
+    for (size_t i = 0; i < tower->frame_count; i++) {
+        uint64_t pc = tower->frames[i].pc;
+        if (pc >= code_start && pc < code_end) where.is_in_range = true;
+        judge_frame(tower, i, is_in_system_call, &where);
+    }
+    if (!tower->is_complete) refuse(&where, "its stack cannot be followed%s", "");
+    if (where.is_in_range) refuse(&where, "it is in cairn%s", "");
+    return where;
+}

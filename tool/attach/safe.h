@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the threads of a stopped process are, by unwinding each of them from outside.
+//
+// A thread may load a library for us only if nothing that it is in the middle of can be met again
+// on the way: the allocator, the dynamic linker, functions of libc that hold locks or that nobody
+// can name (static functions of libc, such as the allocator's own).
+#ifndef TOOL_ATTACH_SAFE_H
+#define TOOL_ATTACH_SAFE_H
+
+#include "tool/attach/remote.h"
+#include "tool/attach/threads.h"
+
+struct watchtower;  // the process' modules with their unwind information
+
+// Reads what can be read beforehand. `allocator`: an address in the module that malloc is from;
+// `own_path`: the file of cairn's library, whose copy has no path in the process.
+struct watchtower *watchtower_open(const struct remote *remote, uint64_t allocator,
+                                   const char *own_path, struct error *error);
+void watchtower_close(struct watchtower *tower);
+
+// The modules are not those of the last look any more.
+bool watchtower_refresh(struct watchtower *tower, struct error *error);
+
+struct whereabouts {
+    bool is_safe;       // may load a library
+    bool is_in_linker;  // holds up whoever loads a library
+    bool is_in_range;   // one of its frames is in the code that was asked about
+    char why[160];      // not safe: a clause
+};
+
+// `thread` is stopped. `code_start`, `code_end`: what is_in_range is about.
+struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
+                                   uint64_t code_start, uint64_t code_end);
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STOP_PATIENCE_NS UINT64_C(2000000000)
+
+// Looks in quick succession first: a stop takes some microseconds.
+enum { EAGER_LOOKS = 200, PAUSE_US = 50 };
+
+uint64_t threads_now_ns(void) {
+    const uint64_t second_ns = 1000000000u;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+int threads_wait(pid_t tid, uint64_t timeout_ns) {
+    uint64_t end = threads_now_ns() + timeout_ns;
+    for (unsigned look = 0;; look++) {
+        int status = 0;
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got == tid) return WIFSTOPPED(status) ? status : 0;
+        if (got < 0 && errno != EINTR) return 0;
+        if (threads_now_ns() > end) return -1;
+        if (look > EAGER_LOOKS) usleep(PAUSE_US);
+    }
+}
+
+static bool is_known(const struct threads *threads, pid_t tid) {
+    for (size_t i = 0; i < threads->stopped.count; i++)
+        if (threads->stopped.items[i].tid == tid) return true;
+    return false;
+}
+
+// 'Z' or 'X' in /proc/PID/task/TID/stat: a thread that has ended, such as a main thread whose
+// process goes on.
+static bool has_ended(pid_t pid, pid_t tid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    if (!file) return true;
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = 0;
+    const char *end = strrchr(text, ')');
+    return end && end[1] == ' ' && (end[2] == 'Z' || end[2] == 'X');
+}
+
+// Seizes one thread and asks it to stop; it counts as stopped from now on.
+static bool thread_ask(struct threads *threads, pid_t tid, struct error *error) {
+    if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0) {
+        if (errno == ESRCH || has_ended(threads->pid, tid)) return true;
+        return error_set(error, "ptrace is refused: %s", strerror(errno));
+    }
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+    struct stopped_thread *thread = array_push(&threads->stopped);
+    if (!thread) {
+        threads_wait(tid, STOP_PATIENCE_NS);
+        ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        return error_set(error, "out of memory");
+    }
+    *thread = (struct stopped_thread){.tid = tid};
+    return true;
+}
+
+// Asks all threads that are not known yet; `found` says whether there were any.
+static bool ask_new(struct threads *threads, bool *found, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)threads->pid);
+    *found = false;
+    DIR *directory = opendir(path);
+    if (!directory) return error_set(error, "it has ended");
+    bool is_ok = true;
+    for (struct dirent *entry; is_ok && (entry = readdir(directory));) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0 || is_known(threads, tid)) continue;
+        size_t before = threads->stopped.count;
+        is_ok = thread_ask(threads, tid, error);
+        if (threads->stopped.count > before) *found = true;
+    }
+    closedir(directory);
+    return is_ok;
+}
+
+// Waits for the stops of the threads from number `from` on; those that ended are left out.
+static bool await_stops(struct threads *threads, size_t from, struct error *error) {
+    for (size_t i = from; i < threads->stopped.count;) {
+        struct stopped_thread *thread = &threads->stopped.items[i];
+        int status = threads_wait(thread->tid, STOP_PATIENCE_NS);
+        if (status < 0)
+            return error_set(error, "thread %d does not stop: it waits in the kernel",
+                             (int)thread->tid);
+        bool is_there = status && registers_get(thread->tid, &thread->registers);
+        if (!is_there) {
+            *thread = threads->stopped.items[--threads->stopped.count];
+            continue;
+        }
+        // a stop on the way of a signal, and not the one that was asked for
+        if (status >> 16 == 0) thread->signal = WSTOPSIG(status);
+        i++;
+    }
+    return true;
+}
+
+bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
+    bool found = true, is_ok = true;
+    threads->pid = pid;
+    threads->stopped.count = 0;
+    threads->since_ns = threads_now_ns();
+    while (found && is_ok) {
+        size_t from = threads->stopped.count;
+        is_ok = ask_new(threads, &found, error) && await_stops(threads, from, error);
+    }
+    if (is_ok && !threads->stopped.count) is_ok = error_set(error, "it has ended");
+    if (!is_ok) threads_go(threads, 0);
+    return is_ok;
+}
+
+void threads_go(struct threads *threads, pid_t but) {
+    size_t kept = 0;
+    for (size_t i = 0; i < threads->stopped.count; i++) {
+        struct stopped_thread *thread = &threads->stopped.items[i];
+        if (thread->tid == but)
+            threads->stopped.items[kept++] = *thread;
+        else
+            ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+    }
+    threads->stopped.count = kept;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// All threads of a process stopped at once, by ptrace (SEIZE, INTERRUPT): no signal is sent that
+// the process could see. While they are stopped nothing else of the process happens.
+//
+// ptrace belongs to a thread of the tool: all of this is called from one and the same.
+#ifndef TOOL_ATTACH_THREADS_H
+#define TOOL_ATTACH_THREADS_H
+
+#include "tool/attach/registers.h"
+#include "tool/base/array.h"
+#include "tool/base/error.h"
+
+struct stopped_thread {
+    pid_t tid;
+    int signal;  // that was on its way to it; 0: none
+    struct registers registers;
+};
+
+struct threads {
+    pid_t pid;
+    ARRAY(struct stopped_thread) stopped;
+    uint64_t since_ns;  // CLOCK_MONOTONIC, when the first one was asked to stop
+};
+
+// Stops every thread. False, with none of them stopped any more, if that is refused or one does not
+// stop in time.
+bool threads_stop(struct threads *threads, pid_t pid, struct error *error);
+
+// Lets all but one go on (0: all), and lets go of them. Signals that were on their way arrive.
+void threads_go(struct threads *threads, pid_t but);
+
+// Waits until a stopped thread that was told to go on stops again: the status of waitpid, or -1 if
+// it does not for so long; 0 if it is gone.
+int threads_wait(pid_t tid, uint64_t timeout_ns);
+
+uint64_t threads_now_ns(void);
+
+#endif
