@@ -496,7 +496,7 @@ struct cairn_header {
     uint32_t imported;    // offset in STRINGS: whose file this was made of, and what that did not
                           // say; 0: recorded by cairn
     uint32_t is_partial;  // imported: the numbers are not those of every event
-    uint32_t reserved_imported;
+    uint32_t has_free_stacks;    // frees are booked by the stacks that free (--free-stacks)
     uint32_t python_version;     // as Py_Version: 0x030b02f0 is 3.11.2; 0: no Python, or not asked
     uint32_t has_python_frames;  // stacks hold frames of Python code (CAIRN_CODE_PYTHON)
     uint32_t has_mappings;       // the program's own mappings were recorded (MAPPERS)

@@ -54,20 +54,27 @@ ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_
     if (unlikely(record->net_bytes > thread->high_bytes)) totals_publish(thread, 0, 0);
 }
 
-// `address` is that of a block that is freed for good, or NULL.
+// The cell in which this thread books a free of a block of cell `id`; `freeing` is the cell of the
+// stack that frees, 0: not recorded.
+static uint32_t cell_of_free(struct thread *thread, uint32_t id, bool is_own, uint32_t freeing) {
+    if (id == CAIRN_CELL_OTHER) return id;
+    uint32_t cell = unlikely(freeing) ? stack_freed(&thread->stack, id, freeing) : 0;
+    if (cell) return cell;
+    return likely(is_own) ? id : stack_foreign(&thread->stack, id);
+}
+
+// `address` is that of a block that is freed for good, or NULL; `freeing` as for cell_of_free.
 ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, const void *address,
-                              bool is_leaving) {
+                              bool is_leaving, uint32_t freeing) {
     struct cairn_thread *record = thread->record;
     int64_t size = (int64_t)block.size;
     if (unlikely(is_leaving && record->net_bytes > thread->peak_bytes)) totals_peak_left(thread);
     if (unlikely(record->net_bytes - size < thread->low_bytes)) totals_publish(thread, -size, -1);
-    uint32_t cell = block.id;
-    bool is_own = cell_owner(cell) == thread->slot;
-    if (unlikely(!is_own) && cell != CAIRN_CELL_OTHER) cell = stack_foreign(&thread->stack, cell);
-    cell_free(&thread->stack.values, cell, block.size);
+    bool is_own = cell_owner(block.id) == thread->slot;
+    cell_free(&thread->stack.values, cell_of_free(thread, block.id, is_own, freeing), block.size);
     generation_look(thread);
     if (address && event_is_temporary(thread, address) && is_own)
-        event_count_temporary(thread, cell);
+        event_count_temporary(thread, block.id);
     record->frees++;
     record->net_bytes -= size;
 }
@@ -213,10 +220,18 @@ uint32_t event_stack(struct thread *thread, uintptr_t *frame) {
     return cell_of_caller(thread, frame);
 }
 
+// The cell of the stack that frees a block (--free-stacks); 0: there is no room for it.
+static COLD uint32_t cell_freeing(struct thread *thread, uintptr_t *frame) {
+    if (probes_event.mode >= EVENT_OFF) return 0;  // the budget is used up: from here on samples
+    generation_look(thread);
+    uint32_t cell = cell_of_caller(thread, frame);
+    return cell == CAIRN_CELL_OTHER ? 0 : cell;
+}
+
 // The address held a block whose free was never seen: it is gone by now.
 static COLD void count_implied_free(struct thread *thread, struct live_block stale) {
     gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
-    count_free(thread, stale, NULL, true);
+    count_free(thread, stale, NULL, true, 0);
 }
 
 // The block could not be entered: its free will not be recognised, so it does not stay live.
@@ -224,7 +239,7 @@ static COLD void count_untracked(struct thread *thread, const void *block, uint3
                                  uint64_t size) {
     gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
     count_alloc(thread, block, cell, size);
-    count_free(thread, (struct live_block){cell, size}, NULL, true);
+    count_free(thread, (struct live_block){cell, size}, NULL, true, 0);
 }
 
 static COLD void alloc_enter_rare(struct thread *thread, void *block, size_t size, uint32_t cell) {
@@ -310,23 +325,25 @@ struct live_block event_take(void *block, uintptr_t *frame) {
     return known.id ? known : sampling_take(gate_self, block, frame);
 }
 
-static bool free_known(struct thread *thread, const void *block, struct live_block known) {
+static bool free_known(struct thread *thread, const void *block, struct live_block known,
+                       uintptr_t *frame) {
     if (unlikely(!known.id)) return false;
-    count_free(thread, known, block, true);
+    uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
+    count_free(thread, known, block, true, freeing);
     if (unlikely(settings.has_ages)) age_end(thread, block, known.id);
     return true;
 }
 
-ALWAYS_INLINE bool free_now(struct thread *thread, void *block) {
+ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame) {
     if (likely(event_free_fast(thread, block, EVENT_GROWING))) return true;
-    return free_known(thread, block, take_now(block));
+    return free_known(thread, block, take_now(block), frame);
 }
 
 // A tracer listens: it is told of blocks that are not known as well.
 static COLD bool free_told(struct thread *thread, void *block, uintptr_t *frame) {
     bool may_have = probes_event.mode < EVENT_SAMPLED || probes_event.mode == EVENT_MIXED;
     struct live_block known = may_have ? take_now(block) : (struct live_block){0, 0};
-    bool is_known = free_known(thread, block, known);
+    bool is_known = free_known(thread, block, known, frame);
     if (!is_known && probes_event.mode >= EVENT_SAMPLED)
         known = sampling_free(thread, block, frame);
     if (block) probe_free(frame, block, known.size, known.id);
@@ -355,9 +372,9 @@ static COLD uint32_t alloc_timed(struct thread *thread, void *block, size_t size
     return cell;
 }
 
-static COLD bool free_timed(struct thread *thread, void *block) {
+static COLD bool free_timed(struct thread *thread, void *block, uintptr_t *frame) {
     uint64_t start = sys_clock_ns();
-    bool is_known = free_now(thread, block);
+    bool is_known = free_now(thread, block, frame);
     count_own_time(thread, start);
     return is_known;
 }
@@ -375,8 +392,8 @@ void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *fra
 
 bool event_free(struct thread *thread, void *block, uintptr_t *frame) {
     if (unlikely(probes_event.listeners)) return free_told(thread, block, frame);
-    if (is_timed(thread->record->frees)) return free_timed(thread, block);
-    return free_now(thread, block);
+    if (is_timed(thread->record->frees)) return free_timed(thread, block, frame);
+    return free_now(thread, block, frame);
 }
 
 // A tracer is told of a realloc as one event, of one without an old or a new block as what it is.
@@ -397,7 +414,7 @@ static void realloc_sampled(struct thread *thread, const struct event_realloc *d
     if (thread->has_taken)
         sampling_book_taken(thread);
     else if (done->old.id)
-        count_free(thread, done->old, NULL, !done->block || done->size < done->old.size);
+        count_free(thread, done->old, NULL, !done->block || done->size < done->old.size, 0);
     if (done->block) cell = sampling_alloc(thread, done->block, done->size, frame);
     if (unlikely(probes_event.listeners) && cell != SAMPLING_NOT_COUNTED)
         realloc_tell(done, cell, frame);
@@ -407,8 +424,11 @@ static void realloc_sampled(struct thread *thread, const struct event_realloc *d
 ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct event_realloc *done,
                                      uintptr_t *frame) {
     bool is_shrinking = !done->block || done->size < done->old.size;
-    if (done->old.id)
-        count_free(thread, done->old, done->block ? NULL : done->old_block, is_shrinking);
+    if (done->old.id) {
+        uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
+        const void *freed = done->block ? NULL : done->old_block;
+        count_free(thread, done->old, freed, is_shrinking, freeing);
+    }
     if (!done->block) return 0;
     uint32_t cell = alloc_count(thread, done->block, done->size, frame);
     uint32_t id = thread->seen.value;

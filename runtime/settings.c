@@ -84,6 +84,7 @@ void settings_read(void) {
         .has_python = is_switch("CAIRN_PYTHON", '1'),
         .has_ages = is_switch("CAIRN_AGES", '1'),
         .has_mappings = HAS_MAPPING_HOOKS && is_switch("CAIRN_MMAP", '1'),
+        .has_free_stacks = is_switch("CAIRN_FREE_STACKS", '1'),
         .is_sampled = is_switch("CAIRN_SAMPLE", '1'),
         .has_seed = seed && seed[0],
         .rate_bytes = bytes_of("CAIRN_RATE", RATE_DEFAULT_BYTES),

@@ -10,14 +10,15 @@
 #include "runtime/sys/sys.h"
 
 struct settings {
-    bool is_off;         // CAIRN_OFF=1: not before the control line says so
-    bool has_no_stacks;  // CAIRN_STACKS=0
-    bool is_verified;    // CAIRN_VERIFY=1
-    bool has_python;     // CAIRN_PYTHON=1, and there is a Python that can be read
-    bool has_ages;       // CAIRN_AGES=1
-    bool has_mappings;   // CAIRN_MMAP=1
-    bool is_sampled;     // CAIRN_SAMPLE=1
-    bool has_seed;       // CAIRN_SEED
+    bool is_off;           // CAIRN_OFF=1: not before the control line says so
+    bool has_no_stacks;    // CAIRN_STACKS=0
+    bool is_verified;      // CAIRN_VERIFY=1
+    bool has_python;       // CAIRN_PYTHON=1, and there is a Python that can be read
+    bool has_ages;         // CAIRN_AGES=1
+    bool has_free_stacks;  // CAIRN_FREE_STACKS=1, and stacks of every block are recorded
+    bool has_mappings;     // CAIRN_MMAP=1
+    bool is_sampled;       // CAIRN_SAMPLE=1
+    bool has_seed;         // CAIRN_SEED
     uint64_t seed;
     uint64_t rate_bytes;             // CAIRN_RATE
     uint64_t max_samples;            // CAIRN_MAX_SAMPLES

@@ -68,7 +68,10 @@ static void connect_rooms(void) {
     totals_begin();
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
-    cells.fast_limit = settings.has_ages ? 0 : cells.id_limit;
+    bool has_slow_frees = settings.has_ages || settings.has_free_stacks;
+    cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
+    header->has_free_stacks = settings.has_free_stacks;
+    stacks.freed_count = 0;
     uses.ages = sink_region(CAIRN_SECTION_AGES);
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);
     uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
@@ -153,6 +156,8 @@ static void configure(void) {
     if (most) sys_set_budget(most - most / part_for_samples);
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
+    if (settings.is_sampled || settings.has_python || settings.has_no_stacks)
+        settings.has_free_stacks = false;
     event_mode_wanted = mode_wanted();
     probes_event.mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
 }

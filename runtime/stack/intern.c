@@ -184,16 +184,19 @@ uint32_t stack_find(const struct stack_thread *thread, const struct frame *frame
     return table_find(&thread->table, hash.table, is_cell, hash_check(hash));
 }
 
-// No frame has this place: foreign cells share the table with stacks.
-enum { FOREIGN_PLACE = UINT16_MAX + 1 };
+// No frame has these places: foreign cells share the table with stacks.
+enum { FOREIGN_PLACE = UINT16_MAX + 1, FREEING_PLACE };
 
-static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, struct stack_hash hash) {
-    uint32_t own = cell_next(thread);
-    uint32_t *record = own ? record_reserve(thread, RECORD_HEAD_WORDS) : NULL;
+// `freeing`: the cell whose stack frees; 0: that is not recorded.
+static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, uint32_t freeing,
+                             struct stack_hash hash) {
+    uint32_t own = cell_next(thread), words = RECORD_HEAD_WORDS;
+    uint32_t *record = own ? record_reserve(thread, RECORD_HEAD_WORDS + 1) : NULL;
     if (!record) return 0;
     record[0] = id;
-    record[1] = CAIRN_RECORD_FOREIGN;
-    thread->next_word = record + RECORD_HEAD_WORDS;
+    record[1] = CAIRN_RECORD_FOREIGN | (freeing != 0);
+    if (freeing) record[words++] = freeing;
+    thread->next_word = record + words;
     return cell_begin(thread, own, (uint32_t)(record - (uint32_t *)stacks.records.base), hash);
 }
 
@@ -209,8 +212,19 @@ static void foreign_remember(struct foreign_cell *entry, uint32_t id, uint32_t o
 COLD uint32_t stack_foreign_slow(struct stack_thread *thread, uint32_t id) {
     struct stack_hash hash = hash_frame(stacks.seed, id, FOREIGN_PLACE);
     uint32_t own = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
-    if (unlikely(!own)) own = foreign_make(thread, id, hash);
+    if (unlikely(!own)) own = foreign_make(thread, id, 0, hash);
     if (!own) return CAIRN_CELL_OTHER;
     foreign_remember(&thread->foreign[id % FOREIGN_CACHE], id, own);
+    return own;
+}
+
+uint32_t stack_freed(struct stack_thread *thread, uint32_t id, uint32_t freeing) {
+    struct stack_hash hash = hash_with(hash_frame(stacks.seed, id, FOREIGN_PLACE),
+                                       hash_frame(stacks.seed, freeing, FREEING_PLACE));
+    uint32_t own = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
+    if (likely(own)) return own;
+    if (__atomic_load_n(&stacks.freed_count, __ATOMIC_RELAXED) >= STACK_FREED_MOST) return 0;
+    own = foreign_make(thread, id, freeing, hash);
+    if (own) __atomic_fetch_add(&stacks.freed_count, 1, __ATOMIC_RELAXED);
     return own;
 }

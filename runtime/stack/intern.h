@@ -52,6 +52,7 @@ struct stack_thread {
 
 struct stacks {
     struct region records;
+    uint32_t freed_count;    // (atomic) cells that stack_freed has made, over all threads
     struct stack_hash seed;  // random, so that nobody can construct two equal hashes
 };
 
@@ -84,6 +85,11 @@ ALWAYS_INLINE uint32_t stack_foreign(struct stack_thread *thread, uint32_t id) {
     const struct foreign_cell *known = &thread->foreign[id % FOREIGN_CACHE];
     return likely(known->id == id) ? known->own : stack_foreign_slow(thread, id);
 }
+
+// This thread's cell for frees, by the stack of cell `freeing`, of blocks that cell `id` counts; 0:
+// no room, or so many of them that the stacks of allocations would suffer.
+enum { STACK_FREED_MOST = 1 << 18 };
+uint32_t stack_freed(struct stack_thread *thread, uint32_t id, uint32_t freeing);
 
 // A mark has passed that the thread has not seen: stack_thread_recover takes note.
 bool stack_has_new_generation(const struct stack_thread *thread);

@@ -249,7 +249,7 @@ def check_other_python():
     t.check(b"Python 3.12.1" in screen.out + screen.err, f"named in the report: {screen.out[-600:]}")
 
 
-for option in ("--ages", "--sample"):
+for option in ("--ages", "--free-stacks", "--sample"):
     refused = t.run_cairn("run", "--python", option, "true")
     t.check_equal(f"--python {option}", (refused.status, refused.out), (2, b""))
     t.check(option.encode() in refused.err, f"named: {refused.err}")

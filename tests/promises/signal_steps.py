@@ -19,10 +19,10 @@ INTERRUPTIBLE = {"LD_PRELOAD": str(t.BUILD / "tests/interruptible_preload.so")}
 MOST_CALLS_CUT = {"resize": 2}
 
 
-def steps(how, kind, stack):
-    name = f"{how} {kind} {stack}"
+def steps(how, kind, stack, options=()):
+    name = f"{how} {kind} {stack} {' '.join(options)}"
     stride = (LONG_STRIDES if LONG else STRIDES)[kind]
-    result, path = t.record(t.program("steps", how, kind, stack, stride), env=INTERRUPTIBLE,
+    result, path = t.record(t.program("steps", how, kind, stack, stride), env=INTERRUPTIBLE, options=options,
                             timeout=LONG_TIMEOUT_S if LONG else t.TIMEOUT_S)
     if not t.check_equal(f"{name}: status", (result.status, result.err), (0, b"")):
         return
@@ -49,4 +49,6 @@ for how in "return", "jump":
         steps(how, kind, "same")
         if LONG or kind == "malloc":
             steps(how, kind, "alternate")
+    for kind in "free", "resize":
+        steps(how, kind, "same", ["--ages", "--free-stacks"])
 t.finish()

@@ -120,11 +120,11 @@ def fresh_path(name):
     raise RuntimeError("no free name")
 
 
-def record(argv, python=False, **options):
+def record(argv, python=False, options=(), **how):
     """Runs argv under `cairn run -q`; returns (Result, path of the recording)."""
     path = fresh_path("recording") + ".cairn"
-    wanted = ["--python"] if python else []
-    return run([CAIRN, "run", "-q", *wanted, "-o", path, "--", *argv], **options), path
+    wanted = [*options, "--python"] if python else options
+    return run([CAIRN, "run", "-q", *wanted, "-o", path, "--", *argv], **how), path
 
 
 def record_alone(argv, env=None, preload=RUNTIME, **options):

@@ -23,6 +23,7 @@
 enum option_id {
     OPTION_AGES,
     OPTION_MMAP,
+    OPTION_FREE_STACKS,
     OPTION_ALL,
     OPTION_ALL_FRAMES,
     OPTION_ANYWAY,

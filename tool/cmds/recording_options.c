@@ -198,6 +198,24 @@ static bool find_preset(const struct command_args *args, const struct preset **p
                      args->command->name, name);
 }
 
+// What is recorded of each stack beside the usual: of all blocks or not at all.
+static bool read_more_of_stacks(const struct command_args *args, bool is_sampled,
+                                struct recording_options *options, struct error *error) {
+    bool has_ages = args_has(args, OPTION_AGES);
+    bool has_free_stacks = args_has(args, OPTION_FREE_STACKS);
+    const char *other = is_sampled ? "--sample" : "--no-stacks";
+    bool is_other = is_sampled || args_has(args, OPTION_NO_STACKS);
+    if (has_ages && is_other)
+        return error_set(error, "%s: --ages are those of stacks, all blocks counted: not with %s",
+                         args->command->name, other);
+    if (has_free_stacks && is_other)
+        return error_set(error, "%s: --free-stacks needs the stacks of all blocks: not with %s",
+                         args->command->name, other);
+    if (has_ages) put(options, "CAIRN_AGES", "1");
+    if (has_free_stacks) put(options, "CAIRN_FREE_STACKS", "1");
+    return true;
+}
+
 bool recording_options_read(const struct command_args *args, struct recording_options *options,
                             struct launch *launch, struct error *error) {
     uint64_t most = 0;
@@ -212,11 +230,7 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     uint64_t every = 0;
     if (!args_size_or_none(args, OPTION_EVERY, &every, error)) return false;
     if (args_has(args, OPTION_EVERY)) put_number(options, "CAIRN_EVERY", every);
-    bool has_ages = args_has(args, OPTION_AGES);
-    if (has_ages && (args_has(args, OPTION_NO_STACKS) || is_sampled))
-        return error_set(error, "%s: --ages are those of stacks, all blocks counted: not with %s",
-                         args->command->name, is_sampled ? "--sample" : "--no-stacks");
-    if (has_ages) put(options, "CAIRN_AGES", "1");
+    if (!read_more_of_stacks(args, is_sampled, options, error)) return false;
     if (args_has(args, OPTION_MMAP)) put(options, "CAIRN_MMAP", "1");
     if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
     if (is_sampled) put(options, "CAIRN_SAMPLE", "1");

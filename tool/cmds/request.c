@@ -145,6 +145,8 @@ static bool resolve(struct opened *opened, enum measure by, size_t top, struct e
         names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
     free(ranking);
     names_want_overruns(opened->names);
+    for (size_t i = 0; i < profile->freed_at.count; i++)
+        names_want_stack(opened->names, profile->freed_at.items[i].node, 0);
     for (size_t i = 0; i < profile->mapped.stack_count; i++)
         names_want_stack(opened->names, profile->mapped.stacks[i].node, 0);
     return names_resolve(opened->names, error);

@@ -229,9 +229,11 @@ static bool run_read_options(struct run *run, struct error *error) {
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
     run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
-    bool is_other = args_has(run->args, OPTION_AGES) || args_has(run->args, OPTION_SAMPLE);
-    if (run->launch.is_for_python && is_other)
-        return error_set(error, "run: --python goes neither with --ages nor with --sample");
+    static const enum option_id others[] = {OPTION_AGES, OPTION_FREE_STACKS, OPTION_SAMPLE};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (run->launch.is_for_python && args_has(run->args, others[i]))
+            return error_set(error,
+                             "run: --python goes with none of --ages, --free-stacks and --sample");
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "tool/model/threads.h"
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
+#include "tool/render/free_stacks.h"
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
@@ -122,6 +123,12 @@ static bool print_ages(FILE *out, const struct view_subject *subject, struct err
     return print_shapes(out, subject, SHAPES_AGES, error);
 }
 
+static bool print_frees(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return free_stacks_print(&terminal, &subject->opened->profile, subject->names,
+                             &subject->request->options, error);
+}
+
 static bool print_growth(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return growth_print(&terminal, &subject->opened->profile, subject->names,
@@ -182,6 +189,8 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_sizes},
     {"ages", "stacks, and how old their blocks became (cairn run --ages)", "calls",
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_ages},
+    {"frees", "stacks, and which stacks freed their blocks (cairn run --free-stacks)", "allocated",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, print_frees},
     {"growth", "stacks whose live bytes rise from moment to moment: leak suspects", "exit",
      STACKS_TOP, STACKS_DEPTH, growth_threshold, true, false, print_growth},
     {"memory", "what resident memory consisted of, beside the heap", "peak",

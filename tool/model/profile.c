@@ -185,14 +185,21 @@ static bool merge_cells(struct builder *builder) {
     return true;
 }
 
-// Ids and cuts, from the outermost frame inwards in one pass, since parents come first.
-static bool name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
+// From the outermost frame inwards in one pass, since parents come first.
+uint64_t *profile_node_ids(const struct profile *profile) {
     const struct tree_node *nodes = profile->tree.nodes.items;
     size_t count = profile->tree.nodes.count;
     uint64_t *ids = calloc(count, sizeof *ids);
-    if (!ids) return false;
-    for (size_t i = 1; i < count; i++)
+    for (size_t i = 1; ids && i < count; i++)
         ids[i] = hash_mix(ids[nodes[i].parent], place_identity(&profile->places, nodes[i].place));
+    return ids;
+}
+
+// Ids and cuts.
+static bool name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
+    const struct tree_node *nodes = profile->tree.nodes.items;
+    uint64_t *ids = profile_node_ids(profile);
+    if (!ids) return false;
     for (size_t i = 0; i < stack_count; i++) {
         struct stack *stack = &stacks[i];
         stack->id = ids[stack->node];
@@ -302,6 +309,10 @@ void profile_free(struct profile *profile) {
 
 bool profile_is_exact(const struct profile *profile) {
     return recording_is_exact(profile->recording);
+}
+
+bool profile_is_sum(const struct profile *profile) {
+    return profile->stack_count && !profile->stack_of_cell;
 }
 
 uint64_t profile_incomplete_count(const struct profile *profile) {

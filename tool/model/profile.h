@@ -111,6 +111,12 @@ void stack_add(struct stack *stack, const struct cell_values *values);
 // A stack's own values, to add them to another one.
 struct cell_values stack_values(const struct stack *stack);
 
+// The ids that stacks ending in these nodes have, by node; for free(). NULL without memory.
+uint64_t *profile_node_ids(const struct profile *profile);
+
+// Several recordings were added up: of single cells nothing is known.
+bool profile_is_sum(const struct profile *profile);
+
 // True if every event was counted: nothing lost that changes a number, nothing damaged. The peak
 // has an error of its own.
 bool profile_is_exact(const struct profile *profile);

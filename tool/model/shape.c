@@ -187,9 +187,9 @@ struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count)
 
 static int compare_free_stacks(const void *a, const void *b) {
     const struct shape_free_stack *first = a, *second = b;
-    if (first->bytes != second->bytes) return first->bytes < second->bytes ? 1 : -1;
     if (first->allocating != second->allocating)
         return first->allocating < second->allocating ? -1 : 1;
+    if (first->bytes != second->bytes) return first->bytes < second->bytes ? 1 : -1;
     return (first->node > second->node) - (first->node < second->node);
 }
 
@@ -233,4 +233,20 @@ struct shape_free_stack *shape_free_stacks(const struct profile *profile, size_t
     }
     if (list) *count = merge_free_stacks(list, *count);
     return list;
+}
+
+const struct shape_free_stack *shape_free_stacks_of(const struct shape_free_stack *list,
+                                                    size_t count, uint32_t stack_number,
+                                                    size_t *own_count) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list[middle].allocating < stack_number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (high = low; high < count && list[high].allocating == stack_number;) high++;
+    *own_count = high - low;
+    return list + low;
 }

@@ -65,7 +65,11 @@ struct shape_free_stack {
     uint32_t node;        // of the stack that freed, in the profile's tree
     uint64_t frees, bytes;
 };
-// The most bytes first; for free(). NULL without memory.
+// By allocating stack, the most bytes of each first; for free(). NULL without memory.
 struct shape_free_stack *shape_free_stacks(const struct profile *profile, size_t *count);
+// The part of such a list that is about one stack.
+const struct shape_free_stack *shape_free_stacks_of(const struct shape_free_stack *list,
+                                                    size_t count, uint32_t stack_number,
+                                                    size_t *own_count);
 
 #endif

@@ -138,7 +138,8 @@ bool mapped_print(const struct terminal *terminal, const struct profile *profile
                   struct error *error) {
     if (profile->is_of_mappings && profile->mapped.is_recorded)
         print_kinds(terminal, profile, view);
-    return (stacks_print_noted(terminal, profile, names, view, print_kinds_of, NULL, error) &&
+    const struct stacks_notes notes = {.before = print_kinds_of};
+    return (stacks_print_noted(terminal, profile, names, view, &notes, error) &&
             print_reserved(terminal, profile, names, view)) ||
            error_set(error, "no memory for the list of stacks");
 }

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "tool/base/json.h"
-#include "tool/render/mapped.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shape_json.h"
+#include "tool/render/stacks_json.h"
 #include "tool/render/trust.h"
 
 // A word as a shell would read it back.
@@ -107,7 +107,7 @@ static void put_estimate(struct json *json, const char *key, const struct estima
     json_close(json);
 }
 
-static void put_estimates(struct json *json, const struct estimate *estimates) {
+void report_json_put_estimates(struct json *json, const struct estimate *estimates) {
     put_estimate(json, "peak_estimate", &estimates[ESTIMATED_PEAK]);
     put_estimate(json, "at_exit_estimate", &estimates[ESTIMATED_EXIT]);
     put_estimate(json, "allocated_estimate", &estimates[ESTIMATED_ALLOCATED]);
@@ -218,66 +218,6 @@ void report_json_put_frame(struct json *json, const struct frame *frame) {
     json_close(json);
 }
 
-// The frames of each place as they are written, since many stacks go through the same places.
-struct written_place {
-    char *text;  // NULL: not written yet
-    size_t length;
-};
-
-struct stack_writer {
-    struct json *json;
-    const struct profile *profile;
-    const struct frame_names *names;
-    const struct shape *shape;
-    size_t depth;                   // frames of a stack, 0: all
-    struct written_place *written;  // by place
-    bool has_then;                  // --at, --between, --since
-};
-
-static bool write_place(const struct stack_writer *writer, uint32_t place) {
-    struct written_place *written = &writer->written[place];
-    struct json json;
-    size_t count;
-    const struct frame *frames = writer->names->of_place(writer->names->context, place, &count);
-    FILE *out = open_memstream(&written->text, &written->length);
-    if (!out) return false;
-    json_start_members(&json, out);
-    for (size_t i = 0; i < count; i++) report_json_put_frame(&json, &frames[i]);
-    return !fclose(out) && written->text;
-}
-
-// Every frame is here: what is plumbing is the reader's choice.
-static bool put_all_frames(const struct stack_writer *writer, uint32_t node) {
-    const struct tree_node *nodes = writer->profile->tree.nodes.items;
-    const struct place *places = writer->profile->places.list.items;
-    for (; node != TREE_ROOT; node = nodes[node].parent) {
-        uint32_t place = nodes[node].place;
-        const struct written_place *written = &writer->written[place];
-        if (places[place].cut) continue;
-        if (!written->text && !write_place(writer, place)) return false;
-        if (written->length) json_put_written(writer->json, written->text, written->length);
-    }
-    return true;
-}
-
-static bool put_frames(const struct stack_writer *writer, uint32_t node) {
-    struct frame_list frames = {.are_all_shown = true};
-    const struct frame *frame;
-    size_t index = 0;
-    bool is_ok = true;
-    json_open_array(writer->json, "frames");
-    if (writer->depth) {
-        is_ok = frame_list_fill(&frames, writer->profile, writer->names, node, 0);
-        for (size_t i = 0; i < writer->depth && (frame = frame_list_next(&frames, &index)); i++)
-            report_json_put_frame(writer->json, frame);
-    } else {
-        is_ok = put_all_frames(writer, node);
-    }
-    json_close(writer->json);
-    frame_list_free(&frames);
-    return is_ok;
-}
-
 bool report_json_put_frames(struct json *json, const char *key, const struct profile *profile,
                             const struct frame_names *names, uint32_t node) {
     struct frame_list frames = {.are_all_shown = true};
@@ -288,82 +228,6 @@ bool report_json_put_frames(struct json *json, const char *key, const struct pro
     while (is_ok && (frame = frame_list_next(&frames, &index))) report_json_put_frame(json, frame);
     json_close(json);
     frame_list_free(&frames);
-    return is_ok;
-}
-
-static bool put_mapped_stack(const struct stack_writer *writer, const struct stack *stack) {
-    struct json *json = writer->json;
-    json_open_object(json, NULL);
-    bool is_ok = put_frames(writer, stack->node);
-    mapped_json_put_stack(json, stack);
-    json_close(json);
-    return is_ok;
-}
-
-static bool put_stack(const struct stack_writer *writer, const struct stack *stack) {
-    struct json *json = writer->json;
-    char id[2 * sizeof stack->id + 1];
-    snprintf(id, sizeof id, "%016" PRIx64, stack->id);
-    json_open_object(json, NULL);
-    json_put_string(json, "id", id);
-    bool is_ok = put_frames(writer, stack->node);
-    report_json_put_values(json, stack);
-    if (writer->has_then) json_put_int(json, "then_blocks", stack->then_blocks);
-    if (writer->has_then) json_put_int(json, "then_bytes", stack->then_bytes);
-    shape_json_put(json, writer->shape, stack->number);
-    if (writer->profile->sampling.is_on) put_estimates(json, stack->estimates);
-    json_close(json);
-    return is_ok;
-}
-
-// The program's own mappings, with their stacks in the form of those of the heap.
-static bool put_mappings(struct json *json, const struct profile *profile,
-                         const struct frame_names *names, const struct view_options *view) {
-    size_t place_count = profile->places.list.count;
-    if (!profile->mapped.is_recorded) {
-        json_put_null(json, "mappings");
-        return true;
-    }
-    struct written_place *written = calloc(place_count + 1, sizeof *written);
-    const struct stack_writer writer = {
-        .json = json, .profile = profile, .names = names, .depth = view->depth, .written = written};
-    bool is_ok = written != NULL;
-    json_open_object(json, "mappings");
-    mapped_json_put(json, profile);
-    json_open_array(json, "stacks");
-    for (size_t i = 0; i < profile->mapped.stack_count && is_ok; i++)
-        is_ok = put_mapped_stack(&writer, &profile->mapped.stacks[i]);
-    json_close(json);
-    json_close(json);
-    for (size_t i = 0; written && i < place_count; i++) free(written[i].text);
-    free(written);
-    return is_ok;
-}
-
-static bool put_stacks(struct json *json, const struct profile *profile,
-                       const struct frame_names *names, const struct view_options *view) {
-    size_t count, place_count = profile->places.list.count;
-    uint32_t *ranking = measure_rank_all(view->by, profile, &count);
-    struct written_place *written = calloc(place_count + 1, sizeof *written);
-    struct shape shape;
-    const struct stack_writer writer = {json,
-                                        profile,
-                                        names,
-                                        &shape,
-                                        view->depth,
-                                        written,
-                                        view->by == MEASURE_THEN ||
-                                            view->by == MEASURE_THEN_BLOCKS};
-    bool has_shape = shape_build(&shape, profile, NULL), is_ok = ranking && written && has_shape;
-    if (view->top && view->top < count) count = view->top;
-    json_open_array(json, "stacks");
-    for (size_t i = 0; i < count && is_ok; i++)
-        is_ok = put_stack(&writer, &profile->stacks[ranking[i]]);
-    json_close(json);
-    for (size_t i = 0; written && i < place_count; i++) free(written[i].text);
-    if (has_shape) shape_free(&shape);
-    free(written);
-    free(ranking);
     return is_ok;
 }
 
@@ -395,8 +259,8 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     json_put_string(json, "schema", REPORT_SCHEMA);
     if (file) json_put_string(json, "file", file);
     report_json_put_facts(json, profile, names);
-    bool is_ok = put_stacks(json, profile, names, view);
-    is_ok = put_mappings(json, profile, names, view) && is_ok;
+    bool is_ok = stacks_json_put(json, profile, names, view);
+    is_ok = stacks_json_put_mapped(json, profile, names, view) && is_ok;
     report_json_put_threads(json, profile);
     is_ok = scopes_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;

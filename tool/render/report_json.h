@@ -12,13 +12,15 @@
 
 #define REPORT_SCHEMA "cairn.report/1"
 
-// `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth).
-// False without memory.
-// Members that are the same wherever they stand: of a frame's code, and of a stack's values.
+// Members that are the same wherever they stand: of a frame's code, of a stack's values, and how
+// sure those are if they were estimated.
 void report_json_put_code(struct json *json, const struct frame *frame);
 void report_json_put_frame(struct json *json, const struct frame *frame);
 void report_json_put_values(struct json *json, const struct stack *stack);
+void report_json_put_estimates(struct json *json, const struct estimate *estimates);
 
+// `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth).
+// False without memory.
 bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,
                        const struct view_options *view, struct error *error);
 

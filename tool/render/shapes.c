@@ -155,8 +155,11 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
         return error_set(error,
                          "sizes, ages and temporary blocks are known of whole recordings, not "
                          "of samples (cairn run without --sample)");
+    if (profile_is_sum(profile) && kind != SHAPES_TEMPORARY)
+        return error_set(error, "sizes and ages are known of each process alone: -p PID or NAME");
     if (!shape_build(&shapes.shape, profile, error)) return false;
-    bool is_ok = stacks_print_noted(terminal, profile, names, view, notes[kind], &shapes, error);
+    const struct stacks_notes noted = {.before = notes[kind], .context = &shapes};
+    bool is_ok = stacks_print_noted(terminal, profile, names, view, &noted, error);
     shape_free(&shapes.shape);
     return is_ok;
 }

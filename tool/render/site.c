@@ -66,6 +66,24 @@ static bool find_frames(struct frame_list *frames, const struct profile *profile
     return true;
 }
 
+bool site_list_add(struct site_list *list, const struct profile *profile,
+                   const struct frame_names *names, uint32_t node, struct measured measured,
+                   struct frame_list *frames) {
+    struct site wanted = {.node = node};
+    if (!find_frames(frames, profile, names, node, &wanted)) return false;
+    struct site *site = find_or_add(list, &wanted);
+    if (!site) return false;
+    measured_add(&site->measured, measured);
+    site->stack_count++;
+    list->hidden_count += frames->first_hidden;
+    return true;
+}
+
+void site_list_sort(struct site_list *list) {
+    if (list->sites.count)
+        qsort(list->sites.items, list->sites.count, sizeof *list->sites.items, compare);
+}
+
 bool site_list_build(struct site_list *list, const struct profile *profile,
                      const struct frame_names *names, enum measure measure, bool are_all_shown,
                      struct error *error) {
@@ -76,18 +94,10 @@ bool site_list_build(struct site_list *list, const struct profile *profile,
     bool is_ok = ranking != NULL;
     for (size_t i = 0; i < count && is_ok; i++) {
         const struct stack *stack = &profile->stacks[ranking[i]];
-        struct site wanted = {0};
-        is_ok = find_frames(&frames, profile, names, stack->node, &wanted);
-        if (!is_ok) break;
-        struct site *site = find_or_add(list, &wanted);
-        is_ok = site != NULL;
-        if (!is_ok) break;
-        measured_add(&site->measured, measure_stack(measure, stack));
-        site->stack_count++;
-        list->hidden_count += frames.first_hidden;
+        is_ok = site_list_add(list, profile, names, stack->node, measure_stack(measure, stack),
+                              &frames);
     }
-    if (is_ok && list->sites.count)
-        qsort(list->sites.items, list->sites.count, sizeof *list->sites.items, compare);
+    if (is_ok) site_list_sort(list);
     free(ranking);
     frame_list_free(&frames);
     return is_ok || error_set(error, "no memory for the list of places");

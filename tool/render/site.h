@@ -13,6 +13,7 @@
 #define SITE_PLACES_MAX 24
 
 struct site {
+    uint32_t node;  // of one of its stacks
     const struct frame *frames[SITE_FRAMES];
     unsigned frame_count;  // 0: the stack was not recorded
     struct measured measured;
@@ -30,5 +31,12 @@ bool site_list_build(struct site_list *list, const struct profile *profile,
                      const struct frame_names *names, enum measure measure, bool are_all_shown,
                      struct error *error);
 void site_list_free(struct site_list *list);
+
+// The same from stacks that the caller has, by their nodes: starts empty, ends with the sort.
+// `frames` is for its use. False without memory.
+bool site_list_add(struct site_list *list, const struct profile *profile,
+                   const struct frame_names *names, uint32_t node, struct measured measured,
+                   struct frame_list *frames);
+void site_list_sort(struct site_list *list);
 
 #endif

@@ -161,7 +161,7 @@ static void print_heading(const struct terminal *terminal, const struct profile 
 
 bool stacks_print_noted(const struct terminal *terminal, const struct profile *profile,
                         const struct frame_names *names, const struct view_options *view,
-                        stacks_note_fn *note, void *context, struct error *error) {
+                        const struct stacks_notes *notes, struct error *error) {
     size_t count, hidden_count = 0;
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     uint32_t *ranking = measure_rank(view->by, profile, &count);
@@ -175,8 +175,9 @@ bool stacks_print_noted(const struct terminal *terminal, const struct profile *p
         hidden_count += frames.frames.count - frames.shown_count;
         print_stack(terminal, profile, view, stack, i + 1);
         print_others(terminal, profile, stack, view);
-        if (note) note(terminal, profile, stack, view, context);
+        if (notes->before) notes->before(terminal, profile, stack, view, notes->context);
         stacks_print_frames(terminal, &frames, stack->cut, view->depth);
+        if (notes->after) notes->after(terminal, profile, stack, view, notes->context);
     }
     if (is_ok && hidden_count)
         terminal_print(terminal, STYLE_DIM, "\n%s plumbing %s hidden: --all-frames\n",
@@ -190,5 +191,6 @@ bool stacks_print_noted(const struct terminal *terminal, const struct profile *p
 bool stacks_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error) {
-    return stacks_print_noted(terminal, profile, names, view, NULL, NULL, error);
+    const struct stacks_notes none = {0};
+    return stacks_print_noted(terminal, profile, names, view, &none, error);
 }

@@ -17,10 +17,15 @@ typedef void stacks_note_fn(const struct terminal *terminal, const struct profil
                             const struct stack *stack, const struct view_options *view,
                             void *context);
 
+struct stacks_notes {
+    stacks_note_fn *before, *after;  // its frames; NULL: none
+    void *context;
+};
+
 // False without memory.
 bool stacks_print_noted(const struct terminal *terminal, const struct profile *profile,
                         const struct frame_names *names, const struct view_options *view,
-                        stacks_note_fn *note, void *context, struct error *error);
+                        const struct stacks_notes *notes, struct error *error);
 bool stacks_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error);

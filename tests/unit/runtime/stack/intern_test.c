@@ -250,6 +250,52 @@ static void test_foreign_cells(void **state) {
     known_free();
 }
 
+// A pair of an allocating and a freeing stack is a cell of its own in each thread, which names
+// both.
+static void test_freed_cells(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    enum { COUNT = 60 };
+    static uint32_t made[COUNT], pairs[2][COUNT][COUNT];
+    start(&seed, 1 << 16, 1 << 22);
+    for (int i = 0; i < COUNT; i++) made[i] = intern_next(0, &seed);
+    for (int thread = 0; thread < 2; thread++)
+        for (int i = 0; i < COUNT; i++)
+            for (int k = 0; k < COUNT; k++) {
+                pairs[thread][i][k] = stack_freed(&threads[thread], made[i], made[k]);
+                assert_int_equal(stack_freed(&threads[thread], made[i], made[k]),
+                                 pairs[thread][i][k]);
+                assert_int_not_equal(pairs[thread][i][k], stack_foreign(&threads[thread], made[i]));
+            }
+    for (int i = 0; i < COUNT; i++)
+        for (int k = 0; k < COUNT; k++) {
+            uint32_t id = pairs[1][i][k];
+            const uint32_t *record = (const uint32_t *)stacks.records.base + cells.cold[id].record;
+            assert_int_equal(cell_owner(id), 1);
+            assert_int_equal(record[0], made[i]);
+            assert_int_equal(record[1], CAIRN_RECORD_FOREIGN | 1);
+            assert_int_equal(record[2], made[k]);
+            assert_int_not_equal(id, pairs[0][i][k]);
+        }
+    known_free();
+}
+
+// Beyond the bound there are no more pairs; those that are there stay.
+static void test_most_freed_cells(void **state) {
+    (void)state;
+    uint64_t seed = 6;
+    start(&seed, 1 << 16, 1 << 22);
+    uint32_t one = intern_next(0, &seed), other = one;
+    while (other == one) other = intern_next(0, &seed);
+    stacks.freed_count = STACK_FREED_MOST - 1;
+    uint32_t pair = stack_freed(&threads[0], one, other);
+    assert_int_not_equal(pair, 0);
+    assert_int_equal(stack_freed(&threads[0], other, one), 0);
+    assert_int_equal(stack_freed(&threads[0], one, other), pair);
+    assert_int_equal(stacks.freed_count, STACK_FREED_MOST);
+    known_free();
+}
+
 static uint32_t intern_or_lose(uint64_t *seed, bool *is_lost) {
     enum stack_outcome outcome;
     stack_pick(seed, &walked[0]);
@@ -331,6 +377,8 @@ int main(void) {
         cmocka_unit_test(test_recovery_outweighs_keep),
         cmocka_unit_test(test_deepest_stack),
         cmocka_unit_test(test_foreign_cells),
+        cmocka_unit_test(test_freed_cells),
+        cmocka_unit_test(test_most_freed_cells),
         cmocka_unit_test(test_full_sections),
         cmocka_unit_test(test_no_more_cells_costs_nothing),
         cmocka_unit_test(test_over_budget_costs_nothing),

@@ -113,7 +113,7 @@ static inline int64_t read_stack(uint32_t id, struct read_frame *frames, uint32_
     } else if (keep) {
         return -1;
     }
-    if (record[1] & CAIRN_RECORD_FOREIGN) return older && !keep && !fresh ? depth : -1;
+    if (record[1] & CAIRN_RECORD_FOREIGN) return older && !keep && fresh <= 1 ? depth : -1;
     depth = keep;
     for (record += 2; fresh > 0; fresh--) {
         if (depth == capacity) return -1;

@@ -153,7 +153,7 @@ static void test_who_freed_whose(void **state) {
 // Two threads free at the same stack what one stack allocated.
 static void test_free_stacks(void **state) {
     (void)state;
-    size_t count;
+    size_t count, own_count;
     start();
     uint32_t cell = stack_at(0, PROGRAM + 0x10);
     uint32_t freer = stack_at(0, PROGRAM + 0x40), freer_too = stack_at(1, PROGRAM + 0x40);
@@ -173,6 +173,10 @@ static void test_free_stacks(void **state) {
     assert_int_equal(list[0].frees, 5);
     assert_int_equal(list[0].bytes, 500);
     assert_int_equal(profile.tree.nodes.items[list[0].node].depth, 1);
+    assert_ptr_equal(shape_free_stacks_of(list, count, 0, &own_count), list);
+    assert_int_equal(own_count, 1);
+    shape_free_stacks_of(list, count, 1, &own_count);
+    assert_int_equal(own_count, 0);
     free(list);
     close_made();
 }
