@@ -34,6 +34,7 @@ class Raw:
         text = pprof("-raw", path)
         head, rest = text.split("\nSamples:\n")
         samples, rest = rest.split("Locations\n")
+        self.period = re.search(r"^Period: (\d+)$", head, re.M).group(1)
         self.comments = re.findall(r"^Comment: (.*)$", head, re.M)
         self.locations, mappings = rest.split("Mappings\n")
         self.mappings = mappings.splitlines()
@@ -91,11 +92,20 @@ for command in (t.program("exceptions"), t.program("threads", "pipe"),
     name = os.path.basename(command[0])
     raw = Raw(path)
     check_sums(name, raw, found)
+    t.check_equal(f"{name}: period", raw.period, "1")
     t.check_equal(f"{name}: default", raw.usual, ["inuse_space/bytes"])
     t.check_equal(f"{name}: samples", len(raw.stacks), len(found["stacks"]))
     t.check(any("exact" in comment for comment in raw.comments), f"comments: {raw.comments}")
     used = {place for _, places in raw.stacks for place in places}
     t.check_equal(f"{name}: locations are 1 to n", used, set(range(1, len(used) + 1)))
+
+sampled = "sampled.cairn"
+t.run_cairn("run", "-q", "--sample", "--rate", "64KiB", "-o", sampled, "--", *t.program("mixed"))
+raw = Raw(t.export_file(sampled, "pprof"))
+found, sums = t.report(sampled), raw.sums()
+t.check_equal("samples: in use and at the peak", [sums[kind] for kind in TYPES[2:]],
+              [found["at_exit"]["blocks"], found["at_exit"]["bytes"], found["peak"]["blocks"], found["peak"]["bytes"]])
+t.check_equal("samples: period", raw.period, str(64 << 10))
 
 _, recording = t.record(t.program("exceptions"))
 path = t.export_file(recording, "pprof")

@@ -15,7 +15,8 @@ for fd in fds:
     except OSError:
         pass  # the descriptor of the listing itself
 status = open('/proc/self/status').read()
-masks = [line for line in status.splitlines() if line.startswith(('Sig', 'Shd', 'Threads', 'Seccomp'))]
+masks = [line for line in status.splitlines() if line.startswith(('Sig', 'Shd', 'Threads', 'Seccomp'))
+         and not line.startswith('SigQ')]  # counts those of all the user's processes
 print([fd for fd, link in links if not link.startswith(('pipe', '/dev/null', '/proc'))])
 print(len(fds), masks, os.getcwd(), os.umask(0o77))
 print(sorted(n for n in os.environ if not n.startswith('CAIRN_') and n not in ('LD_PRELOAD', '_')))

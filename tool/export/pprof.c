@@ -104,6 +104,14 @@ static void put_comment(struct writer *writer, const char *format, const char *t
     message_write_integer(writer->out, PROFILE_COMMENT, strings_number(&writer->strings, comment));
 }
 
+// Bytes between two samples on average, as Go's heap profiles say it; the values are estimates of
+// all.
+static uint64_t period_of(const struct recording *recording) {
+    struct cairn_sampling sampling;
+    bool is_sampled = recording_sampling(recording, &sampling) && sampling.is_on;
+    return is_sampled && sampling.rate_bytes ? sampling.rate_bytes : 1;
+}
+
 static void put_facts(struct writer *writer) {
     const struct export *export = writer->export;
     const struct cairn_header *header = &export->profile->recording->header;
@@ -114,7 +122,7 @@ static void put_facts(struct writer *writer) {
             usual = sample_types[i].name;
     }
     put_type(writer, PROFILE_PERIOD_TYPE, "space", "bytes");
-    message_write_integer(writer->out, PROFILE_PERIOD, 1);
+    message_write_integer(writer->out, PROFILE_PERIOD, period_of(export->profile->recording));
     message_write_integer(writer->out, PROFILE_DEFAULT_TYPE,
                           strings_number(&writer->strings, usual));
     message_write_integer(writer->out, PROFILE_TIME_NS, header->start_unix_ns);
