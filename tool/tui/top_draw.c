@@ -165,11 +165,12 @@ static void draw_help(struct top *top) {
 
 // The longest of these that has room.
 static const char *keys_line(const struct top *top) {
-    static const char *const list[] = {
+    static const char every_key[] =
         " enter stack  s sort  / search  m mark  v since mark  space freeze  p processes  ? help  "
-        "q leave",
-        " enter stack  s sort  / search  m mark  ? help  q leave", " s sort  ? help  q leave",
-        " ? help"};
+        "q leave";
+    static const char *const list[] = {every_key,
+                                       " enter stack  s sort  / search  m mark  ? help  q leave",
+                                       " s sort  ? help  q leave", " ? help"};
     static const char *const others[] = {" enter look  p again  left back  ? help  q leave",
                                          " left back  ? help  q leave", " ? help"};
     const char *const *lines = top->page == TOP_LIST ? list : others;
