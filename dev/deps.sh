@@ -14,7 +14,8 @@ CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-d
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
-    libmimalloc-dev pkg-config scdoc debuginfod golang-go graphviz chromium firefox-esr heaptrack"
+    libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
+    heaptrack"
 BENCH="$CHECK google-perftools"
 FUZZ="$CHECK afl++"
 
