@@ -60,6 +60,12 @@ check_says("server: what grew", r"from .* to .* more in stacks that grew[\s\S]*o
 pipe = t.run_cairn("run", "--", *t.program("threads", "pipe")).err.decode()
 check_says("pipe", r"100 % of what producer allocates is freed by consumer: --view threads", pipe)
 
+result = t.run_cairn("run", "--ages", "-o", "ages.cairn", "--", *t.program("threads", "short"))
+ages = [item for stack in t.report("ages.cairn")["stacks"] if "ages" in stack for item in [stack["ages"]["ms"][0]]]
+share = 100 * sum(ages) / t.report("ages.cairn")["totals"]["allocations"]
+told = re.search(r"([\d.]+) % of all blocks live under 1 ms, most of short_body: --view ages", result.err.decode())
+t.check(told and abs(float(told[1]) - share) < 0.6, f"ages: {share} % in:\n{result.err.decode()}")
+
 summary, tidy = run_habit("tidy")
 t.check("stands out" not in summary, f"tidy: {summary}")
 check_says("tidy: temporary", r"100 % 8,000 blocks[\s\S]*100 % of its calls[\s\S]*handle_request",

@@ -77,7 +77,8 @@ check_bundle(made)
 
 _, leak = t.record(t.program("leak"))
 _, steady = t.record(t.program("mixed"))
-_, threads = t.record(t.program("threads", "pipe"))
+threads = "threads.cairn"
+t.run_cairn("run", "-q", "--every", "256KiB", "-o", threads, "--", *t.program("threads", "pipe"))
 _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
 pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
 t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
@@ -89,7 +90,7 @@ t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
 t.run([str(t.BUILD / "tests/large_recording"), "none.cairn", "0"])
 t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)])
 
-found = t.report(leak)
+found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads)["threads"]}
 pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
@@ -102,7 +103,12 @@ end = cut.index("</script>", start)
 pages["cut"] = os.path.abspath("cut.html")
 pathlib.Path(pages["cut"]).write_text(cut[:start + (end - start) // 8 * 4] + cut[end:])
 
+producer_bytes = by_thread["producer"]["allocated_bytes"]
 plan = {
+    "leak_peak": size(found["peak"]["bytes"]),
+    # the first thread keeps what it took, the consumer takes nothing
+    "threads": {"share": f"{100 * producer_bytes / sum(one['allocated_bytes'] for one in by_thread.values()):.0f} % of all",
+                "most": {"threads": size(by_thread["threads"]["at_exit_bytes"]), "consumer": "0 B"}},
     "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,
     "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS, "grows": "example+0x4000ff", "stays": "example+0x4001ff",
     "only": sys.argv[1] if len(sys.argv) > 1 else None,

@@ -211,7 +211,10 @@ async function processes() {
   const page = await open("run", "#view=table&table=processes");
   const all = await rows(page);
   check(all.some((row) => row.includes("leak")) && all.some((row) => row.includes("threads")), `processes: ${all}`);
-  await page.locator(".t-row", { hasText: "leak" }).first().dblclick();
+  const leak = page.locator(".t-row", { hasText: "leak" }).first();
+  equal("the highest of a process's small line is its peak", await leak.locator(".spark").getAttribute("aria-label"), `live bytes over time, at most ${plan.leak_peak}`);
+  check(all.some((row) => row.includes(plan.leak_peak)), `the peak of a process: ${all}`);
+  await leak.dblclick();
   check((await hash(page)).includes("process=") || await page.locator("#process").inputValue() === "0", "a process is chosen");
   await page.selectOption("#process", "all");
   await page.click("#tab-flame");
@@ -276,10 +279,16 @@ async function moments() {
 
 async function threads() {
   const page = await open("threads", "#view=table&table=threads");
+  for (const [name, most] of Object.entries(plan.threads.most)) {
+    const line = page.locator(".t-row", { has: page.getByText(name, { exact: true }) }).locator(".spark");
+    equal(`small line of ${name}`, await line.getAttribute("aria-label"), `live bytes over time, at most ${most}`);
+  }
   await page.locator(".t-row", { hasText: "producer" }).dblclick();
   check((await hash(page)).includes("focus=thread:"), "a thread is chosen");
   await page.locator(".chip", { hasText: "producer" }).waitFor();
   await measure(page, "allocated");
+  await settled(page);
+  check((await text(page, ".chips")).includes(plan.threads.share), `a thread's share of all is not "${plan.threads.share}": ${await text(page, ".chips")}`);
   await page.click("#tab-flame");
   await settled(page);
   check(await clickFrame(page, "produce") && !await clickFrame(page, "main"), "only what the thread allocated");

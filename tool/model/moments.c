@@ -139,13 +139,19 @@ static struct held value_at(const struct moments *moments, const struct moment_c
     return cell->epoch < epoch ? cell->now : (struct held){0, 0};
 }
 
+struct held moments_cell_held(const struct moments *moments, size_t index, size_t id) {
+    const struct moment *moment = &moments->list[index];
+    const struct moment_cell *cell = &moments->cells[id];
+    if (!cell->stack || !moment->has_values) return (struct held){0, 0};
+    return value_at(moments, cell, moment->epoch);
+}
+
 struct held *moments_held(const struct moments *moments, size_t index) {
     const struct profile *profile = moments->profile;
-    const struct moment *moment = &moments->list[index];
     struct held *held = calloc(profile->built_stack_count + 1, sizeof *held);
-    for (size_t id = 0; held && moment->has_values && id < profile->cell_count; id++) {
+    for (size_t id = 0; held && id < profile->cell_count; id++) {
         const struct moment_cell *cell = &moments->cells[id];
-        if (cell->stack) held_add(&held[cell->stack - 1], value_at(moments, cell, moment->epoch));
+        if (cell->stack) held_add(&held[cell->stack - 1], moments_cell_held(moments, index, id));
     }
     return held;
 }

@@ -46,6 +46,9 @@ void moments_free(struct moments *moments);
 // without memory.
 struct held *moments_held(const struct moments *moments, size_t index);
 
+// What one cell of the profile held then; nothing if it is of no stack.
+struct held moments_cell_held(const struct moments *moments, size_t index, size_t cell);
+
 // What every stack holds now of blocks that are of this generation or a later one; for free().
 struct held *moments_since(const struct moments *moments, uint32_t generation);
 

@@ -105,6 +105,30 @@ static void find_temporary(struct findings *findings, const struct profile *prof
     finding->of_count = totals->allocations;
 }
 
+// Blocks whose age is not known, those that are left among them, lived long.
+static bool find_ages(struct findings *findings, const struct profile *profile,
+                      struct error *error) {
+    struct shape shape;
+    struct finding found = {.kind = FINDING_AGES, .of_count = profile->totals.allocations};
+    uint64_t most = 0;
+    bool has_ages = recording_count(profile->recording, CAIRN_SECTION_AGES) > 0;
+    if (!has_ages || profile->sampling.is_on) return true;
+    if (!shape_build(&shape, profile, error)) return false;
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        struct shape_ages ages;
+        if (!shape_ages(&shape, profile->stacks[i].number, &ages)) continue;
+        found.count += ages.ms[0];
+        if (found.stack && ages.ms[0] <= most) continue;
+        most = ages.ms[0];
+        found.stack = &profile->stacks[i];
+    }
+    shape_free(&shape);
+    if (found.count >= TEMPORARY_MIN_BLOCKS &&
+        (double)found.count >= temporary_share * (double)found.of_count)
+        *add(findings, FINDING_AGES) = found;
+    return true;
+}
+
 static void find_flow(struct findings *findings, const struct profile *profile) {
     struct freed_by_flow flow;
     if (!profile->recording->header.totals.is_threaded || !freed_by_largest(profile, &flow)) return;
@@ -119,7 +143,7 @@ bool findings_find(struct findings *findings, const struct profile *profile, str
         return false;
     find_temporary(findings, profile);
     find_flow(findings, profile);
-    return true;
+    return find_ages(findings, profile, error);
 }
 
 static void say(const struct finding *finding, const char *label, bool is_plain, char *out,
@@ -139,6 +163,10 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
         return;
     case FINDING_TEMPORARY:
         snprintf(out, size, "%s of all blocks are freed at once, most of %s: --view temporary",
+                 units_percent((int64_t)finding->count, (int64_t)finding->of_count).text, label);
+        return;
+    case FINDING_AGES:
+        snprintf(out, size, "%s of all blocks live under 1 ms, most of %s: --view ages",
                  units_percent((int64_t)finding->count, (int64_t)finding->of_count).text, label);
         return;
     case FINDING_FREED_BY:

@@ -16,6 +16,7 @@ enum finding_kind {
     FINDING_REALLOC,    // buffers that are grown many times
     FINDING_TEMPORARY,  // blocks that are freed at once
     FINDING_FREED_BY,   // one thread frees what another allocates
+    FINDING_AGES,       // blocks that lived less than a millisecond (--ages)
     FINDING_KINDS,
 };
 
@@ -23,7 +24,8 @@ struct finding {
     enum finding_kind kind;
     const struct stack *stack;  // NULL: about no stack
     double fit, bytes_per_s;    // GROWTH
-    uint64_t count, of_count;   // REALLOC: times a buffer is grown, of so many; TEMPORARY: blocks
+    uint64_t count, of_count;   // REALLOC: times a buffer is grown, of so many; TEMPORARY, AGES:
+                                // blocks
     uint64_t bytes;             // REALLOC: copied
     struct freed_by_flow flow;  // FREED_BY
 };

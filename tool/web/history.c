@@ -9,6 +9,8 @@
 
 #include "tool/base/json.h"
 #include "tool/model/moments.h"
+#include "tool/model/narrow.h"
+#include "tool/model/threads.h"
 
 enum { MOMENTS_MAX = 64, MOMENTS_MIN = 8, VALUES_MAX = 6000000 };
 
@@ -18,6 +20,10 @@ struct history {
     struct moments moments;
     size_t *chosen;  // indexes in the list
     size_t count;
+    uint16_t *slot_of_cell;  // plus 1; 0: it counts for no thread
+    size_t slot_limit;
+    int64_t *by_stack, *by_slot;            // sums at one moment, by number
+    int64_t *stacks_before, *slots_before;  // at the moment before it
 };
 
 static size_t room_for(const struct profile *profile) {
@@ -77,23 +83,103 @@ static bool put_list(struct history *history) {
     return is_ok;
 }
 
-static bool put_values(struct history *history) {
+static void add(int64_t *sum, int64_t bytes) {
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)bytes);
+}
+
+static bool make_sums(struct history *history) {
     const struct profile *profile = history->profile;
-    int64_t *before = calloc(profile->stack_count + 1, sizeof *before);
-    bool is_ok = before != NULL;
-    for (size_t i = 0; is_ok && i < history->count; i++) {
-        struct column column = {0};
-        struct held *held = moments_held(&history->moments, history->chosen[i]);
-        is_ok = held != NULL;
-        for (size_t at = 0; is_ok && at < profile->stack_count; at++) {
-            int64_t bytes = held[profile->stacks[at].number].bytes;
-            column_put_number(&column, (int64_t)((uint64_t)bytes - (uint64_t)before[at]));
-            before[at] = bytes;
-        }
-        if (is_ok) sink_put_column(history->sink, "moment.bytes", CHUNK_NUMBERS, &column);
-        free(held);
+    size_t stacks = profile->built_stack_count + 1;
+    history->slot_limit = threads_slot_limit(profile->recording);
+    history->slot_of_cell = calloc(profile->cell_count + 1, sizeof *history->slot_of_cell);
+    history->by_stack = calloc(stacks, sizeof *history->by_stack);
+    history->stacks_before = calloc(stacks, sizeof *history->stacks_before);
+    history->by_slot = calloc(history->slot_limit, sizeof *history->by_slot);
+    history->slots_before = calloc(history->slot_limit, sizeof *history->slots_before);
+    if (!history->slot_of_cell || !history->by_stack || !history->stacks_before ||
+        !history->by_slot || !history->slots_before)
+        return false;
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        uint16_t slot;
+        if (profile->stack_of_cell[cell] && narrow_cell_slot(profile, cell, &slot) &&
+            slot < history->slot_limit)
+            history->slot_of_cell[cell] = (uint16_t)(slot + 1);
     }
-    free(before);
+    return true;
+}
+
+static void free_sums(struct history *history) {
+    free(history->slot_of_cell);
+    free(history->by_stack);
+    free(history->by_slot);
+    free(history->stacks_before);
+    free(history->slots_before);
+}
+
+static void add_up(struct history *history, size_t moment) {
+    const struct profile *profile = history->profile;
+    memset(history->by_stack, 0, (profile->built_stack_count + 1) * sizeof *history->by_stack);
+    memset(history->by_slot, 0, history->slot_limit * sizeof *history->by_slot);
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        uint32_t stack = profile->stack_of_cell[cell];
+        if (!stack) continue;
+        int64_t bytes = moments_cell_held(&history->moments, moment, cell).bytes;
+        uint16_t slot = history->slot_of_cell[cell];
+        add(&history->by_stack[stack - 1], bytes);
+        if (slot) add(&history->by_slot[slot - 1], bytes);
+    }
+}
+
+static void put_change(struct column *column, int64_t bytes, int64_t *before) {
+    column_put_number(column, (int64_t)((uint64_t)bytes - (uint64_t)*before));
+    *before = bytes;
+}
+
+static void put_values(struct history *history) {
+    const struct profile *profile = history->profile;
+    for (size_t i = 0; i < history->count; i++) {
+        struct column stacks = {0}, slots = {0};
+        add_up(history, history->chosen[i]);
+        for (size_t at = 0; at < profile->stack_count; at++) {
+            uint32_t number = profile->stacks[at].number;
+            put_change(&stacks, history->by_stack[number], &history->stacks_before[number]);
+        }
+        for (size_t slot = 0; slot < history->slot_limit; slot++)
+            put_change(&slots, history->by_slot[slot], &history->slots_before[slot]);
+        sink_put_column(history->sink, "moment.bytes", CHUNK_NUMBERS, &stacks);
+        sink_put_column(history->sink, "moment.slots", CHUNK_NUMBERS, &slots);
+    }
+}
+
+// What the slots held at the peak and at the end.
+static void put_ends(struct history *history) {
+    const struct profile *profile = history->profile;
+    int64_t *peak = history->by_slot, *exit = history->slots_before;
+    struct column peaks = {0}, exits = {0};
+    memset(peak, 0, history->slot_limit * sizeof *peak);
+    memset(exit, 0, history->slot_limit * sizeof *exit);
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        struct cell_values values;
+        uint16_t slot = history->slot_of_cell[cell];
+        if (!slot || !profile_cell(profile, cell, &values)) continue;
+        add(&peak[slot - 1], values.peak_bytes);
+        add(&exit[slot - 1], values.exit_bytes);
+    }
+    for (size_t slot = 0; slot < history->slot_limit; slot++) {
+        column_put_number(&peaks, peak[slot]);
+        column_put_number(&exits, exit[slot]);
+    }
+    sink_put_column(history->sink, "slot.peak", CHUNK_NUMBERS, &peaks);
+    sink_put_column(history->sink, "slot.exit", CHUNK_NUMBERS, &exits);
+}
+
+static bool put_history(struct history *history) {
+    bool is_ok = put_list(history) && make_sums(history);
+    if (is_ok) {
+        put_values(history);
+        put_ends(history);
+    }
+    free_sums(history);
     return is_ok;
 }
 
@@ -101,7 +187,7 @@ bool history_put(struct sink *sink, const struct profile *profile, struct error 
     struct history history = {.sink = sink, .profile = profile};
     if (!moments_build(&history.moments, profile, error)) return false;
     bool is_ok = choose(&history);
-    if (is_ok && history.count) is_ok = put_list(&history) && put_values(&history);
+    if (is_ok && history.count) is_ok = put_history(&history);
     free(history.chosen);
     moments_free(&history.moments);
     return is_ok || error_set(error, "no memory for the moments of this recording");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
 #include <string.h>
 
 #include "tool/base/json.h"
 #include "tool/base/text.h"
+#include "tool/web/life.h"
 #include "tool/web/template.h"
 #include "tool/web/web.h"
 
@@ -32,7 +34,23 @@ bool web_close(struct web *web, struct error *error) {
     return is_whole;
 }
 
-static void put_row(struct json *json, const struct run_row *row) {
+// What was live over the time of a process, if its recording can be read.
+static void put_life(struct json *json, const struct run *run, const struct run_row *row) {
+    uint64_t live[LIFE_STEPS];
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", run->directory, row->file);
+    struct recording recording;
+    bool has_path = *row->file && length < (int)sizeof path;
+    if (!has_path || !recording_open(path, &recording, NULL)) return;
+    if (life_read(&recording, live)) {
+        json_open_array(json, "live");
+        for (size_t i = 0; i < LIFE_STEPS; i++) json_put_uint(json, NULL, live[i]);
+        json_close(json);
+    }
+    recording_close(&recording);
+}
+
+static void put_row(struct json *json, const struct run *run, const struct run_row *row) {
     json_open_object(json, NULL);
     json_put_string(json, "file", row->file);
     json_put_string(json, "parent", *row->parent ? row->parent : NULL);
@@ -48,6 +66,7 @@ static void put_row(struct json *json, const struct run_row *row) {
     json_put_uint(json, "calls", row->figures.allocations);
     json_put_int(json, "exit", row->figures.exit_bytes);
     json_put_uint(json, "rss_peak", row->rss_peak_bytes);
+    put_life(json, run, row);
     json_close(json);
 }
 
@@ -66,7 +85,8 @@ void web_put_run(struct web *web, const struct web_run *run) {
     json_put_uint(&json, "combined_low", run->combined_low_bytes);
     json_put_uint(&json, "combined_high", run->combined_high_bytes);
     json_open_array(&json, "rows");
-    for (size_t i = 0; i < run->run->rows.count; i++) put_row(&json, &run->run->rows.items[i]);
+    for (size_t i = 0; i < run->run->rows.count; i++)
+        put_row(&json, run->run, &run->run->rows.items[i]);
     json_close(&json);
     json_close(&json);
     if (!fclose(out)) sink_put_chunk(&web->sink, "run", CHUNK_JSON, text, size);

@@ -80,7 +80,8 @@ static void put_stacks(struct shapes *shapes) {
 }
 
 static void put_finding(struct shapes *shapes, const struct finding *finding) {
-    static const char *const kinds[FINDING_KINDS] = {"growth", "realloc", "temporary", "freed_by"};
+    static const char *const kinds[FINDING_KINDS] = {"growth", "realloc", "temporary", "freed_by",
+                                                     "ages"};
     struct json *json = &shapes->json;
     json_open_object(json, NULL);
     json_put_string(json, "kind", kinds[finding->kind]);

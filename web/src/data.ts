@@ -82,6 +82,7 @@ export interface RunRow {
   calls: number;
   exit: number;
   rss_peak: number;
+  live?: number[];  // the highest of each of equal stretches of its time
 }
 
 export interface Run {
@@ -98,7 +99,7 @@ export interface Shape { stack: number; sizes: [number, number][]; reallocs?: [n
 
 /** As the tool's summary has it (tool/render/findings.h). */
 export interface ToldFinding {
-  kind: "growth" | "realloc" | "temporary" | "freed_by";
+  kind: "growth" | "realloc" | "temporary" | "freed_by" | "ages";
   stack?: number;
   bytes_per_s: number;
   fit: number;
@@ -118,6 +119,7 @@ export interface Profile {
   findings: ToldFinding[];
   moments: Moment[];
   held: Float64Array[];  // by moment: bytes by stack, as a change of the moment before
+  heldBySlot: Float64Array[];  // the same by slot of the thread that allocated
   texts: string[];
   numbers: Map<string, Float64Array>;
   sources: Record<string, SourcePiece[]>;
@@ -166,9 +168,10 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
   const profile = page.profiles[page.profiles.length - 1];
   const json = () => JSON.parse(new TextDecoder().decode(bytes));
   if (name === "run") page.run = json();
-  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, shapes: [], findings: [], moments: [], held: [] });
+  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, shapes: [], findings: [], moments: [], held: [], heldBySlot: [] });
   else if (name === "moments" || name === "shapes" || name === "findings") profile[name] = json();
   else if (name === "moment.bytes") profile.held.push(readNumbers(bytes));
+  else if (name === "moment.slots") profile.heldBySlot.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();
   else if (kind === "t") profile.texts = readTexts(bytes);
   else if (kind === "n") profile.numbers.set(name, readNumbers(bytes));

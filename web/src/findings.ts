@@ -91,6 +91,7 @@ function told(app: App, view: View): Finding[] {
       if (one.kind === "growth") return { text: `One stack rises by ${units.size(one.bytes_per_s)} a second`, detail: `${one.fit > 0.97 ? "throughout" : "steadily"}: ${title}`, weight: 0.95, go: { view: "table", table: "stacks", ...only } };
       if (one.kind === "realloc") return { text: `Grown ${units.count(one.count)} times: reserve`, detail: `${units.size(one.bytes)} were copied by ${title}`, weight: 0.7, go: { view: "table", table: "stacks", ...only } };
       if (one.kind === "temporary") return { text: `${units.percent(one.count, one.of_count)} of all blocks are freed at once`, detail: `before their thread allocates again; most of them from ${title}`, weight: 0.65, go: { view: "flame", measure: "temporary", zoom: "", pivot: "" } };
+      if (one.kind === "ages") return { text: `${units.percent(one.count, one.of_count)} of allocations live under 1 ms`, detail: `${units.short(one.count)} blocks, most of them from ${title}`, weight: 0.55, go: { view: "table", table: "stacks", measure: "calls", sort: "value", ...only } };
       return { text: `${one.to} frees what ${one.from} allocates`, detail: `${units.size(one.bytes)}, ${units.percent(one.bytes, one.of_bytes)} of it`, weight: 0.6, go: { view: "table", table: "threads", sort: "" } };
     });
   });

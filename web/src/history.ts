@@ -7,25 +7,30 @@ import * as units from "./units";
 export interface History {
   moments: Moment[];
   values: Float64Array[];  // by moment, then by the part's stack
+  slots: Float64Array[];   // by moment, then by the slot of the thread that allocated
+}
+
+/** Sums of changes. */
+function summedUp(changes: Float64Array[]): Float64Array[] {
+  const all: Float64Array[] = [];
+  changes.forEach((own, i) => all.push(own.map((change, at) => change + (all[i - 1]?.[at] ?? 0))));
+  return all;
 }
 
 /** Null without a moment between start and end: peak and end alone are no history. */
 export function readHistory(profile: Profile): History | null {
-  const { facts, moments, held, numbers } = profile;
+  const { facts, moments, held, heldBySlot, numbers } = profile;
   if (!moments.length || held.length !== moments.length) return null;
-  const points: { moment: Moment; values: Float64Array }[] = [];
-  held.forEach((changes, i) => {
-    const values = changes.slice(), before = points[i - 1]?.values;
-    if (before) for (let stack = 0; stack < values.length; stack++) values[stack] += before[stack];
-    points.push({ moment: moments[i], values });
-  });
-  const add = (reason: string, at_ns: number, values: Float64Array | undefined) => {
-    if (values && !points.some((point) => point.moment.at_ns === at_ns)) points.push({ moment: { at_ns, reason, label: reason }, values });
+  const all = summedUp(held), allSlots = summedUp(heldBySlot);
+  const points = moments.map((moment, i) => ({ moment, values: all[i], slots: allSlots[i] ?? new Float64Array() }));
+  const add = (reason: string, at_ns: number, id: string) => {
+    const values = numbers.get("stack." + id), slots = numbers.get("slot." + id) ?? new Float64Array();
+    if (values && !points.some((point) => point.moment.at_ns === at_ns)) points.push({ moment: { at_ns, reason, label: reason }, values, slots });
   };
-  add("peak", facts.peak.at_ns, numbers.get("stack.peak"));
-  add(facts.has_ended ? "end" : "now", Math.max(facts.process.duration_ns, facts.peak.at_ns, ...moments.map((one) => one.at_ns)), numbers.get("stack.exit"));
+  add("peak", facts.peak.at_ns, "peak");
+  add(facts.has_ended ? "end" : "now", Math.max(facts.process.duration_ns, facts.peak.at_ns, ...moments.map((one) => one.at_ns)), "exit");
   points.sort((a, b) => a.moment.at_ns - b.moment.at_ns);
-  return { moments: points.map((point) => point.moment), values: points.map((point) => point.values) };
+  return { moments: points.map((point) => point.moment), values: points.map((point) => point.values), slots: points.map((point) => point.slots) };
 }
 
 export function nearest(history: History, at_ns: number): number {

@@ -4,7 +4,7 @@
 import { focused, matcher, type App, type Screen } from "./app";
 import { amount, fact, functionDetails, pairFacts, shapesThrough, sourceAround, stackDetails } from "./details";
 import { fill, h, type Child } from "./dom";
-import { sparkline } from "./spark";
+import { lineOf, sparkline } from "./spark";
 import { Table, type Column } from "./table";
 import * as units from "./units";
 import { USUAL_MEASURES, type Groups, type View } from "./view";
@@ -227,7 +227,7 @@ export class TableScreen implements Screen {
   }
 
   private listThreads(view: View): Listed {
-    const threads = view.profiles.flatMap((i) => view.model.parts[i].profile.facts.threads.map((thread) => ({ thread, facts: view.model.parts[i].profile.facts })));
+    const threads = view.profiles.map((i) => view.model.parts[i]).flatMap((part) => part.profile.facts.threads.map((thread) => ({ thread, part, facts: part.profile.facts })));
     const name = (row: number) => threads[row].thread.name || "[no name]";
     const number = (id: string, label: string, of: (row: number) => number, text: (value: number) => string): Column =>
       ({ id, label, isNumber: true, width: "130px", sort: of, cell: (row) => text(of(row)) });
@@ -235,9 +235,15 @@ export class TableScreen implements Screen {
     let most = 0;
     for (const { thread } of threads) most = Math.max(most, thread.allocated_bytes);
     const lasted = (row: number) => (threads[row].thread.end_ns ?? threads[row].facts.process.duration_ns) - threads[row].thread.start_ns;
+    // threads that had a slot of the recording one after the other are one line: their blocks cannot be told apart
+    const line = (row: number): Child => {
+      const { part, facts, thread: { slot } } = threads[row], sharers = facts.threads.filter((other) => other.slot === slot).length;
+      return h("span", { title: sharers > 1 ? `of ${sharers} threads together, one after the other` : null }, sparkline(part, part.history?.slots.map((held) => held[slot] ?? 0), 96, 22));
+    };
     return {
       columns: [
         { id: "name", label: "Thread", width: "minmax(180px, 1fr)", sort: name, cell: (row) => [h("span", { class: "mono strong" }, name(row)), " ", h("span", { class: "dim" }, `${threads[row].thread.tid} · ${threads[row].facts.program}`)] },
+        ...(threads.some(({ part }) => part.history) ? [this.sparkColumn(line)] : []),
         { id: "allocated", label: "Allocated", isNumber: true, width: "140px", sort: (row) => threads[row].thread.allocated_bytes, cell: (row) => bar(units.size(threads[row].thread.allocated_bytes), threads[row].thread.allocated_bytes, most) },
         number("calls", "Calls", (row) => threads[row].thread.allocations, units.count),
         number("exit", "Left of it", (row) => threads[row].thread.at_exit_bytes, units.size),
@@ -259,9 +265,11 @@ export class TableScreen implements Screen {
       ({ id, label, isNumber: true, width: "115px", sort: of, cell: (row) => text(of(row)) });
     const ending = (row: number) => (rows[row].signal ? `signal ${rows[row].signal}` : rows[row].status === undefined ? "" : `status ${rows[row].status}`);
     const show = (row: number) => profileOf(row) >= 0 && this.app.set({ process: String(profileOf(row)), view: "overview", zoom: "", focus: [], pivot: "" });
+    const line = (live: number[] = []) => (live.length ? lineOf([...live.keys(), live.length], [...live, live[live.length - 1]], 96, 22) : null);
     return {
       columns: [
         { id: "name", label: "Process", width: "minmax(200px, 1fr)", sort: (row) => rows[row].name, cell: (row) => [h("span", { class: "mono strong" }, rows[row].name), " ", h("span", { class: "dim" }, rows[row].pid)] },
+        ...(rows.some((row) => row.live) ? [this.sparkColumn((row) => line(rows[row].live))] : []),
         { id: "peak", label: "Peak heap", isNumber: true, width: "140px", sort: (row) => rows[row].peak, cell: (row) => bar(units.size(rows[row].peak), rows[row].peak, most) },
         number("rss", "RSS peak", (row) => rows[row].rss_peak, (value) => (value ? units.size(value) : "–")),
         number("allocated", "Allocated", (row) => rows[row].allocated, units.size),

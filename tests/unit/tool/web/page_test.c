@@ -163,6 +163,39 @@ static void test_moments(void **state) {
     free_page(&page);
 }
 
+// A second thread frees a block of the first: it is the first that held it.
+static void test_threads_over_time(void **state) {
+    (void)state;
+    struct page page;
+    int64_t values[8];
+    uint64_t address = PROGRAM + 0x10;
+    making_start(&making);
+    making_module(&making, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
+    uint32_t first = making_thread(&making, 4242, "first");
+    uint32_t second = making_thread(&making, 4243, "second");
+    uint32_t own = making_stack(&making, first, &address, 1);
+    uint32_t other = making_stack(&making, second, &address, 1);
+    making_book(&making, own, 1, 100, 0, 0);
+    making_book(&making, other, 1, 30, 0, 0);
+    making_moment(&making, CAIRN_MOMENT_ASKED, "", 100);
+    making_book(&making, own, 1, 400, 0, 0);
+    making_moment(&making, CAIRN_MOMENT_ASKED, "", 200);
+    making_book(&making, making_foreign(&making, second, own), 0, 0, 1, 100);
+    making_moment(&making, CAIRN_MOMENT_ASKED, "", 300);
+    making_peak(&making, 200);
+    make_page(&page);
+    static const int64_t wanted[][2] = {{100, 30}, {400, 0}, {-100, 0}};
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(numbers(&page, "moment.slots", i, values) >= 2);
+        assert_int_equal(values[0], wanted[i][0]);
+        assert_int_equal(values[1], wanted[i][1]);
+    }
+    numbers(&page, "slot.exit", 0, values);
+    assert_int_equal(values[0], 400);
+    assert_int_equal(values[1], 30);
+    free_page(&page);
+}
+
 static void test_texts_stay_texts(void **state) {
     (void)state;
     struct page page;
@@ -198,6 +231,7 @@ static void test_nothing_recorded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_threads_over_time),
         cmocka_unit_test(test_texts_stay_texts),
         cmocka_unit_test(test_nothing_recorded),
     };
