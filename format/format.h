@@ -535,7 +535,10 @@ enum cairn_unrecorded {
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached
 // (SCM_RIGHTS), or one byte without: do not record. With `unrecorded` it does not ask, but says
 // that a program is being started without us; the answer is then one byte.
+// With the other magic it says that it ends, has said so in its header, and is still mapped; the
+// answer is one byte when the tool has looked.
 #define CAIRN_HELLO_MAGIC 0x63616972u
+#define CAIRN_HELLO_END_MAGIC 0x63616965u
 #define CAIRN_HELLO_PROGRAM 64u
 struct cairn_hello {
     uint32_t magic;

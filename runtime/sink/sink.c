@@ -191,17 +191,46 @@ static uint64_t resident_peak(void) {
     return value * kib;
 }
 
+// Allocations and bytes below which the recording of a replaced image is not kept: shells and
+// compiler drivers would leave one each.
+enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20 };
+
+static bool is_short_lived(void) {
+    struct region region = sink_region(CAIRN_SECTION_THREADS);
+    const struct cairn_thread *threads = (const struct cairn_thread *)region.base;
+    uint64_t calls = 0, bytes = 0;
+    if (!region.used_bytes) return true;
+    for (uint64_t i = 0; i < *region.used_bytes / sizeof *threads; i++) {
+        calls += threads[i].allocations;
+        bytes += threads[i].allocated_bytes;
+    }
+    return calls < SHORT_LIVED_CALLS && bytes < SHORT_LIVED_BYTES;
+}
+
+// How long the tool may look at the memory of a process that ends: a hundredth of its life, within
+// bounds; 0 for small children, of which there may be thousands.
+static uint32_t last_look_us(const struct cairn_header *header) {
+    const uint64_t ns_per_us = 1000, share = 100, least_us = 5000, most_us = 50000;
+    uint64_t us = header->end_ns / ns_per_us / share;
+    if (header->ppid != header->control.tool_pid && is_short_lived()) return 0;
+    return (uint32_t)(us < least_us ? least_us : us > most_us ? most_us : us);
+}
+
+static bool tell_tool(const struct cairn_header *header) {
+    const char *name = environment_get("CAIRN_SOCKET");
+    if (sink.is_file || header->control.is_tool_gone || !name) return false;
+    uint32_t wait_us = last_look_us(header);
+    return wait_us ? tool_link_say_end(name, wait_us) : tool_link_is_alive(name);
+}
+
 void sink_end(void) {
     struct cairn_header *header = sink.header;
-    const char *name = environment_get("CAIRN_SOCKET");
     if (!header) return;
     header->end_ns = sink_now_ns();
     header->rss_peak_bytes = resident_peak();
     header->cpu_ns = sys_clock_cpu_ns();
     __atomic_store_n(&header->state, CAIRN_STATE_ENDED, __ATOMIC_RELEASE);
-    bool is_tool_there =
-        !sink.is_file && !header->control.is_tool_gone && name && tool_link_is_alive(name);
-    if (!is_tool_there && !sink.is_lent) compact_save(header, header->destination);
+    if (!tell_tool(header) && !sink.is_lent) compact_save(header, header->destination);
 }
 
 void sink_detach(void) {
@@ -220,21 +249,10 @@ void sink_detach(void) {
              (long)header, 0);
 }
 
-// Allocations and bytes below which the recording of a replaced image is not kept: shells and
-// compiler drivers would leave one each.
-enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20 };
-
 void sink_leave(void) {
     struct cairn_header *header = sink.header;
-    struct region region = sink_region(CAIRN_SECTION_THREADS);
-    const struct cairn_thread *threads = (const struct cairn_thread *)region.base;
-    uint64_t calls = 0, bytes = 0;
-    if (!region.used_bytes) return;
-    for (uint64_t i = 0; i < *region.used_bytes / sizeof *threads; i++) {
-        calls += threads[i].allocations;
-        bytes += threads[i].allocated_bytes;
-    }
-    if (calls < SHORT_LIVED_CALLS && bytes < SHORT_LIVED_BYTES) {
+    if (!sink_region(CAIRN_SECTION_THREADS).used_bytes) return;
+    if (is_short_lived()) {
         sys_call(SYS_unlinkat, AT_FDCWD, (long)header->destination, 0, 0, 0, 0);
         return;
     }

@@ -84,3 +84,18 @@ bool tool_link_is_alive(const char *name) {
     link_close(socket);
     return true;
 }
+
+bool tool_link_say_end(const char *name, uint32_t wait_us) {
+    const struct cairn_hello goodbye = {.magic = CAIRN_HELLO_END_MAGIC, .version = CAIRN_VERSION};
+    const struct timeval patience = {.tv_usec = wait_us};
+    int unused;
+    long socket = link_connect(name);
+    if (socket < 0) return false;
+    bool is_bounded = sys_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, (long)&patience,
+                               sizeof patience, 0) == 0;
+    long sent = sys_call(SYS_sendto, socket, (long)&goodbye, sizeof goodbye,
+                         MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+    if (is_bounded && sent == sizeof goodbye) link_receive(socket, &unused);
+    link_close(socket);
+    return true;
+}

@@ -66,12 +66,15 @@ static void describe(const struct picture *picture, enum picture_part part,
         snprintf(out, size, "%s", words[part]);
 }
 
+// "at 0.31 s of 0.50 s"; `end_ns` 0: it is not over.
 static void print_picture(const struct terminal *terminal, const struct picture *picture,
-                          const struct view_options *view, const char *what) {
+                          const struct view_options *view, const char *what, uint64_t end_ns) {
     enum { FIGURES_COLUMNS = 21 };
     char text[PART_BYTES];
     terminal_print(terminal, STYLE_STRONG, "resident memory %s", what);
-    fprintf(terminal->out, " at %s\n", units_duration(picture->at_ns).text);
+    fprintf(terminal->out, " at %s", units_duration(picture->at_ns).text);
+    if (end_ns > picture->at_ns) fprintf(terminal->out, " of %s", units_duration(end_ns).text);
+    fputc('\n', terminal->out);
     for (int part = 0; part < PICTURE_PARTS; part++) {
         uint64_t bytes = picture->bytes[part];
         if (!bytes) continue;
@@ -121,11 +124,18 @@ void memory_print(const struct terminal *terminal, const struct profile *profile
         print_missing(terminal, profile);
         return;
     }
-    print_picture(terminal, &peak, view, "at its highest, as far as was looked,");
+    uint64_t end_ns = profile_has_ended(profile) ? profile->recording->header.end_ns : 0;
+    bool is_peak_at_end = end_ns && peak.at_ns >= end_ns;
+    print_picture(terminal, &peak, view,
+                  is_peak_at_end ? "at the end, its highest as far as was looked,"
+                                 : "at its highest, as far as was looked,",
+                  end_ns);
     if (picture_of(profile->recording, CAIRN_PICTURE_LAST, &last) && last.at_ns != peak.at_ns) {
+        const char *what = !end_ns                ? "now,"
+                           : last.at_ns >= end_ns ? "at the end,"
+                                                  : "at the last look before the end,";
         fputc('\n', terminal->out);
-        print_picture(terminal, &last, view,
-                      profile_has_ended(profile) ? "at the last look before the end," : "now,");
+        print_picture(terminal, &last, view, what, end_ns);
     }
     print_allocator(terminal, profile, &peak);
 }

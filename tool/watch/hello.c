@@ -97,7 +97,8 @@ static bool listen_to(struct hello_desk *desk, unsigned index, uint64_t now_ns,
     ssize_t got = recv(guest->connection, message, sizeof *message, MSG_DONTWAIT | MSG_TRUNC);
     bool is_silent = got < 0 && (errno == EAGAIN || errno == EINTR);
     if (is_silent && now_ns - guest->since_ns < patience_ns) return false;
-    if (got == sizeof *message && message->magic == CAIRN_HELLO_MAGIC) {
+    bool is_known = message->magic == CAIRN_HELLO_MAGIC || message->magic == CAIRN_HELLO_END_MAGIC;
+    if (got == sizeof *message && is_known) {
         forget(desk, index);
         return true;
     }

@@ -15,9 +15,12 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PAUSE_FIRST_NS UINT64_C(4000000)
+#define END_LONGEST_NS UINT64_C(25000000)  // half of what the longest living process waits
 
-// A picture may take a hundredth of the time when memory changed, else a two hundredth.
-enum { OTHER_SHARE = 100, PAUSE_SHARE = 200, OTHER_PERCENT = 5 };
+// A picture may take a hundredth of the time when memory changed, else a two hundredth. At first a
+// twentieth, so that there are some of short programs.
+enum { FIRST_SHARE = 20, OTHER_SHARE = 100, PAUSE_SHARE = 200, OTHER_PERCENT = 5 };
+static const uint64_t first_ns = SECOND_NS / 4;
 
 static uint64_t clock_ns(void) {
     struct timespec now;
@@ -82,8 +85,9 @@ static void note_value(struct resident *resident, const struct memory *memory,
                        const struct cairn_resident *value) {
     size_t count = resident->values.count, from = count;
     struct cairn_resident *last = count ? &resident->values.items[count - 1] : NULL;
-    bool is_near = count > 1 && value->at_ns < last[-1].at_ns + resident->step_ns;
-    if (is_near) {
+    bool is_same = last && value->at_ns <= last->at_ns;
+    bool is_near = is_same || (count > 1 && value->at_ns < last[-1].at_ns + resident->step_ns);
+    if (last && is_near) {
         if (value->rss_bytes >= last->rss_bytes) *last = *value;
         from = count - 1;
     } else {
@@ -140,6 +144,10 @@ static bool take_picture(struct resident *resident, pid_t pid, const struct memo
     picture->at_ns = at_ns ? at_ns : 1;
     add_heap(pid, memory, &mappings);
     if (is_glibc) arenas_look(pid, &mappings, picture);
+    if (!resident_look(pid).rss_bytes) {  // it went while it was looked at
+        mappings_free(&mappings);
+        return false;
+    }
     resident->pictures[CAIRN_PICTURE_LAST] = *picture;
     if (picture->rss_bytes >= peak->rss_bytes) *peak = *picture;
     write_entries(memory, CAIRN_SECTION_PICTURES, resident->pictures, 0, CAIRN_PICTURE_COUNT,
@@ -148,30 +156,56 @@ static bool take_picture(struct resident *resident, pid_t pid, const struct memo
     return true;
 }
 
-static void plan_picture(struct resident *resident, uint64_t began_ns, uint64_t most_pause_ns) {
+static void plan_picture(struct resident *resident, uint64_t start_ns, uint64_t began_ns,
+                         uint64_t most_pause_ns) {
+    uint64_t other_share = began_ns - start_ns < first_ns ? FIRST_SHARE : OTHER_SHARE;
     uint64_t end_ns = clock_ns(), taken_ns = end_ns - began_ns;
+    resident->taken_ns = taken_ns;
     resident->pause_ns = resident->pause_ns ? resident->pause_ns * 2 : PAUSE_FIRST_NS;
     if (resident->pause_ns > most_pause_ns) resident->pause_ns = most_pause_ns;
     uint64_t pause_ns = taken_ns * PAUSE_SHARE;
     if (pause_ns < resident->pause_ns) pause_ns = resident->pause_ns;
-    resident->next_other_ns = end_ns + taken_ns * OTHER_SHARE;
+    resident->next_other_ns = end_ns + taken_ns * other_share;
     resident->next_picture_ns = end_ns + pause_ns;
+}
+
+// Since the process' start; of one that waits for its last look it is the end.
+static uint64_t at_of(const struct cairn_header *header, uint64_t now_ns) {
+    uint64_t at_ns = now_ns - header->start_clock_ns;
+    bool is_after = header->state == CAIRN_STATE_ENDED && header->end_ns < at_ns;
+    return is_after ? header->end_ns : at_ns;
 }
 
 void resident_note(struct resident *resident, pid_t pid, const struct memory *memory,
                    const struct resident_now *now, uint64_t now_ns, uint64_t most_pause_ns) {
     uint64_t start_ns = memory->header->start_clock_ns;
     if (memory->header->state == CAIRN_STATE_NEW || !now->rss_bytes || now_ns < start_ns) return;
-    struct cairn_resident value = {
-        .at_ns = now_ns - start_ns, .rss_bytes = now->rss_bytes, .swap_bytes = now->swap_bytes};
+    struct cairn_resident value = {.at_ns = at_of(memory->header, now_ns),
+                                   .rss_bytes = now->rss_bytes,
+                                   .swap_bytes = now->swap_bytes};
     if (is_picture_due(resident, now, now_ns)) {
         uint64_t began_ns = clock_ns();
         if (take_picture(resident, pid, memory, value.at_ns)) {
             value.rss_bytes = resident->pictures[CAIRN_PICTURE_LAST].rss_bytes;
             value.pss_bytes = resident->pictures[CAIRN_PICTURE_LAST].pss_bytes;
         }
-        plan_picture(resident, began_ns, most_pause_ns);
+        plan_picture(resident, start_ns, began_ns, most_pause_ns);
     }
+    note_value(resident, memory, &value);
+}
+
+void resident_end(struct resident *resident, pid_t pid, const struct memory *memory,
+                  uint64_t now_ns) {
+    const struct cairn_header *header = memory->header;
+    const struct cairn_picture *last = &resident->pictures[CAIRN_PICTURE_LAST];
+    if (header->state != CAIRN_STATE_ENDED || now_ns < header->start_clock_ns) return;
+    if (resident->taken_ns > END_LONGEST_NS) return;
+    uint64_t at_ns = at_of(header, now_ns);
+    if (!take_picture(resident, pid, memory, at_ns)) return;
+    struct cairn_resident value = {.at_ns = at_ns,
+                                   .rss_bytes = last->rss_bytes,
+                                   .pss_bytes = last->pss_bytes,
+                                   .swap_bytes = last->swap_bytes};
     note_value(resident, memory, &value);
 }
 

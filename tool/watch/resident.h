@@ -5,7 +5,8 @@
 //
 // A value costs a read of /proc/PID/status, a picture one of smaps, during which the process cannot
 // map memory: so pictures are taken when it has changed and now and then, and take a hundredth of
-// the time at most.
+// the time at most, of the first quarter of a second a twentieth. The last one is of the end, where
+// the process waits for it (cairn_hello).
 #ifndef TOOL_WATCH_RESIDENT_H
 #define TOOL_WATCH_RESIDENT_H
 
@@ -27,6 +28,7 @@ struct resident {
     struct cairn_picture pictures[CAIRN_PICTURE_COUNT];
     uint64_t next_picture_ns, next_other_ns;  // CLOCK_MONOTONIC
     uint64_t pause_ns;                        // between pictures
+    uint64_t taken_ns;                        // by the last one
 };
 
 struct resident_now resident_look(pid_t pid);
@@ -35,6 +37,11 @@ struct resident_now resident_look(pid_t pid);
 // longest pause between pictures. The process may have damaged its header: then nothing is noted.
 void resident_note(struct resident *resident, pid_t pid, const struct memory *memory,
                    const struct resident_now *now, uint64_t now_ns, uint64_t most_pause_ns);
+
+// Takes the last picture of a process that says that it ends and waits for that; not if such a
+// picture takes too long to wait for.
+void resident_end(struct resident *resident, pid_t pid, const struct memory *memory,
+                  uint64_t now_ns);
 
 void resident_free(struct resident *resident);
 

@@ -173,9 +173,23 @@ static void note_unrecorded(struct watch *watch, const struct cairn_hello *messa
     if (!watch->unrecorded_count++) watch->unrecorded = said;
 }
 
+// A process says that it ends, and waits a few milliseconds for a last look at its memory. Of a
+// crowd only the program's first process gets one.
+static void watch_part(const struct watch *watch, const struct hello_guest *guest) {
+    struct watched *process = watched_find(watch, guest->pid);
+    bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
+    if (process && (process->is_first || !is_crowd))
+        resident_end(&process->resident, process->pid, &process->memory, now_ns());
+    hello_answer(guest, -1);
+}
+
 // A process says hello: the same pid again means that it replaced its program.
 static void watch_greet(struct watch *watch, const struct hello_guest *guest,
                         const struct cairn_hello *message) {
+    if (message->magic == CAIRN_HELLO_END_MAGIC) {
+        watch_part(watch, guest);
+        return;
+    }
     if (message->unrecorded) {
         note_unrecorded(watch, message);
         hello_answer(guest, -1);
