@@ -89,12 +89,11 @@ bool event_turn_on(void);
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
 bool event_record_free_otherwise(void *block, uintptr_t *frame);
 
-// Of OFF and later modes: nothing is known of the block, so the real function may have it.
+// Of OFF and later modes: nothing is known of the block, so the real function may have it. Those
+// of the bootstrap buffer are marked in the filter of samples.
 ALWAYS_INLINE bool event_free_passes(const void *block) {
-    if (probes_event.word == EVENT_SAMPLED ? blocks_may_have(block)
-                                           : probes_event.mode != EVENT_OFF)
-        return false;
-    return !bootstrap_owns(block);
+    if (likely(probes_event.word == EVENT_SAMPLED)) return !blocks_may_have(block);
+    return probes_event.mode == EVENT_OFF && !bootstrap_owns(block);
 }
 
 // The cell of the caller, or that of all blocks of a size that gets no stack; in the modes that

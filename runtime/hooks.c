@@ -54,14 +54,16 @@ static NOINLINE void *malloc_sampling(size_t size) {
 }
 
 static NOINLINE void *malloc_otherwise(size_t size) {
-    if (event_is_sampling()) return malloc_sampling(size);
     if (probes_event.word == EVENT_TOTALS) return malloc_totals(size);
     if (probes_event.mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
+    if (event_is_sampling()) return malloc_sampling(size);
     return malloc_rare(size);
 }
 
 EXPORT void *malloc(size_t size) {
-    return likely(probes_event.word == EVENT_FULL) ? malloc_full(size) : malloc_otherwise(size);
+    uint32_t word = probes_event.word;
+    if (likely(word == EVENT_FULL)) return malloc_full(size);
+    return word == EVENT_SAMPLED ? malloc_sampling(size) : malloc_otherwise(size);
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
@@ -102,14 +104,19 @@ static NOINLINE void free_rare(void *block) {
     EVENT_KEEP_FRAME();
 }
 
-static NOINLINE void free_otherwise(void *block) {
+// Of OFF and later modes.
+ALWAYS_INLINE void free_otherwise(void *block) {
     if (likely(event_free_passes(block))) return real.free(block);
     free_rare(block);
 }
 
 EXPORT void free(void *block) {
     struct thread *thread;
-    if (unlikely(probes_event.word >= EVENT_OFF)) return free_otherwise(block);
+    if (unlikely(probes_event.word >= EVENT_OFF)) {
+        // The word is read again here, so that the usual path compares it where it lies.
+        __asm__ volatile("" : : : "memory");
+        return free_otherwise(block);
+    }
     if (likely(event_record_free_usual(block, EVENT_HERE(), &thread))) return real.free(block);
     free_rest(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();

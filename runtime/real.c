@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "runtime/attach.h"
+#include "runtime/sample/blocks.h"
 #include "runtime/sys/object.h"
 #include "runtime/sys/version.h"
 
@@ -31,6 +32,7 @@ static void *bootstrap_alloc(size_t alignment, size_t size) {
     if (slack) block = (block + alignment - 1) & ~(alignment - 1);
     uint64_t head = (uintptr_t)bootstrap_buffer + at + bytes - block + CHUNK_HEAD_BYTES;
     memcpy((void *)(block - sizeof head), &(uint64_t){head | CHUNK_IS_MMAPPED}, sizeof head);
+    blocks_suspect((void *)block);
     return (void *)block;
 }
 

@@ -72,6 +72,14 @@ ALWAYS_INLINE void sampling_add(uint64_t *counter, uint64_t change) {
 #endif
 }
 
+ALWAYS_INLINE void sampling_subtract(int64_t *left, int64_t charge) {
+#if defined(__x86_64__)
+    __asm__ volatile("subq %1, %0" : "+m"(*left) : "er"(charge) : "cc");
+#else
+    __atomic_fetch_sub(left, charge, __ATOMIC_RELAXED);
+#endif
+}
+
 ALWAYS_INLINE void sampling_count(struct cairn_thread *record, size_t size) {
     sampling_add(&record->allocations, 1);
     sampling_add(&record->allocated_bytes, size);
@@ -84,7 +92,7 @@ ALWAYS_INLINE bool sampling_passes(const void *block, size_t size) {
     int64_t charge = (int64_t)(size + !size);
     if (unlikely(charge >= line->left_bytes)) return false;
     if (unlikely(!block) || unlikely(sink.header->control.is_off)) return false;
-    sampling_add((uint64_t *)&line->left_bytes, (uint64_t)-charge);
+    sampling_subtract(&line->left_bytes, charge);
     sampling_count(thread->record, size);
     return true;
 }

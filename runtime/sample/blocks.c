@@ -61,6 +61,11 @@ static void filter_change(const void *block, int by) {
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
+// The highest value is never changed again.
+void blocks_suspect(const void *block) {
+    __atomic_store_n(&blocks_filter[filter_place(block)], UINT8_MAX, __ATOMIC_RELAXED);
+}
+
 static bool key_exchange(uint64_t *key, uint64_t from, uint64_t to) {
     return __atomic_compare_exchange_n(key, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }

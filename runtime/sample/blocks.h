@@ -31,11 +31,14 @@ struct sampled {
 
 extern HIDDEN uint8_t blocks_filter[1 << FILTER_BITS];  // (atomic)
 
+// The golden ratio's factor for addresses in units of 16 bytes, which most blocks lie at.
 ALWAYS_INLINE uint32_t filter_place(const void *block) {
-    const unsigned address_bits_equal = 4;
-    return (uint32_t)(((uintptr_t)block >> address_bits_equal) * 0x9E3779B97F4A7C15u >>
-                      (64 - FILTER_BITS));
+    return (uint32_t)((uintptr_t)block * (0x9E3779B97F4A7C15u >> 4) >> (64 - FILTER_BITS));
 }
+
+// From now on blocks_may_have says true of this one, in the table or not: a block that the
+// allocator must not be given goes the long way.
+void blocks_suspect(const void *block);
 
 // False: the block is certainly not in the table.
 ALWAYS_INLINE bool blocks_may_have(const void *block) {

@@ -64,6 +64,19 @@ static void test_filter(void **state) {
     for (uint64_t i = 0; i < 1000; i++) assert_false(blocks_may_have(address(i)));
 }
 
+// Entering and taking it, or others of its counter, does not end the suspicion.
+static void test_suspect(void **state) {
+    (void)state;
+    const void *block = address(123456789);
+    struct sampled sampled = {.rate_bytes = 1};
+    assert_false(blocks_may_have(block));
+    blocks_suspect(block);
+    assert_true(blocks_may_have(block));
+    assert_false(blocks_take(block, &sampled));
+    assert_true(blocks_insert(block, &sampled) && blocks_take(block, &sampled));
+    assert_true(blocks_may_have(block));
+}
+
 static void test_full(void **state) {
     (void)state;
     struct sampled sampled = {.rate_bytes = 1};
@@ -152,8 +165,8 @@ static void test_threads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_a_list), cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_full),           cmocka_unit_test(test_each),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_suspect),        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_each),           cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }
