@@ -81,6 +81,17 @@ def check_short(path):
     t.check_equal("scratch, a microsecond", sum(s["allocations"] for s in scratch[1]), 0)
 
 
+def check_kept():
+    """What is never freed has no age: that is said, and not that ages were not recorded."""
+    for mode in ([], ["--ages"]):
+        path = t.fresh_path("kept") + ".cairn"
+        t.run([t.CAIRN, "run", "-q", *mode, "-o", path, *t.program("leak")])
+        text = t.run_cairn("report", "--view", "ages", path).out.decode()
+        for count in (100, 3, 4, 6):
+            line = f" {count} of {count} blocks lived to the end"
+            t.check(line in text, f"{mode}: no {line!r} in {text}")
+
+
 for mode in ([], ["--no-stacks"], ["--ages"]):
     path = t.fresh_path("shapes") + ".cairn"
     t.run([t.CAIRN, "run", "-q", *mode, "-o", path, *t.program("shapes")])
@@ -100,6 +111,7 @@ for mode in ([], ["--no-stacks"], ["--ages"]):
     check_sizes(found)
     check_threads(found)
     check_reallocs(found)
+check_kept()
 refused = t.run_cairn("report", "--lifespan", "short:1ms", t.record(t.program("leak"))[1])
 t.check(refused.status == 1 and b"--ages" in refused.err, f"short without ages: {refused.err}")
 t.finish()

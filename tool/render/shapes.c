@@ -128,20 +128,36 @@ static void print_short(const struct terminal *terminal, const struct shape_ages
     print_line(terminal, line);
 }
 
+// Blocks that have no age, since they were not freed.
+static void print_kept(const struct terminal *terminal, const struct profile *profile,
+                       const struct stack *stack) {
+    char line[LINE_BYTES];
+    snprintf(line, sizeof line, "%s of %s blocks %s", units_count(stack->exit_blocks).text,
+             units_count((int64_t)stack->allocations).text,
+             profile_has_ended(profile) ? "lived to the end" : "are live");
+    print_line(terminal, line);
+}
+
 static void note_ages(const struct terminal *terminal, const struct profile *profile,
                       const struct stack *stack, const struct view_options *view, void *context) {
     struct shapes *shapes = context;
     struct shape_ages ages;
     char line[LINE_BYTES] = "ages were not recorded: cairn run --ages";
-    (void)profile;
     (void)view;
     if (!shape_ages(&shapes->shape, stack->number, &ages)) {
-        print_line(terminal, line);
+        bool is_kept = stack->exit_blocks > 0 && (uint64_t)stack->exit_blocks == stack->allocations;
+        if (is_kept)
+            print_kept(terminal, profile, stack);
+        else
+            print_line(terminal, line);
         return;
     }
     print_ages(terminal, ages.ms, "ms of age");
     print_ages(terminal, ages.calls, "allocations of the thread in between");
-    if (shapes->short_ns) print_short(terminal, &ages, stack, shapes->short_ns);
+    if (shapes->short_ns)
+        print_short(terminal, &ages, stack, shapes->short_ns);
+    else if (stack->exit_blocks > 0)
+        print_kept(terminal, profile, stack);
 }
 
 bool shapes_print(const struct terminal *terminal, const struct profile *profile,
