@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import cairn_test as t
+from commanded import Commanded
 
 HOLD = ("import sys, ctypes\n"
         "libc = ctypes.CDLL(None); libc.malloc.restype = ctypes.c_void_p\n"
@@ -35,6 +36,31 @@ def check_live(what, argv, env=None):
         child.wait(timeout=30)
 
 
+def check_begun():
+    """Nothing is saved yet: the name of a recording leads to its process, until there is a file."""
+    os.mkdir("begun")
+    os.mkdir("begun/none")
+    with Commanded("begun/one.cairn") as program:
+        program.do("early 100000")
+        for words, where in (((), "begun"), (("one.cairn",), "begun"), ((".",), "begun/one.cairn")):
+            found = t.run_cairn("report", "--json", *words, cwd=where)
+            t.check(found.status == 0 and b'"early"' in found.out, f"{words}: {found.out[:200]} {found.err}")
+        page = t.run_cairn("open", "-o", "-", "begun/one.cairn")
+        t.check(b"<title>one.cairn" in page.out, f"a page of it: {page.out[:200]} {page.err}")
+    none = t.run_cairn("report", "begun/none")
+    t.check(b"begun/none: no recording in this directory" in none.err, f"none: {none.err}")
+    argv = [t.CAIRN, "run", "-q", "-o", "several.cairn", "--", "sh", "-c", " ".join(t.program("commands")) + "; true"]
+    with subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        run.stdin.write(b"hello\n")
+        run.stdin.flush()
+        run.stdout.readline()
+        several = t.run_cairn("report", "several.cairn")
+        if not os.listdir("several.cairn"):
+            t.check(b"has just begun" in several.err and several.status == 1, f"several: {several}")
+        run.communicate(b"end\n", timeout=60)
+
+
+check_begun()
 check_live("run", [t.CAIRN, "run", "-q", "-o", "run.cairn", "--", t.PYTHON, "-c", HOLD])
 check_live("alone", [t.PYTHON, "-c", HOLD],
            {"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": os.path.abspath("alone.cairn")})

@@ -131,6 +131,8 @@ static bool describe(const char *pid, struct live_process *process) {
                     (long)header->pid == inner_pid(pid) && header->state == CAIRN_STATE_RUNNING;
     if (is_right) {
         header->executable[CAIRN_TEXT_PATH - 1] = header->command[CAIRN_TEXT_COMMAND - 1] = 0;
+        header->destination[sizeof header->destination - 1] = 0;
+        snprintf(process->destination, PATH_MAX, "%s", header->destination);
         process->pid = (int)strtol(pid, NULL, 10);
         snprintf(process->program, NAME_MAX, "%s", text_base_name(header->executable));
         snprintf(process->called, NAME_MAX, "%s", text_base_name(header->command));
@@ -165,6 +167,28 @@ bool live_list(struct live_list *list, struct error *error) {
         qsort(list->processes.items, list->processes.count, sizeof *list->processes.items,
               compare_pids);
     return has_memory || error_set(error, "no memory for the list of processes");
+}
+
+static bool lies_in(const struct live_process *process, const struct stat *directory) {
+    char path[PATH_MAX];
+    struct stat status;
+    const char *slash = strrchr(process->destination, '/');
+    if (!slash) return false;
+    snprintf(path, sizeof path, "%.*s", (int)(slash - process->destination), process->destination);
+    return !stat(path, &status) && status.st_dev == directory->st_dev &&
+           status.st_ino == directory->st_ino;
+}
+
+bool live_list_of_run(const char *directory, struct live_list *list, struct error *error) {
+    struct stat status;
+    size_t kept = 0;
+    if (!live_list(list, error)) return false;
+    bool is_there = !stat(directory, &status);
+    for (size_t i = 0; is_there && i < list->processes.count; i++)
+        if (lies_in(&list->processes.items[i], &status))
+            list->processes.items[kept++] = list->processes.items[i];
+    list->processes.count = kept;
+    return true;
 }
 
 bool live_is_meant(const struct live_process *process, const char *which) {

@@ -16,9 +16,10 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error);
 // A process that is being recorded. Names as they are in its recording: any bytes.
 struct live_process {
     int pid;
-    char path[PATH_MAX];     // of its recording, as live_find says it
-    char program[NAME_MAX];  // base name of its program
-    char called[NAME_MAX];   // base name of its first argument
+    char path[PATH_MAX];         // of its recording, as live_find says it
+    char program[NAME_MAX];      // base name of its program
+    char called[NAME_MAX];       // base name of its first argument
+    char destination[PATH_MAX];  // where its recording will lie; "": not known
 };
 
 // Whether a process is the one, or one of those, that `which` (a pid or a name) means.
@@ -33,5 +34,7 @@ struct live_list {
     ARRAY(struct live_process) processes;
 };
 bool live_list(struct live_list *list, struct error *error);
+// Those whose recordings will lie in this directory.
+bool live_list_of_run(const char *directory, struct live_list *list, struct error *error);
 
 #endif

@@ -46,13 +46,31 @@ static bool find_newest(const char *directory, struct subject *subject, size_t *
     return true;
 }
 
+// A run that has just begun has no file yet: the only process stands for it as it is now.
+static bool find_live(const char *directory, struct subject *subject, struct error *error) {
+    struct live_list list;
+    if (!live_list_of_run(directory, &list, error)) return false;
+    size_t count = list.processes.count;
+    snprintf(subject->name, sizeof subject->name, "%s", directory);
+    if (count == 1)
+        snprintf(subject->path, sizeof subject->path, "%s", list.processes.items[0].path);
+    int first = count ? list.processes.items[0].pid : 0;
+    array_free(&list.processes);
+    if (count == 1) return true;
+    if (!count) return error_set(error, "%s: no recording in this directory", directory);
+    return error_set(
+        error,
+        "%s: this run has just begun, and its recordings are not saved yet; give the pid "
+        "of one of its %zu processes, as %d (cairn top lists them)",
+        directory, count, first);
+}
+
 static bool find_in_directory(const char *directory, struct subject *subject, struct error *error) {
     struct subject inside = {0};
     size_t count = 0;
     bool has_index = run_has_index(directory);
     if (!has_index && !find_newest(directory, &inside, &count, error)) return false;
-    if (!has_index && !count)
-        return error_set(error, "%s: no recording in this directory", directory);
+    if (!has_index && !count) return find_live(directory, subject, error);
     subject->is_run = has_index || count > 1;
     const char *path = subject->is_run ? directory : inside.path;
     if (path != subject->path) snprintf(subject->path, sizeof subject->path, "%s", path);
@@ -95,7 +113,8 @@ static bool find_path(const char *word, struct subject *subject, struct error *e
 bool subject_find(const char *word, struct subject *subject, struct error *error) {
     if (!find_path(word, subject, error)) return false;
     bool is_memory = !strncmp(subject->path, "/proc/", strlen("/proc/"));
-    snprintf(subject->name, sizeof subject->name, "%s", is_memory ? word : subject->path);
+    if (!*subject->name)
+        snprintf(subject->name, sizeof subject->name, "%s", is_memory ? word : subject->path);
     return true;
 }
 
