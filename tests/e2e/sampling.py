@@ -153,6 +153,33 @@ def screens():
     t.check(b"unreliable" in few, f"few samples: {few.decode()[:800]}")
 
 
+def threads():
+    """A thread that is alone has an interval; of those that followed each other only the sum is known, and each has
+    the same part of it if it allocated the same. More seems to be left than was allocated: nothing was freed, then."""
+    _, alone = record(t.program("sampled", "sizes"), "--seed", "5")
+    shown = t.run_cairn("report", "--view", "threads", alone).out.decode()
+    t.check(re.search(r"\u00b1 \S+ %, \d+ samples +sampled \d+\n", shown), f"one thread: {shown}")
+    few = t.run_cairn("report", "--view", "threads",
+                      record(t.program("sampled", "growth"), "--rate", "64MiB", "--seed", "5")[1]).out.decode()
+    t.check("no sample" in few or "unreliable" in few, f"few samples of a thread: {few}")
+    above = 0
+    for seed in SEEDS:
+        _, path = record(t.program("sampled", "threads"), "--rate", RATE, "--seed", str(seed))
+        found = t.report(path)
+        short = [thread for thread in found["threads"] if thread["allocations"] == 40]
+        t.check_equal("short threads", len(short), 400)
+        t.check_equal("threads add up", sum(thread["at_exit_bytes"] for thread in found["threads"]),
+                      found["at_exit"]["bytes"])
+        parts = [thread["at_exit_bytes"] for thread in short if thread["at_exit_estimate"] is None]
+        t.check(len(parts) > 300 and max(parts) - min(parts) <= max(parts) // 2, f"parts: {min(parts)} to {max(parts)}")
+        above += found["at_exit"]["bytes"] > found["totals"]["allocated_bytes"]
+        for name in "frees", "freed_bytes":
+            t.check(found["totals"][name] < 1 << 40, f"{name} below none: {found['totals']}")
+    t.check(0 < above < len(SEEDS), f"{above} of {len(SEEDS)} estimates above what was allocated")
+    shown = t.run_cairn("report", "--view", "threads", path).out.decode()
+    t.check("a share of" in shown and "only the sum is known" in shown, f"shares: {shown[:900]}")
+
+
 def thresholds():
     """Blocks outside of the bounds are one entry without a stack, counted to the byte."""
     argv = t.program("sampled", "sizes")
@@ -268,6 +295,7 @@ bounded_samples()
 children()
 sums_agree()
 screens()
+threads()
 thresholds()
 budgets()
 presets()

@@ -149,6 +149,8 @@ static void book_slot(struct builder *builder, uint32_t id, const struct record 
     struct slot_bytes *bytes = &builder->slots[slot];
     bytes->exit = add_signed(bytes->exit, values->exit_bytes);
     bytes->peak = add_signed(bytes->peak, values->peak_bytes);
+    estimate_add(&bytes->exit_estimate, &values->estimates[ESTIMATED_EXIT]);
+    estimate_add(&bytes->peak_estimate, &values->estimates[ESTIMATED_PEAK]);
 }
 
 // Where the cell's blocks were freed.
@@ -211,14 +213,19 @@ static bool name_stacks(const struct profile *profile, struct stack *stacks, siz
     return true;
 }
 
+// What is freed of a number that is exact, where an estimate still lives, which may be the larger.
+static uint64_t left_of(uint64_t exact, int64_t estimate) {
+    return estimate > 0 && (uint64_t)estimate > exact ? 0 : exact - (uint64_t)estimate;
+}
+
 // Calls and their bytes are counted beside the samples.
 static void take_exact_totals(struct profile *profile) {
     const struct figures *figures = &profile->figures;
     struct profile_totals *totals = &profile->totals;
     totals->allocations = figures->allocations + figures->inherited_blocks;
     totals->allocated_bytes = figures->allocated_bytes + figures->inherited_bytes;
-    totals->frees = totals->allocations - (uint64_t)profile->exit_blocks;
-    totals->freed_bytes = totals->allocated_bytes - (uint64_t)profile->exit_bytes;
+    totals->frees = left_of(totals->allocations, profile->exit_blocks);
+    totals->freed_bytes = left_of(totals->allocated_bytes, profile->exit_bytes);
 }
 
 static void sum_up(struct profile *profile, size_t slot_count) {

@@ -31,12 +31,37 @@ static void fill(const struct cairn_thread *entry, struct profile_thread *thread
     memcpy(thread->name, entry->name, sizeof thread->name);
 }
 
+// Of estimates: in proportion to what the thread allocated of what all that are left did.
+static int64_t take_part(int64_t *left, uint64_t allocated_bytes, uint64_t all_bytes) {
+    bool is_all = allocated_bytes >= all_bytes;
+    double part = is_all ? 1 : (double)allocated_bytes / (double)all_bytes;
+    int64_t share = part < 1 ? (int64_t)((double)*left * part) : *left;
+    *left = (int64_t)((uint64_t)*left - (uint64_t)share);
+    return share;
+}
+
 static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last) {
     int64_t share = *left;
     if (!is_last && (share < 0 || (uint64_t)share > allocated_bytes))
         share = share < 0 ? 0 : (int64_t)allocated_bytes;
     *left -= share;
     return share;
+}
+
+static void give_share(struct slot_bytes *left, struct profile_thread *thread, bool is_last,
+                       bool is_sampled) {
+    uint64_t allocated = thread->allocated_bytes;
+    thread->sharing_count = left->sharing_count;
+    thread->exit_estimate = left->exit_estimate;
+    thread->peak_estimate = left->peak_estimate;
+    if (is_sampled) {
+        thread->exit_bytes = take_part(&left->exit, allocated, left->allocated_bytes);
+        thread->peak_bytes = take_part(&left->peak, allocated, left->allocated_bytes);
+        left->allocated_bytes -= allocated;
+    } else {
+        thread->exit_bytes = take_share(&left->exit, allocated, is_last);
+        thread->peak_bytes = take_share(&left->peak, allocated, is_last);
+    }
 }
 
 bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
@@ -53,15 +78,17 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         recording_thread(profile->recording, i, &entry);
         fill(&entry, &profile->threads[i]);
         profile->totals.failed += entry.failed;
-        if (!entries_left[entry.slot % slot_limit]++) ++*slot_count;
+        size_t slot = entry.slot % slot_limit;
+        if (!entries_left[slot]++) ++*slot_count;
+        left[slot].sharing_count += entry.folded_count + 1;
+        left[slot].allocated_bytes += entry.allocated_bytes;
     }
     for (size_t i = count; i-- > 0;) {
         recording_thread(profile->recording, i, &entry);
         size_t slot = entry.slot % slot_limit;
         bool is_last = --entries_left[slot] == 0;
         struct profile_thread *thread = &profile->threads[i];
-        thread->exit_bytes = take_share(&left[slot].exit, entry.allocated_bytes, is_last);
-        thread->peak_bytes = take_share(&left[slot].peak, entry.allocated_bytes, is_last);
+        give_share(&left[slot], thread, is_last, profile->sampling.is_on);
     }
 out:
     free(entries_left);
@@ -91,6 +118,7 @@ size_t threads_group(const struct profile *profile, struct profile_thread *group
         group->failed += thread->failed;
         group->exit_bytes = figures_add(group->exit_bytes, thread->exit_bytes);
         group->peak_bytes = figures_add(group->peak_bytes, thread->peak_bytes);
+        group->sharing_count = group->folded_count + 1;
     }
     return count;
 }

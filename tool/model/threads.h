@@ -4,7 +4,8 @@
 //
 // Cells belong to a slot, which short threads hand on to each other. What the cells of a slot hold
 // at the end, or held at the peak, is given to its threads from the last one backwards, to each no
-// more than it allocated: exact for a slot with one thread, an estimate for others.
+// more than it allocated: exact for a slot with one thread, an estimate for others. Of samples each
+// gets a part in proportion to what it allocated.
 #ifndef TOOL_MODEL_THREADS_H
 #define TOOL_MODEL_THREADS_H
 
@@ -16,6 +17,9 @@ size_t threads_slot_limit(const struct recording *recording);
 // What the blocks of a slot's threads add up to.
 struct slot_bytes {
     int64_t exit, peak;
+    struct estimate exit_estimate, peak_estimate;
+    uint32_t sharing_count;    // threads of the slot ...
+    uint64_t allocated_bytes;  // ... and what those allocated that have no share yet
 };
 
 // Fills threads and their sums. `left` has `slot_limit` entries, what the cells of each slot hold,

@@ -42,7 +42,7 @@ static struct table table_of(const struct terminal *terminal, const struct profi
                           .whole = measure_total(view->by, profile).value,
                           .value_columns = view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS,
                           .has_total = has_total,
-                          .has_notes = grouping && profile->sampling.is_on,
+                          .has_notes = profile->sampling.is_on,
                           .has_blocks =
                               about->is_bytes && (!has_total || terminal->columns >= WIDE_COLUMNS)};
 }
@@ -179,6 +179,29 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
                    units_count((int64_t)(count - shown)).text);
 }
 
+// How sure the estimate of a thread's row is: of what is ranked, of counted figures what it holds
+// at the end. Of threads that shared an account only its sum is known to so much.
+static void print_thread_note(const struct table *table, const struct profile_thread *thread) {
+    bool is_peak = table->view->by == MEASURE_PEAK;
+    const struct estimate *estimate = is_peak ? &thread->peak_estimate : &thread->exit_estimate;
+    struct measured measured = {.value = is_peak ? thread->peak_bytes : thread->exit_bytes,
+                                .samples = estimate->samples,
+                                .variance = estimate->bytes_variance};
+    char text[INTERVAL_NOTE_COLUMNS * 2];
+    struct unit_text count = units_count(thread->sharing_count);
+    if (thread->folded_count)
+        snprintf(text, sizeof text, "%s threads", count.text);
+    else if (thread->sharing_count > 1)
+        snprintf(text, sizeof text, "a share of %s threads", count.text);
+    else
+        snprintf(text, sizeof text, "%s",
+                 estimate->samples ? interval_note(measured).text : "no sample");
+    terminal_indent(table->terminal, 2);
+    terminal_print(table->terminal, STYLE_DIM, "%s", text);
+    if (text_columns(text) < INTERVAL_NOTE_COLUMNS)
+        terminal_indent(table->terminal, INTERVAL_NOTE_COLUMNS - text_columns(text));
+}
+
 int64_t thread_value(const struct profile_thread *thread, enum measure by) {
     switch (by) {
     case MEASURE_PEAK:
@@ -211,12 +234,27 @@ static void print_thread(const struct table *table, const struct profile_thread 
             units_size_as((int64_t)thread->allocated_bytes, is_plain).text,
             units_count((int64_t)thread->allocations).text, columns,
             units_size_as(thread->exit_bytes, is_plain).text);
+    if (table->has_notes) print_thread_note(table, thread);
     terminal_print(table->terminal, STYLE_NAME, "  %s", *name ? name : "(no name)");
     if (thread->tid) terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
     if (thread->folded_count)
         terminal_print(table->terminal, STYLE_DIM, " and %s more",
                        units_count(thread->folded_count).text);
     fputc('\n', table->terminal->out);
+}
+
+static void print_threads_legend(const struct table *table, const struct profile_thread **threads,
+                                 size_t count) {
+    bool has_shares = false;
+    for (size_t i = 0; i < count; i++)
+        has_shares |= threads[i]->sharing_count > 1 && !threads[i]->folded_count;
+    terminal_print(table->terminal, STYLE_DIM,
+                   "allocated and calls are counted; the rest are estimates from samples\n");
+    if (has_shares)
+        terminal_print(
+            table->terminal, STYLE_DIM,
+            "a share: of threads that followed each other only the sum is known, and "
+            "given to each by\nwhat it allocated; how sure, is not known of one alone\n");
 }
 
 bool threads_print(const struct terminal *terminal, const struct profile *profile,
@@ -240,6 +278,7 @@ bool threads_print(const struct terminal *terminal, const struct profile *profil
     terminal_print(terminal, STYLE_DIM, "%*s %*s %12s %*s\n", table.value_columns,
                    table.about->moment, columns, "allocated", "calls", columns, "at the end");
     for (size_t i = 0; i < shown; i++) print_thread(&table, order[i]);
+    if (table.has_notes) print_threads_legend(&table, order, shown);
     free(order);
     return true;
 }

@@ -231,6 +231,14 @@ bool report_json_put_frames(struct json *json, const char *key, const struct pro
     return is_ok;
 }
 
+// Of threads that shared a slot only the sum is known to so much.
+static void put_thread_estimate(struct json *json, const struct profile_thread *thread) {
+    if (thread->sharing_count > 1)
+        json_put_null(json, "at_exit_estimate");
+    else
+        put_estimate(json, "at_exit_estimate", &thread->exit_estimate);
+}
+
 void report_json_put_threads(struct json *json, const struct profile *profile) {
     json_open_array(json, "threads");
     for (size_t i = 0; i < profile->thread_count; i++) {
@@ -247,6 +255,7 @@ void report_json_put_threads(struct json *json, const struct profile *profile) {
         json_put_uint(json, "allocations", thread->allocations);
         json_put_uint(json, "allocated_bytes", thread->allocated_bytes);
         json_put_int(json, "at_exit_bytes", thread->exit_bytes);
+        if (profile->sampling.is_on) put_thread_estimate(json, thread);
         json_close(json);
     }
     json_close(json);

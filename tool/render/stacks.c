@@ -101,8 +101,9 @@ static void print_others(const struct terminal *terminal, const struct profile *
     enum { TEXT_BYTES = 256 };
     bool is_plain = view->is_plain_number;
     char first[TEXT_BYTES], rest[TEXT_BYTES] = "";
-    snprintf(first, sizeof first, "%s %s in %s %s",
-             profile->is_of_mappings ? "mapped" : "allocated",
+    bool is_estimate = measured_interval(measure_stack(MEASURE_ALLOCATED, stack)) > 0;
+    snprintf(first, sizeof first, "%s %s%s in %s %s",
+             profile->is_of_mappings ? "mapped" : "allocated", is_estimate ? "about " : "",
              units_size_as((int64_t)stack->allocated_bytes, is_plain).text,
              units_count((int64_t)stack->allocations).text,
              plural((int64_t)stack->allocations, "call", "calls"));
@@ -136,9 +137,10 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     if (are_mappings) noun = plural(measured.blocks, "mapping", "mappings");
     struct unit_text interval = interval_text(measured, about->is_bytes, view->is_plain_number);
     if (about->is_bytes)
-        fprintf(terminal->out, " %s%s in %s %s",
+        fprintf(terminal->out, " %s%s in %s%s %s",
                 units_size_as(measured.value, view->is_plain_number).text, interval.text,
-                units_count(measured.blocks).text, noun);
+                measured_interval(measured) ? "about " : "", units_count(measured.blocks).text,
+                noun);
     else
         fprintf(terminal->out, " %s%s %s", units_count(measured.value).text, interval.text, noun);
     if (profile->sampling.is_on)
