@@ -18,27 +18,32 @@ ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("walk",
 PAIRS = (100000, 300000)
 
 
-def instructions(row, pairs, variables):
+def instructions(row, pairs, variables, before=()):
     with tempfile.TemporaryDirectory() as place:
         env = dict(os.environ, CAIRN_OUTPUT=f"{place}/x.cairn", FLOOR_OUT=f"{place}/floor", **variables)
-        said = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
+        said = subprocess.run([*before, "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
                                BUILD / "bench/pairs", *map(str, row), str(pairs)], env=env,
                               capture_output=True, text=True, check=True).stderr
     return int(re.search(r"refs:\s+([\d,]+)", said)[1].replace(",", ""))
 
 
-def a_pair(row, variables):
-    few, many = (instructions(row, pairs, variables) for pairs in PAIRS)
+def a_pair(row, variables, before=()):
+    few, many = (instructions(row, pairs, variables, before) for pairs in PAIRS)
     return (many - few) / (PAIRS[1] - PAIRS[0])
 
 
 cairn = {"LD_PRELOAD": str(BUILD / "libcairn.so")}
 VARIANTS = {"floor": {"LD_PRELOAD": str(BUILD / "bench/floor_preload.so")},
-            "off": {**cairn, "CAIRN_OFF": "1"}, "--sample": {**cairn, "CAIRN_SAMPLE": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"}, "": cairn}
+            "off": {**cairn, "CAIRN_OFF": "1"}, "--sample": {**cairn, "CAIRN_SAMPLE": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"},
+            "--free-stacks": {**cairn, "CAIRN_FREE_STACKS": "1"}, "": cairn}
 for row in ROWS:
     plain = a_pair(row, {})
     for name, variables in VARIANTS.items():
         if name and row != ("one", 20, 1):
             continue
         print(f"{row[0]}, depth {row[1]}, stacks {row[2]} {name}: {a_pair(row, variables) - plain:.0f}",
+              flush=True)
+    if row == ("one", 20, 1):  # whose clock is the tool's
+        beside = [BUILD / "cairn", "run", "-q", "-o", "/dev/null", "--ages", "--"]
+        print(f"{row[0]}, depth {row[1]}, stacks {row[2]} --ages: {a_pair(row, {}, beside) - plain:.0f}",
               flush=True)

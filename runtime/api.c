@@ -143,7 +143,9 @@ static void api_set_thresholds(size_t min_bytes, size_t max_bytes) {
     if (!is_recorded()) return;
     settings.min_bytes = min_bytes;
     settings.max_bytes = max_bytes;
-    if (probes_event.mode == EVENT_FULL) probes_event.mode = EVENT_BOUNDED;
+    enum event_mode mode = probes_event.mode;
+    bool is_unbounded = mode == EVENT_FULL || mode == EVENT_NOTED || mode == EVENT_AGED;
+    if (is_unbounded) probes_event.mode = EVENT_BOUNDED;
 }
 
 static int api_set_rate(uint64_t bytes) {

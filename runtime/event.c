@@ -4,8 +4,8 @@
 // that the cell can save its value at the peak.
 #include "runtime/event.h"
 
+#include "runtime/ages.h"
 #include "runtime/guard.h"
-#include "runtime/live/births.h"
 #include "runtime/moments.h"
 #include "runtime/python/python.h"
 #include "runtime/sampling.h"
@@ -252,37 +252,15 @@ static COLD void alloc_enter_rare(struct thread *thread, void *block, size_t siz
 
 ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
     bool has_usual_size;
-    bool is_done = cell == thread->seen.value &&
-                   likely(event_enter_fast(thread, block, size, EVENT_GROWING, &has_usual_size));
+    bool is_done =
+        cell == thread->seen.value &&
+        likely(event_enter_fast(thread, block, size, EVENT_GROWING, false, &has_usual_size));
     if (unlikely(!is_done)) return alloc_enter_rare(thread, block, size, cell);
     if (!has_usual_size) use_count_other_size(cell, size);
 }
 
-// Milliseconds of a clock that goes on in forked children.
-static uint32_t clock_ms(void) {
-    const uint64_t ms_ns = 1000000;
-    return (uint32_t)(sys_clock_coarse_ns() / ms_ns);
-}
-
-static COLD void age_begin(struct thread *thread, const void *block) {
-    struct birth *birth = births_at((uintptr_t)block);
-    thread->call_count++;
-    if (birth) *birth = (struct birth){thread->call_count, clock_ms()};
-}
-
-// The block of `cell` is freed by this thread.
-static COLD void age_end(struct thread *thread, const void *block, uint32_t cell) {
-    const struct birth *birth = births_at((uintptr_t)block);
-    if (!birth || cell == CAIRN_CELL_OTHER) return;
-    bool is_own = cell_owner(cell) == thread->slot;
-    if (!is_own) cell = stack_foreign(&thread->stack, cell);
-    if (cell == CAIRN_CELL_OTHER) return;
-    uint32_t calls = is_own ? thread->call_count - birth->call : USE_NO_CALLS;
-    use_count_age(cell, calls, clock_ms() - birth->ms);
-}
-
 static COLD void note_block(struct thread *thread, const void *block, uint32_t cell) {
-    if (settings.has_ages) age_begin(thread, block);
+    if (settings.has_ages) ages_begin(thread, block);
     if (settings.guard_bytes) guard_note(block, cell);
 }
 
@@ -311,6 +289,16 @@ void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintpt
     return block;
 }
 
+void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                              uint32_t differs) {
+    if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
+    generation_look(thread);
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
+    ages_begin(thread, block);
+    gate_leave(thread);
+    return block;
+}
+
 // An id beyond the cells can only come from a slot that a block left behind unseen.
 ALWAYS_INLINE struct live_block take_now(void *block) {
     struct live_block known = live_take((uintptr_t)block);
@@ -330,12 +318,12 @@ static bool free_known(struct thread *thread, const void *block, struct live_blo
     if (unlikely(!known.id)) return false;
     uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
     count_free(thread, known, block, true, freeing);
-    if (unlikely(settings.has_ages)) age_end(thread, block, known.id);
+    if (unlikely(settings.has_ages)) ages_end(thread, block, known.id);
     return true;
 }
 
 ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame) {
-    if (likely(event_free_fast(thread, block, EVENT_GROWING))) return true;
+    if (likely(event_free_fast(thread, block, EVENT_GROWING, false))) return true;
     return free_known(thread, block, take_now(block), frame);
 }
 
@@ -367,6 +355,7 @@ static COLD uint32_t alloc_timed(struct thread *thread, void *block, size_t size
     count_own_time(thread, start);
     // not in the time: other events do not do it
     totals_publish_calls(thread);
+    if (settings.has_ages && !ages_check_clock()) event_age_slowly();
     // a steady heap passes no bounds
     if (moments_is_due()) totals_publish(thread, 0, 0);
     return cell;
@@ -455,6 +444,14 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
         sampling_put_back(gate_self, block, frame);
     else if (old.id)
         live_insert((uintptr_t)block, old.id, old.size, &stale);
+}
+
+// NOTED asks for the time by ages.c, which knows the kernel's clock too.
+void event_age_slowly(void) {
+    uint16_t aged = EVENT_AGED;
+    __atomic_compare_exchange_n(&probes_event.mode, &aged, EVENT_NOTED, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    if (event_mode_wanted == EVENT_AGED) event_mode_wanted = EVENT_NOTED;
 }
 
 // A forked child looks at its parent's word until it has a recording of its own.

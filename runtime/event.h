@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/ages.h"
 #include "runtime/gate.h"
 #include "runtime/live/live.h"
 #include "runtime/real.h"
@@ -44,6 +45,8 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 // ..._rare: anything else. ..._closed: the gate was not open.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          uint32_t differs);
+void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                              uint32_t differs);
 void *event_alloc_other_size(struct thread *thread, void *block, size_t size);
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
@@ -71,6 +74,7 @@ enum event_mode {
     EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
     EVENT_NOTED,     // as FULL, and more is noted of each block: its age, its stack (guard.h)
     EVENT_OFF,       // not yet: until the control line says otherwise
+    EVENT_AGED,      // as FULL, and each block knows when it was allocated
     EVENT_SAMPLED,   // see sampling.h
     EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
 };
@@ -83,13 +87,21 @@ ALWAYS_INLINE bool event_is_sampling(void) {
     return likely(probes_event.word == EVENT_SAMPLED) || probes_event.word == EVENT_MIXED;
 }
 
+// The tool's clock does not go: AGED is not possible.
+void event_age_slowly(void);
+
 // The ways of hooks in other modes than FULL. OFF: nothing is recorded until the tool clears the
 // control line's word; event_turn_on looks.
 bool event_turn_on(void);
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
 bool event_record_free_otherwise(void *block, uintptr_t *frame);
 
-// Of OFF and later modes: nothing is known of the block, so the real function may have it. Those
+// Every block is recorded.
+ALWAYS_INLINE bool event_is_exact(void) {
+    return probes_event.mode < EVENT_OFF || probes_event.mode == EVENT_AGED;
+}
+
+// Of OFF, SAMPLED and MIXED: nothing is known of the block, so the real function may have it. Those
 // of the bootstrap buffer are marked in the filter of samples.
 ALWAYS_INLINE bool event_free_passes(const void *block) {
     if (likely(probes_event.word == EVENT_SAMPLED)) return !blocks_may_have(block);
@@ -133,7 +145,7 @@ ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, ui
 // nothing does all is written. On false nothing was; event_alloc and event_free start again and
 // know every case.
 ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
-                                    enum event_skill skill, bool *has_usual_size) {
+                                    enum event_skill skill, bool is_aged, bool *has_usual_size) {
     struct cairn_thread *record = thread->record;
     uint32_t word, id = thread->seen.value;
     struct cairn_cell_use *use = &cells.use[id];
@@ -143,6 +155,7 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
     if (unlikely(!slot)) return false;
     if (skill == EVENT_GROWING) event_turn(thread, cell, id);
+    if (is_aged) ages_note_birth(thread, live_narrow_birth(slot, (uintptr_t)block));
     *slot = word;
     cell_count_alloc(cell, id, size);
     use->slack_bytes += word & LIVE_SLACK_ESCAPE;
@@ -169,11 +182,12 @@ ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
     use_count_temporary(id);
 }
 
-ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill) {
+ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill,
+                                   bool is_aged) {
     struct cairn_thread *record = thread->record;
     struct live_block known;
     uint32_t *slot = live_take_slot((uintptr_t)block, &known);
-    if (unlikely(!slot || known.id >= cells.fast_limit)) return false;
+    if (unlikely(!slot || known.id >= (is_aged ? cells.id_limit : cells.fast_limit))) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
@@ -189,6 +203,10 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     }
     struct cairn_cell *cell = &cells.hot[known.id];
     if (skill == EVENT_USUAL && unlikely(!cell_is_current(cell))) return false;
+    if (is_aged) {
+        const struct birth *birth = live_narrow_birth(slot, (uintptr_t)block);
+        if (unlikely(!is_own || !ages_count(thread, known.id, birth))) return false;
+    }
     *slot = 0;
     if (skill == EVENT_GROWING) {
         if (is_peak) totals_peak_left(thread);
@@ -204,21 +222,26 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
 }
 
 // Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
-// the mode FULL.
-ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t *frame) {
+// the modes FULL and AGED.
+ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t *frame,
+                                             bool is_aged) {
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     bool is_usual = event_is_usual(thread) && thread->trace.generation == rule_generation();
     if (unlikely(!is_usual)) return event_alloc_rare(thread, block, size, frame);
     uint32_t differs = walk_differs(&thread->seen, frame);
     if (unlikely(differs != WALK_SAME))
-        return event_alloc_unseen(thread, block, size, frame, differs);
+        return is_aged ? event_alloc_unseen_aged(thread, block, size, frame, differs)
+                       : event_alloc_unseen(thread, block, size, frame, differs);
     bool has_usual_size;
-    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, is_aged, &has_usual_size)))
         return event_alloc_rare(thread, block, size, frame);
     if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
+}
+ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t *frame) {
+    return event_record_alloc_stack(block, size, frame, false);
 }
 
 // The same in the mode TOTALS, where seen is the thread's only cell, once there is one.
@@ -227,7 +250,7 @@ ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     bool has_usual_size, is_usual = event_is_usual(thread) && thread->seen.value;
     if (unlikely(!is_usual) ||
-        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, false, &has_usual_size)))
         return event_alloc_rare(thread, block, size, frame);
     if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
@@ -244,10 +267,12 @@ ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *fram
 }
 
 // Records that `block` is about to be freed if that is as usual, without a call. Otherwise nothing
-// was done, but `thread` is BUSY, or NULL if the gate was not open.
-ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, struct thread **thread) {
+// was done, but `thread` is BUSY, or NULL if the gate was not open. `is_aged`: in the mode AGED.
+ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, bool is_aged,
+                                           struct thread **thread) {
     *thread = gate_enter_open((uintptr_t)frame);
-    if (unlikely(!*thread) || unlikely(!event_free_fast(*thread, block, EVENT_USUAL))) return false;
+    if (unlikely(!*thread) || unlikely(!event_free_fast(*thread, block, EVENT_USUAL, is_aged)))
+        return false;
     gate_leave(*thread);
     return true;
 }
@@ -259,7 +284,7 @@ bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     struct thread *thread;
     if (unlikely(probes_event.word >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
-    return likely(event_record_free_usual(block, frame, &thread)) ||
+    return likely(event_record_free_usual(block, frame, false, &thread)) ||
            event_record_free_rest(thread, block, frame);
 }
 

@@ -27,6 +27,13 @@ static NOINLINE void *malloc_full(size_t size) {
     return block;
 }
 
+static NOINLINE void *malloc_aged(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_stack(block, size, EVENT_HERE(), true);
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
 static NOINLINE void *malloc_totals(size_t size) {
     void *block = real.malloc(size);
     block = event_record_alloc_totals(block, size, EVENT_HERE());
@@ -53,11 +60,16 @@ static NOINLINE void *malloc_sampling(size_t size) {
     return likely(sampling_passes(block, size)) ? block : malloc_sampled(block, size);
 }
 
+// Apart, so that sampling and OFF pay nothing for the look.
+static NOINLINE void *malloc_exact(size_t size) {
+    return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
+}
+
 static NOINLINE void *malloc_otherwise(size_t size) {
     if (probes_event.word == EVENT_TOTALS) return malloc_totals(size);
     if (probes_event.mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
     if (event_is_sampling()) return malloc_sampling(size);
-    return malloc_rare(size);
+    return malloc_exact(size);
 }
 
 EXPORT void *malloc(size_t size) {
@@ -81,7 +93,7 @@ static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
     // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
     // allocator's own. As long as nothing is recorded, blocks that are not known are no loss.
-    if (*gate_self->word == GATE_OPEN && probes_event.mode < EVENT_OFF && gate_is_recording())
+    if (*gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }
@@ -104,10 +116,23 @@ static NOINLINE void free_rare(void *block) {
     EVENT_KEEP_FRAME();
 }
 
+static NOINLINE void free_aged(void *block) {
+    struct thread *thread;
+    if (likely(event_record_free_usual(block, EVENT_HERE(), true, &thread)))
+        return real.free(block);
+    free_rest(thread, block, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+}
+
+static NOINLINE void free_exact(void *block) {
+    if (probes_event.word == EVENT_AGED) return free_aged(block);
+    free_rare(block);
+}
+
 // Of OFF and later modes.
 ALWAYS_INLINE void free_otherwise(void *block) {
     if (likely(event_free_passes(block))) return real.free(block);
-    free_rare(block);
+    free_exact(block);
 }
 
 EXPORT void free(void *block) {
@@ -117,7 +142,8 @@ EXPORT void free(void *block) {
         __asm__ volatile("" : : : "memory");
         return free_otherwise(block);
     }
-    if (likely(event_record_free_usual(block, EVENT_HERE(), &thread))) return real.free(block);
+    if (likely(event_record_free_usual(block, EVENT_HERE(), false, &thread)))
+        return real.free(block);
     free_rest(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();
 }
@@ -149,11 +175,11 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
 // The block's entry, taken out of the live map.
 static struct live_block realloc_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
-    bool is_recorded = block && (probes_event.mode < EVENT_OFF || !event_free_passes(block));
+    bool is_recorded = block && (event_is_exact() || !event_free_passes(block));
     struct thread *thread = is_recorded ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
     struct live_block old = event_take(block, frame);
-    if (!old.id && !bootstrap_owns(block) && probes_event.mode < EVENT_OFF)
+    if (!old.id && !bootstrap_owns(block) && event_is_exact())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     gate_leave(thread);
     return old;

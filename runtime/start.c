@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "runtime/ages.h"
 #include "runtime/attach.h"
 #include "runtime/check.h"
 #include "runtime/event.h"
@@ -72,6 +73,8 @@ static void connect_rooms(void) {
     cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
     header->has_free_stacks = settings.has_free_stacks;
     stacks.freed_count = 0;
+    ages_open(header, !sink.is_file);
+    if (sink.is_file) event_age_slowly();
     uses.ages = sink_region(CAIRN_SECTION_AGES);
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);
     uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
@@ -145,6 +148,7 @@ static enum event_mode mode_wanted(void) {
     if (settings.has_no_stacks) return EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
+    if (settings.has_ages && !settings.has_free_stacks && !settings.guard_bytes) return EVENT_AGED;
     return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
 }
 
@@ -200,6 +204,7 @@ static bool process_open(void) {
     bool is_wide = !real_is_glibc() || settings.guard_bytes;
     if (!slots_init() || !rule_init() || !live_init(is_wide) || !sink_open(0, rooms_wanted()))
         return false;
+    live.has_births = settings.has_ages;
     begin_switched();
     connect_rooms();
     if (!sampling_open(event_mode_wanted == EVENT_SAMPLED)) return false;

@@ -5,9 +5,18 @@ struct live live;
 
 static struct live_mid empty_mid;  // never written
 
+static unsigned granule_shift(void) {
+    return live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;
+}
+
+static size_t slots_bytes(void) {
+    size_t slot_bytes = live.is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
+    return slot_bytes << (LIVE_LEAF_SHIFT - granule_shift());
+}
+
 static size_t leaf_bytes(void) {
-    return live.is_wide ? sizeof(uint64_t) << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT)
-                        : sizeof(uint32_t) << (LIVE_LEAF_SHIFT - LIVE_NARROW_SHIFT);
+    size_t births = live.has_births ? (size_t)1 << (LIVE_LEAF_SHIFT - granule_shift()) : 0;
+    return slots_bytes() + births * sizeof(struct birth);
 }
 
 static uint32_t top_count(void) {
@@ -56,6 +65,13 @@ void *live_leaf(uintptr_t address) {
     return origin ? (void *)(origin + bytes_before(leaf_start(address))) : NULL;
 }
 
+struct birth *live_birth(uintptr_t address) {
+    const uintptr_t leaf_mask = ((uintptr_t)1 << LIVE_LEAF_SHIFT) - 1;
+    uint8_t *leaf = live.has_births ? live_leaf(address) : NULL;
+    if (!leaf) return NULL;
+    return (struct birth *)(leaf + slots_bytes()) + ((address & leaf_mask) >> granule_shift());
+}
+
 static struct live_mid *mid_make(uintptr_t address) {
     struct live_mid **top = &live.tops[top_of(address)], *there = &empty_mid;
     struct live_mid *mid = sys_map(sizeof *mid);
@@ -89,7 +105,7 @@ static uint64_t *wide_slot(uintptr_t origin, uintptr_t address) {
 }
 
 static uintptr_t granule_bytes(void) {
-    return (uintptr_t)1 << (live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT);
+    return (uintptr_t)1 << granule_shift();
 }
 
 // The slot after the block's own, in the next leaf if need be, is its extension; the granule there

@@ -21,7 +21,10 @@
 //           classes) live in a second set of tops, mids and leaves, chosen by address bit 3.
 // The fast functions know the narrow layout only: where the wide one is in use, its own top holds
 // the blocks and the narrow one stays empty.
-// An empty slot is 0. A slot never holds an address, so leak scanners take nothing for a pointer.
+// Where ages are recorded (has_births), each slot has a birth: they lie behind the slots of the
+// leaf. They are never taken out, but overwritten by the next block; a block that is not in the map
+// has none. An empty slot is 0. A slot never holds an address, so leak scanners take nothing for a
+// pointer.
 //
 // Invariants: a block's slot is written by the thread that got the block and cleared by the thread
 // that gives it back, before the allocator sees it; so one slot has one writer at a time. Leaves
@@ -45,6 +48,7 @@ struct live {
     struct live_mid *narrow[LIVE_TOP_COUNT];  // (atomic)
     struct live_mid **tops;                   // these, or those of the wide mode: twice as many
     bool is_wide;
+    bool has_births;  // set once, before the first block: behind its slots a leaf has its births
 };
 
 extern HIDDEN struct live live;
@@ -132,6 +136,23 @@ ALWAYS_INLINE uint64_t live_slack(uintptr_t address, uint64_t size) {
     if (live.is_wide) return 0;
     uint64_t room = live_room(address);
     return room > size ? room - size : 0;
+}
+
+// When a block was allocated.
+struct birth {
+    uint32_t call;  // number of the allocation among those of its thread
+    uint32_t ms;
+};
+
+// The birth of a block; NULL: there is no leaf for it.
+struct birth *live_birth(uintptr_t address);
+
+// The same beside a slot of the narrow mode.
+ALWAYS_INLINE struct birth *live_narrow_birth(uint32_t *slot, uintptr_t address) {
+    const uintptr_t slots = (uintptr_t)1 << (LIVE_LEAF_SHIFT - LIVE_NARROW_SHIFT);
+    const uintptr_t more_bytes = sizeof(struct birth) - sizeof *slot;
+    uintptr_t place = address >> LIVE_NARROW_SHIFT & (slots - 1);
+    return (struct birth *)((uintptr_t)(slot + slots) + place * more_bytes);
 }
 
 // The slots of the 4 MiB that the address lies in; NULL: none yet.

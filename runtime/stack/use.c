@@ -118,15 +118,20 @@ void use_count_other_size(uint32_t id, uint64_t size) {
     if (unlikely(sizes->counts[place] % SIZES_TURN_EVERY == 0) && is_exact) turn(id, sizes, place);
 }
 
-static void bucket_count(uint32_t *buckets, uint32_t age) {
-    uint32_t *bucket = &buckets[age ? 32 - (unsigned)__builtin_clz(age) : 0];
-    if (*bucket != UINT32_MAX) ++*bucket;
+// What is older than the last bucket is counted there.
+static uint32_t calls_bounded(uint32_t calls) {
+    return calls < USE_AGE_MOST ? calls : USE_AGE_MOST;
+}
+
+// No block of a recording is 25 days old, but a look at a clock that another thread or the kernel
+// moves meanwhile may give a little less than nothing.
+static uint32_t ms_bounded(uint32_t ms) {
+    return ms <= USE_AGE_MOST ? ms : 0;
 }
 
 void use_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
-    const uint32_t most = (uint32_t)1 << (CAIRN_AGE_BUCKETS - 1);
     struct cairn_cell_cold *cold = &cells.cold[id];
-    struct cairn_ages *entry = (struct cairn_ages *)uses.ages.base + cold->ages - 1;
+    struct cairn_ages *entry = use_ages(cold->ages);
     if (unlikely(!cold->ages)) {
         void *taken;
         uint32_t number = entry_take(&uses.ages, sizeof *entry, &taken);
@@ -136,8 +141,8 @@ void use_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
         compiler_barrier();
         cold->ages = number;
     }
-    if (calls != USE_NO_CALLS) bucket_count(entry->calls, calls < most ? calls : most - 1);
-    bucket_count(entry->ms, ms < most ? ms : most - 1);
+    if (calls != USE_NO_CALLS) use_age_count(entry->calls, calls_bounded(calls));
+    use_age_count(entry->ms, ms_bounded(ms));
 }
 
 void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place) {

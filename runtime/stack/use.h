@@ -27,6 +27,18 @@ void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in
 // another thread freed it, and milliseconds.
 #define USE_NO_CALLS UINT32_MAX
 void use_count_age(uint32_t id, uint32_t calls, uint32_t ms);
+
+// The parts of that: an entry, by cairn_cell_cold.ages, and the count of an age in bounds.
+enum { USE_AGE_MOST = INT32_MAX };
+ALWAYS_INLINE struct cairn_ages *use_ages(uint32_t number) {
+    return (struct cairn_ages *)uses.ages.base + (number - 1);
+}
+ALWAYS_INLINE void use_age_count(uint32_t *buckets, uint32_t age) {
+    // the number of bits, and 0 for 0
+    uint32_t *bucket = &buckets[31 - __builtin_clz(2 * age + 1)];
+    if (unlikely(++*bucket == 0)) *bucket = UINT32_MAX;
+}
+
 void use_carry_temporary_slow(uint32_t id);
 
 // By the low 32 bits: sizes that differ by 4 GiB are the same stack's in no program.

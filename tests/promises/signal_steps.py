@@ -51,4 +51,6 @@ for how in "return", "jump":
             steps(how, kind, "alternate")
     for kind in "free", "resize":
         steps(how, kind, "same", ["--ages", "--free-stacks"])
+    for kind in "malloc", "free":
+        steps(how, kind, "same", ["--ages"])
 t.finish()

@@ -267,6 +267,7 @@ static bool run_start(struct run *run, int *status, struct error *error) {
     if (log && !run_log_open(log, &run->log, error)) return false;
     if (log) name_options_symbols()->is_quick = true;  // a block is not to wait for large files
     run->watch.log = log ? run_log_write : NULL;
+    run->watch.has_quick_clock = args_has(run->args, OPTION_AGES);
     run->watch.log_context = run->log;
     run->launch.socket_name = run->watch.desk.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,

@@ -102,8 +102,9 @@ void watched_look_at_end(struct watched *process) {
     ask_exit(process);
 }
 
-static void publish_clock(struct cairn_header *header, uint64_t now_ns) {
+void watched_publish_clock(const struct watched *process, uint64_t now_ns) {
     const uint64_t ns_per_ms = 1000000;
+    struct cairn_header *header = process->memory.header;
     if (header->state != CAIRN_STATE_RUNNING || now_ns < header->start_clock_ns) return;
     uint32_t ms = (uint32_t)((now_ns - header->start_clock_ns) / ns_per_ms);
     __atomic_store_n(&header->control.clock_ms, ms, __ATOMIC_RELAXED);
@@ -114,7 +115,7 @@ struct resident_now watched_look(struct watched *process, uint64_t now_ns, uint6
     if (now.peak_bytes > process->end.rss_peak_bytes) process->end.rss_peak_bytes = now.peak_bytes;
     resident_note(&process->resident, process->pid, &process->memory, &now, now_ns, most_pause_ns);
     look_at_stat(process);
-    publish_clock(process->memory.header, now_ns);
+    watched_publish_clock(process, now_ns);
     return now;
 }
 

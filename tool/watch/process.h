@@ -41,6 +41,9 @@ bool watched_row(const struct watched *process, struct run_row *row);
 
 bool watched_is_gone(const struct watched *process);
 
+// Moves the clock that the process reads (cairn_control.clock_ms); `now_ns` is CLOCK_MONOTONIC.
+void watched_publish_clock(const struct watched *process, uint64_t now_ns);
+
 // Looks at the process' resident memory and processor time; keeps the highest values. `now_ns` is
 // CLOCK_MONOTONIC, `most_pause_ns` the longest pause between pictures of its memory. Returns what
 // was seen.

@@ -22,6 +22,7 @@
 #define LOOK_FIRST_NS (2 * MS_NS)
 #define LOOK_LAST_NS (100 * MS_NS)
 #define LOOK_PER_PROCESS_NS MS_NS
+#define QUICK_CLOCK_NS (4 * MS_NS)
 
 enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64, PICTURE_PAUSES = 10 };
 
@@ -286,6 +287,7 @@ static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first
         watch->polled[count++] = (struct pollfd){.fd = process->pid_file, .events = POLLIN};
     }
     if (watch->desk.silent_count && due > now + LOOK_LAST_NS) due = now + LOOK_LAST_NS;
+    if (watch->has_quick_clock && due > now + QUICK_CLOCK_NS) due = now + QUICK_CLOCK_NS;
     int wait_ms = due > now ? (int)((due - now + MS_NS - 1) / MS_NS) : 0;
     return poll(watch->polled, count, wait_ms) > 0 ? count : 0;
 }
@@ -304,6 +306,9 @@ void watch_turn(struct watch *watch, int signal_file) {
         watch_greet(watch, &guest, &message);
     }
     schedule_turn(&watch->schedule, watch->list, now);
+    for (struct watched *process = watch->list; process && watch->has_quick_clock;
+         process = process->next)
+        watched_publish_clock(process, now);
     watch_look(watch, now);
     watch_checkpoint(watch, now);
 }

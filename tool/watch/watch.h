@@ -29,6 +29,7 @@ struct watch {
     struct schedule schedule;
     saver_log_fn *log;  // set between watch_open and watch_start; NULL: there is none
     void *log_context;
+    bool has_quick_clock;  // set with it: the processes' clock moves every few ms (--ages)
     struct watched *list;
     unsigned process_count;  // of the list
     unsigned greeted_count;  // processes that were given a memory, ever

@@ -414,6 +414,38 @@ static void test_wide_block_on_a_forgotten_extension(void **state) {
     assert_int_equal(live_take(old).id, 0);
 }
 
+// A birth for each granule of a leaf, each in a place of its own behind all slots; that of a block
+// outlives what is entered beside it.
+static void check_births(bool is_wide, uintptr_t base) {
+    struct live_block stale;
+    model_start(base, 10, is_wide);
+    live.has_births = true;
+    assert_null(live_birth(base));
+    uintptr_t step = is_wide ? 1 << LIVE_WIDE_SHIFT : 1 << LIVE_NARROW_SHIFT, last = LEAF_BYTES;
+    if (!is_wide) chunk_write(base + step, CHUNK_MIN);
+    assert_true(live_insert(base + step, 11, 20, &stale));
+    uint32_t *slots = live_leaf(base), count = (uint32_t)(LEAF_BYTES / step);
+    struct birth *births = live_birth(base);
+    assert_ptr_equal(births, (uint8_t *)slots + (size_t)count * (is_wide ? 8 : 4));
+    assert_ptr_equal(live_birth(base + step), births + 1);
+    assert_ptr_equal(live_birth(base + last - step), births + count - 1);
+    assert_null(live_birth(base + last));
+    births[0] = births[2] = births[count - 1] = (struct birth){UINT32_MAX, UINT32_MAX};
+    births[1] = (struct birth){7, 8};
+    assert_int_equal(live_take(base + step).id, 11);
+    for (uint32_t i = 0; !is_wide && i < count; i++)
+        assert_ptr_equal(live_narrow_birth(slots + i, base + i * step), births + i);
+    assert_int_equal(births[1].call, 7);
+    assert_int_equal(births[1].ms, 8);
+    live.has_births = false;
+}
+
+static void test_births(void **state) {
+    (void)state;
+    check_births(false, area_map());
+    check_births(true, (uintptr_t)0x555540000000);
+}
+
 static int setup(void **state) {
     (void)state;
     model = mmap(NULL, sizeof *model, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -433,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_threads_share_leaves),
         cmocka_unit_test(test_block_on_a_forgotten_extension),
         cmocka_unit_test(test_wide_block_on_a_forgotten_extension),
+        cmocka_unit_test(test_births),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -147,15 +147,18 @@ static void test_ages(void **state) {
     uses.ages = uses.reallocs;
     use_count_age(CELL, 0, 5);
     use_count_age(CELL, 1, 0);
-    use_count_age(CELL, UINT32_MAX - 1, UINT32_MAX);
+    use_count_age(CELL, UINT32_MAX - 1, INT32_MAX);
     use_count_age(CELL, USE_NO_CALLS, 4);
+    // not 49 days, but born 1 ms after the clock that the free looked at
+    use_count_age(CELL, USE_NO_CALLS, UINT32_MAX);
+    use_count_age(CELL, USE_NO_CALLS, (uint32_t)INT32_MAX + 1);
     struct cairn_ages *ages = (struct cairn_ages *)uses.ages.base;
     assert_int_equal(cells.cold[CELL].ages, 1);
     assert_int_equal(ages->cell, CELL);
     assert_int_equal(ages->calls[0], 1);
     assert_int_equal(ages->calls[1], 1);
     assert_int_equal(ages->calls[CAIRN_AGE_BUCKETS - 1], 1);
-    assert_int_equal(ages->ms[0], 1);
+    assert_int_equal(ages->ms[0], 3);
     assert_int_equal(ages->ms[3], 2);
     assert_int_equal(ages->ms[CAIRN_AGE_BUCKETS - 1], 1);
     ages->ms[3] = UINT32_MAX;
