@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/process.h"
+
 #define STOP_PATIENCE_NS UINT64_C(2000000000)
 
 // Looks in quick succession first: a stop takes some microseconds.
@@ -39,25 +41,13 @@ static bool is_known(const struct threads *threads, pid_t tid) {
     return false;
 }
 
-// 'Z' or 'X' in /proc/PID/task/TID/stat: a thread that has ended, such as a main thread whose
-// process goes on.
-static bool has_ended(pid_t pid, pid_t tid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    FILE *file = fopen(path, "re");
-    if (!file) return true;
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = 0;
-    const char *end = strrchr(text, ')');
-    return end && end[1] == ' ' && (end[2] == 'Z' || end[2] == 'X');
-}
-
 // Seizes one thread and asks it to stop; it counts as stopped from now on.
 static bool thread_ask(struct threads *threads, pid_t tid, struct error *error) {
     if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0) {
-        if (errno == ESRCH || has_ended(threads->pid, tid)) return true;
-        return error_set(error, "ptrace is refused: %s", strerror(errno));
+        int cause = errno;
+        // such as a main thread whose process goes on without it
+        if (process_has_ended(process_state(threads->pid, tid))) return true;
+        return error_set(error, "ptrace is refused: %s", strerror(cause));
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     struct stopped_thread *thread = array_push(&threads->stopped);

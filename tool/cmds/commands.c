@@ -18,8 +18,8 @@
 // How a program is recorded (tool/cmds/recording_options.c reads them).
 #define OPTION_ROWS_RECORDING                                                                      \
     OPTION_ROW_MAX_OVERHEAD,                                                                       \
-    {OPTION_AGES, "ages", 0, NULL, "how old blocks became; 8 more bytes per 32 of heap"},  \
-    {OPTION_FREE_STACKS, "free-stacks", 0, NULL, "who frees what: the stack of each free too"},    \
+    {OPTION_AGES, "ages", 0, NULL, "how old blocks became; 12 bytes per 32 of heap, not 4"},  \
+    {OPTION_FREE_STACKS, "free-stacks", 0, NULL, "who frees what: a walk at each free too"},    \
     {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     OPTION_ROW_NO_STACKS,                                                                          \

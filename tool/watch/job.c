@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tool/base/process.h"
+
 // Signals that whoever sends them to cairn means for the program.
 static const int forwarded_signals[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1,
                                         SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH};
@@ -77,17 +79,9 @@ static void reap(struct job *job) {
     if (is_stopped && !job->is_over && getpid() != 1) raise(SIGSTOP);
 }
 
-// 'T' in /proc/PID/stat.
 static bool is_child_stopped(const struct job *job) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)job->child);
-    FILE *file = fopen(path, "re");
-    if (!file) return true;
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = 0;
-    const char *end = strrchr(text, ')');
-    return end && end[1] == ' ' && end[2] == 'T';
+    char state = process_state(job->child, 0);
+    return !state || state == 'T';
 }
 
 static void forward(const struct job *job, const struct signalfd_siginfo *info) {

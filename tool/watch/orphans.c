@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/process.h"
+
 enum { ENVIRONMENT_MAX_BYTES = 1 << 20, PATH_BYTES = 300 };
 
 static size_t read_all(int file, char *text, size_t size) {
@@ -21,17 +23,6 @@ static size_t read_all(int file, char *text, size_t size) {
     return used;
 }
 
-static bool is_zombie(const char *pid) {
-    char path[PATH_BYTES], text[512];
-    snprintf(path, sizeof path, "/proc/%s/stat", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return true;
-    text[read_all(file, text, sizeof text - 1)] = 0;
-    close(file);
-    const char *end = strrchr(text, ')');
-    return !end || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X';
-}
-
 static bool has_variable(const char *pid, const char *variable, char *text) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "/proc/%s/environ", pid);
@@ -39,7 +30,8 @@ static bool has_variable(const char *pid, const char *variable, char *text) {
     if (file < 0) return false;
     size_t size = read_all(file, text, ENVIRONMENT_MAX_BYTES);
     close(file);
-    return memmem(text, size, variable, strlen(variable)) && !is_zombie(pid);
+    return memmem(text, size, variable, strlen(variable)) &&
+           !process_has_ended(process_state((pid_t)atoi(pid), 0));
 }
 
 bool orphans_exist(const char *socket_name) {

@@ -287,9 +287,9 @@ export class View {
     for (const sum of sums) for (let node = 0; node < sum.length; node++) if (sum[node] > 0) isUsed[node] = 1;
     const children = childrenOf(part.nodeParent), active = new Int32Array(groups.count);
     const isShown = (frame: number) => !(part.flags[frame] & MARK) && (this.state.plumbing || !(part.flags[frame] & HIDDEN));
-    const todo = [0];
-    while (todo.length) {
-      const visit = todo.pop()!, node = visit < 0 ? ~visit : visit, place = part.nodePlace[node];
+    const pending = [0];
+    while (pending.length) {
+      const visit = pending.pop()!, node = visit < 0 ? ~visit : visit, place = part.nodePlace[node];
       const last = node ? part.placeStart[place + 1] : 0;
       for (let at = node ? part.placeStart[place] : 0; at < last; at++) {
         const frame = part.placeFrames[at], group = key[frame];
@@ -298,9 +298,9 @@ export class View {
         else if (!active[group]++) for (let i = 0; i < sums.length; i++) groups.total[i][group] += sums[i][node];
       }
       if (visit < 0) continue;
-      todo.push(~node);
+      pending.push(~node);
       for (let i = children.first[node]; i < children.first[node + 1]; i++)
-        if (isUsed[children.order[i]]) todo.push(children.order[i]);
+        if (isUsed[children.order[i]]) pending.push(children.order[i]);
     }
   }
 
