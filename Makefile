@@ -39,7 +39,7 @@ HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/nu
 WARNINGS := -Wall -Wextra $(WERROR) -Wundef -Wshadow -Wno-format-truncation
 COMMON := -std=gnu17 -D_GNU_SOURCE -I. -Iinclude -MMD -MP $(WARNINGS)
 TOOL_FLAGS := $(COMMON) -O2 -g
-TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo -lm -pthread
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo -lZydis -lm -pthread
 
 # The runtime lives in other people's processes: no fortify and no stack protector (their helpers
 # are missing or newer than some libc it must load on), own unwind tables for every function,
@@ -144,7 +144,7 @@ $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
 STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
-STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/check.c,\
+STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/entries.c runtime/check.c,\
 	$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto

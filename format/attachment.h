@@ -6,6 +6,10 @@
 // The environment of a running process says nothing about how to record it, so that the settings
 // are here. The tool marks the library before it is loaded, in the copy of the file that the
 // process loads: its constructor then opens no recording.
+//
+// `cairn run` uses it for one thing only: an allocator that is linked into the executable. The
+// process says in its first message where it is, and before the answer the tool leads the
+// allocator's functions to the hooks of their kinds (docs/attach.md).
 #ifndef FORMAT_ATTACHMENT_H
 #define FORMAT_ATTACHMENT_H
 
@@ -23,12 +27,30 @@ enum cairn_attachment_result {
     CAIRN_ATTACHMENT_IS_RUNNING = 4,  // it is recording already
 };
 
+// Kinds of an allocator's functions, by where they take their arguments. A hook is called with the
+// program's arguments and, in the register of the sixth, the address of the function itself.
+enum cairn_entry_kind {
+    CAIRN_ENTRY_ALLOC = 0,     // (size, ...), returns the block
+    CAIRN_ENTRY_ALIGNED = 1,   // (alignment, size, ...), returns the block
+    CAIRN_ENTRY_CALLOC = 2,    // (count, size, ...), returns the block
+    CAIRN_ENTRY_REALLOC = 3,   // (block, size, ...), returns the block
+    CAIRN_ENTRY_REARRAY = 4,   // (block, count, size, ...), returns the block
+    CAIRN_ENTRY_MEMALIGN = 5,  // (where the block is put, alignment, size), returns 0 or an error
+    CAIRN_ENTRY_RESIZE = 6,    // (block, size, extra, ...), in place, returns the block's size
+    CAIRN_ENTRY_FREE = 7,      // (block, ...)
+    CAIRN_ENTRY_KINDS = 8,
+};
+
 struct cairn_attachment {
     uint64_t magic;           // CAIRN_ATTACHMENT_MAGIC
     uint32_t struct_bytes;    // of this, as the library knows it
     uint32_t format_version;  // CAIRN_VERSION: of the recordings that it writes
     uint32_t is_by_tool;      // written into the file's copy by the tool
     uint32_t is_running;      // between start and stop
+
+    uint64_t entry_hooks[CAIRN_ENTRY_KINDS];
+    uint64_t entries_at;  // mapping over which an allocator in the executable is led to them, set
+                          // by the tool; 0: there is none
 
     // Set by the library's constructor.
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool

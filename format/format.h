@@ -546,6 +546,7 @@ struct cairn_hello {
     uint32_t forked_from;               // pid, or 0 for the start of a program
     uint32_t unrecorded;                // enum cairn_unrecorded
     char program[CAIRN_HELLO_PROGRAM];  // name of the unrecorded program, ends in NUL; cut
+    uint64_t attachment;                // address of its cairn_attachment (attachment.h); 0: none
 };
 
 _Static_assert(sizeof(struct cairn_section) == 32, "layout");

@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 
 #include "format/attachment.h"
+#include "runtime/entries.h"
 #include "runtime/gate.h"
 #include "runtime/real.h"
 #include "runtime/sink/sink.h"
@@ -39,6 +40,17 @@ __attribute__((visibility("default"), used)) struct cairn_attachment cairn_attac
     .magic = CAIRN_ATTACHMENT_MAGIC,
     .struct_bytes = sizeof(struct cairn_attachment),
     .format_version = CAIRN_VERSION,
+    .entry_hooks =
+        {
+            [CAIRN_ENTRY_ALLOC] = (uintptr_t)entry_alloc,
+            [CAIRN_ENTRY_ALIGNED] = (uintptr_t)entry_aligned,
+            [CAIRN_ENTRY_CALLOC] = (uintptr_t)entry_calloc,
+            [CAIRN_ENTRY_REALLOC] = (uintptr_t)entry_realloc,
+            [CAIRN_ENTRY_REARRAY] = (uintptr_t)entry_rearray,
+            [CAIRN_ENTRY_MEMALIGN] = (uintptr_t)entry_memalign,
+            [CAIRN_ENTRY_RESIZE] = (uintptr_t)entry_resize,
+            [CAIRN_ENTRY_FREE] = (uintptr_t)entry_free,
+        },
 };
 
 extern HIDDEN const uint8_t __ehdr_start[], etext[];
@@ -57,6 +69,14 @@ bool attach_is_by_tool(void) {
 
 bool attach_is_running(void) {
     return cairn_attachment.is_running;
+}
+
+bool attach_has_entries(void) {
+    return __atomic_load_n(&cairn_attachment.entries_at, __ATOMIC_RELAXED) != 0;
+}
+
+uintptr_t attach_address(void) {
+    return (uintptr_t)&cairn_attachment;
 }
 
 void *attach_find(const char *name) {

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(CAIRN_STATIC)
 
@@ -23,6 +24,12 @@ static inline void *attach_find(const char *name) {
     return NULL;
 }
 static inline void attach_loaded(void) {}
+static inline bool attach_has_entries(void) {
+    return false;
+}
+static inline uintptr_t attach_address(void) {
+    return 0;
+}
 
 #else
 
@@ -37,6 +44,12 @@ void *attach_find(const char *name);
 
 // From the constructor: the tool may call now.
 void attach_loaded(void);
+
+// The tool has led an allocator that is linked into the executable to the hooks of entries.h.
+bool attach_has_entries(void);
+
+// Of what the tool and the library tell each other.
+uintptr_t attach_address(void);
 
 #endif
 

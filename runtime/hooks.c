@@ -14,6 +14,7 @@
 #include "runtime/event.h"
 #include "runtime/gate.h"
 #include "runtime/real.h"
+#include "runtime/resize.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -172,45 +173,14 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
     return moved;
 }
 
-// The block's entry, taken out of the live map.
-static struct live_block realloc_take(void *block, uintptr_t *frame) {
-    struct live_block none = {0, 0};
-    bool is_recorded = block && (event_is_exact() || !event_free_passes(block));
-    struct thread *thread = is_recorded ? gate_enter((uintptr_t)frame) : NULL;
-    if (!thread) return none;
-    struct live_block old = event_take(block, frame);
-    if (!old.id && !bootstrap_owns(block) && event_is_exact())
-        gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
-    gate_leave(thread);
-    return old;
-}
-
-// Books what realloc did. It freed the block without a new one if it returned NULL for size 0 (as
-// glibc does); NULL for any other size is a failure that left the block as it was.
-static void realloc_book(void *block, struct live_block old, void *result, size_t size,
-                         uintptr_t *frame) {
-    bool is_done = event_is_sampling() && !old.id && sampling_passes(result, size);
-    if (is_done || probes_event.mode == EVENT_OFF) return;
-    struct thread *thread = gate_enter((uintptr_t)frame);
-    if (!thread) return;
-    if (result || (block && size == 0)) {
-        const struct event_realloc done = {block, old, result, size};
-        event_realloc_done(thread, &done, frame);
-    } else {
-        event_put_back(block, old, frame);
-        event_alloc(thread, NULL, size, frame);
-    }
-    gate_leave(thread);
-}
-
 EXPORT void *realloc(void *block, size_t size) {
     uintptr_t *frame = EVENT_HERE();
-    struct live_block old = realloc_take(block, frame);
+    struct live_block old = resize_take(block, frame);
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
                                                    : real.realloc(block, size);
     event_inside_end(inside);
-    realloc_book(block, old, result, size, frame);
+    resize_book(block, old, result, size, frame);
     return result;
 }
 
@@ -218,13 +188,13 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     uintptr_t *frame = EVENT_HERE();
     size_t bytes = 0;
     bool is_overflow = __builtin_mul_overflow(count, size, &bytes);
-    struct live_block old = realloc_take(block, frame);
+    struct live_block old = resize_take(block, frame);
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block) && !is_overflow)
                        ? realloc_bootstrap(block, bytes)
                        : real.reallocarray(block, count, size);
     event_inside_end(inside);
-    realloc_book(block, old, result, is_overflow ? SIZE_MAX : bytes, frame);
+    resize_book(block, old, result, is_overflow ? SIZE_MAX : bytes, frame);
     return result;
 }
 

@@ -87,9 +87,11 @@ static void connect_rooms(void) {
 
 static void describe_allocator(void) {
     struct cairn_header *header = sink.header;
-    bool is_glibc = real_is_glibc(), is_narrow = !live.is_wide;
+    bool is_own = attach_has_entries(), is_glibc = !is_own && real_is_glibc();
+    bool is_narrow = !live.is_wide;
+    const char *path = is_own ? header->executable : real_allocator_path();
     header->allocator = is_glibc ? CAIRN_ALLOCATOR_GLIBC : CAIRN_ALLOCATOR_OTHER;
-    header->allocator_module = module_string(real_allocator_path());
+    header->allocator_module = module_string(path);
     header->slot_bytes = is_narrow ? sizeof(uint32_t) : sizeof(uint64_t);
     header->slot_granule = 1u << (is_narrow ? LIVE_NARROW_SHIFT : LIVE_WIDE_SHIFT);
     header->live_map = (uintptr_t)live.tops;
@@ -194,16 +196,22 @@ static struct sink_rooms rooms_wanted(void) {
                                .has_mappings = settings.has_mappings};
 }
 
+// Narrow slots read glibc's header before a block, where a guard band lies or another allocator's
+// block. The tool has led such an allocator to us by now.
+static bool open_live_map(void) {
+    return live_init(!real_is_glibc() || attach_has_entries() || settings.guard_bytes);
+}
+
 static bool process_open(void) {
     if (!is_wanted()) return false;
     sys_clock_init();
     check_start();
     configure();
     object_init();
-    // narrow slots read the allocator's header before a block, where a band lies now
-    bool is_wide = !real_is_glibc() || settings.guard_bytes;
-    if (!slots_init() || !rule_init() || !live_init(is_wide) || !sink_open(0, rooms_wanted()))
+    sink.attachment = attach_address();
+    if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted()) || !open_live_map())
         return false;
+    sink.attachment = 0;  // a forked child has what its parent has
     live.has_births = settings.has_ages;
     begin_switched();
     connect_rooms();

@@ -106,8 +106,9 @@ static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
         sink.is_lent = true;
         return sink_open_memory((int)lent_memory(), bytes);
     }
-    enum tool_answer answer =
-        name && name[0] ? tool_link_ask(name, forked_from, &memory_fd) : TOOL_ABSENT;
+    enum tool_answer answer = name && name[0]
+                                  ? tool_link_ask(name, forked_from, sink.attachment, &memory_fd)
+                                  : TOOL_ABSENT;
     if (answer == TOOL_REFUSED) return false;
     if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, bytes);
     return sink_open_file(bytes);

@@ -29,7 +29,8 @@ struct sink_rooms {
 struct sink {
     struct cairn_header *header;  // NULL: not recording
     bool is_file;
-    bool is_lent;  // the tool attached and gave the memory: it will save it
+    bool is_lent;          // the tool attached and gave the memory: it will save it
+    uintptr_t attachment;  // of this library, for the tool (format/attachment.h); 0: none
 };
 
 extern HIDDEN struct sink sink;

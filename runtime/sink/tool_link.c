@@ -3,6 +3,7 @@
 // space, so that chroot and file permissions do not matter; the tool checks who is asking.
 #include "runtime/sink/tool_link.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,7 +14,7 @@
 #include "format/format.h"
 #include "runtime/sys/sys.h"
 
-enum { PATIENCE_SECONDS = 2 };
+enum { PATIENCE_SECONDS = 2, INTERRUPTIONS_MAX = 256 };
 
 static void link_close(long socket) {
     sys_call(SYS_close, socket, 0, 0, 0, 0, 0);
@@ -46,7 +47,10 @@ static long link_receive(long socket, int *memory_fd) {
                              .msg_control = &control,
                              .msg_controllen = sizeof control};
     *memory_fd = -1;
-    long got = sys_call(SYS_recvmsg, socket, (long)&message, MSG_CMSG_CLOEXEC, 0, 0, 0);
+    long got = -EINTR;
+    // the tool may stop the process before it answers; and signals come
+    for (int i = 0; i < INTERRUPTIONS_MAX && got == -EINTR; i++)
+        got = sys_call(SYS_recvmsg, socket, (long)&message, MSG_CMSG_CLOEXEC, 0, 0, 0);
     struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
     if (got == 1 && attached && attached->cmsg_type == SCM_RIGHTS)
         memcpy(memory_fd, CMSG_DATA(attached), sizeof *memory_fd);
@@ -63,9 +67,12 @@ static bool link_say(const char *name, const struct cairn_hello *hello, int *mem
     return got == 1;
 }
 
-enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, int *memory_fd) {
-    const struct cairn_hello hello = {
-        .magic = CAIRN_HELLO_MAGIC, .version = CAIRN_VERSION, .forked_from = forked_from};
+enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, uint64_t attachment,
+                               int *memory_fd) {
+    const struct cairn_hello hello = {.magic = CAIRN_HELLO_MAGIC,
+                                      .version = CAIRN_VERSION,
+                                      .forked_from = forked_from,
+                                      .attachment = attachment};
     if (!link_say(name, &hello, memory_fd)) return TOOL_ABSENT;
     return *memory_fd < 0 ? TOOL_REFUSED : TOOL_GAVE;
 }

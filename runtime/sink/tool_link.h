@@ -15,7 +15,8 @@ enum tool_answer {
 
 // Asks the tool on the abstract socket `name` (CAIRN_SOCKET) for this process' memfd. Waits two
 // seconds at most.
-enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, int *memory_fd);
+enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, uint64_t attachment,
+                               int *memory_fd);
 
 // Says that `program` is being started without us, and waits for the answer, so that it is known
 // before the program can end.

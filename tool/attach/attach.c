@@ -138,15 +138,24 @@ static bool survey(struct attach *attach, struct error *error) {
     slots_free(&attach->slots);
     if (!slots_find_functions(&attach->slots, &attach->modules, library, &attach->remote, error))
         return false;
+    // those whose first instruction leads to the library need no slots that do
+    for (size_t i = 0; i < attach->slots.functions.count; i++)
+        if (entries_at(&attach->entries, attach->slots.functions.items[i].real))
+            attach->slots.functions.items[i].hook = 0;
     return !library ||
            slots_find(&attach->slots, &attach->modules, library, &attach->remote, error);
 }
 
-static bool check_allocator(struct attach *attach, struct error *error) {
+// An allocator that is linked into the executable.
+static bool find_entries(struct attach *attach, struct error *error) {
     struct loaded_module *executable = &attach->modules.items.items[0];
-    if (module_symbol(executable, &attach->remote, "malloc"))
-        return error_set(error, "an allocator is linked into its executable, whose calls lead past "
-                                "cairn");
+    if (!entries_find(&attach->entries, &attach->remote, error) ||
+        (attach->entries.is_malloc &&
+         !entries_find_extent(&attach->entries, &attach->remote, error)))
+        return error_wrap(error, "the allocator in its executable cannot be recorded");
+    if (!attach->entries.is_malloc && module_symbol(executable, &attach->remote, "malloc"))
+        return error_set(error, "an allocator is linked into its executable, of which not all "
+                                "functions can be found");
     return true;
 }
 
@@ -157,13 +166,16 @@ bool attach_open(struct attach *attach, pid_t pid, const char *library_path, boo
         .pid = pid, .library_path = library_path, .library = NO_LIBRARY, .remote = {.memory = -1}};
     if (!examine(pid, is_anyway, &examined, error)) return false;
     attach->has_filter = examined.has_filter;
-    if (!remote_open(&attach->remote, pid, error) || !survey(attach, error) ||
-        !find_functions(attach, error) || !check_allocator(attach, error) ||
+    if (!remote_open(&attach->remote, pid, error) || !survey_modules(attach, error) ||
+        !find_entries(attach, error) || !survey(attach, error) || !find_functions(attach, error) ||
         !check_library(attach, error))
         return false;
     if (!load_read_library(attach, error)) return false;
-    attach->tower = watchtower_open(&attach->remote, attach->allocator, library_path, error);
-    return attach->tower != NULL;
+    uint64_t allocator = attach->entries.is_malloc ? 0 : attach->allocator;
+    attach->tower = watchtower_open(&attach->remote, allocator, library_path, error);
+    if (!attach->tower) return false;
+    if (attach->entries.is_malloc) watchtower_tell_entries(attach->tower, &attach->entries);
+    return true;
 }
 
 void attach_close(struct attach *attach) {
@@ -171,6 +183,8 @@ void attach_close(struct attach *attach) {
     watchtower_close(attach->tower);
     free(attach->library_bytes);
     slots_free(&attach->slots);
+    patch_free(&attach->patch);
+    entries_free(&attach->entries);
     modules_free(&attach->modules);
     array_free(&attach->threads.stopped);
     remote_close(&attach->remote);
@@ -287,6 +301,7 @@ static bool write_settings(struct attach *attach, const struct attach_request *r
     memcpy(known->settings + used, request->settings, request->settings_bytes);
     known->tool_pid = (uint32_t)getpid();
     known->is_confined = attach->has_filter;
+    known->entries_at = attach->patch.start;
     return remote_write(&attach->remote, attach->place, known, sizeof *known) ||
            error_set(error, "it has ended");
 }
@@ -300,6 +315,9 @@ static bool start_inside(struct attach *attach, struct caller *caller,
     }
     if (!read_place(attach, error)) return false;
     reset_locals(attach);
+    if (attach->entries.items.count &&
+        !patch_prepare(&attach->patch, &attach->entries, attach->known.entry_hooks, caller, error))
+        return false;
     return give_memory(attach, caller, request, &there, error) &&
            write_settings(attach, request, there, error) &&
            call_library(caller, attach->known.start, error);
@@ -338,6 +356,29 @@ static bool start_at_safe_moment(struct attach *attach, const struct attach_requ
     return is_started;
 }
 
+static bool is_frame_in_way(const void *patch, uint64_t pc) {
+    return patch_is_in_way(patch, pc);
+}
+
+// No thread is, or will return, to where jumps are written or put back.
+static bool is_way_free(struct attach *attach) {
+    bool is_free = true;
+    for (size_t i = 0; i < attach->threads.stopped.count && is_free; i++)
+        is_free = !watchtower_meets(attach->tower, &attach->threads.stopped.items[i],
+                                    is_frame_in_way, &attach->patch);
+    return is_free;
+}
+
+// At this stop: all slots, and the allocator in the executable.
+static bool take_now(struct attach *attach) {
+    struct patch *patch = &attach->patch;
+    if (patch->items.count && !patch->is_taken &&
+        (!is_way_free(attach) || !patch_take(patch, &attach->remote)))
+        return false;
+    slots_take(&attach->slots, &attach->remote);
+    return true;
+}
+
 // The slots were found while the process ran: if modules came or went meanwhile, once more.
 static bool take_slots(struct attach *attach, struct error *error) {
     enum { TRIES = 100 };
@@ -347,11 +388,12 @@ static bool take_slots(struct attach *attach, struct error *error) {
         if (!stop_all(attach, error)) return false;
         bool is_same =
             modules_fingerprint(&attach->modules, &attach->remote) == attach->modules.fingerprint;
-        if (is_same) slots_take(&attach->slots, &attach->remote);
+        bool is_taken = is_same && take_now(attach);
         go_on(attach);
-        if (is_same) return true;
+        if (is_taken) return true;
+        if (is_same) usleep(LOOK_PAUSE_US);
     }
-    return error_set(error, "it loads libraries without a pause");
+    return error_set(error, "it loads libraries, or is in its allocator, without a pause");
 }
 
 // A tool that was killed, or that attached to the process that this one is a fork of, has left
@@ -384,7 +426,7 @@ static bool is_anybody_inside(struct attach *attach) {
         is_any = watchtower_look(attach->tower, &attach->threads.stopped.items[i],
                                  attach->known.code_start, attach->known.code_end)
                      .is_in_range;
-    return is_any;
+    return is_any || (attach->patch.items.count && !is_way_free(attach));
 }
 
 // The slots lead past the library; waits until its last call has returned.
@@ -393,6 +435,7 @@ static bool stop_when_nobody_is_inside(struct attach *attach, struct error *erro
     for (;;) {
         if (!stop_all(attach, error)) return false;
         slots_put_back(&attach->slots, &attach->remote);
+        patch_put_back(&attach->patch, &attach->remote);
         if (!is_anybody_inside(attach)) return true;
         go_on(attach);
         if (threads_now_ns() > end)
@@ -408,18 +451,31 @@ static const struct stopped_thread *thread_without_signal(const struct attach *a
     return NULL;
 }
 
+// The library's data are as before, but for what was written before its start.
+static void forget_patch(struct attach *attach, struct caller *caller) {
+    const uint64_t none = 0;
+    patch_drop(&attach->patch, caller, NULL);
+    remote_write(&attach->remote, attach->place + offsetof(struct cairn_attachment, entries_at),
+                 &none, sizeof none);
+}
+
 // `stop` takes no lock, so that any thread can call it anywhere.
 bool attach_stop(struct attach *attach, struct error *error) {
     struct caller caller;
     struct error problem;
     if (!survey(attach, error) || !watchtower_refresh(attach->tower, error)) return false;
     if (attach->library == NO_LIBRARY) return true;
-    if (!read_place(attach, error) || !stop_when_nobody_is_inside(attach, error)) return false;
+    if (!read_place(attach, error)) return false;
+    patch_recover(&attach->patch, attach->known.entries_at, &attach->remote);
+    if (!stop_when_nobody_is_inside(attach, error)) return false;
     const struct stopped_thread *thread = thread_without_signal(attach);
     bool is_begun = thread && begin_calls(attach, thread, &caller, error);
     if (!thread) error_set(error, "all its threads are handling signals");
     bool is_stopped = is_begun && call_library(&caller, attach->known.stop, error);
-    if (is_stopped) reset_locals(attach);
+    if (is_stopped) {
+        reset_locals(attach);
+        forget_patch(attach, &caller);
+    }
     if (is_begun && !caller_end(&caller, &problem) && is_stopped) {
         *error = problem;
         is_stopped = false;

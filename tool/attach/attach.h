@@ -12,6 +12,7 @@
 #include "format/attachment.h"
 #include "tool/attach/call.h"
 #include "tool/attach/modules.h"
+#include "tool/attach/patch.h"
 #include "tool/attach/safe.h"
 #include "tool/attach/slots.h"
 
@@ -35,6 +36,8 @@ struct attach {
     struct remote remote;
     struct loaded_modules modules;
     struct slots slots;
+    struct entries entries;  // of an allocator that is linked into the executable
+    struct patch patch;
     struct watchtower *tower;
     struct threads threads;
     uint64_t system_call_at, dlopen_at, dlerror_at, errno_at, allocator;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/attach/entries.h"
+
 enum { FRAMES_MAX = 512 };
 
 enum frame_kind { FRAME_PROGRAM, FRAME_LIBC, FRAME_LINKER, FRAME_ALLOCATOR };
@@ -26,6 +28,7 @@ struct watchtower {
     const struct remote *remote;
     uint64_t allocator;
     const char *own_path;
+    const struct entries *entries;        // NULL: the executable has no allocator
     const struct stopped_thread *thread;  // that is being looked at
     struct frame frames[FRAMES_MAX];
     size_t frame_count;
@@ -194,6 +197,10 @@ void watchtower_close(struct watchtower *tower) {
     free(tower);
 }
 
+void watchtower_tell_entries(struct watchtower *tower, const struct entries *entries) {
+    tower->entries = entries;
+}
+
 static bool starts_with(const char *text, const char *start) {
     return !strncmp(text, start, strlen(start));
 }
@@ -277,17 +284,33 @@ static void judge_frame(const struct watchtower *tower, size_t at, bool is_in_sy
             refuse(where, "it is in a function of libc that has no name%s", "");
         break;
     case FRAME_PROGRAM:
+        if (tower->entries && entries_may_hold(tower->entries, frame->pc, frame->name))
+            refuse(where, "it is in the allocator%s", "");
         break;
     }
+}
+
+// Fills the frames; false: not up to the outermost.
+static bool follow(struct watchtower *tower, const struct stopped_thread *thread) {
+    tower->thread = thread;
+    tower->frame_count = 0;
+    int result = dwfl_getthread_frames(tower->dwfl, thread->tid, visit_frame, tower);
+    return result == 0 && tower->frame_count > 0;
+}
+
+bool watchtower_meets(struct watchtower *tower, const struct stopped_thread *thread,
+                      bool (*is_met)(const void *context, uint64_t pc), const void *context) {
+    follow(tower, thread);
+    if (is_met(context, registers_pc(&thread->registers))) return true;
+    for (size_t i = 0; i < tower->frame_count; i++)
+        if (is_met(context, tower->frames[i].pc)) return true;
+    return false;
 }
 
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
                                    uint64_t code_start, uint64_t code_end) {
     struct whereabouts where = {.is_safe = true};
-    tower->thread = thread;
-    tower->frame_count = 0;
-    int result = dwfl_getthread_frames(tower->dwfl, thread->tid, visit_frame, tower);
-    tower->is_complete = result == 0 && tower->frame_count > 0;
+    tower->is_complete = follow(tower, thread);
     bool is_in_system_call = registers_are_in_system_call(&thread->registers);
     for (size_t i = 0; i < tower->frame_count; i++) {
         uint64_t pc = tower->frames[i].pc;

@@ -10,6 +10,7 @@
 #include "tool/attach/remote.h"
 #include "tool/attach/threads.h"
 
+struct entries;
 struct watchtower;  // the process' modules with their unwind information
 
 // Reads what can be read beforehand. `allocator`: an address in the module that malloc is from;
@@ -21,6 +22,9 @@ void watchtower_close(struct watchtower *tower);
 // The modules are not those of the last look any more.
 bool watchtower_refresh(struct watchtower *tower, struct error *error);
 
+// The allocator is in the executable: these functions. They stay the caller's.
+void watchtower_tell_entries(struct watchtower *tower, const struct entries *entries);
+
 struct whereabouts {
     bool is_safe;       // may load a library
     bool is_in_linker;  // holds up whoever loads a library
@@ -31,5 +35,10 @@ struct whereabouts {
 // `thread` is stopped. `code_start`, `code_end`: what is_in_range is about.
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
                                    uint64_t code_start, uint64_t code_end);
+
+// Whether a frame of the thread, also one that a signal interrupted, is at an address of which
+// `is_met` holds.
+bool watchtower_meets(struct watchtower *tower, const struct stopped_thread *thread,
+                      bool (*is_met)(const void *context, uint64_t pc), const void *context);
 
 #endif

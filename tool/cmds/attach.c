@@ -108,7 +108,7 @@ static bool check_program(struct session *session, struct error *error) {
     if (!program_find(path, &program, &status, &unused)) return true;  // told by attach_open
     if (program.records_itself)
         return error_set(error, "cairn is linked into it: it records itself");
-    if (program.own_allocator)
+    if (program.own_allocator && !session->attach.entries.items.count)
         return error_set(error, "it is linked with %s, whose calls cannot be seen",
                          program.own_allocator);
     if (program.refuses_preload) return error_set(error, "%s", program.obstacle);

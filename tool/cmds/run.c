@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tool/attach/begin.h"
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/name_options.h"
@@ -42,6 +43,7 @@ struct run {
     struct run_log *log;  // NULL: there is none
     struct store store;
     struct watch watch;
+    struct begin begin;
     struct job job;
     FILE *summary;  // where the report goes; NULL: nowhere
 };
@@ -93,10 +95,24 @@ static void run_announce(struct run *run) {
 static const char *run_empty_reason(const struct run *run) {
     static char text[MESSAGE_BYTES];
     if (run->program.obstacle) return run->program.obstacle;
-    if (!run->program.own_allocator) return NULL;
+    if (!run->program.own_allocator || !run->begin.refused_count) return NULL;
     snprintf(text, sizeof text, "the program is linked with %s, whose calls cannot be seen",
              run->program.own_allocator);
     return text;
+}
+
+// Allocators in executables that could not be led to the library.
+static void run_say_refused(const struct run *run) {
+    const struct begin *begin = &run->begin;
+    char text[MESSAGE_BYTES];
+    if (!begin->refused_count) return;
+    snprintf(text, sizeof text, "%s's own allocator is not recorded: %s", begin->refused,
+             begin->problem.text);
+    run_say(run, text);
+}
+
+static void run_begin(void *context, pid_t pid, uint64_t attachment) {
+    begin_look(context, pid, attachment);
 }
 
 // Programs that the library left alone.
@@ -126,6 +142,7 @@ static void run_report(struct run *run) {
     options.top = (size_t)top;
     if (run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
     run_say_unrecorded(run);
+    run_say_refused(run);
     if (!run->store.is_made) {
         snprintf(text, sizeof text, "nothing was recorded%s%s", options.empty_reason ? ": " : "",
                  options.empty_reason ? options.empty_reason : "");
@@ -269,6 +286,8 @@ static bool run_start(struct run *run, int *status, struct error *error) {
     run->watch.log = log ? run_log_write : NULL;
     run->watch.has_quick_clock = args_has(run->args, OPTION_AGES);
     run->watch.log_context = run->log;
+    run->watch.begin = run_begin;
+    run->watch.begin_context = &run->begin;
     run->launch.socket_name = run->watch.desk.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_files, &launched, error))

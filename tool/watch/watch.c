@@ -211,6 +211,8 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
     struct watched *process =
         is_recorded ? watched_add(watch, guest->pid, image, is_first, -1) : NULL;
     if (process) note_parent(watch, message, process);
+    if (process && watch->begin && !message->forked_from)
+        watch->begin(watch->begin_context, guest->pid, message->attachment);
     if (process && older) control_set_off(process->memory.header, was_off);
     if (is_recorded && !process)
         hello_dismiss(guest);

@@ -18,6 +18,10 @@
 #include "tool/watch/schedule.h"
 #include "tool/watch/store.h"
 
+// A program has been started and waits for its memory: what has to be done in it before it runs.
+// `attachment`: as in struct cairn_hello.
+typedef void watch_begin_fn(void *context, pid_t pid, uint64_t attachment);
+
 struct watch {
     struct hello_desk desk;
     struct store *store;
@@ -29,6 +33,8 @@ struct watch {
     struct schedule schedule;
     saver_log_fn *log;  // set between watch_open and watch_start; NULL: there is none
     void *log_context;
+    watch_begin_fn *begin;  // set with it; NULL: nothing has to be done
+    void *begin_context;
     bool has_quick_clock;  // set with it: the processes' clock moves every few ms (--ages)
     struct watched *list;
     unsigned process_count;  // of the list

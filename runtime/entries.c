@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/entries.h"
+
+#include "runtime/event.h"
+#include "runtime/gate.h"
+#include "runtime/resize.h"
+
+// The function itself; what it calls of its own kind is no event.
+ALWAYS_INLINE uintptr_t call(entry_function *actual, uintptr_t a, uintptr_t b, uintptr_t c,
+                             uintptr_t d, uintptr_t e, uintptr_t *frame) {
+    bool inside = event_inside_begin((uintptr_t)frame);
+    uintptr_t result = actual(a, b, c, d, e);
+    event_inside_end(inside);
+    return result;
+}
+
+uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                      entry_function *actual) {
+    uintptr_t block = call(actual, size, b, c, d, e, EVENT_HERE());
+    event_record_alloc((void *)block, size, EVENT_HERE());
+    return block;
+}
+
+uintptr_t entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
+                        entry_function *actual) {
+    uintptr_t block = call(actual, alignment, size, c, d, e, EVENT_HERE());
+    event_record_alloc((void *)block, size, EVENT_HERE());
+    return block;
+}
+
+uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
+                       entry_function *actual) {
+    uintptr_t block = call(actual, count, size, c, d, e, EVENT_HERE());
+    size_t bytes = 0;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
+    event_record_alloc((void *)block, bytes, EVENT_HERE());
+    return block;
+}
+
+uintptr_t entry_realloc(uintptr_t block, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
+                        entry_function *actual) {
+    uintptr_t *frame = EVENT_HERE();
+    struct live_block old = resize_take((void *)block, frame);
+    uintptr_t result = call(actual, block, size, c, d, e, frame);
+    resize_book((void *)block, old, (void *)result, size, frame);
+    return result;
+}
+
+uintptr_t entry_rearray(uintptr_t block, uintptr_t count, uintptr_t size, uintptr_t d, uintptr_t e,
+                        entry_function *actual) {
+    uintptr_t *frame = EVENT_HERE();
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+    struct live_block old = resize_take((void *)block, frame);
+    uintptr_t result = call(actual, block, count, size, d, e, frame);
+    resize_book((void *)block, old, (void *)result, bytes, frame);
+    return result;
+}
+
+// The C function returns an int: its upper half is anything.
+uintptr_t entry_memalign(uintptr_t result, uintptr_t alignment, uintptr_t size, uintptr_t d,
+                         uintptr_t e, entry_function *actual) {
+    uintptr_t status = call(actual, result, alignment, size, d, e, EVENT_HERE());
+    void *block = (int)status == 0 ? *(void **)result : NULL;
+    event_record_alloc(block, size, EVENT_HERE());
+    return status;
+}
+
+// What it returns is the size that the block has now, asked for or not: if that is less than
+// `size`, the block stayed as it was. Otherwise at most `size` and `extra` were asked for.
+uintptr_t entry_resize(uintptr_t block, uintptr_t size, uintptr_t extra, uintptr_t d, uintptr_t e,
+                       entry_function *actual) {
+    uintptr_t *frame = EVENT_HERE();
+    struct live_block old = resize_take((void *)block, frame);
+    uintptr_t result = call(actual, block, size, extra, d, e, frame);
+    if (result < size)
+        resize_keep((void *)block, old, frame);
+    else
+        resize_book((void *)block, old, (void *)block,
+                    result - size < extra ? result : size + extra, frame);
+    return result;
+}
+
+// A block from before. As long as nothing is recorded that is no loss, and an event inside another
+// one is not looked at.
+static COLD void count_unknown(uintptr_t block) {
+    if (block && *gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
+        gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+}
+
+uintptr_t entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                     entry_function *actual) {
+    uintptr_t *frame = EVENT_HERE();
+    if (!event_record_free((void *)block, frame)) count_unknown(block);
+    return call(actual, block, b, c, d, e, frame);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks for the functions of an allocator that is linked into the executable. The tool has written
+// jumps where these begin, which lead to the hook of their kind (format/attachment.h) with the
+// program's own arguments and, as the sixth, the way to the function without the jump. So one hook
+// serves every function of its kind, whatever its name.
+//
+// These functions call one another, and what libc's allocator gives lies beside their blocks: the
+// outermost call is the event, and the live map is the wide one.
+#ifndef RUNTIME_ENTRIES_H
+#define RUNTIME_ENTRIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/sys/sys.h"
+
+// A function with all its arguments as words: more than it takes are passed on unread.
+typedef uintptr_t entry_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+
+HIDDEN uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                             entry_function *actual);
+HIDDEN uintptr_t entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintptr_t d,
+                               uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d,
+                              uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_realloc(uintptr_t block, uintptr_t size, uintptr_t c, uintptr_t d,
+                               uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_rearray(uintptr_t block, uintptr_t count, uintptr_t size, uintptr_t d,
+                               uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_memalign(uintptr_t result, uintptr_t alignment, uintptr_t size, uintptr_t d,
+                                uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_resize(uintptr_t block, uintptr_t size, uintptr_t extra, uintptr_t d,
+                              uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                            entry_function *actual);
+
+#endif

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocators that are linked into the executable: jemalloc and tcmalloc in C and C++ programs, one in a
+Rust program under the names of Rust's jemalloc crate beside libc's malloc, under cairn run and cairn
+attach. Totals, peaks and stacks are those of the program's own account, or those of the same program
+on libc; an allocator whose code does not allow it is refused in one line, and its program untouched."""
+
+import glob
+import os
+import subprocess
+
+import cairn_test as t
+import ledger
+
+SOURCES = t.SOURCE / "tests/programs"
+# Archive: programs, with the functions whose stacks are compared with those on libc.
+ARCHIVES = {"jemalloc": "libjemalloc.a", "jemalloc_pic": "libjemalloc_pic.a",
+            "tcmalloc": "libtcmalloc_minimal.a"}
+PROGRAMS = {
+    ("mixed",): ["as_parser", "as_cache", "as_buffer", "as_page"],
+    ("realloc_chain",): ["chain_begin", "chain_grow", "chain_shrink"],
+    ("threads", "short"): ["short_body"],
+    ("exceptions",): ["all_forms", "catcher"],
+}
+
+
+def find(name):
+    found = glob.glob(f"/usr/lib/*-linux-gnu/{name}")
+    return found[0] if found else None
+
+
+def build(name, source, *extra, output=None):
+    """A program of tests/programs, or of a text, with an allocator inside."""
+    target = os.path.abspath(output or name)
+    compiler = ["g++", "-std=c++17"] if str(source).endswith(".cc") else ["gcc", "-std=gnu17"]
+    result = t.run([*compiler, "-D_GNU_SOURCE", "-O1", "-g", "-fno-builtin", f"-I{t.SOURCE}",
+                    f"-I{t.SOURCE}/include", "-o", target, str(source), *extra, "-lstdc++", "-lm",
+                    "-pthread", "-ldl"])
+    t.check_equal(f"{name} is built", (result.status, result.err.decode()), (0, ""))
+    return target
+
+
+def source_of(name):
+    return next(path for path in (SOURCES / f"{name}.c", SOURCES / f"{name}.cc") if path.exists())
+
+
+def sums(found, function):
+    stacks = [stack for stack in found["stacks"]
+              if any(name.split("(")[0] == function for name in t.functions(stack))]
+    return tuple(sum(stack[field] for stack in stacks)
+                 for field in ("allocations", "allocated_bytes", "at_exit_bytes", "at_exit_blocks"))
+
+
+def compare_with_libc(name, archive):
+    for (program, *words), functions in PROGRAMS.items():
+        what = f"{program} with {name} inside"
+        on_libc = t.report(t.record(t.program(program, *words))[1])
+        target = build(what.replace(" ", "_"), source_of(program), archive)
+        result, path = t.record([target, *words])
+        result.check_like(what, t.run([target, *words]))
+        found = t.report(path)
+        for function in functions:
+            t.check(sums(on_libc, function)[0] > 0, f"{program}: nothing through {function}")
+            t.check_equal(f"{what}: {function}", sums(found, function), sums(on_libc, function))
+        t.check_sums(what, found)
+        t.check_nothing_lost(what, found)
+
+
+def check_account(what, found, text):
+    calls, size, frees, left, peak = map(int, text.split())
+    totals = found["totals"]
+    t.check_equal(f"{what}: calls, bytes, frees, left, peak",
+                  (totals["allocations"], totals["allocated_bytes"], totals["frees"],
+                   found["at_exit"]["bytes"], found["peak"]["bytes"]), (calls, size, frees, left, peak))
+
+
+def whole_account(name, archive, *flags):
+    """A program that knows of every block: with stacks, and in the other modes."""
+    target = build(f"owned_{name}", SOURCES / "owned.c", archive, *flags)
+    plain = t.run([target])
+    if not flags:  # it allocates for itself as it begins
+        result, path = t.record([target])
+        calls, size, _, left, _ = map(int, result.out.split())
+        t.check_equal(f"owned with {name}: calls, bytes, left", sums(t.report(path), "work")[:3],
+                      (calls, size, left))
+        return
+    for options in ((), ("--no-stacks",), ("--ages",), ("--free-stacks",)):
+        what = f"owned with {name} {' '.join(options)}"
+        result, path = t.record([target], options=options)
+        result.check_like(what, plain)
+        found = t.report(path)
+        check_account(what, found, result.out.decode())
+        t.check_sums(what, found)
+        t.check_nothing_lost(what, found)
+    result, path = t.record([target], options=("--sample", "--rate", "1"))
+    check_account(f"owned with {name}, every byte sampled", t.report(path), result.out.decode())
+
+
+def accounts_of_processes(archive):
+    """Children that a program forks go on with the allocator led to cairn."""
+    for program, *words in (("births", "fork"), ("short_threads", "many", 50)):
+        target = build(f"{program}_owned", source_of(program), archive)
+        result, path, accounts = ledger.recorded([target, *map(str, words)])
+        result.check_like(program, t.run([target, *map(str, words)],
+                                         env={"LEDGER": t.fresh_path("plain")}))
+        found = ledger.reports(path)
+        for pid, account in accounts.items():
+            ledger.check(f"{program} {pid}", found.get(pid), account)
+
+
+REFUSED = """
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+static char heap[1 << 20];
+static size_t used;
+void *malloc(size_t size) {
+    void *block = heap + used;
+    used += (size + 31) & ~(size_t)15;
+    if (used > sizeof heap) _exit(9);
+    return block;
+}
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *block, size_t size) { (void)block; return malloc(size); }
+extern void free(void *);
+FREE
+int main(void) {
+    free(malloc(10));
+    puts("fine");
+    fflush(stdout);
+    while (getchar() != EOF) {}
+    return 5;
+}
+"""
+
+
+# Its loop begins behind the first instruction; it leaves all registers alone.
+LOOP = """__asm__(".globl free\\n.type free, @function\\nfree: xor %eax, %eax\\n1: inc %eax\\n"
+                   "cmp $3, %eax\\njne 1b\\nret\\n.size free, .-free\\n");"""
+LEAF = "void free(void *block) { static volatile int seen; seen += block != NULL; }"
+
+
+def refused(name, free, reason):
+    with open(f"{name}.c", "w", encoding="ascii") as file:
+        file.write(REFUSED.replace("FREE", free))
+    target = build(name, f"{name}.c")
+    result = t.run([t.CAIRN, "run", "-o", t.fresh_path(name) + ".cairn", target], stdin=b"")
+    text = result.err.decode()
+    t.check_equal(f"{name}: the program is as without", (result.status, result.out), (5, b"fine\n"))
+    t.check_equal(f"{name}: lines that say so", [line for line in text.splitlines() if "free: " in line],
+                  [f"cairn: {name}'s own allocator is not recorded: free: {reason}"])
+    with subprocess.Popen([target], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        result = t.run_cairn("attach", str(process.pid), "--record-for", "10ms")
+        t.check_equal(f"{name}, attach: status", result.status, 1)
+        t.check_equal(f"{name}, attach: lines", result.err.decode().count("\n"), 1)
+        t.check(reason in result.err.decode(), f"{name}, attach: {result.err}")
+        process.stdin.close()
+        t.check_equal(f"{name}, attach: the program's status", process.wait(60), 5)
+
+
+def rust():
+    """Rust's blocks come from its allocator, others from libc: both are recorded."""
+    rjem, target = os.path.abspath("rjem.o"), os.path.abspath("owned_rust")
+    t.run(["gcc", "-O2", "-g", "-c", "-o", rjem, str(SOURCES / "rust/rjem.c")])
+    built = t.run(["rustc", "--edition", "2018", "-g", "-C", "opt-level=1", "-C", f"link-arg={rjem}", "-o", target,
+                   str(SOURCES / "rust/owned.rs")])
+    if not t.check_equal(f"rustc {built.err.decode()[-800:]}", built.status, 0):
+        return None
+    _, counted = t.count([target])
+    libc = next(iter(counted.values()))
+    for options in ((), ("--no-stacks",)):
+        what = f"rust {' '.join(options)}"
+        result, path = t.record([target], options=options)
+        t.check_equal(f"{what}: status", result.status, 3)
+        found = t.report(path)
+        calls, size, frees, left, peak = map(int, result.out.split())
+        totals = found["totals"]
+        t.check_equal(f"{what}: calls, bytes, frees, left, peak",
+                      (totals["allocations"], totals["allocated_bytes"], totals["frees"],
+                       found["at_exit"]["bytes"], found["peak"]["bytes"]),
+                      (calls + libc["allocations"], size + libc["allocated_bytes"], frees + libc["frees"],
+                       left + libc["live_bytes"], peak + libc["live_bytes"]))
+        t.check_nothing_lost(what, found)
+    result, path = t.record([target])
+    found = t.report(path)
+    t.check_equal("rust: libc's blocks", sums(found, "owned::from_libc"), (100, 14950, 1045, 10))
+    t.check(sums(found, "owned::count_words")[0] > 5000, "rust: words are counted with stacks")
+    return target
+
+
+t.need("gcc", "g++", "rustc")
+if os.uname().machine != "x86_64":
+    t.cannot_run_here("allocators in executables are led to cairn on x86-64")
+for allocator, file_name in ARCHIVES.items():
+    place = find(file_name)
+    if t.check(place is not None, f"{file_name} is not installed"):
+        compare_with_libc(allocator, place)
+        whole_account(allocator, place, *(["-DOWNED_JEMALLOC"] if "jemalloc" in allocator else []))
+accounts_of_processes(find("libjemalloc.a"))
+refused("jumps_back", LOOP, "it jumps back into its first bytes")
+refused("leaf", LEAF, "it calls nothing, and its callers may count on that")
+rust()
+t.finish()

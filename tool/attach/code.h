@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// x86-64 machine code: the first instructions of a function moved elsewhere, so that a jump fits
+// where they were. What was moved does what it did, and then jumps back behind the place of the
+// jump.
+//
+// Instructions that name a place relative to their own are written anew for where they are now. A
+// call pushes the address that it would have returned to, so that no return address ever lies in
+// moved code, for which there is no unwind information.
+#ifndef TOOL_ATTACH_CODE_H
+#define TOOL_ATTACH_CODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool/base/error.h"
+
+// A jump with 32 bits of distance; the most that moved code can take; what may follow a function.
+enum { CODE_JUMP_BYTES = 5, CODE_MOVED_MAX = 72, CODE_PADDING_MAX = 16 };
+
+// A function as it lies in memory.
+struct code_function {
+    const uint8_t *bytes;
+    size_t size;       // of the function itself
+    size_t available;  // with what follows it, CODE_PADDING_MAX bytes at most
+    uint64_t address;
+};
+
+struct code_moved {
+    uint8_t bytes[CODE_MOVED_MAX];
+    size_t count;
+};
+
+// Moves what lies in the first CODE_JUMP_BYTES to the address `to`. False, with a clause that says
+// why, for a function whose code does not allow it: it jumps back into these bytes, is shorter
+// without anything behind it that may be overwritten, or begins with an instruction that cannot be
+// moved.
+bool code_move(const struct code_function *function, uint64_t to, struct code_moved *moved,
+               struct error *error);
+
+// Whether it calls other functions. Compilers let callers in the same file count on which registers
+// a function leaves alone (GCC's -fipa-ra), and something else in its place would not do so; but
+// one that calls functions elsewhere leaves none for sure.
+bool code_calls_others(const struct code_function *function);
+
+// A jump from `from` to `to`; false: too far.
+bool code_jump(uint8_t jump[CODE_JUMP_BYTES], uint64_t from, uint64_t to);
+
+#endif

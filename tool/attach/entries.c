@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/entries.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "tool/attach/code.h"
+
+// More than any allocator's function has.
+#define FUNCTION_MAX_BYTES (1u << 20)
+
+enum family { PLAIN, RJEM, JE, TC, MI, FAMILY_COUNT };
+enum { IN_PLAIN = 1 << PLAIN, IN_JE = 1 << RJEM | 1 << JE, IN_TC = 1 << TC, IN_MI = 1 << MI };
+enum { IN_ALL = IN_PLAIN | IN_JE | IN_TC | IN_MI, WITH_JEMALLOC = 1 << FAMILY_COUNT };
+
+static const struct {
+    const char *prefix, *allocator;
+} families[FAMILY_COUNT] = {
+    [PLAIN] = {"", "its own malloc"}, [RJEM] = {"_rjem_", "jemalloc"}, [JE] = {"je_", "jemalloc"},
+    [TC] = {"tc_", "tcmalloc"},       [MI] = {"mi_", "mimalloc"},
+};
+
+// In the order of strcmp. WITH_JEMALLOC: without a prefix only where mallctl is defined as well,
+// since others may use these names.
+static const struct entry_name {
+    const char *name;
+    enum cairn_entry_kind kind;
+    unsigned where;
+} entry_names[] = {
+    {"_ZdaPv", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdaPvRKSt9nothrow_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdaPvSt11align_val_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdaPvm", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdaPvmSt11align_val_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdlPv", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdlPvRKSt9nothrow_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdlPvSt11align_val_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdlPvm", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_ZdlPvmSt11align_val_t", CAIRN_ENTRY_FREE, IN_PLAIN},
+    {"_Znam", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_ZnamRKSt9nothrow_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_ZnamSt11align_val_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_Znwm", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_ZnwmRKSt9nothrow_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_ZnwmSt11align_val_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
+    {"aligned_alloc", CAIRN_ENTRY_ALIGNED, IN_ALL},
+    {"calloc", CAIRN_ENTRY_CALLOC, IN_ALL},
+    {"calloc_aligned", CAIRN_ENTRY_CALLOC, IN_MI},
+    {"cfree", CAIRN_ENTRY_FREE, IN_ALL},
+    {"dallocx", CAIRN_ENTRY_FREE, IN_JE | WITH_JEMALLOC},
+    {"delete", CAIRN_ENTRY_FREE, IN_TC},
+    {"delete_aligned", CAIRN_ENTRY_FREE, IN_TC},
+    {"delete_aligned_nothrow", CAIRN_ENTRY_FREE, IN_TC},
+    {"delete_nothrow", CAIRN_ENTRY_FREE, IN_TC},
+    {"delete_sized", CAIRN_ENTRY_FREE, IN_TC},
+    {"delete_sized_aligned", CAIRN_ENTRY_FREE, IN_TC},
+    {"deletearray", CAIRN_ENTRY_FREE, IN_TC},
+    {"deletearray_aligned", CAIRN_ENTRY_FREE, IN_TC},
+    {"deletearray_aligned_nothrow", CAIRN_ENTRY_FREE, IN_TC},
+    {"deletearray_nothrow", CAIRN_ENTRY_FREE, IN_TC},
+    {"deletearray_sized", CAIRN_ENTRY_FREE, IN_TC},
+    {"deletearray_sized_aligned", CAIRN_ENTRY_FREE, IN_TC},
+    {"free", CAIRN_ENTRY_FREE, IN_ALL},
+    {"free_aligned", CAIRN_ENTRY_FREE, IN_MI},
+    {"free_aligned_sized", CAIRN_ENTRY_FREE, IN_PLAIN | IN_JE},
+    {"free_size", CAIRN_ENTRY_FREE, IN_MI},
+    {"free_size_aligned", CAIRN_ENTRY_FREE, IN_MI},
+    {"free_sized", CAIRN_ENTRY_FREE, IN_PLAIN | IN_JE | IN_TC},
+    {"malloc", CAIRN_ENTRY_ALLOC, IN_ALL},
+    {"malloc_aligned", CAIRN_ENTRY_ALLOC, IN_MI},
+    {"malloc_small", CAIRN_ENTRY_ALLOC, IN_MI},
+    {"mallocn", CAIRN_ENTRY_CALLOC, IN_MI},
+    {"mallocx", CAIRN_ENTRY_ALLOC, IN_JE | WITH_JEMALLOC},
+    {"memalign", CAIRN_ENTRY_ALIGNED, IN_ALL},
+    {"new", CAIRN_ENTRY_ALLOC, IN_TC | IN_MI},
+    {"new_aligned", CAIRN_ENTRY_ALLOC, IN_TC | IN_MI},
+    {"new_aligned_nothrow", CAIRN_ENTRY_ALLOC, IN_TC | IN_MI},
+    {"new_n", CAIRN_ENTRY_CALLOC, IN_MI},
+    {"new_nothrow", CAIRN_ENTRY_ALLOC, IN_TC | IN_MI},
+    {"new_realloc", CAIRN_ENTRY_REALLOC, IN_MI},
+    {"new_reallocn", CAIRN_ENTRY_REARRAY, IN_MI},
+    {"newarray", CAIRN_ENTRY_ALLOC, IN_TC},
+    {"newarray_aligned", CAIRN_ENTRY_ALLOC, IN_TC},
+    {"newarray_aligned_nothrow", CAIRN_ENTRY_ALLOC, IN_TC},
+    {"newarray_nothrow", CAIRN_ENTRY_ALLOC, IN_TC},
+    {"posix_memalign", CAIRN_ENTRY_MEMALIGN, IN_ALL},
+    {"pvalloc", CAIRN_ENTRY_ALLOC, IN_ALL},
+    {"rallocx", CAIRN_ENTRY_REALLOC, IN_JE | WITH_JEMALLOC},
+    {"realloc", CAIRN_ENTRY_REALLOC, IN_ALL},
+    {"realloc_aligned", CAIRN_ENTRY_REALLOC, IN_MI},
+    {"reallocarray", CAIRN_ENTRY_REARRAY, IN_ALL},
+    {"reallocn", CAIRN_ENTRY_REARRAY, IN_MI},
+    {"rezalloc", CAIRN_ENTRY_REALLOC, IN_MI},
+    {"rezalloc_aligned", CAIRN_ENTRY_REALLOC, IN_MI},
+    {"sdallocx", CAIRN_ENTRY_FREE, IN_JE | WITH_JEMALLOC},
+    {"valloc", CAIRN_ENTRY_ALLOC, IN_ALL},
+    {"xallocx", CAIRN_ENTRY_RESIZE, IN_JE | WITH_JEMALLOC},
+    {"zalloc", CAIRN_ENTRY_ALLOC, IN_MI},
+    {"zalloc_aligned", CAIRN_ENTRY_ALLOC, IN_MI},
+    {"zalloc_small", CAIRN_ENTRY_ALLOC, IN_MI},
+};
+enum { ENTRY_NAMES = sizeof entry_names / sizeof *entry_names };
+
+// A symbol of the executable with one of these names.
+struct candidate {
+    struct entry entry;
+    enum family family;
+    const struct entry_name *name;
+    bool is_local, is_chosen_late;
+};
+
+struct search {
+    ARRAY(struct candidate) items;
+    bool has_mallctl, exports_malloc;
+};
+
+static int compare_name(const void *key, const void *item) {
+    return strcmp(key, ((const struct entry_name *)item)->name);
+}
+
+// The family whose prefix the name has, and what it is without that.
+static enum family family_of(const char **name) {
+    for (unsigned family = PLAIN + 1; family < FAMILY_COUNT; family++) {
+        size_t length = strlen(families[family].prefix);
+        if (strncmp(*name, families[family].prefix, length) != 0) continue;
+        *name += length;
+        return family;
+    }
+    return PLAIN;
+}
+
+static bool look_at_symbol(struct search *search, const char *name, const Elf64_Sym *symbol) {
+    const char *rest = name;
+    if (!strcmp(name, "mallctl")) search->has_mallctl = true;
+    enum family family = family_of(&rest);
+    const struct entry_name *found =
+        bsearch(rest, entry_names, ENTRY_NAMES, sizeof *entry_names, compare_name);
+    unsigned wanted = 1u << family | (family == PLAIN ? WITH_JEMALLOC : 0);
+    if (!found || !(found->where & wanted)) return true;
+    struct candidate *candidate = array_push(&search->items);
+    if (!candidate) return false;
+    *candidate = (struct candidate){
+        .entry = {.address = symbol->st_value, .size = symbol->st_size, .kind = found->kind},
+        .family = family,
+        .name = found,
+        .is_local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL,
+        .is_chosen_late = GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC};
+    snprintf(candidate->entry.name, sizeof candidate->entry.name, "%s", name);
+    return true;
+}
+
+static bool look_at_symbols(struct search *search, Elf *elf, Elf_Scn *section,
+                            const GElf_Shdr *header) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    const Elf64_Sym *symbols = data ? data->d_buf : NULL;
+    size_t count = symbols ? data->d_size / sizeof *symbols : 0;
+    for (size_t i = 0; i < count; i++) {
+        int type = ELF64_ST_TYPE(symbols[i].st_info);
+        bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
+        if (!is_function || symbols[i].st_shndx == SHN_UNDEF) continue;
+        const char *name = elf_strptr(elf, header->sh_link, symbols[i].st_name);
+        if (!name) continue;
+        if (!look_at_symbol(search, name, &symbols[i])) return false;
+        if (header->sh_type == SHT_DYNSYM && !strcmp(name, "malloc")) search->exports_malloc = true;
+    }
+    return true;
+}
+
+static bool has_function(const struct search *search, enum family family, const char *name) {
+    for (size_t i = 0; i < search->items.count; i++)
+        if (search->items.items[i].family == family &&
+            !strcmp(search->items.items[i].name->name, name))
+            return true;
+    return false;
+}
+
+// A static function of another file may have the same name.
+static bool has_global(const struct search *search, const char *name) {
+    for (size_t i = 0; i < search->items.count; i++)
+        if (!search->items.items[i].is_local && !strcmp(search->items.items[i].entry.name, name))
+            return true;
+    return false;
+}
+
+// A program may call functions of its own by one or two of these names.
+static bool is_allocator(const struct search *search, enum family family) {
+    bool has_malloc = has_function(search, family, "malloc");
+    bool has_free = has_function(search, family, "free");
+    if (family == PLAIN)
+        return has_malloc && has_free && has_function(search, family, "calloc") &&
+               has_function(search, family, "realloc");
+    return (has_malloc || has_function(search, family, "mallocx")) &&
+           (has_free || has_function(search, family, "dallocx") ||
+            has_function(search, family, "sdallocx"));
+}
+
+const struct entry *entries_at(const struct entries *entries, uint64_t address) {
+    for (size_t i = 0; i < entries->items.count; i++)
+        if (entries->items.items[i].address == address) return &entries->items.items[i];
+    return NULL;
+}
+
+static const struct entry *find_named(const struct entries *entries, const char *name) {
+    for (size_t i = 0; i < entries->items.count; i++)
+        if (!strcmp(entries->items.items[i].name, name)) return &entries->items.items[i];
+    return NULL;
+}
+
+// One function may have several names, and one name stands in two tables of symbols.
+static bool add(struct entries *entries, const struct candidate *candidate, uint64_t bias,
+                struct error *error) {
+    const struct entry *wanted = &candidate->entry;
+    uint64_t address = wanted->address + bias;
+    const struct entry *same = entries_at(entries, address);
+    const struct entry *namesake = find_named(entries, wanted->name);
+    if (candidate->is_chosen_late)
+        return error_set(error, "%s is chosen when the program starts (IFUNC)", wanted->name);
+    if (!wanted->size || wanted->size > FUNCTION_MAX_BYTES)
+        return error_set(error, "the size of %s is not known", wanted->name);
+    if (same && same->kind != wanted->kind)
+        return error_set(error, "%s and %s are one function", same->name, wanted->name);
+    if (same) return true;
+    if (namesake) return error_set(error, "it has two functions called %s", wanted->name);
+    struct entry *entry = array_push(&entries->items);
+    if (!entry) return error_set(error, "out of memory");
+    *entry = *wanted;
+    entry->address = address;
+    return true;
+}
+
+static bool choose(struct entries *entries, const struct search *search, uint64_t bias,
+                   struct error *error) {
+    bool is_wanted[FAMILY_COUNT];
+    for (unsigned family = PLAIN; family < FAMILY_COUNT; family++)
+        is_wanted[family] = is_allocator(search, family);
+    for (size_t i = 0; i < search->items.count; i++) {
+        const struct candidate *candidate = &search->items.items[i];
+        bool needs_mallctl = candidate->family == PLAIN && !(candidate->name->where & IN_PLAIN);
+        if (!is_wanted[candidate->family] || (needs_mallctl && !search->has_mallctl) ||
+            (candidate->is_local && has_global(search, candidate->entry.name)))
+            continue;
+        entries->allocator = families[candidate->family].allocator;
+        if (!add(entries, candidate, bias, error)) return false;
+    }
+    entries->is_malloc = is_wanted[PLAIN] && search->exports_malloc;
+    if (is_wanted[PLAIN] && search->has_mallctl) entries->allocator = families[JE].allocator;
+    for (unsigned family = RJEM; family < FAMILY_COUNT; family++)
+        if (is_wanted[family]) entries->allocator = families[family].allocator;
+    return true;
+}
+
+uint8_t *entries_read(const struct remote *remote, const struct entry *entry,
+                      struct code_function *function) {
+    size_t available = (size_t)entry->size + CODE_PADDING_MAX;
+    uint8_t *bytes = malloc(available);
+    if (!bytes) return NULL;
+    if (!remote_read(remote, entry->address, bytes, available)) available = (size_t)entry->size;
+    if (!remote_read(remote, entry->address, bytes, available)) {
+        free(bytes);
+        return NULL;
+    }
+    *function = (struct code_function){.bytes = bytes,
+                                       .size = (size_t)entry->size,
+                                       .available = available,
+                                       .address = entry->address};
+    return bytes;
+}
+
+// Whether the code allows it does not depend on where it is moved to, as long as that is near.
+static bool check_code(const struct entries *entries, const struct remote *remote,
+                       struct error *error) {
+    for (size_t i = 0; i < entries->items.count; i++) {
+        const struct entry *entry = &entries->items.items[i];
+        struct code_function function;
+        struct code_moved moved;
+        uint8_t *bytes = entries_read(remote, entry, &function);
+        if (!bytes) return error_set(error, "%s cannot be read", entry->name);
+        bool is_possible =
+            code_move(&function, entry->address, &moved, error) &&
+            (code_calls_others(&function) ||
+             error_set(error, "it calls nothing, and its callers may count on that"));
+        free(bytes);
+        if (!is_possible) return error_wrap(error, "%s", entry->name);
+    }
+    return true;
+}
+
+// Where the executable was put: the kernel tells the address of its entry.
+static bool find_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias) {
+    enum { AUXILIARY_MAX = 64 };
+    Elf64_auxv_t vector[AUXILIARY_MAX];
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, vector, sizeof vector) : -1;
+    if (file >= 0) close(file);
+    for (ssize_t i = 0; i < got / (ssize_t)sizeof *vector; i++) {
+        if (vector[i].a_type != AT_ENTRY) continue;
+        *bias = vector[i].a_un.a_val - header->e_entry;
+        return true;
+    }
+    return false;
+}
+
+static void find_segments(struct entries *entries, Elf *elf, uint64_t bias) {
+    size_t count = 0;
+    GElf_Phdr segment;
+    entries->low = UINT64_MAX;
+    if (elf_getphdrnum(elf, &count) != 0) count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        uint64_t start = bias + segment.p_vaddr, end = start + segment.p_memsz;
+        if (start < entries->low) entries->low = start;
+        if (end > entries->high) entries->high = end;
+    }
+}
+
+static bool find_in_elf(struct entries *entries, const struct remote *remote, Elf *elf,
+                        struct error *error) {
+    struct search search = {.has_mallctl = false};
+    GElf_Ehdr header;
+    uint64_t bias;
+    bool is_ok = true;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section && is_ok;
+         section = elf_nextscn(elf, section)) {
+        GElf_Shdr about;
+        if (!gelf_getshdr(section, &about)) continue;
+        if (about.sh_type == SHT_SYMTAB || about.sh_type == SHT_DYNSYM)
+            is_ok = look_at_symbols(&search, elf, section, &about);
+    }
+    if (!is_ok) error_set(error, "out of memory");
+    bool has_any = search.items.count && gelf_getehdr(elf, &header);
+    if (is_ok && has_any && find_bias(remote->pid, &header, &bias)) {
+        find_segments(entries, elf, bias);
+        is_ok = choose(entries, &search, bias, error) && check_code(entries, remote, error);
+    }
+    array_free(&search.items);
+    return is_ok;
+}
+
+// The executable's file.
+struct image {
+    int file;
+    Elf *elf;
+};
+
+static bool image_open(struct image *image, pid_t pid) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    *image = (struct image){.file = open(path, O_RDONLY | O_CLOEXEC)};
+    elf_version(EV_CURRENT);
+    if (image->file >= 0) image->elf = elf_begin(image->file, ELF_C_READ_MMAP, NULL);
+    return image->elf && elf_kind(image->elf) == ELF_K_ELF &&
+           gelf_getclass(image->elf) == ELFCLASS64;
+}
+
+static void image_close(struct image *image) {
+    if (image->elf) elf_end(image->elf);
+    if (image->file >= 0) close(image->file);
+}
+
+bool entries_find(struct entries *entries, const struct remote *remote, struct error *error) {
+    struct image image;
+    *entries = (struct entries){.allocator = NULL};
+    bool is_ok = !image_open(&image, remote->pid) || find_in_elf(entries, remote, image.elf, error);
+    image_close(&image);
+    return is_ok;
+}
+
+// Local functions of one source file lie together, and global ones between them. A file with a
+// local function among the allocator's entries is the allocator's, all of it.
+struct extent {
+    uint64_t start, end;            // so far
+    uint64_t file_start, file_end;  // of the local functions of the file that is being looked at
+    uint64_t main;
+};
+
+static void extent_end_file(struct extent *extent) {
+    bool is_part = extent->file_start < extent->end && extent->file_end > extent->start;
+    if (is_part && extent->file_start < extent->start) extent->start = extent->file_start;
+    if (is_part && extent->file_end > extent->end) extent->end = extent->file_end;
+    extent->file_start = UINT64_MAX;
+    extent->file_end = 0;
+}
+
+static void extent_look(struct extent *extent, const Elf64_Sym *symbol, const char *name,
+                        uint64_t bias) {
+    uint64_t start = symbol->st_value + bias, end = start + symbol->st_size;
+    if (GELF_ST_TYPE(symbol->st_info) == STT_FILE) extent_end_file(extent);
+    if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF) return;
+    if (!strcmp(name, "main")) extent->main = start;
+    // parts that are never executed lie elsewhere
+    if (GELF_ST_BIND(symbol->st_info) != STB_LOCAL || strstr(name, ".cold")) return;
+    if (start < extent->file_start) extent->file_start = start;
+    if (end > extent->file_end) extent->file_end = end;
+}
+
+static bool extent_read(struct extent *extent, Elf *elf, uint64_t bias) {
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB) continue;
+        Elf_Data *data = elf_getdata(section, NULL);
+        const Elf64_Sym *symbols = data ? data->d_buf : NULL;
+        for (size_t i = 0; symbols && i < data->d_size / sizeof *symbols; i++) {
+            const char *name = elf_strptr(elf, header.sh_link, symbols[i].st_name);
+            if (name) extent_look(extent, &symbols[i], name, bias);
+        }
+        extent_end_file(extent);
+        return true;
+    }
+    return false;
+}
+
+bool entries_find_extent(struct entries *entries, const struct remote *remote,
+                         struct error *error) {
+    struct extent extent = {.start = UINT64_MAX, .file_start = UINT64_MAX};
+    struct image image;
+    GElf_Ehdr header;
+    uint64_t bias;
+    for (size_t i = 0; i < entries->items.count; i++) {
+        const struct entry *entry = &entries->items.items[i];
+        if (entry->address < extent.start) extent.start = entry->address;
+        if (entry->address + entry->size > extent.end) extent.end = entry->address + entry->size;
+    }
+    bool is_read = image_open(&image, remote->pid) && gelf_getehdr(image.elf, &header) &&
+                   find_bias(remote->pid, &header, &bias) && extent_read(&extent, image.elf, bias);
+    image_close(&image);
+    if (!is_read) return error_set(error, "its symbols were taken away (strip)");
+    if (extent.main >= extent.start && extent.main < extent.end)
+        return error_set(error, "its code lies among the program's own");
+    entries->heart = extent.start;
+    entries->heart_end = extent.end;
+    return true;
+}
+
+bool entries_may_hold(const struct entries *entries, uint64_t pc, const char *name) {
+    const char *rest = name;
+    if (pc >= entries->heart && pc < entries->heart_end) return true;
+    bool is_unknown = pc >= entries->low && pc < entries->high && !name;
+    return is_unknown || (name && (family_of(&rest) != PLAIN || strstr(name, "_mi_") == name ||
+                                   strstr(name, "tcmalloc") || strstr(name, ".cold")));
+}
+
+void entries_free(struct entries *entries) {
+    array_free(&entries->items);
+}

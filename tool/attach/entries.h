@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of an allocator that is linked into an executable: malloc and its relatives, C++'s
+// operator new and delete beside them, and those of jemalloc, tcmalloc and mimalloc under the names
+// with a prefix that programs link them by (je_, _rjem_ of Rust's crates, tc_, mi_). Found by the
+// executable's own symbols, since no search of the dynamic linker leads to them.
+//
+// All or nothing: with a function left out, blocks would appear or vanish unseen.
+#ifndef TOOL_ATTACH_ENTRIES_H
+#define TOOL_ATTACH_ENTRIES_H
+
+#include "format/attachment.h"
+#include "tool/attach/remote.h"
+#include "tool/base/array.h"
+
+enum { ENTRY_NAME_BYTES = 48 };
+
+struct entry {
+    char name[ENTRY_NAME_BYTES];
+    uint64_t address, size;
+    enum cairn_entry_kind kind;
+};
+
+struct entries {
+    ARRAY(struct entry) items;  // none: there is no such allocator
+    const char *allocator;      // its name; NULL without entries
+    bool is_malloc;             // it is what the program calls malloc, not beside that
+    uint64_t low, high;         // the executable's segments
+    uint64_t heart,
+        heart_end;  // between these addresses is the allocator's code; 0: not looked for
+};
+
+// Finds them in the process' executable. False, with a clause, if there is such an allocator but
+// not all of it can be led elsewhere.
+bool entries_find(struct entries *entries, const struct remote *remote, struct error *error);
+void entries_free(struct entries *entries);
+
+// Looks for the allocator's code, to tell threads that are in it. False, with a clause, if it
+// cannot be told from the program's.
+bool entries_find_extent(struct entries *entries, const struct remote *remote, struct error *error);
+
+// Whether code at `pc`, of a function called `name` (NULL: nobody knows), may be the allocator's.
+bool entries_may_hold(const struct entries *entries, uint64_t pc, const char *name);
+
+// The entry at an address; NULL: there is none.
+const struct entry *entries_at(const struct entries *entries, uint64_t address);
+
+// The code of a function with what follows it, as it lies in the process; NULL without memory or if
+// it cannot be read. The caller frees it.
+struct code_function;
+uint8_t *entries_read(const struct remote *remote, const struct entry *entry,
+                      struct code_function *function);
+
+#endif

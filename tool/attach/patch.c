@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/patch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+// What an entry gets of the mapping: the way to the hook, then what was moved.
+enum { THUNK_BYTES = 24, PART_BYTES = THUNK_BYTES + CODE_MOVED_MAX };
+// The lowest address that a process may map anything at, and how far from the executable the
+// mapping stays, so that neither grows into the other.
+#define LOWEST_ADDRESS (1u << 20)
+#define DISTANCE_BYTES (1u << 16)
+#define PAGE_BYTES UINT64_C(4096)
+#define MAPPING_MAX_BYTES (1u << 20)
+
+// mov r9, `moved`; jmp *(what follows); `hook`
+static void make_thunk(uint8_t thunk[THUNK_BYTES], uint64_t moved, uint64_t hook) {
+    static const uint8_t load[] = {0x49, 0xb9}, jump[] = {0xff, 0x25, 0, 0, 0, 0};
+    uint8_t *at = thunk;
+    at = mempcpy(at, load, sizeof load);
+    at = mempcpy(at, &moved, sizeof moved);
+    at = mempcpy(at, jump, sizeof jump);
+    memcpy(at, &hook, sizeof hook);
+}
+
+// One entry's part, which will lie at `place`.
+static bool make_part(struct patch *patch, const struct entry *entry, uint64_t place, uint64_t hook,
+                      const struct remote *remote, uint8_t part[PART_BYTES], struct error *error) {
+    struct code_function function;
+    struct code_moved moved;
+    struct patched *patched = array_push(&patch->items);
+    uint8_t *bytes = patched ? entries_read(remote, entry, &function) : NULL;
+    if (!bytes) return error_set(error, "%s cannot be read", entry->name);
+    *patched = (struct patched){.address = entry->address};
+    memcpy(patched->before, bytes, sizeof patched->before);
+    make_thunk(part, place + THUNK_BYTES, hook);
+    bool is_made = code_move(&function, place + THUNK_BYTES, &moved, error);
+    if (is_made) memcpy(part + THUNK_BYTES, moved.bytes, moved.count);
+    if (is_made && !code_jump(patched->jump, entry->address, place))
+        is_made = error_set(error, "it is too far from free memory");
+    free(bytes);
+    return is_made || error_wrap(error, "%s", entry->name);
+}
+
+// The end of the free memory right below the executable, if that is large enough: 0 if not.
+static uint64_t find_place(const struct remote *remote, uint64_t low, uint64_t bytes) {
+    char path[32], line[4096];
+    uint64_t end_before = LOWEST_ADDRESS;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)remote->pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    while (fgets(line, sizeof line, file)) {
+        char *rest;
+        strtoull(line, &rest, 16);
+        uint64_t end = *rest == '-' ? strtoull(rest + 1, NULL, 16) : 0;
+        if (end && end <= low && end > end_before) end_before = end;
+    }
+    fclose(file);
+    uint64_t place = (low & ~(PAGE_BYTES - 1)) - DISTANCE_BYTES - bytes;
+    return place < low && place >= end_before ? place : 0;
+}
+
+static bool map_at(struct caller *caller, uint64_t place, uint64_t bytes, struct error *error) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {
+        place,      bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+        UINT64_MAX, 0};
+    int64_t result = 0;
+    if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
+    if ((uint64_t)result == place) return true;
+    if (result > 0) {
+        const uint64_t again[REGISTERS_ARGUMENTS] = {(uint64_t)result, bytes};
+        int64_t unused = 0;
+        caller_system_call(caller, SYS_munmap, again, &unused, NULL);
+    }
+    return error_set(error, "no memory can be mapped near its executable: %s",
+                     result < 0 ? strerror((int)-result) : "the kernel puts it elsewhere");
+}
+
+// What the mapping begins with; the parts follow the last item.
+struct head {
+    uint64_t magic, bytes, count;
+};
+#define HEAD_MAGIC UINT64_C(0x6e65747269657361)
+
+static bool write_head(const struct patch *patch, const struct remote *remote) {
+    const struct head head = {HEAD_MAGIC, patch->end - patch->start, patch->items.count};
+    return remote_write(remote, patch->start, &head, sizeof head) &&
+           remote_write(remote, patch->start + sizeof head, patch->items.items,
+                        patch->items.count * sizeof *patch->items.items);
+}
+
+static uint64_t head_bytes(size_t count) {
+    return sizeof(struct head) + count * sizeof(struct patched);
+}
+
+static bool make_parts(struct patch *patch, const struct entries *entries,
+                       const uint64_t hooks[CAIRN_ENTRY_KINDS], const struct remote *remote,
+                       struct error *error) {
+    uint64_t place = patch->start + head_bytes(entries->items.count);
+    for (size_t i = 0; i < entries->items.count; i++, place += PART_BYTES) {
+        const struct entry *entry = &entries->items.items[i];
+        uint8_t part[PART_BYTES] = {0};
+        if (!make_part(patch, entry, place, hooks[entry->kind], remote, part, error)) return false;
+        if (!remote_write(remote, place, part, sizeof part))
+            return error_set(error, "its memory cannot be written: %s", strerror(errno));
+    }
+    return write_head(patch, remote) ||
+           error_set(error, "its memory cannot be written: %s", strerror(errno));
+}
+
+bool patch_prepare(struct patch *patch, const struct entries *entries,
+                   const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,
+                   struct error *error) {
+    uint64_t bytes = head_bytes(entries->items.count) + entries->items.count * PART_BYTES;
+    bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    patch->items.count = 0;
+    patch->is_taken = false;
+    uint64_t place = find_place(caller->remote, entries->low, bytes);
+    if (!place) return error_set(error, "there is no free memory near its executable");
+    if (!map_at(caller, place, bytes, error)) return false;
+    patch->start = place;
+    patch->end = place + bytes;
+    if (make_parts(patch, entries, hooks, caller->remote, error)) return true;
+    patch_drop(patch, caller, NULL);
+    return false;
+}
+
+void patch_recover(struct patch *patch, uint64_t start, const struct remote *remote) {
+    struct head head;
+    if (patch->start || !start || !remote_read(remote, start, &head, sizeof head) ||
+        head.magic != HEAD_MAGIC || head.bytes > MAPPING_MAX_BYTES || head.count > head.bytes ||
+        head_bytes(head.count) > head.bytes)
+        return;
+    patch->start = start;
+    patch->end = start + head.bytes;
+    patch->is_taken = true;
+    for (uint64_t i = 0; i < head.count; i++) {
+        struct patched *item = array_push(&patch->items);
+        if (item) remote_read(remote, start + head_bytes(i), item, sizeof *item);
+    }
+}
+
+bool patch_is_in_way(const struct patch *patch, uint64_t pc) {
+    if (pc >= patch->start && pc < patch->end) return true;
+    for (size_t i = 0; i < patch->items.count; i++) {
+        uint64_t offset = pc - patch->items.items[i].address;
+        if (offset > 0 && offset < CODE_JUMP_BYTES) return true;
+    }
+    return false;
+}
+
+bool patch_take(struct patch *patch, const struct remote *remote) {
+    patch->is_taken = true;
+    for (size_t i = 0; i < patch->items.count; i++) {
+        const struct patched *item = &patch->items.items[i];
+        if (remote_write(remote, item->address, item->jump, sizeof item->jump)) continue;
+        patch_put_back(patch, remote);
+        return false;
+    }
+    return true;
+}
+
+void patch_put_back(struct patch *patch, const struct remote *remote) {
+    for (size_t i = 0; i < patch->items.count; i++) {
+        const struct patched *item = &patch->items.items[i];
+        uint8_t now[CODE_JUMP_BYTES];
+        if (remote_read(remote, item->address, now, sizeof now) &&
+            !memcmp(now, item->jump, sizeof now))
+            remote_write(remote, item->address, item->before, sizeof item->before);
+    }
+    patch->is_taken = false;
+}
+
+bool patch_drop(struct patch *patch, struct caller *caller, struct error *error) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {patch->start, patch->end - patch->start};
+    int64_t unused = 0;
+    bool is_dropped =
+        !patch->start || caller_system_call(caller, SYS_munmap, arguments, &unused, error);
+    patch->start = patch->end = 0;
+    patch->items.count = 0;
+    return is_dropped;
+}
+
+void patch_free(struct patch *patch) {
+    array_free(&patch->items);
+}

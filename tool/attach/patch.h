@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allocator's functions of an executable, led to the library's hooks: where each begins a jump
+// is written, to a mapping near the executable, which cairn adds to the process.
+//
+//   malloc: jmp ──▶ its part of the mapping: mov r9, moved; jmp ──▶ hook of its kind
+//                   moved: the first instructions; jmp ──▶ malloc+n     the hook calls this
+//
+// The register is that of a sixth argument, which none of these functions has. A thread is never in
+// the mapping for longer than some instructions, and no return address lies there. The mapping
+// begins with what was overwritten, for whoever has to put it back in place of this tool.
+#ifndef TOOL_ATTACH_PATCH_H
+#define TOOL_ATTACH_PATCH_H
+
+#include "tool/attach/call.h"
+#include "tool/attach/code.h"
+#include "tool/attach/entries.h"
+
+struct patched {
+    uint64_t address;
+    uint8_t before[CODE_JUMP_BYTES], jump[CODE_JUMP_BYTES];
+};
+
+struct patch {
+    ARRAY(struct patched) items;
+    uint64_t start, end;  // of the mapping; 0: there is none
+    bool is_taken;        // the jumps are written
+};
+
+// Makes the mapping, by a thread of the stopped process; nothing leads to it yet.
+bool patch_prepare(struct patch *patch, const struct entries *entries,
+                   const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,
+                   struct error *error);
+
+// That of another tool, which is gone: `start` is where its mapping should be. None without it.
+void patch_recover(struct patch *patch, uint64_t start, const struct remote *remote);
+
+// Whether an address is in the mapping or where a jump comes: no thread may be there when jumps are
+// written or put back.
+bool patch_is_in_way(const struct patch *patch, uint64_t pc);
+
+// Writes the jumps, puts back what was there before. The process is stopped.
+bool patch_take(struct patch *patch, const struct remote *remote);
+void patch_put_back(struct patch *patch, const struct remote *remote);
+
+// Takes the mapping away again, once no thread is in it.
+bool patch_drop(struct patch *patch, struct caller *caller, struct error *error);
+void patch_free(struct patch *patch);
+
+#endif
