@@ -31,7 +31,7 @@ ALLOWED = {
     "tool/web": ["format", "tool/base", "tool/model", "tool/render", "tool/export"],
     "tool/tui": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
-    "tool/core": ["format", "tool/base", "tool/model"],
+    "tool/core": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/watch": ["format", "tool/base", "tool/model"],
     "tool/attach": ["format", "tool/base"],
     "tool": ["include", "format"],

@@ -61,7 +61,7 @@ def check_answers(core):
         return
     inside = f"{int(first[1], 16) + 16:x}"
     about = ask(core, "describe", inside)
-    t.check(about.startswith(b"Address %s is at offset 10 of\na used allocation at %s of size 1f4\n"
+    t.check(about.startswith(b"Address %s is at offset 10 of\nan anchored allocation at %s of size 1f4\n"
                              % (inside.encode(), first[1])), f"describe: {about[:200]}")
     t.check(b"main" in about and b"hold.c" in about and b"hhhhhhhh" in about, f"describe: {about}")
     for words, wanted in ((("summarize",), b"100 %  hold\n"), (("summarize", "hold"), b"100 %  main\n"),
@@ -77,8 +77,9 @@ def check_answers(core):
 def check_refusals(core):
     for words, status, wanted in (
             (("describe", "10"), 1, b"in no block"), (("summarize", "libnone.so"), 1, b"no block is of"),
-            (("list", "blocks"), 2, b"'list used' and 'list free'"), (("describe", "xyz"), 2, b"hexadecimal"),
-            (("shrink",), 2, b"none of")):
+            (("list", "blocks"), 2, b"'list used' is what can be asked for"), (("describe", "xyz"), 2, b"hexadecimal"),
+            (("shrink",), 2, b"none of"), (("list", "incoming"), 2, b"wants an address"),
+            (("list", "used", "-", "more"), 2, b"too much"), (("explain",), 2, b"one address")):
         said = ask(core, *words, status=status)
         t.check(wanted in said, f"{words}: {said}")
     pathlib.Path("text").write_text("no core\n", encoding="ascii")
@@ -119,6 +120,8 @@ def check_unrecorded():
     overview = ask(core)
     t.check(b"free, at the end of %d arenas" % wanted["arenas"] in overview, f"unrecorded: {overview}")
     said = ask(core, "describe", "10", status=1)
+    t.check(b"in no block" in said, f"unrecorded: {said}")
+    said = ask(core, "summarize", "heap_shapes", status=1)
     t.check(b"not recorded" in said, f"unrecorded: {said}")
 
 

@@ -8,7 +8,7 @@
 #define BLOCKS 20000
 #define BLOCK_BYTES 500
 
-static void *held[BLOCKS];
+static void *volatile held[BLOCKS];
 
 int main(void) {
     for (int i = 0; i < BLOCKS; i++) {

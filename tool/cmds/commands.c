@@ -372,15 +372,20 @@ const struct command commands[] = {
     },
     {
         .name = "core",
-        .arguments = "CORE [list used|free | count used|free | summarize [MODULE [FUNCTION]] | describe ADDRESS]",
+        .arguments = "CORE [count|list|enumerate|summarize|describe|explain SET [TYPE] | describe|explain "
+                     "ADDRESS | summarize [MODULE [FUNCTION]]]",
         .help = "the blocks of a process in its core dump",
         .description =
             "The recording is part of the core, so that nothing else is needed: each block that\n"
             "was in use with its size as requested, thread and stack. Cores of the kernel and of\n"
             "gcore will do. Every other command takes the core as SUBJECT too: cairn report CORE.\n"
-            "Of a process that was not recorded: the chunks of glibc's malloc, used and free.\n",
+            "Of a process that was not recorded: the chunks of glibc's malloc, used and free.\n"
+            "SET: used, free, allocations (both); leaked: nothing reachable refers to them,\n"
+            "unreferenced: no leaked one either, anchored: the others; incoming ADDRESS: who\n"
+            "refers to that block, outgoing ADDRESS, allocation ADDRESS. TYPE: a class, by the\n"
+            "first word of blocks; - for those without one. explain: the way from a root.\n",
         .run = cmd_core,
-        .words_max = 4,
+        .words_max = 5,
         .options = {{OPTION_RECORDING, "recording", 0, "FILE",
                      "what the process recorded into a file of its own"},
                     SYMBOL_OPTIONS},

@@ -4,9 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 
-enum { SIZE_CLASSES = 64, KINDS = CHUNK_CACHED + 1 };
+enum { SIZE_CLASSES = 64, KINDS = CHUNK_CACHED + 1, PAGE_BYTES = 4096, PATH_TEXT_BYTES = 1024 };
 
 struct sum {
     uint64_t count, bytes;
@@ -15,25 +16,6 @@ struct sum {
 static void add(struct sum *sum, const struct core_chunk *chunk) {
     sum->count++;
     sum->bytes += chunk->size;
-}
-
-void core_print_chunk_count(const struct core_heap *heap, bool are_free) {
-    struct sum sum = {0};
-    for (size_t i = 0; i < heap->chunks.count; i++)
-        if (chunk_is_free(&heap->chunks.items[i]) == are_free) add(&sum, &heap->chunks.items[i]);
-    printf("%" PRIu64 " %s 0x%" PRIx64 " (%s) bytes.\n", sum.count,
-           are_free ? "free blocks have" : "allocations use", sum.bytes,
-           units_count((int64_t)sum.bytes).text);
-}
-
-void core_print_chunks(const struct core_heap *heap, bool are_free) {
-    for (size_t i = 0; i < heap->chunks.count; i++) {
-        const struct core_chunk *chunk = &heap->chunks.items[i];
-        if (chunk_is_free(chunk) == are_free)
-            printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n\n",
-                   are_free ? "Free" : "Used", chunk->address, chunk->size);
-    }
-    core_print_chunk_count(heap, are_free);
 }
 
 static void print_sum(const struct sum *sum) {
@@ -59,7 +41,7 @@ static void print_classes(const struct core_heap *heap) {
     }
 }
 
-void core_print_heap(const struct core_heap *heap) {
+static void print_kinds(const struct core_heap *heap) {
     static const char *const names[KINDS] = {
         [CHUNK_USED] = "in use",
         [CHUNK_MAPPED] = "in use, with mappings of their own",
@@ -68,10 +50,8 @@ void core_print_heap(const struct core_heap *heap) {
         [CHUNK_CACHED] = "free, in caches of threads",
     };
     struct sum sums[KINDS] = {0};
-    print_classes(heap);
     for (size_t i = 0; i < heap->chunks.count; i++)
         add(&sums[heap->chunks.items[i].kind], &heap->chunks.items[i]);
-    putchar('\n');
     for (unsigned i = 0; i < KINDS; i++) {
         print_sum(&sums[i]);
         printf("  %s\n", names[i]);
@@ -79,7 +59,49 @@ void core_print_heap(const struct core_heap *heap) {
     printf(" %12s %10s  free, at the end of %" PRIu64 " arena%s\n", "",
            units_size((int64_t)heap->top_bytes).text, heap->arena_count,
            heap->arena_count == 1 ? "" : "s");
+}
+
+// Of free memory between blocks in use only whole pages can go back to the system.
+static void print_fragmentation(const struct core_heap *heap) {
+    uint64_t free_bytes = 0, page_bytes = 0, used_bytes = 0, largest = 0;
+    for (size_t i = 0; i < heap->chunks.count; i++) {
+        const struct core_chunk *chunk = &heap->chunks.items[i];
+        if (chunk->kind == CHUNK_USED) used_bytes += chunk->size;
+        if (!chunk_is_free(chunk)) continue;
+        uint64_t first = (chunk->address + PAGE_BYTES - 1) / PAGE_BYTES;
+        uint64_t last = (chunk->address + chunk->size) / PAGE_BYTES;
+        free_bytes += chunk->size;
+        if (last > first) page_bytes += (last - first) * PAGE_BYTES;
+        if (chunk->size > largest) largest = chunk->size;
+    }
+    printf("\nFragmentation: %s of the arenas are free between blocks in use (%s), the largest "
+           "piece has %s;\n%s of it are whole pages, which malloc_trim gives back\n",
+           units_percent((int64_t)free_bytes, (int64_t)(free_bytes + used_bytes)).text,
+           units_size((int64_t)free_bytes).text, units_size((int64_t)largest).text,
+           units_size((int64_t)page_bytes).text);
+}
+
+static void print_doubts(const struct core_subject *subject, const struct core_heap *heap) {
+    const char *other = core_other_allocator(subject);
     if (heap->broken_count)
         printf("%" PRIu64 " stretches of the heap were left where a chunk makes no sense\n",
                heap->broken_count);
+    if (subject->core.missing_bytes)
+        printf("the core is not whole: %s of it are missing\n",
+               units_size((int64_t)subject->core.missing_bytes).text);
+    if (other) printf("%s is mapped: blocks of that allocator are not among these\n", other);
+}
+
+bool core_print_heap(struct core_subject *subject, struct error *error) {
+    char path[PATH_TEXT_BYTES];
+    if (!core_need_heap(subject, error)) return false;
+    const struct core_heap *heap = core_heap_of(subject);
+    print_classes(heap);
+    putchar('\n');
+    print_kinds(heap);
+    print_fragmentation(heap);
+    print_doubts(subject, heap);
+    text_escape(path, sizeof path, subject->path);
+    printf("\nNext: cairn core %s summarize used | summarize leaked | explain ADDRESS\n", path);
+    return true;
 }

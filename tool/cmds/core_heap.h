@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cairn core` prints about glibc's heap in a core, recorded or not.
+// What `cairn core` prints about glibc's heap as a whole.
 #ifndef TOOL_CMDS_CORE_HEAP_H
 #define TOOL_CMDS_CORE_HEAP_H
 
-#include "tool/core/glibc.h"
+#include "tool/cmds/core_subject.h"
 
-// A line a chunk: "Used allocation at HEX of size HEX" or "Free allocation at ...", then the count.
-void core_print_chunks(const struct core_heap *heap, bool are_free);
-// "N allocations use 0xHEX (N) bytes." or "N free blocks ...".
-void core_print_chunk_count(const struct core_heap *heap, bool are_free);
-// Blocks in use and free by size, and what is free where.
-void core_print_heap(const struct core_heap *heap);
+// Blocks in use and free by size, what is free where, and why the system does not get it back.
+bool core_print_heap(struct core_subject *subject, struct error *error);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_screens.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,9 +10,6 @@
 
 enum {
     LABEL_BYTES = FRAME_TEXT_BYTES,
-    GROUPS_SHOWN = 20,
-    DUMP_LINES = 16,
-    DUMP_WORDS = 2,
 };
 
 // What blocks of one stack, or of one label, add up to.
@@ -24,21 +20,6 @@ struct held {
 struct held_list {
     ARRAY(struct held) items;
 };
-
-void core_print_count(const struct core_subject *subject) {
-    const struct core_blocks *blocks = &subject->blocks;
-    printf("%zu allocations use 0x%" PRIx64 " (%s) bytes.\n", blocks->items.count, blocks->bytes,
-           units_count((int64_t)blocks->bytes).text);
-}
-
-void core_print_list(const struct core_subject *subject) {
-    for (size_t i = 0; i < subject->blocks.items.count; i++) {
-        const struct core_block *block = &subject->blocks.items.items[i];
-        printf("Used allocation at %" PRIx64 " of size %" PRIx64 "\n\n", block->address,
-               block->size);
-    }
-    core_print_count(subject);
-}
 
 // Index of the block's stack, or `stack_count` if its cell has none.
 static size_t stack_of(const struct profile *profile, const struct core_block *block) {
@@ -167,7 +148,7 @@ bool core_print_groups(const struct core_subject *subject, const char *module, c
                       subject->path, function ? " " : "", function ? module : "");
     if (is_ok) {
         print_groups(&list, subject->blocks.bytes);
-        core_print_count(subject);
+        core_print_sum(&(struct core_sum){subject->blocks.items.count, subject->blocks.bytes});
     }
     array_free(&list.items);
     free(held);
@@ -187,64 +168,26 @@ static void print_threads_of(const struct core_subject *subject, uint32_t cell) 
     }
 }
 
-// What a word of a block points to: another block, or code and data of a module.
-static void print_target(const struct core_subject *subject, uint64_t word) {
-    const struct module_map *map = &subject->opened.profile.modules;
-    const struct core_block *block = word ? core_block_of(&subject->blocks, word) : NULL;
-    uint32_t module = block || !word ? MODULE_NONE : module_map_find(map, word);
-    if (block)
-        printf("  used allocation %" PRIx64 "+%" PRIx64, block->address, word - block->address);
-    if (module == MODULE_NONE) return;
-    char base[LABEL_BYTES];
-    text_escape(base, sizeof base, text_base_name(map->modules[module].path));
-    printf("  %s+0x%" PRIx64, base, word - map->modules[module].bias);
-}
-
-static void print_dump(const struct core_subject *subject, const struct core_block *block) {
-    uint64_t size = block->size;
-    for (uint64_t at = 0, line = 0; at < size && line < DUMP_LINES; line++) {
-        uint64_t words[DUMP_WORDS] = {0};
-        size_t bytes = size - at < sizeof words ? (size_t)(size - at) : sizeof words;
-        if (!core_read(&subject->core, block->address + at, words, bytes)) return;
-        printf("  %" PRIx64 ":", block->address + at);
-        for (size_t i = 0; i < DUMP_WORDS; i++) printf(" %016" PRIx64, words[i]);
-        printf("  ");
-        for (size_t i = 0; i < bytes; i++) {
-            int letter = ((unsigned char *)words)[i];
-            putchar(isascii(letter) && isprint(letter) ? letter : '.');
-        }
-        for (size_t i = 0; i < DUMP_WORDS; i++) print_target(subject, words[i]);
-        putchar('\n');
-        at += bytes;
-    }
-    uint64_t shown = (uint64_t)DUMP_LINES * DUMP_WORDS * sizeof(uint64_t);
-    if (size > shown) printf("  ... %s bytes more\n", units_count((int64_t)(size - shown)).text);
-}
-
-bool core_print_block(const struct core_subject *subject, uint64_t address, struct error *error) {
+void core_want_origin(const struct core_subject *subject, const struct core_block *block) {
     const struct profile *profile = &subject->opened.profile;
-    const struct core_block *block = core_block_of(&subject->blocks, address);
-    if (!block)
-        return error_set(error,
-                         "%s: address %" PRIx64 " is in no block that was in use and recorded",
-                         subject->path, address);
+    size_t stack = stack_of(profile, block);
+    if (stack < profile->stack_count)
+        names_want_stack(subject->opened.names, profile->stacks[stack].node, 0);
+}
+
+bool core_print_origin(const struct core_subject *subject, const struct core_block *block,
+                       struct error *error) {
+    const struct profile *profile = &subject->opened.profile;
     size_t stack = stack_of(profile, block);
     uint32_t node = stack < profile->stack_count ? profile->stacks[stack].node : TREE_ROOT;
     struct frame_list frames = {.are_all_shown = true};
-    names_want_stack(subject->opened.names, node, 0);
-    if (!names_resolve(subject->opened.names, error)) return false;
     const struct frame_names names = names_frames(subject->opened.names);
     if (!frame_list_fill(&frames, profile, &names, node, 0))
         return error_set(error, "out of memory");
-    printf("Address %" PRIx64 " is at offset %" PRIx64 " of\na used allocation at %" PRIx64
-           " of size %" PRIx64 "\n\n",
-           address, address - block->address, block->address, block->size);
     print_threads_of(subject, block->cell);
     struct terminal terminal = terminal_of(stdout);
     uint32_t cut = stack < profile->stack_count ? profile->stacks[stack].cut : 0;
     stacks_print_frames(&terminal, &frames, cut, 0);
-    putchar('\n');
-    print_dump(subject, block);
     frame_list_free(&frames);
     return true;
 }
@@ -260,7 +203,7 @@ bool core_print_overview(const struct core_subject *subject, struct error *error
     if (blocks->missing_leaves || subject->core.missing_bytes)
         printf("the core is not whole: %s of it are missing\n",
                units_size((int64_t)subject->core.missing_bytes).text);
-    printf("\nNext: cairn core %s summarize MODULE | list used | describe ADDRESS\n"
+    printf("\nNext: cairn core %s summarize MODULE | list leaked | describe ADDRESS\n"
            "      cairn report %s\n",
            path, path);
     return true;

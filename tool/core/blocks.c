@@ -84,6 +84,7 @@ static bool read_leaf(struct reading *reading, uint64_t origin, uint64_t start, 
     uint64_t first = start >> granule_shift(reading);
     uint32_t count = 1u << (LIVE_LEAF_SHIFT - granule_shift(reading));
     uint64_t at = origin + first * slot_bytes(reading), before = 0;
+    if (!core_spans_add(&reading->blocks->map, at, at + count * slot_bytes(reading))) return false;
     if (!core_read(reading->core, at, &reading->leaf, count * slot_bytes(reading))) {
         reading->blocks->missing_leaves++;
         return true;
@@ -156,11 +157,59 @@ bool core_read_blocks(const struct core_image *core, const struct cairn_header *
     if (blocks->items.count)
         qsort(blocks->items.items, blocks->items.count, sizeof *blocks->items.items,
               compare_addresses);
+    core_spans_settle(&blocks->map);
     return true;
 }
 
 void core_free_blocks(struct core_blocks *blocks) {
     array_free(&blocks->items);
+    core_spans_free(&blocks->map);
+}
+
+// --- beside glibc's heap
+
+static bool is_in_chunk(const struct core_heap *heap, size_t *next, uint64_t address) {
+    while (*next < heap->chunks.count && heap->chunks.items[*next].address <= address) (*next)++;
+    if (!*next) return false;
+    const struct core_chunk *chunk = &heap->chunks.items[*next - 1];
+    return address - chunk->address <= chunk->size;
+}
+
+static size_t count_outside(const struct core_blocks *blocks, const struct core_heap *heap) {
+    size_t count = 0, next = 0;
+    for (size_t i = 0; i < blocks->items.count; i++)
+        if (!is_in_chunk(heap, &next, blocks->items.items[i].address)) count++;
+    return count;
+}
+
+// A size that was half written may reach far beyond the memory that the block lies in.
+static uint64_t size_there(const struct core_image *core, const struct core_block *block) {
+    const struct core_segment *segment = core_segment_of(core, block->address);
+    uint64_t most = segment ? segment->end - block->address : 0;
+    return block->size < most ? block->size : most;
+}
+
+bool core_add_blocks(const struct core_image *core, const struct core_blocks *blocks,
+                     struct core_heap *heap, bool *are_all_glibc) {
+    size_t outside = count_outside(blocks, heap), count = 0, next = 0;
+    if (!outside) return true;
+    *are_all_glibc = false;
+    size_t capacity = heap->chunks.count + outside;
+    struct core_chunk *chunks = calloc(capacity, sizeof *chunks);
+    if (!chunks) return false;
+    for (size_t i = 0, taken = 0; i < blocks->items.count; i++) {
+        const struct core_block *block = &blocks->items.items[i];
+        bool is_inside = is_in_chunk(heap, &next, block->address);
+        while (taken < next) chunks[count++] = heap->chunks.items[taken++];
+        if (!is_inside)
+            chunks[count++] =
+                (struct core_chunk){block->address, size_there(core, block), CHUNK_USED};
+    }
+    while (next < heap->chunks.count) chunks[count++] = heap->chunks.items[next++];
+    array_free(&heap->chunks);
+    heap->chunks.items = chunks;
+    heap->chunks.count = heap->chunks.capacity = count;
+    return true;
 }
 
 const struct core_block *core_block_of(const struct core_blocks *blocks, uint64_t address) {

@@ -5,7 +5,9 @@
 #define TOOL_CORE_BLOCKS_H
 
 #include "format/format.h"
+#include "tool/core/glibc.h"
 #include "tool/core/image.h"
+#include "tool/core/spans.h"
 
 struct core_block {
     uint64_t address;
@@ -18,6 +20,7 @@ struct core_blocks {
     uint64_t bytes;                  // the sum of their sizes
     uint64_t rejected_count;         // slots that contradict what is around them: in mid-update
     uint64_t missing_leaves;         // stretches of 4 MiB whose slots the core lacks
+    struct core_spans map;           // settled: where the map itself lies
 };
 
 // `cell_count`: cells with higher numbers do not exist. False without memory, or if the map is not
@@ -25,6 +28,11 @@ struct core_blocks {
 bool core_read_blocks(const struct core_image *core, const struct cairn_header *header,
                       size_t cell_count, struct core_blocks *blocks, struct error *error);
 void core_free_blocks(struct core_blocks *blocks);
+
+// Adds those blocks to glibc's heap that are in none of its chunks: they are another allocator's.
+// `are_all_glibc` becomes false if there are any. False without memory.
+bool core_add_blocks(const struct core_image *core, const struct core_blocks *blocks,
+                     struct core_heap *heap, bool *are_all_glibc);
 
 // The block that `address` lies in or directly behind of, NULL: none.
 const struct core_block *core_block_of(const struct core_blocks *blocks, uint64_t address);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/core/glibc_lists.h"
+#include "tool/core/spans.h"
 
 enum {
     WORD = 8,
@@ -11,26 +12,41 @@ enum {
     CHUNK_LEAST = 32,
     FENCE = 16,  // size of the last chunk of a heap that is not its arena's newest
     BINS = 127,
-    BINS_AT = 112,  // from an arena's start
     BINS_WORDS = 2 * BINS,
-    TOP_AT = BINS_AT - 2 * WORD,
-    NEXT_AT = BINS_AT + (BINS_WORDS + 2) * WORD,
-    ARENA_BYTES = NEXT_AT + 5 * WORD,
+    // from an arena's bins
+    FASTBINS_BEFORE = 12 * WORD,
+    TOP_BEFORE = 2 * WORD,
+    NEXT_BEHIND = (BINS_WORDS + 2) * WORD,
+    SYSTEM_BYTES_BEHIND = NEXT_BEHIND + 3 * WORD,
+    END_BEHIND = NEXT_BEHIND + 5 * WORD,
+    BINS_AT = 14 * WORD,      // from an arena's start
+    BINS_AT_OLD = 13 * WORD,  // before 2.27
+    BROKEN_BINS_MAX = 2,
     EMPTY_BINS_LEAST = 4,  // those of the largest sizes hardly ever hold anything
     ARENAS_MAX = 4096,
     PAGE_BYTES = 4096,
 };
 static const uint64_t size_flags = 7, used_before_flag = 1, mapped_flag = 2,
-                      heap_bytes = 64ull << 20, data_bytes_max = 4ull << 20;
+                      heap_bytes = 64ull << 20, data_bytes_max = 4ull << 20,
+                      mapped_bytes_min = 128ull << 10;  // mallopt(3), M_MMAP_THRESHOLD
 
 struct arena {
-    uint64_t address, top;
+    uint64_t address, bins, top;
+};
+
+// A stretch of memory that chunks fill, or where some with mappings of their own may lie.
+struct span {
+    uint64_t start, end;
+    bool is_mapped;
 };
 
 struct walk {
     const struct core_image *core;
+    struct core_window window;
     struct core_heap *heap;
     ARRAY(struct arena) arenas;
+    ARRAY(struct span) spans;
+    uint64_t bins_at;  // from an arena's start
 };
 
 bool chunk_is_free(const struct core_chunk *chunk) {
@@ -43,8 +59,8 @@ static bool read_word(const struct core_image *core, uint64_t address, uint64_t 
 
 // --- arenas
 
-// Whether the words can be the bins of an arena that begins BINS_AT before `address`: the circles
-// of those that are not empty are looked at when the arena is.
+// Whether the words at `address` can be the bins of an arena: the circles of those that are not
+// empty are looked at when the arena is.
 static bool are_bins(const uint64_t *words, uint64_t address) {
     unsigned empty = 0;
     for (unsigned bin = 0; bin < BINS; bin++) {
@@ -57,15 +73,18 @@ static bool are_bins(const uint64_t *words, uint64_t address) {
     return true;
 }
 
-// First and last chunk of each bin point back to it.
+// First and last chunk of each bin point back to it; hardly ever not, where the process was stopped
+// as it changed a bin.
 static bool are_circles(const struct core_image *core, const uint64_t *words, uint64_t address) {
+    unsigned broken = 0;
     for (unsigned bin = 0; bin < BINS; bin++) {
         uint64_t head = address + (uint64_t)bin * HEADER - HEADER, back, forward;
         if (words[2 * bin] == head) continue;
         if (!read_word(core, words[2 * bin] + HEADER + WORD, &back) ||
             !read_word(core, words[2 * bin + 1] + HEADER, &forward) || back != head ||
             forward != head)
-            return false;
+            broken++;
+        if (broken > BROKEN_BINS_MAX) return false;
     }
     return true;
 }
@@ -81,17 +100,26 @@ static bool follow_arenas(struct walk *walk, uint64_t first) {
     uint64_t bins[BINS_WORDS];
     walk->arenas.count = 0;
     for (uint64_t at = first; walk->arenas.count < ARENAS_MAX;) {
-        struct arena arena = {.address = at};
-        if (!core_read(walk->core, at + BINS_AT, bins, sizeof bins) ||
-            !are_bins(bins, at + BINS_AT) || !are_circles(walk->core, bins, at + BINS_AT))
+        struct arena arena = {.address = at, .bins = at + walk->bins_at};
+        if (!core_read(walk->core, arena.bins, bins, sizeof bins) || !are_bins(bins, arena.bins) ||
+            !are_circles(walk->core, bins, arena.bins))
             return false;
-        if (!read_word(walk->core, at + TOP_AT, &arena.top) ||
-            !read_word(walk->core, at + NEXT_AT, &at) || is_known(walk, arena.address))
+        if (!read_word(walk->core, arena.bins - TOP_BEFORE, &arena.top) ||
+            !read_word(walk->core, arena.bins + NEXT_BEHIND, &at) || is_known(walk, arena.address))
             return false;
         struct arena *slot = array_push(&walk->arenas);
         if (!slot) return false;
         *slot = arena;
         if (at == first) return true;
+    }
+    return false;
+}
+
+static bool follow_bins(struct walk *walk, uint64_t bins) {
+    static const uint64_t forms[] = {BINS_AT, BINS_AT_OLD};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        walk->bins_at = forms[i];
+        if (follow_arenas(walk, bins - forms[i])) return true;
     }
     return false;
 }
@@ -102,9 +130,9 @@ static bool find_in_segment(struct walk *walk, const struct core_segment *segmen
     uint64_t *words = malloc(count * WORD);
     bool is_found = false;
     bool is_read = words && core_read(walk->core, segment->start, words, count * WORD);
-    for (size_t i = BINS_AT / WORD; is_read && !is_found && i + BINS_WORDS <= count; i++) {
+    for (size_t i = BINS_AT_OLD / WORD; is_read && !is_found && i + BINS_WORDS <= count; i++) {
         uint64_t address = segment->start + i * WORD;
-        is_found = are_bins(words + i, address) && follow_arenas(walk, address - BINS_AT);
+        is_found = are_bins(words + i, address) && follow_bins(walk, address);
     }
     free(words);
     return is_found;
@@ -129,12 +157,12 @@ static bool add_chunk(struct walk *walk, uint64_t chunk, uint64_t usable, enum c
 static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
     uint64_t word, behind;
     while (at < end) {
-        if (!read_word(walk->core, at + WORD, &word)) break;
+        if (!core_window_word(&walk->window, at + WORD, &word)) break;
         uint64_t size = word & ~size_flags;
         if (size <= FENCE && at + HEADER + WORD >= end - PAGE_BYTES) return true;  // a heap's end
         if (size == FENCE) return true;
         if (size < CHUNK_LEAST || size % HEADER || size > end - at) break;
-        if (!read_word(walk->core, at + size + WORD, &behind)) break;
+        if (!core_window_word(&walk->window, at + size + WORD, &behind)) break;
         enum chunk_kind kind = behind & used_before_flag ? CHUNK_USED : CHUNK_BINNED;
         if (!add_chunk(walk, at, size - WORD, kind)) return false;
         at += size;
@@ -143,17 +171,50 @@ static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
     return true;
 }
 
-static void add_top(struct walk *walk, const struct arena *arena) {
-    uint64_t word;
-    if (read_word(walk->core, arena->top + WORD, &word))
-        walk->heap->top_bytes += word & ~size_flags;
+// The kernel joins neighbours, so one may follow the other, or something else.
+static bool walk_mapped(struct walk *walk, uint64_t at, uint64_t end) {
+    for (uint64_t start = at, words[2]; at + PAGE_BYTES <= end;) {
+        if (!core_window_word(&walk->window, at, &words[0]) ||
+            !core_window_word(&walk->window, at + WORD, &words[1]))
+            return true;
+        uint64_t size = words[1] & ~size_flags, least = at == start ? PAGE_BYTES : mapped_bytes_min;
+        bool is_chunk = !words[0] && (words[1] & size_flags) == mapped_flag && size >= least &&
+                        size % PAGE_BYTES == 0 && size <= end - at;
+        if (is_chunk && !add_chunk(walk, at, size - HEADER, CHUNK_MAPPED)) return false;
+        at += is_chunk ? size : PAGE_BYTES;
+        core_looked_at(walk->core, PAGE_BYTES, &walk->window.looked_at);
+    }
+    return true;
 }
 
-// The main arena grows by brk: from the start of that memory to the top chunk.
-static bool walk_main(struct walk *walk, const struct arena *arena) {
+// --- where chunks lie
+
+static bool add_range(struct walk *walk, const struct core_heap_range *range) {
+    struct core_heap_range *slot = array_push(&walk->heap->ranges);
+    if (slot) *slot = *range;
+    return slot != NULL;
+}
+
+static uint64_t top_bytes(const struct walk *walk, const struct arena *arena) {
+    uint64_t word = 0;
+    read_word(walk->core, arena->top + WORD, &word);
+    return word & ~size_flags;
+}
+
+// The main arena grows by brk: its bytes end with the top chunk. What lies before them is not
+// malloc's: a program that is linked statically has the main thread's own area there.
+static bool find_main(struct walk *walk, const struct arena *arena) {
     const struct core_segment *segment = core_segment_of(walk->core, arena->top);
-    add_top(walk, arena);
-    return !segment || walk_chunks(walk, segment->start, arena->top);
+    uint64_t end = arena->top + top_bytes(walk, arena), bytes = 0;
+    walk->heap->top_bytes += end - arena->top;
+    if (!segment) return true;
+    read_word(walk->core, arena->bins + SYSTEM_BYTES_BEHIND, &bytes);
+    bool is_whole = end <= segment->end && bytes >= end - arena->top && bytes % HEADER == 0 &&
+                    bytes <= end - segment->start;
+    if (end > segment->end || end < arena->top) end = segment->end;
+    return add_range(walk,
+                     &(struct core_heap_range){segment->start, end, arena->top, arena->address,
+                                               true, is_whole ? end - bytes : segment->start});
 }
 
 static uint64_t align_up(uint64_t value, uint64_t step) {
@@ -162,17 +223,20 @@ static uint64_t align_up(uint64_t value, uint64_t step) {
 
 // A thread's arena has heaps of at most 64 MiB, aligned to that; each names its arena and the heap
 // before. The first one holds the arena itself.
-static bool walk_heaps(struct walk *walk, const struct arena *arena) {
+static bool find_heaps(struct walk *walk, const struct arena *arena) {
     const uint64_t first_heap = arena->address / heap_bytes * heap_bytes;
     const uint64_t info_bytes = arena->address - first_heap;
-    uint64_t heap = arena->top / heap_bytes * heap_bytes, end = arena->top;
-    add_top(walk, arena);
+    uint64_t heap = arena->top / heap_bytes * heap_bytes;
+    walk->heap->top_bytes += top_bytes(walk, arena);
     for (unsigned i = 0; i < ARENAS_MAX && heap; i++) {
         uint64_t info[3];  // arena, heap before, bytes
         if (!core_read(walk->core, heap, info, sizeof info) || info[0] != arena->address) break;
-        if (i) end = heap + info[2];
-        uint64_t start = heap == first_heap ? arena->address + ARENA_BYTES : heap + info_bytes;
-        if (end - heap > heap_bytes || !walk_chunks(walk, align_up(start, HEADER), end))
+        if (info[2] > heap_bytes) break;
+        uint64_t start = heap == first_heap ? arena->bins + END_BEHIND : heap + info_bytes;
+        uint64_t end = heap + info[2];
+        if (!add_range(walk,
+                       &(struct core_heap_range){heap, end, i ? end : arena->top, arena->address,
+                                                 false, align_up(start, HEADER)}))
             return false;
         heap = heap == first_heap ? 0 : info[1];
     }
@@ -181,57 +245,90 @@ static bool walk_heaps(struct walk *walk, const struct arena *arena) {
 }
 
 // Whichever arena was found first: that of a thread lies in its own first heap.
-static bool walk_arena(struct walk *walk, const struct arena *arena) {
+static bool find_ranges(struct walk *walk, const struct arena *arena) {
     uint64_t owner = 0;
     read_word(walk->core, arena->address / heap_bytes * heap_bytes, &owner);
-    return owner == arena->address ? walk_heaps(walk, arena) : walk_main(walk, arena);
+    return owner == arena->address ? find_heaps(walk, arena) : find_main(walk, arena);
 }
 
-// --- chunks with mappings of their own
-
-static bool is_of_arena(const struct walk *walk, const struct core_segment *segment) {
-    for (size_t i = 0; i < walk->arenas.count; i++) {
-        const struct arena *arena = &walk->arenas.items[i];
-        if (arena->top >= segment->start && arena->top < segment->end) return true;
-        if (arena->address >= segment->start && arena->address < segment->end) return true;
-    }
-    return false;
-}
-
-// The kernel joins neighbours, so one may follow the other from the segment's start on.
-static bool walk_mapped(struct walk *walk, const struct core_segment *segment) {
-    uint64_t at = segment->start, end = segment->start + segment->bytes, words[2];
-    while (at + PAGE_BYTES <= end && core_read(walk->core, at, words, sizeof words)) {
-        uint64_t size = words[1] & ~size_flags;
-        bool is_chunk = (words[1] & size_flags) == mapped_flag && size >= PAGE_BYTES &&
-                        size % PAGE_BYTES == 0 && size <= end - at && !words[0];
-        if (!is_chunk) return true;
-        if (!add_chunk(walk, at, size - HEADER, CHUNK_MAPPED)) return false;
-        at += size;
-    }
-    return true;
-}
+// --- the whole heap
 
 static int compare_addresses(const void *a, const void *b) {
     const struct core_chunk *left = a, *right = b;
     return (left->address > right->address) - (left->address < right->address);
 }
 
+static int compare_ranges(const void *a, const void *b) {
+    const struct core_heap_range *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+static int compare_spans(const void *a, const void *b) {
+    const struct span *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+static bool add_span(struct walk *walk, uint64_t start, uint64_t end, bool is_mapped) {
+    struct span *slot = array_push(&walk->spans);
+    if (slot) *slot = (struct span){start, end, is_mapped};
+    return slot != NULL;
+}
+
+// What arenas leave of the segments.
+static bool find_mapped(struct walk *walk, const struct core_spans *arenas) {
+    for (size_t i = 0; i < walk->core->segments.count; i++) {
+        const struct core_segment *segment = &walk->core->segments.items[i];
+        struct core_span gap;
+        uint64_t at = segment->start, end = segment->start + segment->bytes;
+        while (segment->is_writable && core_spans_gap(arenas, &at, end, &gap))
+            if (!add_span(walk, gap.start, gap.end, true)) return false;
+    }
+    return true;
+}
+
+// Walked in the order of addresses, so that chunks need not be sorted.
+static bool find_spans(struct walk *walk) {
+    const struct core_heap *heap = walk->heap;
+    struct core_spans arenas = {0};
+    bool is_ok = true;
+    for (size_t i = 0; i < heap->ranges.count && is_ok; i++) {
+        const struct core_heap_range *range = &heap->ranges.items[i];
+        is_ok = core_spans_add(&arenas, range->start, range->end) &&
+                add_span(walk, range->first, range->top, false);
+    }
+    core_spans_settle(&arenas);
+    is_ok = is_ok && find_mapped(walk, &arenas);
+    core_spans_free(&arenas);
+    if (walk->spans.count)
+        qsort(walk->spans.items, walk->spans.count, sizeof *walk->spans.items, compare_spans);
+    return is_ok;
+}
+
+static bool is_ascending(const struct core_heap *heap) {
+    for (size_t i = 1; i < heap->chunks.count; i++)
+        if (heap->chunks.items[i - 1].address > heap->chunks.items[i].address) return false;
+    return true;
+}
+
 static bool walk_all(struct walk *walk) {
+    struct core_heap *heap = walk->heap;
     bool is_ok = true;
     for (size_t i = 0; i < walk->arenas.count && is_ok; i++)
-        is_ok = walk_arena(walk, &walk->arenas.items[i]);
-    for (size_t i = 0; i < walk->core->segments.count && is_ok; i++) {
-        const struct core_segment *segment = &walk->core->segments.items[i];
-        if (!is_of_arena(walk, segment)) is_ok = walk_mapped(walk, segment);
+        is_ok = find_ranges(walk, &walk->arenas.items[i]);
+    if (heap->ranges.count)
+        qsort(heap->ranges.items, heap->ranges.count, sizeof *heap->ranges.items, compare_ranges);
+    is_ok = is_ok && find_spans(walk);
+    for (size_t i = 0; i < walk->spans.count && is_ok; i++) {
+        const struct span *span = &walk->spans.items[i];
+        is_ok = span->is_mapped ? walk_mapped(walk, span->start, span->end)
+                                : walk_chunks(walk, span->start, span->end);
     }
-    struct core_heap *heap = walk->heap;
     heap->arena_count = walk->arenas.count;
-    if (heap->chunks.count)
+    if (!is_ascending(heap))  // only where arenas contradict each other
         qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items,
               compare_addresses);
     for (size_t i = 0; i < walk->arenas.count; i++)
-        glibc_mark_fast(walk->core, heap, walk->arenas.items[i].address);
+        glibc_mark_fast(walk->core, heap, walk->arenas.items[i].bins - FASTBINS_BEFORE);
     glibc_mark_cached(walk->core, heap);
     return is_ok;
 }
@@ -240,8 +337,10 @@ bool core_read_heap(const struct core_image *core, struct core_heap *heap, struc
     struct walk walk = {.core = core, .heap = heap};
     *heap = (struct core_heap){0};
     bool is_found = find_arenas(&walk);
-    bool is_ok = is_found && walk_all(&walk);
+    bool is_ok = is_found && core_window_open(&walk.window, core) && walk_all(&walk);
+    core_window_close(&walk.window);
     array_free(&walk.arenas);
+    array_free(&walk.spans);
     if (is_ok) return true;
     core_free_heap(heap);
     return error_set(error, is_found ? "out of memory"
@@ -251,4 +350,19 @@ bool core_read_heap(const struct core_image *core, struct core_heap *heap, struc
 
 void core_free_heap(struct core_heap *heap) {
     array_free(&heap->chunks);
+    array_free(&heap->ranges);
+}
+
+const struct core_chunk *core_chunk_of(const struct core_heap *heap, uint64_t address) {
+    size_t low = 0, high = heap->chunks.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (heap->chunks.items[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct core_chunk *chunk = low ? &heap->chunks.items[low - 1] : NULL;
+    bool is_inside = chunk && (address == chunk->address || address - chunk->address < chunk->size);
+    return is_inside ? chunk : NULL;
 }

@@ -2,7 +2,8 @@
 // The heap of glibc's malloc in a core dump, recorded or not: every chunk, in use or free, of the
 // main arena, of threads' arenas and with mappings of their own.
 //
-// The layout is glibc's own since 2.26 (64-bit): malloc/malloc.c of its sources explains it.
+// The layout is glibc's own on 64-bit machines, with a word more at the start of arenas since 2.27:
+// malloc/malloc.c of its sources explains it.
 // Nothing in a core says where the arenas are; the first one is found by its empty bins, whose
 // words point to themselves, and the others follow in a circle.
 #ifndef TOOL_CORE_GLIBC_H
@@ -18,14 +19,25 @@ enum chunk_kind {
     CHUNK_CACHED,  // free, in a thread's cache
 };
 
+// A core may have hundreds of millions of them: two words each.
 struct core_chunk {
-    uint64_t address;  // that malloc returned
-    uint64_t size;     // usable bytes
-    enum chunk_kind kind;
+    uint64_t address;    // that malloc returned
+    uint64_t size : 60;  // usable bytes
+    enum chunk_kind kind : 4;
+};
+
+// Memory that an arena took from the system: what brk moves, or a heap of a thread's arena.
+struct core_heap_range {
+    uint64_t start, end;
+    uint64_t top;    // where the end that was never handed out begins; `end`: there is none
+    uint64_t arena;  // address of its arena, which ranges have in common
+    bool is_main;
+    uint64_t first;  // where its chunks begin
 };
 
 struct core_heap {
-    ARRAY(struct core_chunk) chunks;  // ascending by address
+    ARRAY(struct core_chunk) chunks;       // ascending by address
+    ARRAY(struct core_heap_range) ranges;  // ascending by address
     uint64_t arena_count;
     uint64_t top_bytes;     // free at the ends of arenas, not in chunks
     uint64_t broken_count;  // stretches that were left at a chunk that makes no sense
@@ -36,5 +48,8 @@ bool chunk_is_free(const struct core_chunk *chunk);
 // False if there is no heap of glibc's in the core, or without memory.
 bool core_read_heap(const struct core_image *core, struct core_heap *heap, struct error *error);
 void core_free_heap(struct core_heap *heap);
+
+// The chunk whose block the address lies in (also that of a block of no bytes), or NULL.
+const struct core_chunk *core_chunk_of(const struct core_heap *heap, uint64_t address);
 
 #endif

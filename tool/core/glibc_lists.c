@@ -5,7 +5,6 @@ enum {
     WORD = 8,
     HEADER = 2 * WORD,
     FASTBINS = 10,
-    FASTBINS_AT = 16,  // from an arena's start
     CACHE_BINS = 64,
     CHAIN_MAX = 1 << 20,
     PROTECT_SHIFT = 12,
@@ -19,16 +18,9 @@ struct cache_form {
 static const struct cache_form cache_forms[] = {{0x288, 2}, {0x248, 1}};
 
 static struct core_chunk *find_chunk(const struct core_heap *heap, uint64_t address) {
-    size_t low = 0, high = heap->chunks.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (heap->chunks.items[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_found = low < heap->chunks.count && heap->chunks.items[low].address == address;
-    return is_found ? &heap->chunks.items[low] : NULL;
+    const struct core_chunk *chunk = core_chunk_of(heap, address);
+    bool is_found = chunk && chunk->address == address;
+    return is_found ? &heap->chunks.items[chunk - heap->chunks.items] : NULL;
 }
 
 // The block behind the link that lies in `address`: the word as it is, or XORed. 0: the end, or
@@ -47,9 +39,9 @@ static void mark(const struct core_heap *heap, uint64_t address, enum chunk_kind
     if (chunk && chunk->kind == CHUNK_USED) chunk->kind = kind;
 }
 
-void glibc_mark_fast(const struct core_image *core, struct core_heap *heap, uint64_t arena) {
+void glibc_mark_fast(const struct core_image *core, struct core_heap *heap, uint64_t fastbins) {
     uint64_t heads[FASTBINS];
-    if (!core_read(core, arena + FASTBINS_AT, heads, sizeof heads)) return;
+    if (!core_read(core, fastbins, heads, sizeof heads)) return;
     for (unsigned i = 0; i < FASTBINS; i++) {
         // fastbins link chunks, whose blocks begin behind a header
         uint64_t block = heads[i] ? heads[i] + HEADER : 0;

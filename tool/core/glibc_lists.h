@@ -6,8 +6,8 @@
 
 #include "tool/core/glibc.h"
 
-// Marks the chunks in an arena's fastbins; the heap's chunks are sorted.
-void glibc_mark_fast(const struct core_image *core, struct core_heap *heap, uint64_t arena);
+// Marks the chunks in an arena's fastbins, which lie at that address; the heap's chunks are sorted.
+void glibc_mark_fast(const struct core_image *core, struct core_heap *heap, uint64_t fastbins);
 
 // Marks those in threads' caches. A cache is a block of a certain size on the heap, known by its
 // counts, which are those of its lists.

@@ -3,9 +3,12 @@
 
 #include <elf.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "tool/core/notes.h"
 
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
-enum { SEGMENTS_MAX = 1 << 20, NOTE_BYTES_MAX = 1 << 24 };
+enum { SEGMENTS_MAX = 1 << 20, RESIDENT_BYTES_MAX = 256 << 20, WINDOW_BYTES = 1 << 16 };
 
 static bool read_header(const struct source *source, Elf64_Ehdr *header) {
     return source_read(source, 0, header, sizeof *header) == sizeof *header &&
@@ -37,26 +40,13 @@ static bool add_segment(struct core_image *core, const Elf64_Phdr *program) {
     if (bytes > there) core->missing_bytes += bytes - there;
     struct core_segment *segment = array_push(&core->segments);
     if (!segment) return false;
-    *segment = (struct core_segment){start, start + program->p_memsz, program->p_offset,
-                                     bytes < there ? bytes : there};
+    *segment = (struct core_segment){start,
+                                     start + program->p_memsz,
+                                     program->p_offset,
+                                     bytes < there ? bytes : there,
+                                     program->p_flags & PF_W,
+                                     program->p_flags & PF_X};
     return true;
-}
-
-// The process' number, from the note that the kernel and gdb write about it.
-static void read_pid(struct core_image *core, const Elf64_Phdr *program) {
-    const uint64_t pid_offset = 24, align = 4;  // pr_pid of elf_prpsinfo on 64-bit machines
-    uint64_t at = program->p_offset;
-    uint64_t limit = program->p_filesz < NOTE_BYTES_MAX ? program->p_filesz : NOTE_BYTES_MAX;
-    uint64_t end = at + limit;
-    Elf64_Nhdr note;
-    while (at < end && source_read(&core->source, at, &note, sizeof note) == sizeof note) {
-        uint64_t data = at + sizeof note + (note.n_namesz + align - 1) / align * align;
-        uint32_t pid;
-        if (note.n_type == NT_PRPSINFO && note.n_descsz >= pid_offset + sizeof pid &&
-            source_read(&core->source, data + pid_offset, &pid, sizeof pid) == sizeof pid)
-            core->pid = pid;
-        at = data + (note.n_descsz + align - 1) / align * align;
-    }
 }
 
 static int compare_starts(const void *a, const void *b) {
@@ -81,7 +71,8 @@ static bool read_segments(struct core_image *core, const Elf64_Ehdr *header, str
         Elf64_Phdr program;
         uint64_t offset = header->e_phoff + i * sizeof program;
         if (source_read(&core->source, offset, &program, sizeof program) != sizeof program) break;
-        if (program.p_type == PT_NOTE) read_pid(core, &program);
+        if (program.p_type == PT_NOTE && !core_read_notes(core, program.p_offset, program.p_filesz))
+            return error_set(error, "out of memory");
         if (program.p_type == PT_LOAD && !add_segment(core, &program))
             return error_set(error, "out of memory");
     }
@@ -100,14 +91,25 @@ bool core_open(const char *path, struct core_image *core, struct error *error) {
         is_ok = error_set(error, "is a damaged core dump");
     core->machine = header.e_machine;
     is_ok = is_ok && read_segments(core, &header, error);
-    if (is_ok) return true;
+    if (is_ok) {
+        void *map =
+            mmap(NULL, core->source.size, PROT_READ, MAP_PRIVATE, core->source.descriptor, 0);
+        if (map != MAP_FAILED) core->map = map;
+        return true;
+    }
     core_close(core);
     return error_wrap(error, "%s", path);
 }
 
 void core_close(struct core_image *core) {
+    if (core->map) munmap((void *)core->map, core->source.size);
+    core->map = NULL;
     source_close(&core->source);
     array_free(&core->segments);
+    array_free(&core->files);
+    array_free(&core->threads);
+    free(core->texts);
+    core->texts = NULL;
 }
 
 const struct core_segment *core_segment_of(const struct core_image *core, uint64_t address) {
@@ -125,16 +127,80 @@ const struct core_segment *core_segment_of(const struct core_image *core, uint64
     return NULL;
 }
 
+const struct core_file *core_file_of(const struct core_image *core, uint64_t address) {
+    size_t low = 0, high = core->files.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (core->files.items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct core_file *file = low ? &core->files.items[low - 1] : NULL;
+    return file && address < file->end ? file : NULL;
+}
+
+const struct core_file *core_module_of(const struct core_image *core, uint64_t address) {
+    const struct core_file *file = core_file_of(core, address);
+    const struct core_segment *segment = file ? NULL : core_segment_of(core, address);
+    if (!segment || !segment->start) return file;
+    return core_file_of(core, segment->start - 1);
+}
+
+// How many bytes the file has from `address` on, and where they lie there.
+static uint64_t find_bytes(const struct core_image *core, uint64_t address, uint64_t *offset) {
+    const struct core_segment *segment = core_segment_of(core, address);
+    uint64_t inside = segment ? address - segment->start : 0;
+    if (!segment || inside >= segment->bytes) return 0;
+    *offset = segment->offset + inside;
+    return segment->bytes - inside;
+}
+
 bool core_read(const struct core_image *core, uint64_t address, void *out, size_t size) {
     for (size_t done = 0; done < size;) {
-        const struct core_segment *segment = core_segment_of(core, address + done);
-        uint64_t inside = segment ? address + done - segment->start : 0;
-        if (!segment || inside >= segment->bytes) return false;
-        uint64_t there = segment->bytes - inside;
+        uint64_t offset = 0, there = find_bytes(core, address + done, &offset);
         size_t part = size - done < there ? size - done : (size_t)there;
-        if (source_read(&core->source, segment->offset + inside, (char *)out + done, part) != part)
+        if (!there) return false;
+        if (core->map)
+            memcpy((char *)out + done, core->map + offset, part);
+        else if (source_read(&core->source, offset, (char *)out + done, part) != part)
             return false;
         done += part;
     }
     return true;
+}
+
+size_t core_piece(const struct core_image *core, uint64_t address, void *scratch, size_t size,
+                  const uint8_t **bytes) {
+    uint64_t offset = 0, there = find_bytes(core, address, &offset);
+    size_t part = size < there ? size : (size_t)there;
+    *bytes = core->map ? core->map + offset : scratch;
+    if (core->map || !part) return part;
+    return source_read(&core->source, offset, scratch, part);
+}
+
+void core_looked_at(const struct core_image *core, uint64_t bytes, uint64_t *since) {
+    *since += bytes;
+    if (*since < RESIDENT_BYTES_MAX) return;
+    *since = 0;
+    if (core->map) madvise((void *)core->map, core->source.size, MADV_DONTNEED);
+}
+
+bool core_window_open(struct core_window *window, const struct core_image *core) {
+    *window = (struct core_window){.core = core};
+    if (!core->map) window->scratch = malloc(WINDOW_BYTES);
+    return core->map || window->scratch;
+}
+
+void core_window_close(struct core_window *window) {
+    free(window->scratch);
+    window->scratch = NULL;
+}
+
+bool core_window_move(struct core_window *window, uint64_t address, size_t size) {
+    core_looked_at(window->core, window->end - window->start, &window->looked_at);
+    size_t there = core_piece(window->core, address, window->scratch, WINDOW_BYTES, &window->bytes);
+    window->start = address;
+    window->end = address + there;
+    return there >= size;
 }

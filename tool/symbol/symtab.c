@@ -27,6 +27,11 @@ static bool is_function(const struct image *image, const GElf_Sym *symbol, const
            image_is_code(image, symbol->st_value);
 }
 
+static bool is_object(const GElf_Sym *symbol) {
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
+           GELF_ST_TYPE(symbol->st_info) == STT_OBJECT;
+}
+
 static bool symtab_reserve(struct symtab *symtab, size_t more) {
     if (symtab->capacity - symtab->count >= more) return true;
     size_t capacity = symtab->count + more;
@@ -50,7 +55,8 @@ bool symtab_add(struct symtab *symtab, const struct image *image, uint32_t type,
         GElf_Sym symbol;
         if (!gelf_getsym(data, (int)i, &symbol)) continue;
         const char *name = elf_strptr(image->elf, header.sh_link, symbol.st_name);
-        if (!name || !is_function(image, &symbol, name)) continue;
+        bool is_data = symtab->has_data && is_object(&symbol);
+        if (!name || (!is_data && !is_function(image, &symbol, name))) continue;
         symtab->entries[symtab->count++] =
             (struct symtab_entry){symbol.st_value, symbol.st_size, name, name_rank(name, &symbol),
                                   GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE};

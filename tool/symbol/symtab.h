@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a module by address, from its ELF symbol tables. Sorted once, then searched.
+// The functions of a module by address, on demand its data too, from its ELF symbol tables. Sorted
+// once, then searched.
 #ifndef TOOL_SYMBOL_SYMTAB_H
 #define TOOL_SYMBOL_SYMTAB_H
 
@@ -19,6 +20,7 @@ struct symtab {
     size_t count;
     size_t capacity;
     bool is_sorted;
+    bool has_data;  // set by the caller before the first symtab_add: objects count as functions do
 };
 
 // Adds the functions of the image's table of type SHT_SYMTAB or SHT_DYNSYM; `added` tells whether

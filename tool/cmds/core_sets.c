@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_sets.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/core/paths.h"
+
+enum { HEADER = 16 };  // of a chunk, in front of its block
+
+// One pass over a set.
+struct pass {
+    struct core_subject *subject;
+    const struct core_question *question;
+    bool (*see)(void *context, const struct core_member *member);
+    void *context;
+};
+
+// --- which blocks
+
+static bool is_of_type(struct core_subject *subject, const char *wanted,
+                       const struct core_member *member) {
+    char hex[24];
+    const struct core_type *type =
+        core_type_of_block(subject->types, member->address, member->size);
+    if (!strcmp(wanted, "-")) return !type;
+    if (!type) return false;
+    snprintf(hex, sizeof hex, "%" PRIx64, type->signature);
+    return !strcmp(type->name, wanted) || !strcmp(hex, wanted);
+}
+
+static bool is_reached_as(const struct pass *pass, uint64_t address) {
+    enum core_set set = pass->question->set;
+    if (set < SET_ANCHORED || set > SET_UNREFERENCED) return true;
+    enum core_reached reached = core_reach_of(&pass->subject->reach, address);
+    if (set == SET_ANCHORED) return reached == CORE_REACHABLE;
+    return reached == CORE_UNREFERENCED || (set == SET_LEAKED && reached == CORE_LEAKED);
+}
+
+static bool show(const struct pass *pass, const struct core_member *member) {
+    const char *type = pass->question->type;
+    if (!is_reached_as(pass, member->address)) return true;
+    if (type && !is_of_type(pass->subject, type, member)) return true;
+    return pass->see(pass->context, member);
+}
+
+static struct core_member member_of_chunk(const struct core_chunk *chunk) {
+    return (struct core_member){chunk->address, chunk->size, chunk_is_free(chunk), NULL};
+}
+
+static struct core_member member_of_block(const struct core_block *block) {
+    return (struct core_member){block->address, block->size, false, block};
+}
+
+// The end of an arena is one free block more.
+static bool show_tops(const struct pass *pass, size_t *next, uint64_t before) {
+    const struct core_heap *heap = core_heap_of(pass->subject);
+    for (; *next < heap->ranges.count && heap->ranges.items[*next].top < before; (*next)++) {
+        const struct core_heap_range *range = &heap->ranges.items[*next];
+        uint64_t size = range->end - range->top;
+        const struct core_member top = {range->top + HEADER, size - HEADER, true, NULL};
+        if (size > HEADER && !show(pass, &top)) return false;
+    }
+    return true;
+}
+
+static void each_chunk(const struct pass *pass) {
+    const struct core_heap *heap = core_heap_of(pass->subject);
+    enum core_set set = pass->question->set;
+    bool are_free = set == SET_FREE || set == SET_ALLOCATIONS, are_used = set != SET_FREE;
+    size_t next = 0;
+    for (size_t i = 0; i < heap->chunks.count; i++) {
+        const struct core_member member = member_of_chunk(&heap->chunks.items[i]);
+        if (are_free && !show_tops(pass, &next, member.address)) return;
+        if ((member.is_free ? are_free : are_used) && !show(pass, &member)) return;
+    }
+    if (are_free) show_tops(pass, &next, UINT64_MAX);
+}
+
+static void each_recorded(const struct pass *pass) {
+    const struct core_blocks *blocks = &pass->subject->blocks;
+    for (size_t i = 0; i < blocks->items.count; i++) {
+        const struct core_member member = member_of_block(&blocks->items.items[i]);
+        if (!show(pass, &member)) return;
+    }
+}
+
+// --- the block at an address
+
+bool core_find_member(struct core_subject *subject, uint64_t address, struct core_member *member,
+                      struct error *error) {
+    const struct core_block *block =
+        subject->is_recorded ? core_block_of(&subject->blocks, address) : NULL;
+    *member = block ? member_of_block(block) : (struct core_member){0};
+    if (block) return true;
+    bool has_heap = core_need_heap(subject, error);
+    if (!has_heap && !subject->is_recorded) return false;
+    const struct core_chunk *chunk = core_chunk_of(core_heap_of(subject), address);
+    if (!chunk) return error_set(error, "address %" PRIx64 " is in no block of the heap", address);
+    *member = member_of_chunk(chunk);
+    return true;
+}
+
+// --- references
+
+static int compare_members(const void *a, const void *b) {
+    const struct core_member *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+static bool find_references(struct core_subject *subject, const struct core_question *question,
+                            const struct core_member *member, struct core_references *found,
+                            struct error *error) {
+    bool is_ok = question->set == SET_INCOMING
+                     ? core_find_incoming(&subject->reach, member->address, found)
+                     : core_find_outgoing(&subject->reach, member->address, member->size, found);
+    return is_ok || error_set(error, "out of memory");
+}
+
+// Each block at the other end of a reference once.
+static bool each_referring(const struct pass *pass, struct error *error) {
+    struct core_member member;
+    struct core_references found;
+    ARRAY(struct core_member) members = {0};
+    if (!core_find_member(pass->subject, pass->question->address, &member, error) ||
+        !find_references(pass->subject, pass->question, &member, &found, error))
+        return false;
+    for (size_t i = 0; i < found.items.count; i++) {
+        const struct core_reference *reference = &found.items.items[i];
+        bool is_incoming = pass->question->set == SET_INCOMING;
+        uint64_t other = is_incoming ? reference->block : reference->to;
+        struct core_member *slot = other ? array_push(&members) : NULL;
+        if (slot && !core_find_member(pass->subject, other, slot, error)) members.count--;
+    }
+    core_references_free(&found);
+    if (members.count) qsort(members.items, members.count, sizeof *members.items, compare_members);
+    for (size_t i = 0; i < members.count; i++)
+        if ((!i || members.items[i].address != members.items[i - 1].address) &&
+            !show(pass, &members.items[i]))
+            break;
+    array_free(&members);
+    return true;
+}
+
+// --- the pass
+
+static bool prepare(struct core_subject *subject, const struct core_question *question,
+                    struct error *error) {
+    bool needs_reach = question->set >= SET_ANCHORED && question->set <= SET_OUTGOING;
+    bool needs_heap = question->set == SET_FREE || question->set == SET_ALLOCATIONS ||
+                      (question->set == SET_USED && !subject->is_recorded);
+    if (question->type && !core_need_types(subject, error)) return false;
+    if (needs_heap && !core_need_heap(subject, error)) return false;
+    return !needs_reach || core_need_reach(subject, error);
+}
+
+bool core_each_member(struct core_subject *subject, const struct core_question *question,
+                      bool (*see)(void *context, const struct core_member *member), void *context,
+                      struct error *error) {
+    const struct pass pass = {subject, question, see, context};
+    struct core_member member;
+    if (!prepare(subject, question, error)) return false;
+    switch (question->set) {
+    case SET_INCOMING:
+    case SET_OUTGOING:
+        return each_referring(&pass, error);
+    case SET_ALLOCATION:
+        if (!core_find_member(subject, question->address, &member, error)) return false;
+        show(&pass, &member);
+        return true;
+    case SET_FREE:
+    case SET_ALLOCATIONS:
+        each_chunk(&pass);
+        return true;
+    default:
+        break;
+    }
+    if (subject->is_recorded)
+        each_recorded(&pass);
+    else
+        each_chunk(&pass);
+    return true;
+}
+
+// --- count, list, enumerate
+
+void core_print_sum(const struct core_sum *sum) {
+    printf("%" PRIu64 " allocations use 0x%" PRIx64 " (%s) bytes.\n", sum->count, sum->bytes,
+           units_count((int64_t)sum->bytes).text);
+}
+
+void core_print_signature(struct core_subject *subject, const struct core_member *member) {
+    const struct core_type *type =
+        member->is_free ? NULL : core_type_of_block(subject->types, member->address, member->size);
+    if (type) printf("... with signature %" PRIx64 "(%s)\n", type->signature, type->name);
+}
+
+struct listing {
+    struct core_subject *subject;
+    enum core_verb verb;
+    struct core_sum sum;
+};
+
+static bool list_member(void *context, const struct core_member *member) {
+    struct listing *listing = context;
+    listing->sum.count++;
+    listing->sum.bytes += member->size;
+    if (listing->verb == VERB_ENUMERATE) printf("%" PRIx64 "\n", member->address);
+    if (listing->verb != VERB_LIST) return true;
+    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n", member->is_free ? "Free" : "Used",
+           member->address, member->size);
+    core_print_signature(listing->subject, member);
+    putchar('\n');
+    return true;
+}
+
+bool core_answer_set(struct core_subject *subject, const struct core_question *question,
+                     struct error *error) {
+    struct listing listing = {subject, question->verb, {0, 0}};
+    if (question->verb == VERB_LIST && !core_need_types(subject, error)) return false;
+    if (!core_each_member(subject, question, list_member, &listing, error)) return false;
+    if (question->verb != VERB_ENUMERATE) core_print_sum(&listing.sum);
+    return true;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_subject.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/name_options.h"
+#include "tool/core/recorded.h"
+
+enum { LINE_BYTES = 1024 };
+
+static bool open_recording(struct core_subject *subject, const char *beside, bool is_inside,
+                           struct error *error) {
+    char path[PATH_MAX];
+    if (!beside)
+        return core_copy_recording(&subject->core, &subject->header, path, error) &&
+               opened_open(path, &subject->opened, error);
+    if (!opened_open(beside, &subject->opened, error)) return false;
+    if (!is_inside) subject->header = subject->opened.recording.header;
+    return true;
+}
+
+bool core_subject_open(const char *path, const char *beside, struct core_subject *subject,
+                       struct error *error) {
+    *subject = (struct core_subject){.path = path};
+    if (!core_open(path, &subject->core, error)) return false;
+    bool is_inside = core_find_recording(&subject->core, &subject->header);
+    if (!is_inside && !beside) return true;
+    bool is_ok = open_recording(subject, beside, is_inside, error);
+    if (is_ok) {
+        is_ok = core_read_blocks(&subject->core, &subject->header,
+                                 subject->opened.profile.cell_count, &subject->blocks, error);
+        if (!is_ok) opened_close(&subject->opened);
+    }
+    subject->is_recorded = is_ok;
+    if (is_ok) return true;
+    core_close(&subject->core);
+    return error_wrap(error, "%s", path);
+}
+
+void core_subject_close(struct core_subject *subject) {
+    core_types_close(subject->types);
+    if (subject->has_reach) core_reach_close(&subject->reach);
+    core_free_heap(&subject->heap);
+    if (subject->is_recorded) {
+        core_free_blocks(&subject->blocks);
+        opened_close(&subject->opened);
+    }
+    core_close(&subject->core);
+}
+
+const char *core_other_allocator(const struct core_subject *subject) {
+    static const char *const names[] = {"libjemalloc", "libtcmalloc",  "libmimalloc", "libhoard",
+                                        "libsnmalloc", "libtbbmalloc", "librpmalloc", "ld-musl"};
+    for (size_t i = 0; i < subject->core.files.count; i++) {
+        const char *base = text_base_name(subject->core.files.items[i].path);
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (!strncmp(base, names[k], strlen(names[k]))) return base;
+    }
+    return NULL;
+}
+
+bool core_need_heap(struct core_subject *subject, struct error *error) {
+    if (subject->has_heap || subject->has_reach) return true;
+    subject->has_heap = core_read_heap(&subject->core, &subject->heap, error);
+    const char *other = core_other_allocator(subject);
+    if (subject->has_heap) return true;
+    if (other)
+        error_set(error,
+                  "there is no heap of glibc's malloc in it; it used %s, whose blocks are "
+                  "known only of recorded processes",
+                  other);
+    else if (subject->core.missing_bytes)
+        error_set(error,
+                  "no heap of glibc's malloc was found in it; the file is cut off, %s of it "
+                  "are missing",
+                  units_size((int64_t)subject->core.missing_bytes).text);
+    return false;
+}
+
+// What belongs to the recording refers to no block.
+static bool own_memory(const struct core_subject *subject, struct core_spans *own) {
+    bool is_ok = true;
+    if (!subject->is_recorded) return true;
+    const struct core_spans *map = &subject->blocks.map;
+    for (size_t i = 0; i < map->items.count && is_ok; i++)
+        is_ok = core_spans_add(own, map->items.items[i].start, map->items.items[i].end);
+    uint64_t start = subject->header.self_address;
+    is_ok = is_ok && core_spans_add(own, start, start + subject->header.mapped_bytes);
+    core_spans_settle(own);
+    return is_ok;
+}
+
+bool core_need_reach(struct core_subject *subject, struct error *error) {
+    struct core_spans own = {0};
+    bool are_all_glibc = true;
+    if (subject->has_reach) return true;
+    if (!core_need_heap(subject, error) && !subject->is_recorded) return false;
+    bool is_ok = own_memory(subject, &own);
+    if (is_ok && subject->is_recorded)
+        is_ok = core_add_blocks(&subject->core, &subject->blocks, &subject->heap, &are_all_glibc);
+    if (!is_ok) error_set(error, "out of memory");
+    subject->has_reach = is_ok && core_reach_open(&subject->core, &subject->heap, are_all_glibc,
+                                                  &own, &subject->reach, error);
+    core_spans_free(&own);
+    return subject->has_reach;
+}
+
+bool core_need_types(struct core_subject *subject, struct error *error) {
+    if (!subject->types) subject->types = core_types_open(&subject->core, name_options_symbols());
+    return subject->types || error_set(error, "out of memory");
+}
+
+const struct core_heap *core_heap_of(const struct core_subject *subject) {
+    return subject->has_reach ? &subject->reach.heap : &subject->heap;
+}
+
+void core_print_missing(const struct core_subject *subject) {
+    char text[LINE_BYTES];
+    size_t count = subject->types ? core_types_missing(subject->types, text, sizeof text) : 0;
+    if (subject->types && !subject->core.files.count)
+        fprintf(stderr,
+                "cairn: this core does not say which files were mapped: no block has a type\n");
+    if (count)
+        fprintf(stderr, "cairn: names of %zu module%s are missing (--sysroot, --debug-dir): %s\n",
+                count, count == 1 ? "" : "s", text);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core dump as `cairn core` looks at it: its memory, the recording in it or beside it, and what
+// is worked out on demand: glibc's heap, the types of blocks, which of them can be reached.
+#ifndef TOOL_CMDS_CORE_SUBJECT_H
+#define TOOL_CMDS_CORE_SUBJECT_H
+
+#include "tool/cmds/opened.h"
+#include "tool/core/blocks.h"
+#include "tool/core/reach.h"
+#include "tool/core/types.h"
+
+struct core_subject {
+    const char *path;  // as the user named it
+    struct core_image core;
+    bool is_recorded;
+    struct cairn_header header;  // of the recording
+    struct core_blocks blocks;   // in use and recorded
+    struct opened opened;
+    struct core_heap heap;  // glibc's; moves into `reach` when that is there
+    struct core_reach reach;
+    struct core_types *types;
+    bool has_heap, has_reach;
+};
+
+// `beside`: the recording's file, NULL: the recording is in the core if there is one.
+bool core_subject_open(const char *path, const char *beside, struct core_subject *subject,
+                       struct error *error);
+void core_subject_close(struct core_subject *subject);
+
+// False if there is no heap of glibc's in it.
+bool core_need_heap(struct core_subject *subject, struct error *error);
+// Of a recorded process any allocator will do.
+bool core_need_reach(struct core_subject *subject, struct error *error);
+bool core_need_types(struct core_subject *subject, struct error *error);
+
+// The heap, once core_need_heap or core_need_reach said that it is there.
+const struct core_heap *core_heap_of(const struct core_subject *subject);
+
+// A line about modules whose names are missing, if types were asked for and some are.
+void core_print_missing(const struct core_subject *subject);
+
+// The library of another allocator that the process had mapped; NULL: none is known by its name.
+const char *core_other_allocator(const struct core_subject *subject);
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/core/block_map.h"
+
+#include <sys/mman.h>
+
+#include "tool/model/source.h"
+
+enum { WORD = 8, SHIFT_WIDE = 4, SHIFT_NARROW = 3 };
+static const uint64_t gap_bytes_max = 1 << 20, starts = 0x1111111111111111;
+
+// --- regions
+
+static bool begin_region(struct block_map *map, uint64_t address) {
+    const uint64_t step = (uint64_t)PLACES_PER_WORD << map->shift;
+    struct block_region *region = array_push(&map->regions);
+    if (!region) return false;
+    uint64_t start = address / step * step;
+    *region = (struct block_region){start, start, 0};
+    return true;
+}
+
+static uint64_t end_of(const struct core_chunk *chunk) {
+    return chunk->address + chunk->size;
+}
+
+static bool find_regions(struct block_map *map, const struct core_chunk *chunks, size_t count) {
+    const uint64_t step = (uint64_t)PLACES_PER_WORD << map->shift;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t before = i ? map->regions.items[map->regions.count - 1].end : 0;
+        bool is_far = !i || chunks[i].address > before + gap_bytes_max;
+        if (is_far && !begin_region(map, chunks[i].address)) return false;
+        struct block_region *region = &map->regions.items[map->regions.count - 1];
+        uint64_t end = end_of(&chunks[i]) / step * step + step;
+        if (end > region->end) region->end = end;
+    }
+    for (size_t i = 0; i < map->regions.count; i++) {
+        struct block_region *region = &map->regions.items[i];
+        region->place = map->place_count;
+        map->place_count += (region->end - region->start) >> map->shift;
+    }
+    return true;
+}
+
+static const struct block_region *region_of(const struct block_map *map, uint64_t address) {
+    size_t low = 0, high = map->regions.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->regions.items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct block_region *region = low ? &map->regions.items[low - 1] : NULL;
+    return region && address < region->end ? region : NULL;
+}
+
+static uint64_t place_in(const struct block_map *map, const struct block_region *region,
+                         uint64_t address) {
+    return region->place + ((address - region->start) >> map->shift);
+}
+
+// --- making it
+
+static void enter(struct block_map *map, const struct core_chunk *chunks, size_t count) {
+    const struct block_region *region = map->regions.items;
+    const uint64_t granule = (uint64_t)1 << map->shift;
+    for (size_t i = 0; i < count; i++) {
+        const struct core_chunk *chunk = &chunks[i];
+        while (chunk->address >= region->end) region++;
+        unsigned bits = PLACE_START | (chunk_is_free(chunk) ? 0 : PLACE_USED);
+        block_map_set(map, place_in(map, region, chunk->address), bits);
+        uint64_t behind = (end_of(chunk) + granule - 1) / granule * granule;
+        bool is_last = i + 1 == count || chunks[i + 1].address > behind;
+        if (behind == chunk->address) behind += granule;  // a block of no bytes has an address
+        if (is_last && behind < region->end)
+            block_map_set(map, place_in(map, region, behind), PLACE_START);
+    }
+}
+
+bool block_map_build(struct block_map *map, const struct core_chunk *chunks, size_t count,
+                     bool are_all_glibc, struct error *error) {
+    *map = (struct block_map){.shift = are_all_glibc ? SHIFT_WIDE : SHIFT_NARROW};
+    if (!count) return true;
+    map->low = chunks[0].address;
+    map->high = chunks[count - 1].address + chunks[count - 1].size + 1;
+    if (!find_regions(map, chunks, count)) return error_set(error, "out of memory");
+    if (map->place_count > UINT32_MAX)
+        return error_set(error, "its heap is too large: more than 2^32 places for blocks");
+    map->words = source_room(map->place_count / PLACES_PER_WORD * sizeof *map->words, error);
+    if (map->words) enter(map, chunks, count);
+    return map->words;
+}
+
+void block_map_free(struct block_map *map) {
+    if (map->words) munmap(map->words, map->place_count / PLACES_PER_WORD * sizeof *map->words);
+    map->words = NULL;
+    array_free(&map->regions);
+}
+
+// --- asking it
+
+// The last start at or before a place of the region. Each region has one at its first block.
+static bool find_start(const struct block_map *map, const struct block_region *region,
+                       uint64_t place, uint64_t *start) {
+    uint64_t at = place / PLACES_PER_WORD;
+    unsigned unused = (unsigned)(PLACES_PER_WORD - 1 - place % PLACES_PER_WORD) * PLACE_BITS;
+    uint64_t found = (map->words[at] & starts) << unused >> unused;
+    while (!found && at > region->place / PLACES_PER_WORD) found = map->words[--at] & starts;
+    if (!found) return false;
+    unsigned highest = 63 - (unsigned)__builtin_clzll(found);
+    *start = at * PLACES_PER_WORD + highest / PLACE_BITS;
+    return true;
+}
+
+// The word in front of a glibc block holds its size and belongs to no other.
+static bool is_header(const struct block_map *map, uint64_t address, uint64_t place) {
+    return map->shift == SHIFT_WIDE && address % (2 * WORD) >= WORD &&
+           place + 1 < map->place_count && block_map_bits(map, place + 1) & PLACE_START;
+}
+
+bool block_map_find(const struct block_map *map, uint64_t address, uint64_t *place) {
+    if (!block_map_may_have(map, address)) return false;
+    const struct block_region *region = region_of(map, address);
+    if (!region) return false;
+    uint64_t at = place_in(map, region, address);
+    unsigned bits = block_map_bits(map, at);
+    if (!(bits & PLACE_START)) {
+        if (is_header(map, address, at) || !find_start(map, region, at, &at)) return false;
+        bits = block_map_bits(map, at);
+    }
+    *place = at;
+    return bits & PLACE_USED;
+}
+
+static const struct block_region *region_of_place(const struct block_map *map, uint64_t place) {
+    size_t low = 0, high = map->regions.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->regions.items[middle].place <= place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &map->regions.items[low - 1];
+}
+
+uint64_t block_map_address(const struct block_map *map, uint64_t place) {
+    const struct block_region *region = region_of_place(map, place);
+    return region->start + ((place - region->place) << map->shift);
+}
+
+uint64_t block_map_end(const struct block_map *map, uint64_t place) {
+    const struct block_region *region = region_of_place(map, place);
+    uint64_t last =
+        (region->place + ((region->end - region->start) >> map->shift) - 1) / PLACES_PER_WORD;
+    uint64_t at = place / PLACES_PER_WORD;
+    unsigned used = (unsigned)(place % PLACES_PER_WORD + 1) * PLACE_BITS;
+    uint64_t found = used < 64 ? (map->words[at] & starts) >> used << used : 0;
+    while (!found && at < last) found = map->words[++at] & starts;
+    if (!found) return region->end;
+    unsigned lowest = (unsigned)__builtin_ctzll(found);
+    uint64_t next = at * PLACES_PER_WORD + lowest / PLACE_BITS;
+    return region->start + ((next - region->place) << map->shift);
+}

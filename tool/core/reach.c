@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/core/reach.h"
+
+#include <string.h>
+
+enum {
+    WORD = 8,
+    PIECE_BYTES = 1 << 20,
+    WINDOW_SHIFT = 22,           // log2 of places: 64 MiB of heap
+    RESIDENT_PER_BLOCK = 65536,  // the kernel maps neighbours of a page that is touched
+};
+
+// --- looking through memory
+
+bool core_scan_open(struct core_scan *scan) {
+    if (!scan->core->map) scan->scratch = malloc(PIECE_BYTES);
+    return scan->core->map || scan->scratch;
+}
+
+void core_scan_close(struct core_scan *scan) {
+    free(scan->scratch);
+    scan->scratch = NULL;
+}
+
+static bool see_words(const struct core_scan *scan, uint64_t at, const uint8_t *bytes,
+                      size_t size) {
+    for (size_t i = 0; i + WORD <= size; i += WORD) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        if (block_map_may_have(scan->map, word) && !scan->see(scan->context, at + i, word))
+            return false;
+    }
+    return true;
+}
+
+bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
+    for (uint64_t at = (start + WORD - 1) / WORD * WORD; at < end;) {
+        size_t wanted = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
+        const uint8_t *bytes;
+        size_t size = core_piece(scan->core, at, scan->scratch, wanted, &bytes);
+        if (!size) return true;  // cut off
+        if (!see_words(scan, at, bytes, size)) return false;
+        if (size >= RESIDENT_PER_BLOCK) core_looked_at(scan->core, size, &scan->looked_at);
+        at += (size + WORD - 1) / WORD * WORD;
+    }
+    return true;
+}
+
+// --- marking
+
+struct window {
+    ARRAY(uint32_t) places;  // marked and not looked through yet
+};
+
+struct marking {
+    struct core_reach *reach;
+    struct core_scan scan;
+    struct window *windows;
+    size_t window_count;
+};
+
+static bool mark(void *context, uint64_t at, uint64_t word) {
+    (void)at;
+    struct marking *marking = context;
+    struct block_map *map = &marking->reach->map;
+    uint64_t place;
+    if (!block_map_find(map, word, &place) || block_map_bits(map, place) & PLACE_MARKED)
+        return true;
+    block_map_set(map, place, PLACE_MARKED);
+    uint32_t *slot = array_push(&marking->windows[place >> WINDOW_SHIFT].places);
+    if (slot) *slot = (uint32_t)place;
+    return slot;
+}
+
+static bool mark_registers(struct marking *marking) {
+    const struct core_image *core = marking->reach->core;
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        for (uint32_t k = 0; k < thread->register_count; k++)
+            if (!mark(marking, 0, thread->registers[k])) return false;
+    }
+    return true;
+}
+
+static bool mark_roots(struct marking *marking) {
+    const struct core_spans *roots = &marking->reach->roots;
+    for (size_t i = 0; i < roots->items.count; i++)
+        if (!core_scan_words(&marking->scan, roots->items.items[i].start,
+                             roots->items.items[i].end))
+            return false;
+    return true;
+}
+
+// Everything that is pending in a window, and what becomes so meanwhile.
+static bool drain(struct marking *marking, struct window *window, bool *was_any) {
+    const struct block_map *map = &marking->reach->map;
+    const uint64_t window_bytes = (uint64_t)1 << (WINDOW_SHIFT + map->shift);
+    uint64_t resident = 0;
+    while (window->places.count) {
+        uint32_t place = window->places.items[--window->places.count];
+        uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
+        if (!core_scan_words(&marking->scan, start, end)) return false;
+        resident += RESIDENT_PER_BLOCK;
+        *was_any = true;
+    }
+    core_looked_at(marking->reach->core, resident < window_bytes ? resident : window_bytes,
+                   &marking->scan.looked_at);
+    return true;
+}
+
+static bool propagate(struct marking *marking) {
+    for (bool was_any = true; was_any;) {
+        was_any = false;
+        for (size_t i = 0; i < marking->window_count; i++)
+            if (!drain(marking, &marking->windows[i], &was_any)) return false;
+    }
+    return true;
+}
+
+static bool mark_all(struct core_reach *reach) {
+    struct marking marking = {.reach = reach};
+    marking.scan = (struct core_scan){
+        .core = reach->core, .map = &reach->map, .see = mark, .context = &marking};
+    marking.window_count = (size_t)(reach->map.place_count >> WINDOW_SHIFT) + 1;
+    marking.windows = calloc(marking.window_count, sizeof *marking.windows);
+    bool is_ok = marking.windows && core_scan_open(&marking.scan) && mark_registers(&marking) &&
+                 mark_roots(&marking) && propagate(&marking);
+    for (size_t i = 0; marking.windows && i < marking.window_count; i++)
+        array_free(&marking.windows[i].places);
+    free(marking.windows);
+    core_scan_close(&marking.scan);
+    return is_ok;
+}
+
+// --- references among leaked blocks
+
+struct referring {
+    struct block_map *map;
+    uint64_t from;  // place of the block that is looked through
+};
+
+static bool refer(void *context, uint64_t at, uint64_t word) {
+    (void)at;
+    const struct referring *referring = context;
+    uint64_t place;
+    if (block_map_find(referring->map, word, &place) && place != referring->from)
+        block_map_set(referring->map, place, PLACE_REFERENCED);
+    return true;
+}
+
+static bool find_references(struct core_reach *reach) {
+    struct referring referring = {.map = &reach->map};
+    struct core_scan scan = {
+        .core = reach->core, .map = &reach->map, .see = refer, .context = &referring};
+    if (!core_scan_open(&scan)) return false;
+    for (size_t i = 0; i < reach->heap.chunks.count; i++) {
+        const struct core_chunk *chunk = &reach->heap.chunks.items[i];
+        bool is_block =
+            !chunk_is_free(chunk) && block_map_find(&reach->map, chunk->address, &referring.from);
+        if (!is_block || block_map_bits(&reach->map, referring.from) & PLACE_MARKED) continue;
+        core_scan_words(&scan, chunk->address, chunk->address + chunk->size);
+        core_looked_at(reach->core, chunk->size, &scan.looked_at);
+    }
+    core_scan_close(&scan);
+    return true;
+}
+
+bool core_reach_open(const struct core_image *core, struct core_heap *heap, bool are_all_glibc,
+                     const struct core_spans *others, struct core_reach *reach,
+                     struct error *error) {
+    *reach = (struct core_reach){.core = core, .heap = *heap};
+    *heap = (struct core_heap){0};
+    bool is_ok = core_find_roots(core, &reach->heap, others, &reach->roots) ||
+                 error_set(error, "out of memory");
+    is_ok = is_ok && block_map_build(&reach->map, reach->heap.chunks.items,
+                                     reach->heap.chunks.count, are_all_glibc, error);
+    if (is_ok && reach->map.words && !(mark_all(reach) && find_references(reach)))
+        is_ok = error_set(error, "out of memory");
+    if (!is_ok) core_reach_close(reach);
+    return is_ok;
+}
+
+void core_reach_close(struct core_reach *reach) {
+    block_map_free(&reach->map);
+    core_spans_free(&reach->roots);
+    core_free_heap(&reach->heap);
+}
+
+enum core_reached core_reach_of(const struct core_reach *reach, uint64_t address) {
+    uint64_t place;
+    if (!reach->map.words || !block_map_find(&reach->map, address, &place)) return CORE_NO_BLOCK;
+    unsigned bits = block_map_bits(&reach->map, place);
+    if (bits & PLACE_MARKED) return CORE_REACHABLE;
+    return bits & PLACE_REFERENCED ? CORE_LEAKED : CORE_UNREFERENCED;
+}
