@@ -6,6 +6,7 @@ on libc; an allocator whose code does not allow it is refused in one line, and i
 
 import glob
 import os
+import signal
 import subprocess
 
 import cairn_test as t
@@ -13,8 +14,7 @@ import ledger
 
 SOURCES = t.SOURCE / "tests/programs"
 # Archive: programs, with the functions whose stacks are compared with those on libc.
-ARCHIVES = {"jemalloc": "libjemalloc.a", "jemalloc_pic": "libjemalloc_pic.a",
-            "tcmalloc": "libtcmalloc_minimal.a"}
+ARCHIVES = {"jemalloc": "libjemalloc.a", "tcmalloc": "libtcmalloc_minimal.a"}
 PROGRAMS = {
     ("mixed",): ["as_parser", "as_cache", "as_buffer", "as_page"],
     ("realloc_chain",): ["chain_begin", "chain_grow", "chain_shrink"],
@@ -185,7 +185,80 @@ def rust():
     found = t.report(path)
     t.check_equal("rust: libc's blocks", sums(found, "owned::from_libc"), (100, 14950, 1045, 10))
     t.check(sums(found, "owned::count_words")[0] > 5000, "rust: words are counted with stacks")
-    return target
+    attach_rust(target)
+
+
+class Attached:
+    """cairn attach to a process that talks by lines."""
+
+    def __init__(self, argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=t.environment(), text=True)
+        t.check_equal(f"{argv[0]} starts", self.process.stdout.readline(), "ready\n")
+
+    def begin(self, *options):
+        self.path = t.fresh_path("attached") + ".cairn"
+        self.tool = subprocess.Popen([t.CAIRN, "attach", str(self.process.pid), "-o", self.path, *options],
+                                     stderr=subprocess.PIPE, text=True, env=t.environment())
+        first = self.tool.stderr.readline()
+        t.check("cairn: recording" in first, f"attach begins: {first}")
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def leave(self):
+        self.tool.send_signal(signal.SIGINT)
+        _, text = self.tool.communicate(timeout=120)
+        t.check_equal(f"attach ends well: {text}", self.tool.returncode, 0)
+        return t.report(self.path)
+
+    def end(self, status):
+        self.process.stdin.close()
+        t.check_equal("the program's status", self.process.wait(60), status)
+
+
+def attach_rust(target):
+    attached = Attached([target, "talk"])
+    attached.begin("--exact")
+    calls, size, frees, left, peak = map(int, attached.tell("").split())
+    found = attached.leave()
+    attached.end(3)
+    t.check_equal("rust, attached: calls, bytes, left", sums(found, "owned::work")[:3], (calls, size, left))
+    t.check_equal("rust, attached: libc's blocks", sums(found, "owned::from_libc"), (100, 14950, 1045, 10))
+    t.check_equal("rust, attached: frees", found["totals"]["frees"], frees + 90)
+    t.check_equal("rust, attached: peak", found["peak"]["bytes"], peak + 1045)
+
+
+def maps_of(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        return len(file.readlines())
+
+
+def attach_under_load(name, archive):
+    """Threads that do nothing but allocate; also after a tool that was killed."""
+    target = build(f"attached_{name}", SOURCES / "attached.c", archive)
+    attached = Attached([target, "3"])
+    attached.tell("keep 50 100")
+    attached.begin("--exact")
+    attached.tell("keep 300 1000")
+    found = attached.leave()
+    t.check_equal(f"{name}, attached: blocks kept", sums(found, "keep"), (300, 300000, 300000, 300))
+    maps = maps_of(attached.process.pid)
+    for turn in range(4):
+        attached.begin(*(["--exact"] if turn % 2 else []))
+        attached.tell("keep 10 10")
+        if turn == 2:
+            attached.tool.kill()
+            attached.tool.wait()
+        else:
+            attached.leave()
+    t.check_equal(f"{name}, attached: mappings after the first time and after the last",
+                  maps_of(attached.process.pid), maps)
+    t.check_equal(f"{name}: a child", attached.tell("fork 100 100"), "child 7")
+    t.check_equal(f"{name}: the program's own look at its blocks", attached.tell("end"), "sound")
+    attached.end(0)
 
 
 t.need("gcc", "g++", "rustc")
@@ -200,4 +273,6 @@ accounts_of_processes(find("libjemalloc.a"))
 refused("jumps_back", LOOP, "it jumps back into its first bytes")
 refused("leaf", LEAF, "it calls nothing, and its callers may count on that")
 rust()
+for allocator in ("jemalloc", "tcmalloc"):
+    attach_under_load(allocator, find(ARCHIVES[allocator]))
 t.finish()

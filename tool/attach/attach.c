@@ -151,7 +151,7 @@ static bool find_entries(struct attach *attach, struct error *error) {
     struct loaded_module *executable = &attach->modules.items.items[0];
     if (!entries_find(&attach->entries, &attach->remote, error) ||
         (attach->entries.is_malloc &&
-         !entries_find_extent(&attach->entries, &attach->remote, error)))
+         !entries_find_parts(&attach->entries, &attach->remote, error)))
         return error_wrap(error, "the allocator in its executable cannot be recorded");
     if (!attach->entries.is_malloc && module_symbol(executable, &attach->remote, "malloc"))
         return error_set(error, "an allocator is linked into its executable, of which not all "

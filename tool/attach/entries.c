@@ -258,37 +258,43 @@ static bool choose(struct entries *entries, const struct search *search, uint64_
     return true;
 }
 
-uint8_t *entries_read(const struct remote *remote, const struct entry *entry,
+// The code of a function as the file has it: in memory another tool's jumps may lie over it.
+static bool find_code(Elf *elf, uint64_t bias, const struct entry *entry,
                       struct code_function *function) {
-    size_t available = (size_t)entry->size + CODE_PADDING_MAX;
-    uint8_t *bytes = malloc(available);
-    if (!bytes) return NULL;
-    if (!remote_read(remote, entry->address, bytes, available)) available = (size_t)entry->size;
-    if (!remote_read(remote, entry->address, bytes, available)) {
-        free(bytes);
-        return NULL;
+    size_t count = 0, file_bytes = 0;
+    GElf_Phdr segment;
+    const char *file = elf_rawfile(elf, &file_bytes);
+    if (!file || elf_getphdrnum(elf, &count) != 0) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        uint64_t offset = entry->address - bias - segment.p_vaddr;
+        if (offset >= segment.p_filesz || entry->size > segment.p_filesz - offset ||
+            segment.p_offset > file_bytes || segment.p_filesz > file_bytes - segment.p_offset)
+            continue;
+        uint64_t left = segment.p_filesz - offset - entry->size;
+        *function = (struct code_function){
+            .bytes = (const uint8_t *)file + segment.p_offset + offset,
+            .size = (size_t)entry->size,
+            .available = (size_t)entry->size + (left < CODE_PADDING_MAX ? left : CODE_PADDING_MAX),
+            .address = entry->address};
+        return true;
     }
-    *function = (struct code_function){.bytes = bytes,
-                                       .size = (size_t)entry->size,
-                                       .available = available,
-                                       .address = entry->address};
-    return bytes;
+    return false;
 }
 
 // Whether the code allows it does not depend on where it is moved to, as long as that is near.
-static bool check_code(const struct entries *entries, const struct remote *remote,
+static bool check_code(const struct entries *entries, Elf *elf, uint64_t bias,
                        struct error *error) {
     for (size_t i = 0; i < entries->items.count; i++) {
         const struct entry *entry = &entries->items.items[i];
         struct code_function function;
         struct code_moved moved;
-        uint8_t *bytes = entries_read(remote, entry, &function);
-        if (!bytes) return error_set(error, "%s cannot be read", entry->name);
+        if (!find_code(elf, bias, entry, &function))
+            return error_set(error, "the code of %s is not in its file", entry->name);
         bool is_possible =
             code_move(&function, entry->address, &moved, error) &&
             (code_calls_others(&function) ||
              error_set(error, "it calls nothing, and its callers may count on that"));
-        free(bytes);
         if (!is_possible) return error_wrap(error, "%s", entry->name);
     }
     return true;
@@ -341,7 +347,7 @@ static bool find_in_elf(struct entries *entries, const struct remote *remote, El
     bool has_any = search.items.count && gelf_getehdr(elf, &header);
     if (is_ok && has_any && find_bias(remote->pid, &header, &bias)) {
         find_segments(entries, elf, bias);
-        is_ok = choose(entries, &search, bias, error) && check_code(entries, remote, error);
+        is_ok = choose(entries, &search, bias, error) && check_code(entries, elf, bias, error);
     }
     array_free(&search.items);
     return is_ok;
@@ -376,80 +382,92 @@ bool entries_find(struct entries *entries, const struct remote *remote, struct e
     return is_ok;
 }
 
-// Local functions of one source file lie together, and global ones between them. A file with a
-// local function among the allocator's entries is the allocator's, all of it.
-struct extent {
-    uint64_t start, end;            // so far
-    uint64_t file_start, file_end;  // of the local functions of the file that is being looked at
-    uint64_t main;
+// What lies between the allocator's entries is the allocator's, and so is every local function of a
+// source file that has one there.
+struct search_parts {
+    struct entries *entries;
+    uint64_t bias, main;
+    size_t file_start;   // number of the first part of the file that is being looked at
+    bool has_inner;      // one of them lies between the entries
+    bool is_file_named;  // behind a file without a name come hidden functions of all files
 };
 
-static void extent_end_file(struct extent *extent) {
-    bool is_part = extent->file_start < extent->end && extent->file_end > extent->start;
-    if (is_part && extent->file_start < extent->start) extent->start = extent->file_start;
-    if (is_part && extent->file_end > extent->end) extent->end = extent->file_end;
-    extent->file_start = UINT64_MAX;
-    extent->file_end = 0;
+static bool is_between(const struct entries *entries, uint64_t pc) {
+    return pc >= entries->heart && pc < entries->heart_end;
 }
 
-static void extent_look(struct extent *extent, const Elf64_Sym *symbol, const char *name,
-                        uint64_t bias) {
-    uint64_t start = symbol->st_value + bias, end = start + symbol->st_size;
-    if (GELF_ST_TYPE(symbol->st_info) == STT_FILE) extent_end_file(extent);
-    if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF) return;
-    if (!strcmp(name, "main")) extent->main = start;
-    // parts that are never executed lie elsewhere
-    if (GELF_ST_BIND(symbol->st_info) != STB_LOCAL || strstr(name, ".cold")) return;
-    if (start < extent->file_start) extent->file_start = start;
-    if (end > extent->file_end) extent->file_end = end;
+static void end_file(struct search_parts *search) {
+    if (!search->has_inner || !search->is_file_named)
+        search->entries->parts.count = search->file_start;
+    search->file_start = search->entries->parts.count;
+    search->has_inner = false;
 }
 
-static bool extent_read(struct extent *extent, Elf *elf, uint64_t bias) {
+static bool look_at_part(struct search_parts *search, const Elf64_Sym *symbol, const char *name) {
+    uint64_t start = symbol->st_value + search->bias;
+    if (ELF64_ST_TYPE(symbol->st_info) == STT_FILE) {
+        end_file(search);
+        search->is_file_named = *name;
+    }
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF) return true;
+    if (!strcmp(name, "main")) search->main = start;
+    if (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL) return true;
+    struct entry_part *part = array_push(&search->entries->parts);
+    if (!part) return false;
+    *part = (struct entry_part){start, start + symbol->st_size};
+    if (is_between(search->entries, start)) search->has_inner = true;
+    return true;
+}
+
+// False: there is no table of them, or no memory.
+static bool look_at_parts(struct search_parts *search, Elf *elf) {
+    bool is_ok = false;
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB) continue;
         Elf_Data *data = elf_getdata(section, NULL);
         const Elf64_Sym *symbols = data ? data->d_buf : NULL;
-        for (size_t i = 0; symbols && i < data->d_size / sizeof *symbols; i++) {
+        size_t count = symbols ? data->d_size / sizeof *symbols : 0;
+        is_ok = count > 0;
+        for (size_t i = 0; is_ok && i < count; i++) {
             const char *name = elf_strptr(elf, header.sh_link, symbols[i].st_name);
-            if (name) extent_look(extent, &symbols[i], name, bias);
+            is_ok = look_at_part(search, &symbols[i], name ? name : "");
         }
-        extent_end_file(extent);
-        return true;
+        end_file(search);
     }
-    return false;
+    return is_ok;
 }
 
-bool entries_find_extent(struct entries *entries, const struct remote *remote,
-                         struct error *error) {
-    struct extent extent = {.start = UINT64_MAX, .file_start = UINT64_MAX};
+bool entries_find_parts(struct entries *entries, const struct remote *remote, struct error *error) {
+    struct search_parts search = {.entries = entries};
     struct image image;
     GElf_Ehdr header;
-    uint64_t bias;
+    entries->heart = UINT64_MAX;
     for (size_t i = 0; i < entries->items.count; i++) {
         const struct entry *entry = &entries->items.items[i];
-        if (entry->address < extent.start) extent.start = entry->address;
-        if (entry->address + entry->size > extent.end) extent.end = entry->address + entry->size;
+        uint64_t end = entry->address + entry->size;
+        if (entry->address < entries->heart) entries->heart = entry->address;
+        if (end > entries->heart_end) entries->heart_end = end;
     }
     bool is_read = image_open(&image, remote->pid) && gelf_getehdr(image.elf, &header) &&
-                   find_bias(remote->pid, &header, &bias) && extent_read(&extent, image.elf, bias);
+                   find_bias(remote->pid, &header, &search.bias) &&
+                   look_at_parts(&search, image.elf);
     image_close(&image);
     if (!is_read) return error_set(error, "its symbols were taken away (strip)");
-    if (extent.main >= extent.start && extent.main < extent.end)
-        return error_set(error, "its code lies among the program's own");
-    entries->heart = extent.start;
-    entries->heart_end = extent.end;
-    return true;
+    return !is_between(entries, search.main) ||
+           error_set(error, "its code lies among the program's own");
 }
 
 bool entries_may_hold(const struct entries *entries, uint64_t pc, const char *name) {
     const char *rest = name;
-    if (pc >= entries->heart && pc < entries->heart_end) return true;
-    bool is_unknown = pc >= entries->low && pc < entries->high && !name;
-    return is_unknown || (name && (family_of(&rest) != PLAIN || strstr(name, "_mi_") == name ||
-                                   strstr(name, "tcmalloc") || strstr(name, ".cold")));
+    if (is_between(entries, pc)) return true;
+    for (size_t i = 0; i < entries->parts.count; i++)
+        if (pc >= entries->parts.items[i].start && pc < entries->parts.items[i].end) return true;
+    if (!name) return pc >= entries->low && pc < entries->high;
+    return family_of(&rest) != PLAIN || strstr(name, "_mi_") == name || strstr(name, "tcmalloc");
 }
 
 void entries_free(struct entries *entries) {
     array_free(&entries->items);
+    array_free(&entries->parts);
 }

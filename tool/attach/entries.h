@@ -20,13 +20,18 @@ struct entry {
     enum cairn_entry_kind kind;
 };
 
+// Code of the allocator elsewhere than between its entries.
+struct entry_part {
+    uint64_t start, end;
+};
+
 struct entries {
     ARRAY(struct entry) items;  // none: there is no such allocator
     const char *allocator;      // its name; NULL without entries
     bool is_malloc;             // it is what the program calls malloc, not beside that
     uint64_t low, high;         // the executable's segments
-    uint64_t heart,
-        heart_end;  // between these addresses is the allocator's code; 0: not looked for
+    uint64_t heart, heart_end;  // from the first to the last entry, once that was looked for
+    ARRAY(struct entry_part) parts;
 };
 
 // Finds them in the process' executable. False, with a clause, if there is such an allocator but
@@ -36,18 +41,12 @@ void entries_free(struct entries *entries);
 
 // Looks for the allocator's code, to tell threads that are in it. False, with a clause, if it
 // cannot be told from the program's.
-bool entries_find_extent(struct entries *entries, const struct remote *remote, struct error *error);
+bool entries_find_parts(struct entries *entries, const struct remote *remote, struct error *error);
 
 // Whether code at `pc`, of a function called `name` (NULL: nobody knows), may be the allocator's.
 bool entries_may_hold(const struct entries *entries, uint64_t pc, const char *name);
 
 // The entry at an address; NULL: there is none.
 const struct entry *entries_at(const struct entries *entries, uint64_t address);
-
-// The code of a function with what follows it, as it lies in the process; NULL without memory or if
-// it cannot be read. The caller frees it.
-struct code_function;
-uint8_t *entries_read(const struct remote *remote, const struct entry *entry,
-                      struct code_function *function);
 
 #endif

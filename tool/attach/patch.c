@@ -13,6 +13,7 @@
 #endif
 
 // What an entry gets of the mapping: the way to the hook, then what was moved.
+enum { BREAKPOINT = 0xcc };
 enum { THUNK_BYTES = 24, PART_BYTES = THUNK_BYTES + CODE_MOVED_MAX };
 // The lowest address that a process may map anything at, and how far from the executable the
 // mapping stays, so that neither grows into the other.
@@ -31,18 +32,36 @@ static void make_thunk(uint8_t thunk[THUNK_BYTES], uint64_t moved, uint64_t hook
     memcpy(at, &hook, sizeof hook);
 }
 
+// The code of a function with what follows it, as it lies in the process; NULL without memory or if
+// it cannot be read. The caller frees it.
+static uint8_t *read_code(const struct remote *remote, const struct entry *entry,
+                          struct code_function *function) {
+    size_t available = (size_t)entry->size + CODE_PADDING_MAX;
+    uint8_t *bytes = malloc(available);
+    if (!bytes) return NULL;
+    if (!remote_read(remote, entry->address, bytes, available)) available = (size_t)entry->size;
+    if (!remote_read(remote, entry->address, bytes, available)) {
+        free(bytes);
+        return NULL;
+    }
+    *function = (struct code_function){bytes, (size_t)entry->size, available, entry->address};
+    return bytes;
+}
+
 // One entry's part, which will lie at `place`.
 static bool make_part(struct patch *patch, const struct entry *entry, uint64_t place, uint64_t hook,
                       const struct remote *remote, uint8_t part[PART_BYTES], struct error *error) {
     struct code_function function;
     struct code_moved moved;
     struct patched *patched = array_push(&patch->items);
-    uint8_t *bytes = patched ? entries_read(remote, entry, &function) : NULL;
+    uint8_t *bytes = patched ? read_code(remote, entry, &function) : NULL;
     if (!bytes) return error_set(error, "%s cannot be read", entry->name);
     *patched = (struct patched){.address = entry->address};
     memcpy(patched->before, bytes, sizeof patched->before);
     make_thunk(part, place + THUNK_BYTES, hook);
-    bool is_made = code_move(&function, place + THUNK_BYTES, &moved, error);
+    bool is_made = bytes[0] != BREAKPOINT
+                       ? code_move(&function, place + THUNK_BYTES, &moved, error)
+                       : error_set(error, "a debugger or tracer has a breakpoint there");
     if (is_made) memcpy(part + THUNK_BYTES, moved.bytes, moved.count);
     if (is_made && !code_jump(patched->jump, entry->address, place))
         is_made = error_set(error, "it is too far from free memory");
