@@ -26,6 +26,8 @@ struct core_chunk {
     enum chunk_kind kind : 4;
 };
 
+#define CORE_ARENA_BYTES 2200u  // glibc's struct malloc_state
+
 // Memory that an arena took from the system: what brk moves, or a heap of a thread's arena.
 struct core_heap_range {
     uint64_t start, end;

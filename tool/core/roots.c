@@ -56,11 +56,13 @@ static bool leave_out_dead(const struct core_image *core, struct core_spans *out
 
 // --- what else is no root
 
+// An arena's own words lead to headers of free chunks, which the blocks before them may use.
 static bool leave_out_heap(const struct core_heap *heap, struct core_spans *out) {
     bool is_ok = true;
     for (size_t i = 0; i < heap->ranges.count && is_ok; i++) {
         const struct core_heap_range *range = &heap->ranges.items[i];
-        is_ok = core_spans_add(out, range->is_main ? range->first : range->start, range->end);
+        is_ok = core_spans_add(out, range->is_main ? range->first : range->start, range->end) &&
+                core_spans_add(out, range->arena, range->arena + CORE_ARENA_BYTES);
     }
     for (size_t i = 0; i < heap->chunks.count && is_ok; i++) {
         const struct core_chunk *chunk = &heap->chunks.items[i];
