@@ -34,7 +34,9 @@ def a_pair(row, variables, before=()):
 
 cairn = {"LD_PRELOAD": str(BUILD / "libcairn.so")}
 VARIANTS = {"floor": {"LD_PRELOAD": str(BUILD / "bench/floor_preload.so")},
-            "off": {**cairn, "CAIRN_OFF": "1"}, "--sample": {**cairn, "CAIRN_SAMPLE": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"},
+            "off": {**cairn, "CAIRN_OFF": "1"},
+            "switched off after a time": {"LD_PRELOAD": f"{BUILD}/libcairn.so:{BUILD}/bench/switched_preload.so"},
+            "--sample": {**cairn, "CAIRN_SAMPLE": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"},
             "--free-stacks": {**cairn, "CAIRN_FREE_STACKS": "1"}, "": cairn}
 for row in ROWS:
     plain = a_pair(row, {})

@@ -13,15 +13,16 @@
 #define CAIRN_DAMAGE_SAMPLE 8u
 
 struct cairn_guard {
-    uint32_t band_bytes;     // each band's
-    uint32_t checks_wanted;  // (atomic) raised by the tool: look at all blocks
-    uint32_t checks_done;    // (atomic) the value of checks_wanted that was last served
-    uint32_t reserved_checks;
+    uint32_t band_bytes;        // each band's
+    uint32_t checks_wanted;     // (atomic) raised by the tool: look at all blocks
+    uint32_t checks_done;       // (atomic) the value of checks_wanted that was last served
+    uint32_t checks_begun;      // (atomic) the one that is being served, or was last
     uint64_t damaged_blocks;    // (atomic) found so far, those beyond the table included
     uint64_t unguarded_blocks;  // (atomic) got no bands for want of memory
     uint64_t checked_blocks;    // (atomic) live ones that the last look at all of them saw
     uint64_t checked_ns;        // when that was, since the recording's start; 0: never
-    uint64_t reserved[2];
+    uint64_t bands_table;       // in the process: where its table of blocks is (bands.h)
+    uint64_t reserved;
 };
 
 // When a block was found damaged.
@@ -29,7 +30,8 @@ enum cairn_damage_moment {
     CAIRN_DAMAGE_AT_FREE = 1,
     CAIRN_DAMAGE_AT_REALLOC = 2,
     CAIRN_DAMAGE_AT_EXIT = 3,
-    CAIRN_DAMAGE_ASKED = 4,  // at a look at all blocks (cairn ctl check)
+    CAIRN_DAMAGE_ASKED =
+        4,  // at a look at all blocks (cairn ctl check), by the process or the tool
 };
 
 // One side of a block. Distances count away from the block: 1 is the byte next to it.
@@ -41,14 +43,15 @@ struct cairn_damage_side {
 
 // A damaged block. Each is told once, when it is first seen.
 struct cairn_damage {
-    uint32_t moment;      // enum cairn_damage_moment; set last, 0: not complete
-    uint32_t cell;        // the stack that allocated it; 0: not known
-    uint32_t found_cell;  // of FREE and REALLOC: the stack that did; 0: not known
-    uint32_t found_tid;
+    uint32_t moment;         // enum cairn_damage_moment; set last, 0: not complete
+    uint32_t cell;           // the stack that allocated it; 0: not known
+    uint32_t found_cell;     // of FREE and REALLOC: the stack that did; 0: not known
+    uint32_t found_tid;      // 0: the tool found it
     uint64_t address, size;  // of the block, as the program knows it
     uint64_t found_ns;       // since the recording's start
     struct cairn_damage_side before, behind;
-    uint64_t reserved[2];
+    uint32_t is_unmet;  // (atomic) the tool found it, and the process has not seen it since
+    uint32_t reserved[3];
 };
 
 _Static_assert(sizeof(struct cairn_guard) == 64, "layout");

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "format/format.h"
+
 // Further section kinds.
 enum {
     CAIRN_SECTION_SAMPLING = 22,      // struct cairn_sampling, one
@@ -56,6 +58,14 @@ struct cairn_sample_cell {
     uint64_t peak_extra;                        // at the last peak, like cairn_cell_cold.peak_*
     float peak_bytes_variance, peak_blocks_variance;
 };
+
+// Blocks that a thread freed, whoever allocated them: an estimate if its allocations are sampled.
+static inline uint64_t cairn_thread_frees(const struct cairn_thread *thread) {
+    if (!thread->is_sampled) return thread->frees;
+    int64_t held = thread->estimated_blocks / CAIRN_SAMPLE_ONE;
+    int64_t frees = (int64_t)thread->allocations - held;
+    return frees > 0 ? (uint64_t)frees : 0;
+}
 
 _Static_assert(sizeof(struct cairn_sampling) == 128, "layout");
 _Static_assert(sizeof(struct cairn_sample_cell) == 64, "layout");

@@ -92,7 +92,7 @@ static int api_stats(int who, struct cairn_stats *stats) {
     const struct cairn_thread *record = thread->record;
     if (who == CAIRN_THREAD)
         *stats = (struct cairn_stats){.allocations = record->allocations,
-                                      .frees = record->frees,
+                                      .frees = cairn_thread_frees(record),
                                       .allocated_bytes = record->allocated_bytes,
                                       .live_bytes = record->net_bytes,
                                       .peak_bytes = nest_thread_high(thread)};
@@ -139,13 +139,16 @@ static int api_moment(const char *label, int is_mark) {
     return is_taken;
 }
 
+static bool is_unbounded(enum event_mode mode) {
+    return mode == EVENT_FULL || mode == EVENT_NOTED || mode == EVENT_AGED;
+}
+
 static void api_set_thresholds(size_t min_bytes, size_t max_bytes) {
     if (!is_recorded()) return;
     settings.min_bytes = min_bytes;
     settings.max_bytes = max_bytes;
-    enum event_mode mode = probes_event.mode;
-    bool is_unbounded = mode == EVENT_FULL || mode == EVENT_NOTED || mode == EVENT_AGED;
-    if (is_unbounded) probes_event.mode = EVENT_BOUNDED;
+    if (is_unbounded(event_mode_wanted)) event_mode_wanted = EVENT_BOUNDED;
+    if (is_unbounded(probes_event.mode)) probes_event.mode = EVENT_BOUNDED;
 }
 
 static int api_set_rate(uint64_t bytes) {
@@ -153,9 +156,7 @@ static int api_set_rate(uint64_t bytes) {
 }
 
 static int api_histogram(struct cairn_histogram *histogram) {
-    if (!is_recorded()) return 0;
-    figures_of_sizes(histogram);
-    return 1;
+    return is_recorded() && figures_of_sizes(histogram);
 }
 
 static const struct cairn_api_table table = {

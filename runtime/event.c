@@ -19,8 +19,6 @@
 #include "runtime/unwind/walk.h"
 #include "runtime/verify.h"
 
-uint16_t event_mode_wanted;
-
 // From now on stacks have other cells.
 static COLD void generation_begin(struct thread *thread) {
     thread->seen.frame = NULL;
@@ -96,6 +94,7 @@ static COLD void degrade(void) {
     bool is_exact = from == EVENT_FULL || from == EVENT_BOUNDED || from == EVENT_PYTHON;
     if (!is_exact || !sampling_begin()) return;
     sys_set_budget(settings.overhead_bytes);
+    event_mode_wanted = EVENT_MIXED;
     __atomic_compare_exchange_n(&probes_event.mode, &from, EVENT_MIXED, false, __ATOMIC_RELEASE,
                                 __ATOMIC_RELAXED);
 }
@@ -222,7 +221,7 @@ uint32_t event_stack(struct thread *thread, uintptr_t *frame) {
 
 // The cell of the stack that frees a block (--free-stacks); 0: there is no room for it.
 static COLD uint32_t cell_freeing(struct thread *thread, uintptr_t *frame) {
-    if (probes_event.mode >= EVENT_OFF) return 0;  // the budget is used up: from here on samples
+    if (event_is_sampling()) return 0;  // the budget is used up: from here on samples
     generation_look(thread);
     uint32_t cell = cell_of_caller(thread, frame);
     return cell == CAIRN_CELL_OTHER ? 0 : cell;
@@ -266,11 +265,15 @@ static COLD void note_block(struct thread *thread, const void *block, uint32_t c
 
 // The cell; 0: it was not counted.
 static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(!gate_is_recording())) {
+        event_pause();
+        return 0;
+    }
+    if (unlikely(thread->nest.is_off)) return 0;
     if (unlikely(!block)) {
         thread->record->failed++;
         return 0;
     }
-    if (unlikely(!gate_is_recording() || thread->nest.is_off)) return 0;
     bool is_bounded = probes_event.mode == EVENT_BOUNDED;
     generation_look(thread);
     uint32_t cell =
@@ -307,9 +310,9 @@ ALWAYS_INLINE struct live_block take_now(void *block) {
 }
 
 struct live_block event_take(void *block, uintptr_t *frame) {
-    if (likely(probes_event.mode < EVENT_SAMPLED)) return take_now(block);
+    if (likely(probes_event.mode < EVENT_OFF)) return take_now(block);
     struct live_block known =
-        probes_event.mode == EVENT_MIXED ? take_now(block) : (struct live_block){0};
+        probes_event.mode == EVENT_SAMPLED ? (struct live_block){0, 0} : take_now(block);
     return known.id ? known : sampling_take(gate_self, block, frame);
 }
 
@@ -332,8 +335,7 @@ static COLD bool free_told(struct thread *thread, void *block, uintptr_t *frame)
     bool may_have = probes_event.mode < EVENT_SAMPLED || probes_event.mode == EVENT_MIXED;
     struct live_block known = may_have ? take_now(block) : (struct live_block){0, 0};
     bool is_known = free_known(thread, block, known, frame);
-    if (!is_known && probes_event.mode >= EVENT_SAMPLED)
-        known = sampling_free(thread, block, frame);
+    if (!is_known) known = sampling_free(thread, block, frame);
     if (block) probe_free(frame, block, known.size, known.id);
     return known.id != 0;
 }
@@ -428,13 +430,17 @@ ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct event_r
 
 static COLD void realloc_rare(struct thread *thread, const struct event_realloc *done,
                               uintptr_t *frame) {
+    uint32_t cell = 0;
     if (probes_event.mode >= EVENT_SAMPLED) return realloc_sampled(thread, done, frame);
-    uint32_t cell = realloc_exact(thread, done, frame);
-    if (cell || !done->block) realloc_tell(done, cell, frame);
+    if (thread->has_taken)
+        sampling_book_taken(thread);  // PAUSED
+    else
+        cell = realloc_exact(thread, done, frame);
+    if (probes_event.listeners && (cell || !done->block)) realloc_tell(done, cell, frame);
 }
 
 void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
-    if (unlikely(probes_event.word >= EVENT_SAMPLED)) return realloc_rare(thread, done, frame);
+    if (unlikely(probes_event.word >= EVENT_OFF)) return realloc_rare(thread, done, frame);
     realloc_exact(thread, done, frame);
 }
 
@@ -444,21 +450,6 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
         sampling_put_back(gate_self, block, frame);
     else if (old.id)
         live_insert((uintptr_t)block, old.id, old.size, &stale);
-}
-
-// NOTED asks for the time by ages.c, which knows the kernel's clock too.
-void event_age_slowly(void) {
-    uint16_t aged = EVENT_AGED;
-    __atomic_compare_exchange_n(&probes_event.mode, &aged, EVENT_NOTED, false, __ATOMIC_RELAXED,
-                                __ATOMIC_RELAXED);
-    if (event_mode_wanted == EVENT_AGED) event_mode_wanted = EVENT_NOTED;
-}
-
-// A forked child looks at its parent's word until it has a recording of its own.
-bool event_turn_on(void) {
-    if (!sink.header || !gate_is_recording()) return false;
-    probes_event.mode = event_mode_wanted;
-    return true;
 }
 
 NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size) {
@@ -488,7 +479,7 @@ bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame
 }
 
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
-    if (probes_event.mode == EVENT_OFF && !event_turn_on()) return block;
+    if (event_is_off() && !event_turn_on()) return block;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return block;
     if (probes_event.mode < EVENT_SAMPLED) return event_alloc_rare(thread, block, size, frame);
@@ -500,13 +491,14 @@ void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
 }
 
 bool event_record_free_otherwise(void *block, uintptr_t *frame) {
+    if (event_is_off()) event_turn_on();
     if (probes_event.mode == EVENT_OFF) return !bootstrap_owns(block);
-    if (!block || event_free_passes(block)) return true;
+    if (!block || event_free_passes(block) || event_free_passes_paused(block)) return true;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (!thread) return false;
     bool may_be_exact = probes_event.word != EVENT_SAMPLED;
-    bool is_known = (may_be_exact && event_free(thread, block, frame)) ||
-                    sampling_free(thread, block, frame).id;
+    bool is_known = may_be_exact && event_free(thread, block, frame);
+    if (!is_known) is_known = sampling_free(thread, block, frame).id != 0;
     gate_leave(thread);
     return is_known;
 }

@@ -65,7 +65,8 @@ struct event_realloc {
 void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame);
 void event_put_back(void *block, struct live_block old, uintptr_t *frame);
 
-// How this process records; set before its first thread does, then only from OFF to another.
+// How this process records; set before its first thread does, then only from OFF to another, to
+// PAUSED and back as recording is switched off and on, and to MIXED once memory gets short.
 enum event_mode {
     EVENT_FULL = 0,
     EVENT_TOTALS,    // without call stacks: one cell a thread
@@ -74,11 +75,12 @@ enum event_mode {
     EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
     EVENT_NOTED,     // as FULL, and more is noted of each block: its age, its stack (guard.h)
     EVENT_OFF,       // not yet: until the control line says otherwise
+    EVENT_PAUSED,    // as OFF, after a time of another mode, whose blocks are known
     EVENT_AGED,      // as FULL, and each block knows when it was allocated
     EVENT_SAMPLED,   // see sampling.h
     EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
 };
-extern HIDDEN uint16_t event_mode_wanted;  // what follows OFF
+extern HIDDEN uint16_t event_mode_wanted;  // while recording is switched on
 
 // The mode is probes_event.mode. Hooks look at probes_event.word, which is the mode as long as no
 // tracer listens to events, and above every mode otherwise: then each event goes the way of those
@@ -90,9 +92,22 @@ ALWAYS_INLINE bool event_is_sampling(void) {
 // The tool's clock does not go: AGED is not possible.
 void event_age_slowly(void);
 
-// The ways of hooks in other modes than FULL. OFF: nothing is recorded until the tool clears the
-// control line's word; event_turn_on looks.
+// The ways of hooks in other modes than FULL. OFF and PAUSED: nothing is recorded until the tool
+// clears the control line's word; event_turn_on looks. A child that was not made by fork() looks at
+// its parent's word until it has a recording of its own.
 bool event_turn_on(void);
+// Recording was found switched off: PAUSED from here on, if it is not meanwhile.
+void event_pause(void);
+// In a child just made by fork(), which is to get a recording of its own as it first allocates.
+void event_begin_child(void);
+// Blocks are sampled while recording is switched on.
+bool event_mode_samples(void);
+ALWAYS_INLINE bool event_is_turned_on(void) {
+    return sink.header && !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
+}
+ALWAYS_INLINE bool event_is_off(void) {
+    return (uint16_t)(probes_event.mode - EVENT_OFF) <= EVENT_PAUSED - EVENT_OFF;
+}
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
 bool event_record_free_otherwise(void *block, uintptr_t *frame);
 
@@ -107,6 +122,12 @@ ALWAYS_INLINE bool event_free_passes(const void *block) {
     if (likely(probes_event.word == EVENT_SAMPLED)) return !blocks_may_have(block);
     return probes_event.mode == EVENT_OFF && !bootstrap_owns(block);
 }
+// The same of PAUSED. Not in the hooks themselves: beside it the compiler would give those a frame
+// in every mode.
+ALWAYS_INLINE bool event_free_passes_paused(const void *block) {
+    if (probes_event.mode != EVENT_PAUSED || event_is_turned_on()) return false;
+    return !live_may_have((uintptr_t)block) && !blocks_may_have(block);
+}
 
 // The cell of the caller, or that of all blocks of a size that gets no stack; in the modes that
 // are not exact.
@@ -118,11 +139,11 @@ uint32_t event_stack(struct thread *thread, uintptr_t *frame);
 // Around a real function that may itself call a hooked one; see gate_inside_begin.
 ALWAYS_INLINE bool event_inside_begin(uintptr_t here) {
     bool is_inside = gate_inside_begin(here);
-    if (unlikely(probes_event.mode >= EVENT_SAMPLED) && is_inside) sampling_close();
+    if (unlikely(probes_event.mode >= EVENT_PAUSED) && is_inside) sampling_close();
     return is_inside;
 }
 ALWAYS_INLINE void event_inside_end(bool is_inside) {
-    if (unlikely(probes_event.mode >= EVENT_SAMPLED) && is_inside) sampling_reopen();
+    if (unlikely(probes_event.mode >= EVENT_PAUSED) && is_inside) sampling_reopen();
     gate_inside_end(is_inside);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "format/sample.h"
+#include "runtime/sampling.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
@@ -21,7 +23,7 @@ void figures_of_process(struct cairn_stats *stats) {
     for (uint64_t i = 0; i < section_count(region, sizeof *threads); i++) {
         stats->allocations += __atomic_load_n(&threads[i].allocations, __ATOMIC_RELAXED);
         stats->allocated_bytes += __atomic_load_n(&threads[i].allocated_bytes, __ATOMIC_RELAXED);
-        stats->frees += __atomic_load_n(&threads[i].frees, __ATOMIC_RELAXED);
+        stats->frees += cairn_thread_frees(&threads[i]);
         stats->live_bytes += __atomic_load_n(&threads[i].net_bytes, __ATOMIC_RELAXED);
     }
     stats->peak_bytes = (int64_t)__atomic_load_n(&sink.header->totals.peak_bytes, __ATOMIC_RELAXED);
@@ -79,6 +81,19 @@ static bool is_within(uint32_t id, const char *name) {
     return false;
 }
 
+// Of samples: the blocks beyond themselves that they stand for.
+static void add_estimates(uint32_t id, struct cairn_stats *stats) {
+    struct region region = sink_region(CAIRN_SECTION_SAMPLE_CELLS);
+    const struct cairn_sample_cell *entries = (const struct cairn_sample_cell *)region.base;
+    if (!region.base || id >= section_count(region, sizeof *entries)) return;
+    stats->allocations += (uint64_t)((int64_t)entries[id].extra_calls / CAIRN_SAMPLE_ONE);
+    stats->frees += (uint64_t)((int64_t)entries[id].extra_frees / CAIRN_SAMPLE_ONE);
+}
+
+static bool is_sampling(void) {
+    return sampling.record && __atomic_load_n(&sampling.record->is_on, __ATOMIC_RELAXED);
+}
+
 static void add_cell(uint32_t id, struct cairn_stats *stats) {
     const unsigned high_shift = 32;
     const struct cairn_cell *cell = &cells.hot[id];
@@ -89,6 +104,7 @@ static void add_cell(uint32_t id, struct cairn_stats *stats) {
     stats->frees += cell->frees | (uint64_t)cold->frees_high << high_shift;
     stats->allocated_bytes += allocated_bytes;
     stats->live_bytes += (int64_t)(allocated_bytes - freed_bytes);
+    if (is_sampling()) add_estimates(id, stats);
 }
 
 bool figures_of_region(const char *name, struct cairn_stats *stats) {
@@ -153,7 +169,8 @@ static void add_sizes(uint32_t id, uint64_t calls, struct cairn_histogram *histo
     if ((int64_t)usual > 0) histogram->allocations[bits_of(cells.use[id].size)] += usual;
 }
 
-void figures_of_sizes(struct cairn_histogram *histogram) {
+bool figures_of_sizes(struct cairn_histogram *histogram) {
+    if (is_sampling()) return false;
     uint64_t count = section_count(cells.cold_region, sizeof *cells.cold);
     for (uint32_t id = CAIRN_CELL_OTHER + 1; id < count && id < cells.id_limit; id++) {
         struct cairn_stats of_cell = {0};
@@ -161,11 +178,12 @@ void figures_of_sizes(struct cairn_histogram *histogram) {
         if (!of_cell.allocations && !of_cell.frees) continue;
         if (of_cell.allocations) add_sizes(id, of_cell.allocations, histogram);
         uint32_t owner = owner_of_cell(id);
-        uint64_t live = of_cell.allocations - of_cell.frees;
+        uint64_t held = of_cell.allocations - of_cell.frees;
         bool is_one_size = !cells.cold[owner].sizes && cells.hot[owner].calls;
         if (is_one_size)
-            histogram->live[bits_of(cells.use[owner].size)] += live;
+            histogram->live[bits_of(cells.use[owner].size)] += held;
         else
-            histogram->unknown_live += live;
+            histogram->unknown_live += held;
     }
+    return true;
 }

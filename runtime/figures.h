@@ -13,8 +13,8 @@ void figures_of_process(struct cairn_stats *stats);
 // What was allocated in regions of this name and those within. False: there was none.
 bool figures_of_region(const char *name, struct cairn_stats *stats);
 
-// Blocks by size.
-void figures_of_sizes(struct cairn_histogram *histogram);
+// Blocks by size. False: allocations are sampled, of which no sizes are kept.
+bool figures_of_sizes(struct cairn_histogram *histogram);
 
 // What pools of this name hold. False: there was none.
 bool figures_of_pool(const char *name, struct cairn_stats *stats);

@@ -27,10 +27,25 @@ static bool is_power(size_t value) {
     return value && !(value & (value - 1));
 }
 
+// True if the tool has told of the block already; from then on it is as if this process had.
+static bool is_told_by_tool(const struct cairn_damage *damage) {
+    uint64_t used = __atomic_load_n(damages.used_bytes, __ATOMIC_ACQUIRE);
+    if (used > damages.capacity_bytes) used = damages.capacity_bytes;
+    struct cairn_damage *all = (struct cairn_damage *)damages.base;
+    for (uint64_t i = 0; i < used / sizeof *all; i++) {
+        uint32_t unmet = 1;
+        bool is_it = all[i].address == damage->address && all[i].size == damage->size;
+        if (is_it && __atomic_compare_exchange_n(&all[i].is_unmet, &unmet, 0, false,
+                                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
 // Notes a damaged block. `found_cell` is who found it by freeing it.
 static void tell(struct cairn_damage *damage, enum cairn_damage_moment moment, uint32_t cell,
                  uint32_t found_cell) {
-    if (!record || slots_is_wiped()) return;
+    if (!record || slots_is_wiped() || is_told_by_tool(damage)) return;
     uint64_t number = __atomic_fetch_add(&record->damaged_blocks, 1, __ATOMIC_RELAXED);
     struct cairn_damage *entry =
         number < CAIRN_DAMAGE_LIMIT ? region_take(&damages, sizeof *entry) : NULL;
@@ -79,6 +94,7 @@ static COLD void check_asked(void) {
     if (now_ns < __atomic_load_n(&next_check_ns, __ATOMIC_RELAXED)) return;
     if (__atomic_exchange_n(&is_checking, 1, __ATOMIC_ACQUIRE)) return;
     int saved_errno = errno;
+    __atomic_store_n(&record->checks_begun, wanted, __ATOMIC_RELEASE);
     check_all(CAIRN_DAMAGE_ASKED);
     __atomic_store_n(&next_check_ns, sys_clock_coarse_ns() + CHECK_EVERY_NS, __ATOMIC_RELAXED);
     __atomic_store_n(&checks_done, wanted, __ATOMIC_RELEASE);
@@ -331,7 +347,9 @@ void guard_connect(void) {
     record = region.base ? region_take(&region, sizeof *record) : NULL;
     damages = sink_region(CAIRN_SECTION_DAMAGES);
     checks_done = 0;
-    if (record) record->band_bytes = (uint32_t)settings.guard_bytes;
+    if (!record) return;
+    record->band_bytes = (uint32_t)settings.guard_bytes;
+    record->bands_table = (uintptr_t)bands_tops();
 }
 
 void guard_disconnect(void) {

@@ -61,8 +61,9 @@ static NOINLINE void *malloc_sampling(size_t size) {
     return likely(sampling_passes(block, size)) ? block : malloc_sampled(block, size);
 }
 
-// Apart, so that sampling and OFF pay nothing for the look.
+// Apart, so that sampling and OFF pay nothing for the looks.
 static NOINLINE void *malloc_exact(size_t size) {
+    if (probes_event.mode == EVENT_PAUSED && !event_turn_on()) return real.malloc(size);
     return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
 }
 
@@ -126,6 +127,7 @@ static NOINLINE void free_aged(void *block) {
 }
 
 static NOINLINE void free_exact(void *block) {
+    if (event_free_passes_paused(block)) return real.free(block);
     if (probes_event.word == EVENT_AGED) return free_aged(block);
     free_rare(block);
 }

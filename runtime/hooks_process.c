@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/event.h"
 #include "runtime/gate.h"
 #include "runtime/real.h"
 #include "runtime/sampling.h"
@@ -129,12 +130,17 @@ EXPORT int prlimit64_hook(int pid, int resource, const void *limit, void *old) {
 int fork(void);
 int _Fork(void);
 
+static COLD void child_begins(bool is_inside) {
+    event_begin_child();
+    if (is_inside) process_detach();
+}
+
 EXPORT int fork(void) {
     be_ready();
     bool is_inside = *gate_self->word == GATE_BUSY;
     sampling_note_fork();
     int child = real.fork();
-    if (unlikely(is_inside && child == 0)) process_detach();
+    if (child == 0) child_begins(is_inside);
     return child;
 }
 
@@ -143,7 +149,7 @@ EXPORT int _Fork(void) {
     bool is_inside = *gate_self->word == GATE_BUSY;
     sampling_note_fork();
     int child = real._Fork();
-    if (unlikely(is_inside && child == 0)) process_detach();
+    if (child == 0) child_begins(is_inside);
     return child;
 }
 

@@ -92,7 +92,7 @@ bool inherit_recording(const struct cairn_header *parent) {
     *record = (struct cairn_thread){.name = "(inherited)", .slot = CAIRN_SLOT_SHARED};
     record->is_ended = 1;
     live_each(inherit_count, record);
-    if (probes_event.mode >= EVENT_SAMPLED) sampling_inherit(record);
+    if (event_mode_samples()) sampling_inherit(record);
     cells.totals->live_bytes = record->net_bytes;
     cells.totals->live_blocks = (int64_t)record->allocations;
     return true;

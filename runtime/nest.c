@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nest.h"
 
+#include "format/sample.h"
 #include "runtime/gate.h"
 #include "runtime/stack/scope.h"
 #include "runtime/unwind/rule.h"
@@ -53,7 +54,7 @@ bool nest_begin(struct thread *thread, const char *name) {
             .outer_id = nest->id,
             .outer_high_bytes = is_watched ? high_now(thread) : INT64_MAX,
             .allocations = record->allocations,
-            .frees = record->frees,
+            .frees = cairn_thread_frees(record),
             .allocated_bytes = record->allocated_bytes,
             .net_bytes = record->net_bytes,
         };
@@ -71,9 +72,10 @@ bool nest_look(struct thread *thread, struct nest_figures *figures) {
     if (!nest->depth) return false;
     uint32_t at = nest->depth < NEST_LEVELS ? nest->depth : NEST_LEVELS;
     const struct nest_level *level = &nest->levels[at - 1];
+    uint64_t frees = cairn_thread_frees(record);  // an estimate may sink
     *figures = (struct nest_figures){
         .allocations = record->allocations - level->allocations,
-        .frees = record->frees - level->frees,
+        .frees = frees > level->frees ? frees - level->frees : 0,
         .allocated_bytes = record->allocated_bytes - level->allocated_bytes,
         .net_bytes = record->net_bytes - level->net_bytes,
         .rise_bytes = high_now(thread) - level->net_bytes,

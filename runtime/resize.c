@@ -6,8 +6,10 @@
 
 struct live_block resize_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
-    bool is_recorded = block && (event_is_exact() || !event_free_passes(block));
-    struct thread *thread = is_recorded ? gate_enter((uintptr_t)frame) : NULL;
+    if (unlikely(event_is_off())) event_turn_on();
+    bool passes =
+        !event_is_exact() && (event_free_passes(block) || event_free_passes_paused(block));
+    struct thread *thread = block && !passes ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) return none;
     struct live_block old = event_take(block, frame);
     if (!old.id && !bootstrap_owns(block) && event_is_exact())
@@ -18,7 +20,7 @@ struct live_block resize_take(void *block, uintptr_t *frame) {
 
 void resize_book(void *block, struct live_block old, void *result, size_t size, uintptr_t *frame) {
     bool is_done = event_is_sampling() && !old.id && sampling_passes(result, size);
-    if (is_done || probes_event.mode == EVENT_OFF) return;
+    if (is_done || (event_is_off() && !old.id)) return;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (!thread) return;
     if (result || (block && size == 0)) {

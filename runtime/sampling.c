@@ -254,6 +254,7 @@ uint32_t sampling_alloc(struct thread *thread, void *block, size_t size, uintptr
     }
     if (unlikely(!gate_is_recording() || thread->nest.is_off)) {
         *left = 0;  // until recording goes on, every event has to ask
+        if (!gate_is_recording()) event_pause();
         return SAMPLING_NOT_COUNTED;
     }
     sampling_count(thread->record, size);

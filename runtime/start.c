@@ -255,7 +255,7 @@ bool process_start_forked(void) {
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off;
         connect_rooms();
-        is_open = sampling_open(probes_event.mode >= EVENT_SAMPLED) && inherit_recording(parent);
+        is_open = sampling_open(event_mode_samples()) && inherit_recording(parent);
         sink.header->python_version = python.version;
     }
     if (is_open) slots_open(sink_region(CAIRN_SECTION_THREADS));

@@ -162,9 +162,11 @@ static inline int cairn_set_rate(uint64_t bytes) {
     return table ? table->set_rate(bytes) : 0;
 }
 
-/* Figures since the start. Of a thread, live_bytes is what it allocated minus what it freed,
- * whoever allocated that, and peak_bytes is known from the first question on. With several threads
- * the process' peak_bytes may be off by what docs/trust.md says. 0 and all zero without cairn. */
+/* Figures since the start. Where allocations are sampled, calls and bytes allocated are exact all
+ * the same, and the rest is an estimate; of a region by name (below) all is. Of a thread,
+ * live_bytes is what it allocated minus what it freed, whoever allocated that, and peak_bytes is
+ * known from the first question on. With several threads the process' peak_bytes may be off by what
+ * docs/trust.md says. 0 and all zero without cairn. */
 static inline int cairn_stats_of(enum cairn_who who, struct cairn_stats *stats) {
     const struct cairn_stats none = {0, 0, 0, 0, 0};
     const struct cairn_api_table *table = cairn_table_();
@@ -181,7 +183,8 @@ static inline int cairn_region_stats(const char *name, struct cairn_stats *stats
     return table ? table->region_stats(name, stats) : 0;
 }
 
-/* Sizes of all blocks so far, and of those that live. 0 and all zero without cairn. */
+/* Sizes of all blocks so far, and of those that live. 0 and all zero without cairn, and where
+ * allocations are sampled. */
 static inline int cairn_histogram_of(struct cairn_histogram *histogram) {
     const struct cairn_api_table *table = cairn_table_();
     unsigned char *byte = (unsigned char *)histogram;

@@ -11,6 +11,9 @@
 //   - clear() sets summary() back; dump() goes on to show all of the recording.
 //   - histograms are by the number of bits of the size; of live blocks only those are in it whose
 //     stack allocates blocks of one size.
+//   - settings of dump() (threshold, remangler, ...) are those of the executable or library that
+//   calls
+//     it: what a preloaded library sets holds for its own dumps.
 // To start switched off: cairn run --off, or CAIRN_OFF=1 beside LD_PRELOAD.
 #ifndef CAIRN_MALLOCPROFILER_H
 #define CAIRN_MALLOCPROFILER_H

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guard bands around a block, and the table of blocks that have them.
-//
-//   what the allocator gave          what the program gets
-//   │                                │
-//   ├─ … up to the alignment ─┬ band ┼────── size bytes ──────┬ band ┤
+// Guard bands around a block, and the table of blocks that have them (format/bands.h has both as
+// they lie in memory).
 //
 // The band behind begins right after the last byte, so that a single byte too many is seen. What a
 // block is like stands in a table beside the heap, not in the block: a program that writes before
@@ -19,29 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/guard.h"
-
-enum bands_state { BANDS_NONE = 0, BANDS_OWNED = 1, BANDS_CHECKED = 2, BANDS_LEFT = 3 };
-
-// word: size << 16 | log2 of the alignment << 8 | BANDS_HALF | BANDS_TOLD | enum bands_state
-enum { BANDS_STATE = 3, BANDS_TOLD = 4, BANDS_HALF = 8, BANDS_SIZE_SHIFT = 16 };
-#define BANDS_SIZE_LIMIT ((uint64_t)1 << (64 - BANDS_SIZE_SHIFT))
-
-struct bands_entry {
-    uint64_t word;  // (atomic) 0: the block has no bands
-    uint32_t cell;  // that it was recorded for; 0: none
-    uint32_t reserved;
-};
-
-// A block as its entry says.
-struct bands_block {
-    uintptr_t address;
-    size_t size;
-    size_t front_bytes;  // from what the allocator gave to the block
-};
+#include "format/bands.h"
 
 // Bytes of a band: set once, a multiple of 16.
 void bands_open(uint32_t band_bytes);
+
+// Where the table begins, for the tool: BANDS_TOPS pointers.
+const void *bands_tops(void);
 
 // What has to be asked of the allocator for a block: the whole, and where in it the block begins.
 // False: too much. `alignment` is a power of two.

@@ -104,6 +104,11 @@ static uint64_t *wide_slot(uintptr_t origin, uintptr_t address) {
     return (uint64_t *)(origin + (address >> LIVE_WIDE_SHIFT) * sizeof(uint64_t));
 }
 
+bool live_wide_has(uintptr_t address) {
+    uintptr_t origin = origin_of(address);
+    return origin && *wide_slot(origin, address) != 0;
+}
+
 static uintptr_t granule_bytes(void) {
     return (uintptr_t)1 << granule_shift();
 }

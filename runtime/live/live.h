@@ -118,6 +118,14 @@ ALWAYS_INLINE uint32_t *live_insert_slot(uintptr_t address, uint32_t id, uint64_
     return slot;
 }
 
+// False: the block is not in the map. (A slot that is not its own is taken for it.)
+bool live_wide_has(uintptr_t address);
+ALWAYS_INLINE bool live_may_have(uintptr_t address) {
+    uintptr_t origin = live_origin(address);
+    if (unlikely(live.is_wide)) return live_wide_has(address);
+    return origin && *live_narrow_slot(origin, address) != 0;
+}
+
 // The slot of a block that the fast path may take out, and the block; NULL: live_take decides. The
 // id is 0 if the slot is empty.
 ALWAYS_INLINE uint32_t *live_take_slot(uintptr_t address, struct live_block *block) {

@@ -112,7 +112,7 @@ static void entry_clear(uint64_t *slot, const void *block) {
 }
 
 bool blocks_take(const void *block, struct sampled *sampled) {
-    if (!block || !blocks_may_have(block)) return false;
+    if (!block || !keys || !blocks_may_have(block)) return false;
     uint64_t *slot = entry_seize(key_of(block));
     if (!slot) return false;
     *sampled = entries[slot - keys];

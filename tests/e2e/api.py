@@ -86,6 +86,30 @@ def check_views(path):
         t.check(shown.status == 0 and words in shown.out, f"--view {view}: {shown.out}")
 
 
+def check_headers():
+    """Every standard that is promised, strict, by both compilers, also with warnings that few ask for."""
+    text = ("#include <cairn/cairn.h>\n#include <cairn/expect.h>\n"
+            "int f(void);\nint f(void) { CAIRN_EXPECT_NO_GROWTH {\nCAIRN_EXPECT_AT_MOST(1, 2) { cairn_mark(\"x\"); } }\n"
+            "    struct cairn_stats s;\n    return cairn_stats_of(CAIRN_THREAD, &s) + cairn_snapshot(NULL); }\n")
+    profiler = "#include <cairn/mallocProfiler.h>\nint main() { return mallocProfiler::loaded(); }\n"
+    strict = ["-Wpedantic", "-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-fsyntax-only"]
+    for compiler, language, standards in (
+            ("gcc", "c", ("c11", "c17")), ("clang", "c", ("c11", "c17")),
+            ("g++", "c++", ("c++11", "c++14", "c++17", "c++20")), ("clang++", "c++", ("c++11", "c++17", "c++20"))):
+        for standard in standards:
+            for source in [text] + [profiler] * (standard in ("c++17", "c++20")):
+                made = subprocess.run([compiler, f"-std={standard}", *strict, *cflags, "-x", language, "-"],
+                                      input=source.encode(), capture_output=True, check=False)
+                t.check(made.returncode == 0, f"{compiler} -std={standard}: {made.stderr.decode()}")
+
+
+def check_sampled():
+    """Calls and bytes allocated are exact where allocations are sampled; the rest is near, sizes are not known."""
+    result, path = t.record(t.program("api_cases", "sampled"), env={"CAIRN_SAMPLE": "1", "CAIRN_RATE": "4096", "CAIRN_SEED": "5"})
+    t.check_equal("sampled", (result.status, result.out.decode()), (0, ""))
+    t.check(t.report(path)["sampling"], "sampled: no samples")
+
+
 def check_expect(program):
     for argv, env, status, words in (([program], {}, 0, b"passed, unchecked"),
                                      ([program], {"LD_PRELOAD": t.RUNTIME}, 0, b"passed\n"),
@@ -133,6 +157,20 @@ def check_configured():
                       [found["totals"]["allocations"]])
 
 
+def check_thresholds():
+    """Thresholds that a program sets while recording is off hold when it is on."""
+    pathlib.Path("thresholds.c").write_text(
+        "#include <cairn/cairn.h>\n#include <stdlib.h>\nvoid *volatile kept[2];\n"
+        "int main(void) { cairn_set_thresholds(1000, 0); kept[0] = malloc(10); cairn_enable(CAIRN_PROCESS);\n"
+        "    kept[0] = malloc(50); kept[1] = malloc(5000); return 0; }\n")
+    subprocess.run(["gcc", "-O1", *cflags, "thresholds.c", "-o", "thresholds"], check=True)
+    _, path = t.record(["./thresholds"], env={"CAIRN_OFF": "1"})
+    found = t.report(path)
+    if found:
+        t.check_equal("stacks", sorted((s["allocated_bytes"], "main" in t.functions(s)) for s in found["stacks"]),
+                      [(50, False), (5000, True)])
+
+
 t.need("gcc", "g++", "clang", "pkg-config", "make")
 ROOT = install()
 cflags, stub = flags(ROOT, "cairn", "--cflags"), flags(ROOT, "cairn-stub", "--cflags", "--libs")
@@ -152,8 +190,11 @@ t.check_equal("static stub", t.run([build("regions.c", LANGUAGES["c11"], [*compi
 for language in ("c11", "c++17"):
     check_expect(build("expect.c", LANGUAGES[language], cflags))
 
+check_headers()
+check_sampled()
 check_instrumented()
 check_configured()
+check_thresholds()
 for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports", "moments"):
     result, path = t.record(t.program("api_cases", case))
     t.check_equal(case, (result.status, result.out.decode()), (0, ""))

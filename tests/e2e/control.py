@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn ctl: on and off without counting anything twice, of a program that waits; children inherit;
-names, refusals, and a run that begins switched off."""
+names, refusals, and a run that begins switched off; what being switched off costs."""
 
 import re
 import subprocess
+import time
 
 import cairn_test as t
 from commanded import Commanded, totals_of
@@ -65,6 +66,45 @@ def check_children():
     t.check_equal(f"children: not recorded, {runs}", len(re.findall(r"  0 B +0  .* leak \d+", runs)), 1)
 
 
+FORKS = """
+import os, sys, time
+pid = os.fork()
+if pid:
+    os.waitpid(pid, 0)
+    sys.exit()
+early = [bytes(5000) for _ in range(100)]
+with open("child.new", "w") as file:
+    print(os.getpid(), file=file)
+os.rename("child.new", "child")
+late = []
+while os.path.exists("child"):
+    late.append(bytes(7000))
+    time.sleep(0.001)
+"""
+
+
+def check_forked(*options):
+    """A child that was forked while recording is off is a process of its own: it can be asked by its pid."""
+    with subprocess.Popen([t.CAIRN, "run", "-q", *options, "-o", "forked.cairn", "--", t.PYTHON, "-c", FORKS],
+                          env=t.environment({"PYTHONMALLOC": "malloc"})) as tool:
+        for _ in range(1000):
+            if t.os.path.exists("child"):
+                break
+            time.sleep(0.01)
+        child = t.pathlib.Path("child").read_text(encoding="ascii").strip()
+        status = t.run_cairn("ctl", child, "status")
+        t.check(b" is off at " in status.out and b" 0 B live" in status.out, f"{options}: {status.out} {status.err}")
+        t.check_equal(f"{options}: on", t.run_cairn("ctl", child, "on").status, 0)
+        for _ in range(1000):
+            status = t.run_cairn("ctl", child, "status").out
+            if b" is on at " in status and b" 0 B live" not in status:
+                break
+            time.sleep(0.01)
+        t.check(b" is on at " in status and b" 0 B live" not in status, f"{options}: {status}")
+        t.os.unlink("child")
+        t.check_equal(f"{options}: status", tool.wait(t.TIMEOUT_S), 0)
+
+
 def check_refusals():
     with Commanded("refusals.cairn") as program:
         named = t.run_cairn("ctl", "commands", "status")
@@ -94,8 +134,64 @@ def check_refusals():
         t.check(result.status == 2 and result.err.count(b"\n") == 1, f"{options}: {result.err}")
 
 
+INPUT_BYTES = 4096  # of the program's standard input
+
+
+def check_modes():
+    """Windows in each way of recording: known blocks are recognised, others are not counted while off."""
+    for options in (["--ages"], ["--no-stacks"], ["--min-size", "500"], ["--free-stacks"], ["--guard"], ["--mmap"],
+                    ["--sample", "--rate", "16"]):
+        path = t.fresh_path("mode") + ".cairn"
+        with Commanded(path, *options) as program:
+            program.do("early 100000", "early 200000", "again 0 300000")
+            program.ctl("off")
+            program.do("late 400000", "free 1", "again 0 500000", "free 0", "late 50", "again 0 600000")
+            program.ctl("on")
+            program.do("free 0", "late 700000")
+        found = t.report(path)
+        t.check_equal(f"{options}: exit", sum(s["at_exit_bytes"] for s in found["stacks"]), 700000 + INPUT_BYTES)
+        if "--no-stacks" not in options:
+            t.check_equal(f"{options}: freed while off", totals_of(found, "early"), (300000, 300000, 0))
+            t.check_equal(f"{options}: while off", totals_of(found, "late")[0], 700000)
+
+
+def check_only_realloc():
+    """A program that only reallocates is heard again as well."""
+    with Commanded("realloc.cairn") as program:
+        program.do("early 1000")
+        program.ctl("off")
+        program.do("late 2000", "again 0 1500")
+        program.ctl("on")
+        program.do("again 0 3000")
+    found = t.report("realloc.cairn")
+    t.check_equal("again", totals_of(found, "again"), (3000, 0, 3000))
+
+
+def instructions(argv, variables):
+    result = t.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, argv)], env=variables)
+    return int(re.search(rb"refs:\s+([\d,]+)", result.err)[1].replace(b",", b""))
+
+
+def check_cost():
+    """Switched off after a time, a pair takes little more than if it was never on: free asks for blocks of before."""
+    pair = {}
+    for name, variables in (("never on", {"LD_PRELOAD": t.RUNTIME, "CAIRN_OFF": "1"}),
+                            ("was on", {"LD_PRELOAD": f"{t.RUNTIME}:{t.BUILD}/bench/switched_preload.so"})):
+        few, many = (instructions([t.BUILD / "bench/pairs", "one", 20, 1, pairs],
+                                  {**variables, "CAIRN_OUTPUT": t.fresh_path("cost") + ".cairn"})
+                     for pairs in (1000, 21000))
+        pair[name] = (many - few) / 20000
+    t.check(pair["was on"] - pair["never on"] < 60, f"instructions a pair, switched off: {pair}")
+
+
 check_windows()
 check_exact_sums()
+check_modes()
+check_only_realloc()
 check_children()
+check_forked("--off")
+check_forked("--off", "--sample", "--rate", "4K")
 check_refusals()
+if t.shutil.which("valgrind"):
+    check_cost()
 t.finish()

@@ -42,6 +42,12 @@ live = gdb(program, commands=[f"set exec-wrapper env LD_PRELOAD={t.RUNTIME} CAIR
                               f"source {script}", "run", *COMMANDS, "generate-core-file core.cairn"])
 check("live", live)
 check("core", gdb(program, "core.cairn", commands=[f"source {script}", *COMMANDS]))
+sampled = gdb(program, commands=[f"set exec-wrapper env LD_PRELOAD={t.RUNTIME} CAIRN_OUTPUT={t.fresh_path('x')}.cairn "
+                                 "CAIRN_SAMPLE=1 CAIRN_RATE=100 CAIRN_SEED=3", f"source {script}", "run", *COMMANDS])
+blocks = re.search(r"^live about [\d,]+ bytes in ([\d,]+) blocks$", sampled, re.M)
+t.check(f"allocated {BLOCKS * BLOCK_BYTES:,} bytes in {BLOCKS:,} calls" in sampled and blocks and
+        abs(int(blocks[1].replace(",", "")) - BLOCKS) < BLOCKS / 10 and "(it records samples)" in sampled,
+        f"sampled: {sampled}")
 without = gdb(program, commands=[f"source {script}", "run", "cairn totals"])
 t.check("no libcairn loaded" in without, f"without cairn: {without}")
 t.finish()

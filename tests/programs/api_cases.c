@@ -269,11 +269,43 @@ static void moments(void) {
     for (int i = 0; i < 100; i++) free(blocks[i]);
 }
 
+static void expect_near(const char *what, long long got, long long wanted) {
+    if (got < wanted - wanted / 4 || got > wanted + wanted / 4) expect(what, got, wanted);
+}
+
+// Of samples: what is counted exactly all the same, and what is an estimate.
+static void sampled(void) {
+    enum { BLOCKS = 4000, KEPT = 2000, BYTES = 1000 };
+    static struct cairn_histogram sizes;
+    static void *blocks[BLOCKS];
+    struct cairn_stats in_it, by_name, all;
+    cairn_region_begin("sampled");
+    for (int i = 0; i < BLOCKS; i++) blocks[i] = malloc(BYTES);
+    for (int i = KEPT; i < BLOCKS; i++) free(blocks[i]);
+    cairn_region_end(&in_it);
+    expect("calls", (long long)in_it.allocations, BLOCKS);
+    expect("bytes", (long long)in_it.allocated_bytes, BLOCKS * BYTES);
+    expect_near("frees", (long long)in_it.frees, BLOCKS - KEPT);
+    expect_near("live", in_it.live_bytes, KEPT * BYTES);
+    expect_near("peak", in_it.peak_bytes, BLOCKS * BYTES);
+    expect("region", cairn_region_stats("sampled", &by_name), 1);
+    expect_near("calls by name", (long long)by_name.allocations, BLOCKS);
+    expect_near("frees by name", (long long)by_name.frees, BLOCKS - KEPT);
+    expect_near("bytes by name", (long long)by_name.allocated_bytes, BLOCKS * BYTES);
+    expect_near("live by name", by_name.live_bytes, KEPT * BYTES);
+    cairn_stats_of(CAIRN_PROCESS, &all);
+    expect_near("frees of all", (long long)all.frees, BLOCKS - KEPT);
+    expect_near("live of all", all.live_bytes, KEPT * BYTES);
+    expect("sizes are not known", cairn_histogram_of(&sizes), 0);
+    expect("rate", cairn_set_rate(1 << 20), 1);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"nesting", nesting}, {"rises", rises}, {"threads", threads}, {"switching", switching},
-             {"pools", pools},     {"forks", forks}, {"reports", reports}, {"moments", moments}};
+} cases[] = {{"nesting", nesting}, {"rises", rises},     {"threads", threads},
+             {"pools", pools},     {"forks", forks},     {"switching", switching},
+             {"moments", moments}, {"reports", reports}, {"sampled", sampled}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)

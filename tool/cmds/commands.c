@@ -23,7 +23,7 @@
     {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     OPTION_ROW_NO_STACKS,                                                                          \
-    {OPTION_PRESET, "preset", 0, "NAME", "options for leaks, peak, churn or production"},          \
+    {OPTION_PRESET, "preset", 0, "NAME", "rank by peak, leaks or churn; production: a sample"},          \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"},          \
     {OPTION_SIGNAL, "signal", 0, "LIST", "words by signal, as USR1=mark,USR2=toggle"},               \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn ctl: asks something of processes that are being recorded, through the control words of
 // their recordings. It returns when that is written: nobody has to answer, so that a process which
-// waits for something is served like any other. Only `check` waits for an answer.
+// waits for something is served like any other. Only `check` waits for an answer, for the blink of
+// an eye.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tool/base/text.h"
@@ -15,6 +15,7 @@
 #include "tool/cmds/live.h"
 #include "tool/model/figures.h"
 #include "tool/render/terminal.h"
+#include "tool/watch/bands.h"
 #include "tool/watch/control.h"
 #include "tool/watch/moment.h"
 
@@ -33,14 +34,6 @@ struct action {
     bool has_argument;  // takes one word more
     bool (*run)(const struct target *target, struct error *error);
 };
-
-static uint64_t age_ns(const struct cairn_header *header) {
-    const uint64_t ns_per_s = 1000000000u;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t clock_ns = (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
-    return clock_ns > header->start_clock_ns ? clock_ns - header->start_clock_ns : 0;
-}
 
 static void print_moments(const struct terminal *terminal, const struct recording *recording) {
     unsigned marks = 0, snapshots = 0;
@@ -70,7 +63,7 @@ static bool show_status(const struct target *target, struct error *error) {
     terminal_print(&terminal, STYLE_STRONG, "%s", target->name);
     fputs(" is ", stdout);
     terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, "%s", is_off ? "off" : "on");
-    printf(" at %s: %s live, peak %s, %s calls", units_duration(age_ns(header)).text,
+    printf(" at %s: %s live, peak %s, %s calls", units_duration(control_age_ns(header)).text,
            units_size(figures.exit_bytes).text, units_size((int64_t)figures.peak_bytes).text,
            units_count((int64_t)figures.allocations).text);
     print_moments(&terminal, &recording);
@@ -83,7 +76,7 @@ static bool set_off(const struct target *target, bool is_off) {
     bool was_off = control_set_off(target->control.header, is_off);
     const char *word = is_off ? "off" : "on";
     printf("%s %s %s at %s\n", target->name, was_off == is_off ? "was" : "is now", word,
-           units_duration(age_ns(target->control.header)).text);
+           units_duration(control_age_ns(target->control.header)).text);
     return true;
 }
 
@@ -104,7 +97,7 @@ static bool take_moment(const struct target *target, enum cairn_moment_reason re
     if (!moment_ask(control->header, control->bytes, reason, target->argument, error)) return false;
     text_escape(label, sizeof label, target->argument);
     printf("%s: %s%s%s%s at %s\n", target->name, what, *label ? " \"" : "", label,
-           *label ? "\"" : "", units_duration(age_ns(control->header)).text);
+           *label ? "\"" : "", units_duration(control_age_ns(control->header)).text);
     return true;
 }
 
@@ -127,10 +120,9 @@ static bool set_rate(const struct target *target, struct error *error) {
 }
 
 static bool check(const struct target *target, struct error *error) {
-    enum { WAIT_MS = 2000 };
-    struct cairn_guard guard;
-    if (!control_check_bands(&target->control, WAIT_MS, &guard, error)) return false;
-    uint64_t damaged = guard.damaged_blocks, checked = guard.checked_blocks;
+    struct bands_check found;
+    if (!bands_check(&target->control, target->process->pid, &found, error)) return false;
+    uint64_t damaged = found.damaged_blocks, checked = found.checked_blocks;
     printf("%s: %s live %s looked at, ", target->name, units_count((int64_t)checked).text,
            checked == 1 ? "block" : "blocks");
     if (damaged)

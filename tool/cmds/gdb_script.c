@@ -33,9 +33,11 @@ static const struct {
                                 FIELD(cairn_thread, allocated_bytes, false)
                                     FIELD(cairn_thread, frees, false)
                                         FIELD(cairn_thread, net_bytes, true)
-                                            FIELD(cairn_cell, allocated_bytes, false)
-                                                FIELD(cairn_cell, freed_bytes, false)
-                                                    FIELD(cairn_cell_cold, record, false)
+                                            FIELD(cairn_thread, is_sampled, false)
+                                                FIELD(cairn_thread, estimated_blocks, true)
+                                                    FIELD(cairn_cell, allocated_bytes, false)
+                                                        FIELD(cairn_cell, freed_bytes, false)
+                                                            FIELD(cairn_cell_cold, record, false)
 #undef FIELD
 };
 

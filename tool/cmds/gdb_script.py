@@ -10,7 +10,8 @@ import gdb
 WINDOW_BITS, CELL_NONE, CELL_OTHER, FOREIGN = 28, 0, 1, 1 << 31
 ESCAPE, CUT, MODULE, FULL, PYTHON = 0xF0, 0xF0, 0xF1, 0xF2, 0xF3
 CUTS = {1: "no unwind information", 2: "unreadable stack", 3: "too deep", 4: "unknown unwind information",
-        5: "", 6: "stacks were not wanted"}
+        5: "", 6: "stacks were not wanted", 12: "small allocations", 13: "large allocations"}
+SAMPLE_ONE = 1 << 16
 
 
 def read(address, count):
@@ -54,7 +55,8 @@ class Recording:
         for at in self.entries("THREADS", "cairn_thread"):
             name = read(at + FORMAT["cairn_thread.name"][0], 16).split(b"\0")[0].decode(errors="replace")
             yield {"name": name, **{field: self.field("cairn_thread", field, at) for field in
-                                    ("tid", "allocations", "allocated_bytes", "frees", "net_bytes")}}
+                                    ("tid", "allocations", "allocated_bytes", "frees", "net_bytes", "is_sampled",
+                                     "estimated_blocks")}}
 
     def word(self, index):
         return number(self.sections[FORMAT["RECORDS"]][0] + 4 * index, 4)
@@ -150,11 +152,13 @@ class CairnTotals(gdb.Command):
     def invoke(self, _argument, _from_tty):
         recording = Recording()
         threads = list(recording.threads())
-        allocations, frees = sum(t["allocations"] for t in threads), sum(t["frees"] for t in threads)
-        live = sum(t["net_bytes"] for t in threads)
+        allocations, live = sum(t["allocations"] for t in threads), sum(t["net_bytes"] for t in threads)
+        blocks = sum(t["estimated_blocks"] // SAMPLE_ONE if t["is_sampled"] else t["allocations"] - t["frees"]
+                     for t in threads)
+        about = "about " if any(t["is_sampled"] for t in threads) else ""  # estimated from samples
         print(f"allocated {sum(t['allocated_bytes'] for t in threads):,} bytes in {plural(allocations, 'call')}")
-        print(f"live {live:,} bytes in {plural(allocations - frees, 'block')}")
-        print(f"peak {max(live, recording.total('peak_bytes')):,} bytes")
+        print(f"live {about}{live:,} bytes in {plural(blocks, 'block')}")
+        print(f"peak {about}{max(live, recording.total('peak_bytes')):,} bytes")
 
 
 class CairnThreads(gdb.Command):
@@ -181,7 +185,8 @@ class CairnBlock(gdb.Command):
         recording, address = Recording(), int(gdb.parse_and_eval(f"(unsigned long)({argument})"))
         found = recording.block(address)
         if not found:
-            raise gdb.GdbError(f"{address:#x} is not the start of a live block that cairn knows")
+            hint = " (it records samples)" if any(t["is_sampled"] for t in recording.threads()) else ""
+            raise gdb.GdbError(f"{address:#x} is not the start of a live block that cairn knows{hint}")
         print(f"{address:#x}: {found[1]:,} bytes, allocated by")
         print_stack(recording, found[0])
 

@@ -55,45 +55,36 @@ bool control_set_off(struct cairn_header *header, bool is_off) {
     return __atomic_exchange_n(&header->control.is_off, is_off, __ATOMIC_RELEASE) != 0;
 }
 
-// The only entry of a section; NULL: the recording has none.
-static void *find_entry(const struct control *control, uint32_t kind, size_t entry_bytes) {
-    const struct cairn_header *header = control->header;
+uint64_t control_age_ns(const struct cairn_header *header) {
+    const uint64_t ns_per_s = 1000000000u;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t clock_ns = (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
+    return clock_ns > header->start_clock_ns ? clock_ns - header->start_clock_ns : 0;
+}
+
+struct cairn_section *control_section(const struct control *control, uint32_t kind) {
+    struct cairn_header *header = control->header;
     uint32_t count = header->section_count;
     if (count > CAIRN_SECTION_MAX) count = CAIRN_SECTION_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct cairn_section *section = &header->sections[i];
-        uint64_t offset = section->offset;
-        bool has_room = offset % sizeof(uint64_t) == 0 && offset < control->bytes &&
-                        control->bytes - offset >= entry_bytes;
-        if (section->kind == kind && section->used_bytes && has_room)
-            return (uint8_t *)control->header + offset;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (header->sections[i].kind == kind) return &header->sections[i];
     return NULL;
 }
 
+void *control_entry(const struct control *control, uint32_t kind, size_t entry_bytes) {
+    const struct cairn_section *section = control_section(control, kind);
+    uint64_t offset = section && section->used_bytes ? section->offset : 0;
+    bool has_room = offset && offset % sizeof(uint64_t) == 0 && offset < control->bytes &&
+                    control->bytes - offset >= entry_bytes;
+    return has_room ? (uint8_t *)control->header + offset : NULL;
+}
+
 bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct error *error) {
-    struct cairn_sampling *sampling = find_entry(control, CAIRN_SECTION_SAMPLING, sizeof *sampling);
+    struct cairn_sampling *sampling =
+        control_entry(control, CAIRN_SECTION_SAMPLING, sizeof *sampling);
     if (!sampling || !__atomic_load_n(&sampling->is_on, __ATOMIC_RELAXED))
         return error_set(error, "it records every block, not samples (cairn run --sample)");
     __atomic_store_n(&sampling->wanted_bytes, rate_bytes, __ATOMIC_RELAXED);
     return true;
-}
-
-bool control_check_bands(const struct control *control, unsigned wait_ms, struct cairn_guard *guard,
-                         struct error *error) {
-    enum { STEP_MS = 5, NS_PER_MS = 1000000 };
-    const struct timespec step = {0, STEP_MS * NS_PER_MS};
-    struct cairn_guard *shared = find_entry(control, CAIRN_SECTION_GUARD, sizeof *shared);
-    if (!shared) return error_set(error, "its blocks have no guard bands (cairn run --guard)");
-    uint32_t wanted = __atomic_add_fetch(&shared->checks_wanted, 1, __ATOMIC_ACQ_REL);
-    for (unsigned waited_ms = 0; waited_ms < wait_ms; waited_ms += STEP_MS) {
-        if ((int32_t)(__atomic_load_n(&shared->checks_done, __ATOMIC_ACQUIRE) - wanted) >= 0) {
-            *guard = *shared;
-            return true;
-        }
-        nanosleep(&step, NULL);
-    }
-    return error_set(error,
-                     "it has not allocated or freed anything since; it looks at its blocks when "
-                     "it does");
 }

@@ -9,10 +9,10 @@
 #define TOOL_WATCH_CONTROL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "format/format.h"
-#include "format/guard.h"
 #include "tool/base/error.h"
 
 struct control {
@@ -24,14 +24,15 @@ struct control {
 bool control_open(const char *path, struct control *control, struct error *error);
 void control_close(struct control *control);
 
+// Nanoseconds since the recording began.
+uint64_t control_age_ns(const struct cairn_header *header);
+
+// A section by its kind, and the only entry of one; NULL: the recording has none.
+struct cairn_section *control_section(const struct control *control, uint32_t kind);
+void *control_entry(const struct control *control, uint32_t kind, size_t entry_bytes);
+
 // One sample in so many bytes from now on. False if the process does not sample.
 bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct error *error);
-
-// Asks the process to look at the guard bands of all its blocks, and waits for it to do so, which
-// takes an allocation or free of its own; `guard` is what it says then. False if the blocks have no
-// bands, or nothing came of it within `wait_ms`.
-bool control_check_bands(const struct control *control, unsigned wait_ms, struct cairn_guard *guard,
-                         struct error *error);
 
 // Switches recording off or on. Returns whether it was off.
 bool control_set_off(struct cairn_header *header, bool is_off);

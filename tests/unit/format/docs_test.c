@@ -67,10 +67,12 @@ static void test_guard(void **state) {
     FIELD(cairn_guard, band_bytes);
     FIELD(cairn_guard, checks_wanted);
     FIELD(cairn_guard, checks_done);
+    FIELD(cairn_guard, checks_begun);
     FIELD(cairn_guard, damaged_blocks);
     FIELD(cairn_guard, unguarded_blocks);
     FIELD(cairn_guard, checked_blocks);
     FIELD(cairn_guard, checked_ns);
+    FIELD(cairn_guard, bands_table);
     FIELD(cairn_damage, moment);
     FIELD(cairn_damage, cell);
     FIELD(cairn_damage, found_cell);
@@ -80,6 +82,7 @@ static void test_guard(void **state) {
     FIELD(cairn_damage, found_ns);
     FIELD(cairn_damage, before);
     FIELD(cairn_damage, behind);
+    FIELD(cairn_damage, is_unmet);
     FIELD(cairn_damage_side, changed_bytes);
     FIELD(cairn_damage_side, nearest);
     FIELD(cairn_damage_side, farthest);
