@@ -34,6 +34,7 @@ ALLOWED = {
     "tool/core": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/watch": ["format", "tool/base", "tool/model"],
     "tool/attach": ["format", "tool/base"],
+    "tool/live": ["format", "tool/base", "tool/model", "tool/core", "tool/attach"],
     "tool": ["include", "format"],
 }
 # Libraries that a room may not use.

@@ -3,50 +3,15 @@
 """`cairn open` without a browser: the page's data are those of the report, files are not overwritten, what
 cannot be read is an error, $BROWSER is started. tests/e2e/open_page.py looks at the page itself."""
 
-import base64
-import json
 import os
 import pathlib
-import re
 import stat
-import zlib
 
 import cairn_test as t
+from page_data import read_page
 
 CODE_BUDGET = 150_000
 COLUMNS = {"peak": "stack.peak", "exit": "stack.exit", "allocated": "stack.allocated", "calls": "stack.calls"}
-
-
-def numbers(data):
-    values, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7f) << shift
-        shift += 7
-        if byte < 0x80:
-            values.append((value >> 1) ^ -(value & 1))
-            value, shift = 0, 0
-    return values
-
-
-def read_page(path):
-    """(bytes without data, chunks in the order of the page); read by another hand than the page does."""
-    text = pathlib.Path(path).read_text()
-    before, rest = text.split('<script type="application/octet-stream" id="data">')
-    encoded, after = rest.split("</script>", 1)
-    t.check(re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", encoded), f"{path}: the data are not base64")
-    data = zlib.decompress(base64.b64decode(encoded))
-    chunks, at = [], 0
-    while data[at]:
-        name = data[at + 1:at + 1 + data[at]].decode()
-        at += 1 + data[at]
-        kind, size = chr(data[at]), int.from_bytes(data[at + 1:at + 5], "little")
-        at += 5
-        content = data[at:at + size]
-        at += size
-        chunks.append((name, json.loads(content) if kind == "j" else
-                       content.decode().split("\0")[:-1] if kind == "t" else numbers(content)))
-    t.check_equal(f"{path}: end of the data", at + 1, len(data))
-    return len((before + after).encode()), chunks
 
 
 def make_page(*arguments, status=0):

@@ -48,9 +48,12 @@ static bool check_state(pid_t pid, const char *status, struct error *error) {
     if (tracer)
         return error_set(error, "it is traced already, by process %ld (a debugger, strace?)",
                          tracer);
-    if (state == 'T')
-        return error_set(error, "it is stopped: kill -CONT %d lets it go on", (int)pid);
     return true;
+}
+
+static bool check_running(pid_t pid, const char *status, struct error *error) {
+    return *field(status, "State") != 'T' ||
+           error_set(error, "it is stopped: kill -CONT %d lets it go on", (int)pid);
 }
 
 static bool is_own(const char *status) {
@@ -112,12 +115,24 @@ static bool has_shadow_stack(const char *status) {
     return found && line_end && found < line_end;
 }
 
-bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error) {
-    char path[64], status[STATUS_BYTES];
+static bool read_status(pid_t pid, char status[STATUS_BYTES], struct error *error) {
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (!read_file(path, status, sizeof status))
-        return error_set(error, "there is no such process");
-    if (!check_state(pid, status, error) || !check_permission(pid, status, error) ||
+    if (read_file(path, status, STATUS_BYTES)) return true;
+    error_set(error, "there is no such process");
+    return false;
+}
+
+bool examine_to_read(pid_t pid, struct error *error) {
+    char status[STATUS_BYTES];
+    return read_status(pid, status, error) && check_state(pid, status, error) &&
+           check_permission(pid, status, error) && check_machine(pid, error);
+}
+
+bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error) {
+    char status[STATUS_BYTES];
+    if (!read_status(pid, status, error) || !check_state(pid, status, error) ||
+        !check_running(pid, status, error) || !check_permission(pid, status, error) ||
         !check_machine(pid, error) || !check_libc(pid, error))
         return false;
     long seccomp = number(status, "Seccomp");

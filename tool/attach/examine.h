@@ -17,4 +17,7 @@ struct examined {
 // seccomp filter.
 bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error);
 
+// The same if it is only to be stopped and read, which takes less.
+bool examine_to_read(pid_t pid, struct error *error);
+
 #endif

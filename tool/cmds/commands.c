@@ -204,7 +204,8 @@ const struct command commands[] = {
             "SUBJECT is a recording, the directory of a run with several processes, or the pid of\n"
             "a program that is being recorded; without it, the newest recording in the current\n"
             "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
-            "--process goes into one.\n"
+            "--process goes into one. Views heap and pages are of any process, by its pid, or a core\n"
+            "dump: the process is stopped for some milliseconds.\n"
             "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
         .run = cmd_report,
         .words_max = 1,

@@ -14,6 +14,7 @@
 #include "tool/cmds/browser.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/exported.h"
+#include "tool/cmds/heap_look.h"
 #include "tool/cmds/instants.h"
 #include "tool/cmds/merged.h"
 #include "tool/cmds/report_run.h"
@@ -55,14 +56,27 @@ static bool look_at_moment(struct opened *opened, const char *moment, struct err
     return instants_apply(&request, opened, error);
 }
 
-// `moment`: also what was live then; NULL: not asked for.
+// The page is a page without it, too.
+static bool look_at_heap(const struct heap_look *look, const struct profile *profile,
+                         struct heap_state *heap) {
+    struct error reason;
+    if (heap_look_survey(look, profile, heap, &reason)) return true;
+    fprintf(stderr, "cairn: without a picture of its heap: %s\n", reason.text);
+    return false;
+}
+
+// `moment`: also what was live then; NULL: not asked for. `look`: at its heap, of which there
+// is to be a picture; NULL likewise.
 static bool put_recording(struct web *web, const char *path, enum web_role role, const char *moment,
-                          struct error *error) {
+                          const struct heap_look *look, struct error *error) {
+    struct heap_state heap;
+    bool has_heap = false;
     struct opened opened;
     struct exported exported = {0};
     char *words[] = {(char *)path, NULL};
     const struct opening opening = {.words = words, .count = 1};
     if (!opening_open(&opening, &opened, error)) return false;
+    if (look) has_heap = look_at_heap(look, &opened.profile, &heap);
     bool is_ok = look_at_moment(&opened, moment, error)
                      ? exported_prepare(&opened, &exported, error)
                      : error_wrap(error, "%s", path);
@@ -74,7 +88,9 @@ static bool put_recording(struct web *web, const char *path, enum web_role role,
                                         ending,
                                         empty_reason(&opened),
                                         *opened.then ? opened.then : NULL};
-    is_ok = is_ok && web_put_profile(web, &profile, error);
+    is_ok = is_ok && web_put_profile(web, &profile, error) &&
+            (!has_heap || web_put_heap(web, &heap, error));
+    if (has_heap) heap_state_free(&heap);
     free(ending);
     exported_free(&exported);
     opened_close(&opened);
@@ -110,7 +126,7 @@ static bool put_run(struct web *web, const char *directory, struct error *error)
         int length = snprintf(path, sizeof path, "%s/%s", directory, row->file);
         if (!row->is_there || length >= (int)sizeof path) continue;
         struct error unreadable;
-        if (put_recording(web, path, WEB_PROCESS, NULL, &unreadable))
+        if (put_recording(web, path, WEB_PROCESS, NULL, NULL, &unreadable))
             count++;
         else if (web->sink.is_bad)
             is_ok = error_set(error, "%s", unreadable.text);
@@ -139,9 +155,25 @@ static bool put_sides(struct web *web, const struct page *page, struct error *er
     for (size_t i = 0; i < 2; i++) {
         const char *moment = page->moments[i] || !has_moments ? page->moments[i] : "peak";
         enum web_role role = i ? WEB_AFTER : WEB_BEFORE;
-        if (!put_recording(web, page->subjects[i].path, role, moment, error)) return false;
+        if (!put_recording(web, page->subjects[i].path, role, moment, NULL, error)) return false;
     }
     return true;
+}
+
+// A process, or its core, with the picture of its heap.
+static bool put_one(struct web *web, const struct page *page, struct error *error) {
+    const char *path = page->subjects[0].path, *word = page->words[0];
+    struct heap_look look;
+    struct error reason;
+    bool has_heap = !page->moments[0] && heap_look_is_possible(word);
+    if (has_heap && !heap_look_take(word, &look, &reason)) {
+        fprintf(stderr, "cairn: without a picture of its heap: %s\n", reason.text);
+        has_heap = false;
+    }
+    bool is_ok =
+        put_recording(web, path, WEB_ONE, page->moments[0], has_heap ? &look : NULL, error);
+    if (has_heap) heap_look_close(&look);
+    return is_ok;
 }
 
 static bool write_page(FILE *out, const struct page *page, struct error *error) {
@@ -156,7 +188,7 @@ static bool write_page(FILE *out, const struct page *page, struct error *error) 
     else if (is_ok && first->is_run && !page->moments[0])
         is_ok = put_run(&web, first->path, error);
     else if (is_ok)
-        is_ok = put_recording(&web, first->path, WEB_ONE, page->moments[0], error);
+        is_ok = put_one(&web, page, error);
     return web_close(&web, is_ok ? error : &unused) && is_ok;
 }
 

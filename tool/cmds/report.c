@@ -6,6 +6,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/heap_views.h"
 #include "tool/cmds/leaks.h"
 #include "tool/cmds/merged.h"
 #include "tool/cmds/name_hints.h"
@@ -206,6 +207,10 @@ int cmd_report(const struct command_args *args) {
     struct error error;
     const char *process = args_text(args, OPTION_PROCESS, NULL);
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
+    if (view_is_of_memory(report.request.view))
+        return heap_views_report(args->words[0], &report.request, &error)
+                   ? STATUS_OK
+                   : command_fail(STATUS_FAILURE, &error);
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
         error_wrap(&error, "%s", args->command->name);
         return command_fail(STATUS_USAGE, &error);

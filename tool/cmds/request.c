@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
+#include "tool/cmds/heap_views.h"
 #include "tool/cmds/leaks.h"
 #include "tool/cmds/views.h"
 
@@ -26,11 +27,12 @@ static bool read_view(const struct command_args *args, struct request *request,
                                       args->command->name, name, names);
 }
 
-// Of mappings there is neither a thread nor a moment to choose.
-static bool check_mappings(const struct command_args *args, const struct request *request,
-                           struct error *error) {
+// Of mappings there is neither a thread nor a moment to choose, of the heap as it is now even less.
+static bool check_options(const struct command_args *args, const struct request *request,
+                          struct error *error) {
     static const enum option_id none[] = {OPTION_THREAD, OPTION_REGION,  OPTION_LIFESPAN,
                                           OPTION_AT,     OPTION_BETWEEN, OPTION_SINCE};
+    if (view_is_of_memory(request->view)) return heap_views_check(args, error);
     if (!view_is_of_mappings(request->view)) return true;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (args_has(args, none[i]))
@@ -129,7 +131,7 @@ bool request_read(const struct command_args *args, struct request *request, stru
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
-    return read_view(args, request, error) && check_mappings(args, request, error) &&
+    return read_view(args, request, error) && check_options(args, request, error) &&
            read_lifespan(args, request, error) && instants_read(args, &request->instants, error) &&
            read_measure(args, request, error) && read_limits(args, request, error);
 }

@@ -160,6 +160,13 @@ static bool print_annotated(FILE *out, const struct view_subject *subject, struc
                           &subject->request->options, subject->request->source, error);
 }
 
+// Of a recording there is nothing of the kind; whoever has a process or a core does not come here.
+static bool refuse_recording(FILE *out, const struct view_subject *subject, struct error *error) {
+    (void)out;
+    return error_set(error, "view %s is of a process or a core dump: cairn report --view %s PID",
+                     subject->request->view->name, subject->request->view->name);
+}
+
 // clang-format off
 const struct view views[] = {
     {"stacks", "stacks with their figures, the largest first", "peak",
@@ -195,6 +202,10 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, growth_threshold, true, false, print_growth},
     {"memory", "what resident memory consisted of, beside the heap", "peak",
      0, 0, 0, false, false, print_memory},
+    {"heap", "of a process (PID) or core: blocks by size, arenas, fragmentation", "exit",
+     0, 0, 0, false, false, refuse_recording},
+    {"pages", "of a process (PID) or core: which stacks keep pages resident", "exit",
+     STACKS_TOP, STACKS_DEPTH, 0, false, false, refuse_recording},
     {"damage", "blocks that were written past, and whose they were (cairn run --guard)", "peak",
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_damage},
     {"mappings", "what the program mapped itself, by its callers (cairn run --mmap)", "peak",
@@ -205,6 +216,10 @@ const struct view views[] = {
     {0},
 };
 // clang-format on
+
+bool view_is_of_memory(const struct view *view) {
+    return view && view->print == refuse_recording;
+}
 
 bool view_is_of_mappings(const struct view *view) {
     return view && view->print == print_mappings;

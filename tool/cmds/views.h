@@ -34,6 +34,8 @@ extern const struct view views[];  // ends with name NULL; the first one has no 
 
 // It shows what the program mapped, in the heap's place. `view` may be NULL.
 bool view_is_of_mappings(const struct view *view);
+// It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
+bool view_is_of_memory(const struct view *view);
 
 // What a user asks for: view, measure, filters.
 struct request {

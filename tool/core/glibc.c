@@ -205,6 +205,8 @@ static uint64_t top_bytes(const struct walk *walk, const struct arena *arena) {
 // malloc's: a program that is linked statically has the main thread's own area there.
 static bool find_main(struct walk *walk, const struct arena *arena) {
     const struct core_segment *segment = core_segment_of(walk->core, arena->top);
+    // before its first chunk an arena's top is a place in itself
+    if (arena->top == arena->bins - HEADER) return true;
     uint64_t end = arena->top + top_bytes(walk, arena), bytes = 0;
     walk->heap->top_bytes += end - arena->top;
     if (!segment) return true;

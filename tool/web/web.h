@@ -8,6 +8,7 @@
 #define TOOL_WEB_WEB_H
 
 #include "tool/export/export.h"
+#include "tool/model/heap_state.h"
 #include "tool/model/run.h"
 #include "tool/web/sink.h"
 
@@ -46,5 +47,7 @@ bool web_close(struct web *web, struct error *error);
 
 void web_put_run(struct web *web, const struct web_run *run);
 bool web_put_profile(struct web *web, const struct web_profile *profile, struct error *error);
+// What the heap of the profile that was put last is like now, or was in its core.
+bool web_put_heap(struct web *web, const struct heap_state *state, struct error *error);
 
 #endif

@@ -111,12 +111,22 @@ export interface ToldFinding {
   to: string | null;
 }
 
+/** A heap by address; a cell is the percentage of its resident pages that is live, -1: none is resident. */
+export interface Heap {
+  is_core: boolean;
+  resident: number;
+  live: number;
+  owners: [number, number, number][];  // stack, bytes kept resident, bytes live
+  map: { cell_bytes: number; strips: { kind: string; bytes: number; resident_bytes: number; live_bytes: number; cells: number[] }[] };
+}
+
 export interface Moment { at_ns: number; reason: string; label: string }
 
 export interface Profile {
   facts: Facts;
   shapes: Shape[];
   findings: ToldFinding[];
+  heap?: Heap;
   moments: Moment[];
   held: Float64Array[];  // by moment: bytes by stack, as a change of the moment before
   heldBySlot: Float64Array[];  // the same by slot of the thread that allocated
@@ -169,7 +179,7 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
   const json = () => JSON.parse(new TextDecoder().decode(bytes));
   if (name === "run") page.run = json();
   else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, shapes: [], findings: [], moments: [], held: [], heldBySlot: [] });
-  else if (name === "moments" || name === "shapes" || name === "findings") profile[name] = json();
+  else if (name === "moments" || name === "shapes" || name === "findings" || name === "heap") profile[name] = json();
   else if (name === "moment.bytes") profile.held.push(readNumbers(bytes));
   else if (name === "moment.slots") profile.heldBySlot.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();

@@ -7,6 +7,7 @@ import type { Estimate, Facts } from "./data";
 import { amount, sure } from "./details";
 import { fill, h, type Child } from "./dom";
 import { findings, stackTitle } from "./findings";
+import { heapMap } from "./heap";
 import { residentBar } from "./resident";
 import { Timeline } from "./timeline";
 import * as units from "./units";
@@ -53,6 +54,7 @@ export class Overview implements Screen {
   private trust = h("div", {});
   private timeline: Timeline;
   private resident = h("div", {});
+  private heap = h("div", {});
   private found = h("div", { class: "card" });
   private stacks = h("div", { class: "card" });
   private lists = h("div", { class: "columns" }, this.found, this.stacks);
@@ -62,7 +64,7 @@ export class Overview implements Screen {
   constructor(private app: App) {
     this.timeline = new Timeline(app);
     this.element = h("section", { class: "screen overview", "aria-label": "Overview" }, this.run, this.top, this.trust,
-      this.timeline.element, this.resident, this.lists);
+      this.timeline.element, this.resident, this.heap, this.lists);
   }
 
   private figures(facts: Facts): HTMLElement[] {
@@ -145,6 +147,7 @@ export class Overview implements Screen {
     const isPair = view.model.isDiff && facts.length > 1 && facts[0].path !== facts[1].path;
     if (parts.length) this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
     this.showResident(facts);
+    this.showHeap(view);
     clearTimeout(this.later);
     if (view.model.stackCount < MANY_STACKS) this.showLists(view);
     else this.later = window.setTimeout(() => this.showLists(view), LATER_MS);
@@ -158,6 +161,12 @@ export class Overview implements Screen {
   private showResident(facts: Facts[]): void {
     const picture = facts.length === 1 ? facts[0].rss.at_peak : null;
     fill(this.resident, picture ? residentBar(picture) : null);
+  }
+
+  private showHeap({ model: { page } }: View): void {
+    const { heap } = page.profiles[0] ?? {};
+    fill(this.heap, heap ? heapMap(heap, heap.owners.filter(([stack]) => stack >= 0).map(([stack, kept, live]) => h("li", {}, link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) },
+      [h("strong", {}, `${units.size(kept)} kept by ${units.size(live)} live`), h("span", { class: "dim" }, stackTitle(this.app, stack))])))) : null);
   }
 
   redraw(): void {

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The views heap and pages, of processes and of cores: blocks as many as the program holds, resident pages as
+/proc says it by another way, who keeps them, estimates of samples, the picture in the page of `cairn open`; and
+processes that cannot be looked at, with nothing left behind in any."""
+
+import ctypes
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import cairn_test as t
+import pagemap
+from page_data import read_page
+
+PAGES, THREAD_PAGES = 10000, 1000
+SIZE, PAGE = 64, 4096
+PTRACE_SEIZE = 0x4206
+
+
+class Fragmented:
+    """tests/programs/fragmented.c, recorded or not, as it waits."""
+
+    def __init__(self, env=None, run=(), pages=PAGES):
+        self.process = subprocess.Popen([*run, *t.program("fragmented", pages)], env=t.environment(env),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        words = self.process.stdout.readline().decode().split()
+        self.facts = {name: int(value) for name, value in (word.split("=") for word in words)}
+        self.pid = self.process.pid
+        if run:
+            children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
+            self.pid = int(children.split()[0])
+
+    def end(self, what):
+        check_state(what, self.pid, "S")
+        self.process.stdin.close()
+        t.check_equal(f"{what}: ends well", self.process.wait(timeout=60), 0)
+
+
+def status_of(pid, name):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").split("\n"):
+        if line.startswith(name + ":"):
+            return line.split(":", 1)[1].strip()
+    return ""
+
+
+def check_state(what, pid, letters):
+    """What it does once it has been let go: it may take a moment to be back there."""
+    for _ in range(1000):
+        if status_of(pid, "State")[:1] in letters:
+            break
+        time.sleep(0.01)
+    t.check(status_of(pid, "State")[:1] in letters, f"{what}: {status_of(pid, 'State')}, should be of {letters}")
+    t.check_equal(f"{what}: nobody traces it", status_of(pid, "TracerPid"), "0")
+
+
+def look(subject, view, *options):
+    result = t.run_cairn("report", "--json", "--view", view, *options, str(subject))
+    if not t.check_equal(f"{view} of {subject}: status", result.status, 0):
+        print(result.err.decode(errors="replace"))
+        return None
+    return json.loads(result.out)
+
+
+def check_residency(pid, found):
+    """Every area against pagemap; what brk moves and each arena also against smaps."""
+    wanted = sum(pagemap.resident_bytes(pid, area["start"], area["end"]) for area in found["pages"]["areas"])
+    t.check_equal("resident by pagemap", found["pages"]["resident_bytes"], wanted)
+    rss = {start: size for start, _, _, _, size in pagemap.mappings(pid)}
+    heap = [one for one in pagemap.mappings(pid) if one[3] == "[heap]"]
+    strips = {strip["kind"]: strip for strip in found["map"]["strips"]}
+    t.check_equal("main arena: Rss of [heap]", strips["main"]["resident_bytes"], sum(one[4] for one in heap))
+    arenas = [area for area in found["pages"]["areas"] if area["start"] % (64 << 20) == 0]
+    t.check_equal("an arena of the thread", len(arenas), 1)
+    for area in arenas:
+        t.check_equal("arena: its mapping's Rss", strips["arenas"]["resident_bytes"],
+                      rss.get(area["start"]))
+    cells = [cell for strip in found["map"]["strips"] for cell in strip["cells"]]
+    t.check(all(-1 <= cell <= 100 for cell in cells), f"cells of the map: {set(cells)}")
+
+
+def check_sums(what, found):
+    pages = found["pages"]
+    t.check_equal(f"{what}: owners add up", sum(one["kept_bytes"] for one in pages["owners"]), pages["kept_bytes"])
+    t.check_equal(f"{what}: all resident", pages["kept_bytes"] + pages["empty_bytes"], pages["resident_bytes"])
+    strips = found["map"]["strips"]
+    t.check_equal(f"{what}: strips", sum(one["resident_bytes"] for one in strips), pages["resident_bytes"])
+    t.check_equal(f"{what}: live", sum(one["live_bytes"] for one in strips), pages["live_bytes"])
+
+
+def check_heap(what, heap, facts):
+    sizes = {one["from"]: one for one in heap["sizes"]}
+    t.check(sizes[64]["used"]["blocks"] >= facts["kept"], f"{what}: {sizes[64]} of {facts}")
+    t.check(sizes[64]["used"]["blocks"] < facts["kept"] + 100, f"{what}: {sizes[64]} of {facts}")
+    t.check(sizes[2048]["free"]["blocks"] >= facts["kept"] - 100, f"{what}: {sizes[2048]} of {facts}")
+    t.check(heap["mapped"]["bytes"] >= facts["large"], f"{what}: {heap['mapped']}")
+    t.check_equal(f"{what}: arenas", len(heap["arenas"]), 2)
+    for arena in heap["arenas"]:
+        told = arena["used_bytes"] + arena["free_bytes"] + arena["top_bytes"]
+        t.check(0.9 * arena["bytes"] < told <= arena["bytes"], f"{what}: {arena}")
+    t.check(facts["kept"] * 4000 < heap["free_bytes"], f"{what}: free {heap['free_bytes']}")
+    t.check(heap["largest_free_bytes"] < heap["free_bytes"] / 10, f"{what}: {heap['largest_free_bytes']}")
+
+
+def unrecorded():
+    target = Fragmented()
+    found = look(target.pid, "pages", "--top", "0")
+    if found:
+        t.check_equal("unrecorded", (found["recorded"], found["allocator"], found["pid"]),
+                      (False, "glibc", target.pid))
+        check_residency(target.pid, found)
+        check_sums("unrecorded", found)
+        check_heap("unrecorded", found["heap"], target.facts)
+        first = found["pages"]["owners"][0]
+        t.check_equal("unrecorded: blocks from 64 bytes keep most", first["size_from"], 64)
+        t.check(first["kept_bytes"] > 0.99 * target.facts["kept"] * PAGE, f"unrecorded: {first}")
+        again = look(target.pid, "heap")
+        t.check_equal("looking changes nothing", again["heap"], found["heap"])
+    screen = t.run_cairn("report", "--view", "heap", str(target.pid)).out.decode()
+    for word in ("stopped for", "main arena", "\u2591", "fragmentation", "free, in bins", "2 arenas"):
+        t.check(word in screen, f"heap: no {word} in {screen}")
+    t.check(max(map(len, screen.split("\n"))) <= 80, f"heap: wider than 80 columns: {screen}")
+    target.end("unrecorded")
+
+
+def check_recorded(what, target):
+    found = look(target.pid, "pages")
+    if not found:
+        return
+    check_residency(target.pid, found)
+    check_sums(what, found)
+    t.check(found["recorded"] and not found["sampled"], f"{what}: recorded exactly")
+    t.check_equal(f"{what}: rejected", (found["broken_stretches"], found["rejected_slots"]), (0, 0))
+    check_heap(what, found["heap"], target.facts)
+    # two stacks, of the main thread and of the other; one block a page
+    little = [one for one in found["pages"]["owners"] if "keep_little" in t.functions({"frames": one.get("frames", [])})]
+    t.check_equal(f"{what}: first", little[:1], found["pages"]["owners"][:1])
+    t.check_equal(f"{what}: live", sum(one["live_bytes"] for one in little), target.facts["kept"] * SIZE)
+    t.check_equal(f"{what}: blocks", sum(one["live_blocks"] for one in little), target.facts["kept"])
+    kept = sum(one["kept_bytes"] for one in little)
+    t.check(0.99 * target.facts["kept"] * PAGE < kept <= target.facts["kept"] * PAGE, f"{what}: {kept}")
+    t.check(sum(one["alone_bytes"] for one in little) > 0.99 * kept, f"{what}: alone: {little}")
+    full = [one for one in found["pages"]["owners"] if "keep_full" in t.functions({"frames": one.get("frames", [])})]
+    t.check(full and abs(full[0]["kept_bytes"] / target.facts["full"] - 1) < 0.1, f"{what}: full blocks: {full}")
+    large = [one for one in found["pages"]["owners"] if one["live_bytes"] == target.facts["large"]]
+    least = target.facts["large"] // 4  # was touched, which may have made a huge page at its end
+    t.check(large and least <= large[0]["kept_bytes"] <= least + (2 << 20) + PAGE, f"{what}: large: {large}")
+    screen = t.run_cairn("report", "--view", "pages", str(target.pid)).out.decode()
+    t.check("keeps 39.1 MiB resident with 625 KiB live in 10,000 blocks" in screen and "fragmented.c" in screen,
+            f"{what}: {screen}")
+    t.check(max(map(len, screen.split("\n"))) <= 80, f"{what}: wider than 80 columns: {screen}")
+
+
+def recorded():
+    target = Fragmented(run=[t.CAIRN, "run", "-q", "-o", "run.cairn", "--"])
+    check_recorded("run", target)
+    page = t.run_cairn("open", "-o", "page.html", str(target.pid))
+    t.check_equal("open: status", (page.status, page.err), (0, b""))
+    chunks = dict(read_page("page.html")[1])
+    t.check("heap" in chunks, f"open: {list(chunks)}")
+    if "heap" in chunks:
+        heap = chunks["heap"]
+        stack, kept, live = heap["owners"][0]
+        t.check_equal("open: live of the first", (live, chunks["stack.exit"][stack]), (PAGES * SIZE, PAGES * SIZE))
+        t.check(0.99 * PAGES * PAGE < kept <= PAGES * PAGE, f"open: kept {kept}")
+        t.check_equal("open: strips", [one["kind"] for one in heap["map"]["strips"]], ["main", "arenas", "blocks"])
+    if shutil.which("gcore"):
+        subprocess.run(["gcore", "-o", "held", str(target.pid)], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+        core = f"held.{target.pid}"
+        alive, dead = look(target.pid, "pages"), look(core, "pages")
+        if alive and dead:
+            for known in ("used", "mapped", "free_bins", "free_fast", "free_cached", "live", "largest_free_bytes"):
+                t.check_equal(f"core: {known}", dead["heap"][known], alive["heap"][known])
+            t.check_equal("core: residency", (dead["pages"]["residency_known"], dead["pause_ns"]), (False, None))
+            t.check_equal("core: first", dead["pages"]["owners"][0]["live_bytes"], PAGES * SIZE)
+            check_sums("core", dead)
+        t.check(b"does not tell which pages" in t.run_cairn("report", "--view", "pages", core).out, "core: said")
+    target.end("run")
+    alone = Fragmented({"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": os.path.abspath("alone.cairn")})
+    check_recorded("alone", alone)
+    alone.end("alone")
+
+
+def sampled():
+    target = Fragmented(run=[t.CAIRN, "run", "-q", "--sample", "--seed", "7", "-o", "sampled.cairn", "--"])
+    found = look(target.pid, "pages")
+    if found:
+        t.check_equal("sampled", (found["recorded"], found["sampled"]), (False, True))
+        t.check_equal("sampled: by size", found["pages"]["owners"][0]["size_from"], 64)
+    said = t.run_cairn("report", "--view", "pages", str(target.pid)).out
+    t.check(b"a sample is recorded: by size" in said, f"sampled: {said}")
+    target.end("sampled")
+
+
+def busy():
+    """Threads that are inside of malloc when they are stopped: read all the same."""
+    for env, run in (({}, []), ({}, [t.CAIRN, "run", "-q", "-o", "busy.cairn", "--"])):
+        with subprocess.Popen([*run, *t.program("doomed", "loop", 3)],
+                              env=t.environment({**env, "LEDGER": t.fresh_path("account")})) as child:
+            time.sleep(0.5)
+            pid = child.pid
+            if run:
+                pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
+            for turn in range(8):
+                found = look(pid, "pages", "--top", "3")
+                if found:
+                    check = found["heap"]["used"]["blocks"] > 0 and found["rejected_slots"] <= 20
+                    t.check(check, f"busy {turn}: {found['heap']['used']} {found['rejected_slots']}")
+            for turn in range(8):  # killed at any moment: the process goes on
+                with subprocess.Popen([t.CAIRN, "report", "--view", "heap", str(pid)],
+                                      stdout=subprocess.DEVNULL) as one:
+                    time.sleep(random.Random(turn).uniform(0.001, 0.03))
+                    one.kill()
+                check_state(f"killed {turn}", pid, "RSD")
+            os.kill(pid, signal.SIGKILL)
+            child.wait(timeout=60)
+
+
+def check_refused(what, pid, word, **how):
+    for view in ("heap", "pages"):
+        result = t.run(how.get("argv") or [t.CAIRN, "report", "--view", view, str(pid)])
+        text = result.err.decode()
+        t.check(result.status == 1 and text.count("\n") == 1 and word in text and not result.out,
+                f"{what}: {result.status} {text!r}")
+
+
+def i386_program():
+    """A program that waits, of a machine of 32 bits: pause() in a loop."""
+    code = bytes.fromhex("b81d000000cd80ebf7")
+    start = 0x08048000
+    header = (b"\x7fELF\1\1\1" + bytes(9) + (2).to_bytes(2, "little") + (3).to_bytes(2, "little")
+              + b"".join(value.to_bytes(4, "little") for value in (1, start + 84, 52, 0, 0))
+              + b"".join(value.to_bytes(2, "little") for value in (52, 32, 1, 0, 0, 0)))
+    size = 84 + len(code)
+    program = b"".join(value.to_bytes(4, "little") for value in (1, 0, start, start, size, size, 5, PAGE))
+    pathlib.Path("i386").write_bytes(header + program + code)
+    os.chmod("i386", 0o755)
+    try:
+        return subprocess.Popen(["./i386"])
+    except OSError:
+        return None
+
+
+def refused():
+    check_refused("no process", 2 ** 22 - 7, "no such process")
+    check_refused("itself", 0, "cairn itself", argv=["sh", "-c", f"exec {t.CAIRN} report --view heap $$"])
+    check_refused("no core", "nothing", "there is no such core")
+    pathlib.Path("text").write_text("text\n", encoding="ascii")
+    check_refused("a text", "text", "of a process (its PID) or a core dump")
+    if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text(encoding="ascii") == "kthreadd\n":
+        check_refused("kernel", 2, "thread of the kernel")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        time.sleep(0.2)
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.ptrace(PTRACE_SEIZE, process.pid, None, None) == 0:
+            check_refused("traced", process.pid, f"traced already, by process {os.getpid()}")
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        check_refused("zombie", process.pid, "has ended")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)
+        t.check(look(process.pid, "heap") is not None, "stopped: it can be read")
+        check_state("stopped", process.pid, "T")
+        process.kill()
+    machine = i386_program()
+    if machine:
+        time.sleep(0.2)
+        if machine.poll() is None:
+            check_refused("i386", machine.pid, "another architecture")
+        machine.kill()
+        machine.wait()
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        with subprocess.Popen(["sleep", "60"]) as process:
+            time.sleep(0.2)
+            argv = ["setpriv", "--reuid", "65534", "--clear-groups", "--regid", "65534", "--inh-caps=-all",
+                    t.CAIRN, "report", "--view", "heap", str(process.pid)]
+            if t.run([*argv[:-5], "test", "-x", t.CAIRN]).status == 0:
+                check_refused("of another user", process.pid, "belongs to user 0", argv=argv)
+            process.kill()
+    for options in (("--view", "pages", "--focus", "x"), ("--view", "heap", "--at", "1s"), ("--view", "heap", "--by", "calls")):
+        result = t.run_cairn("report", *options, "1")
+        t.check(result.status == 2 and b"is not for the views heap and pages" in result.err, f"{options}: {result.err}")
+
+
+if os.uname().machine != "x86_64":
+    t.cannot_run_here("stopping a process to look at it is for x86-64")
+unrecorded()
+recorded()
+sampled()
+busy()
+refused()
+t.finish()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which lines of /proc/PID/maps a heap may lie in.
+#include "tool/live/extents.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct extents read_text(const char *text) {
+    struct extents extents = {0};
+    FILE *file = fmemopen((char *)text, strlen(text), "r");
+    assert_non_null(file);
+    assert_true(extents_read(file, &extents));
+    fclose(file);
+    return extents;
+}
+
+static void check(const struct extents *extents, size_t index, uint64_t start, uint64_t end,
+                  enum extent_kind kind) {
+    assert_int_equal(extents->items.items[index].start, start);
+    assert_int_equal(extents->items.items[index].end, end);
+    assert_int_equal(extents->items.items[index].kind, kind);
+}
+
+static void test_kinds(void **state) {
+    (void)state;
+    struct extents extents =
+        read_text("55d0a0000000-55d0a0001000 r-xp 00000000 fe:00 123 /usr/bin/a program\n"
+                  "55d0a0003000-55d0a0004000 rw-p 00003000 fe:00 123 /usr/bin/a program\n"
+                  "55d0c0a00000-55d0c0a21000 rw-p 00000000 00:00 0   [heap]\n"
+                  "7f4490000000-7f4490021000 rw-p 00000000 00:00 0 \n"
+                  "7f4490021000-7f4494000000 ---p 00000000 00:00 0 \n"
+                  "7f4495000000-7f4496000000 rw-p 00000000 00:00 0   [anon: named]\n"
+                  "7f4497000000-7f4498000000 rw-s 00000000 00:01 77  /memfd:cairn (deleted)\n"
+                  "7f4498000000-7f4498001000 rw-s 00000000 00:01 78  /dev/zero (deleted)\n"
+                  "7f4498001000-7f4498002000 rw-p 00000000 00:06 78  /dev/device\n"
+                  "7ffe00000000-7ffe00021000 rw-p 00000000 00:00 0   [stack]\n"
+                  "7ffe00100000-7ffe00102000 r-xp 00000000 00:00 0   [vdso]\n");
+    assert_int_equal(extents.items.count, 4);
+    check(&extents, 0, 0x55d0a0003000, 0x55d0a0004000, EXTENT_DATA);
+    check(&extents, 1, 0x55d0c0a00000, 0x55d0c0a21000, EXTENT_BREAK);
+    check(&extents, 2, 0x7f4490000000, 0x7f4490021000, EXTENT_MEMORY);
+    check(&extents, 3, 0x7f4495000000, 0x7f4496000000, EXTENT_MEMORY);
+    array_free(&extents.items);
+}
+
+static void test_odd_lines(void **state) {
+    (void)state;
+    struct extents extents = read_text("no line of maps\n\n12-\nx-y rw-p 0 0 0 \n");
+    assert_int_equal(extents.items.count, 0);
+    array_free(&extents.items);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_odd_lines)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

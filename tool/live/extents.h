@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mappings of a process that a heap may lie in, as /proc/PID/maps lists them.
+#ifndef TOOL_LIVE_EXTENTS_H
+#define TOOL_LIVE_EXTENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "tool/base/array.h"
+#include "tool/base/error.h"
+
+enum extent_kind {
+    EXTENT_DATA,    // private and writable, of a file: an allocator's own variables
+    EXTENT_BREAK,   // what brk moves
+    EXTENT_MEMORY,  // private and writable, of no file
+};
+
+struct extent {
+    uint64_t start, end;
+    enum extent_kind kind;
+};
+
+struct extents {
+    ARRAY(struct extent) items;  // ascending
+};
+
+// `maps`: a text in the form of /proc/PID/maps. False without memory.
+bool extents_read(FILE *maps, struct extents *extents);
+
+// The same of a process; false, with an error, also if it is gone.
+bool extents_look(pid_t pid, struct extents *extents, struct error *error);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap of a running process as it was while all of its threads were stopped for a moment: what
+// a reader of cores needs of its memory, copied, and which pages were resident.
+//
+//     what is copied      the data of libraries, what brk moves, the heaps of threads' arenas, the
+//                         heads of blocks with mappings of their own, the map of live blocks
+//     what is not         the inside of large blocks, mappings of the program's own, shared memory
+//
+// Parsing a heap while it stands takes longer than copying it, and keeping a copy from going stale
+// without a stop is not possible from outside; so it is copied, by process_vm_readv, into memory
+// that a rehearsal has made ready: where everything lies is looked for once before anything is
+// stopped. Only pages that are there are read, so that nothing changes in the process. The tool is
+// a tracer (PTRACE_SEIZE): if it is killed meanwhile, the kernel lets the threads go on.
+#ifndef TOOL_LIVE_IMAGE_H
+#define TOOL_LIVE_IMAGE_H
+
+#include "format/format.h"
+#include "tool/core/image.h"
+
+struct live_segment {
+    uint64_t start, end;
+    uint8_t *are_resident;  // a byte a page, not 0: it is
+};
+
+struct live_image {
+    struct core_image core;               // with copies in memory; what is not copied reads as 0
+    ARRAY(struct live_segment) segments;  // those of `core`, in their order
+    uint64_t pause_ns;                    // the time for which threads were stopped
+    uint64_t copied_bytes;
+    size_t thread_count;
+    uint8_t *memory;  // that the copies lie in
+    uint64_t memory_bytes;
+};
+
+// `header`: of the recording that the process writes; NULL: it does not. False with a clause that
+// says why: the process is refused (tool/attach/examine.h), has ended, or is too large for the
+// memory that is left here.
+bool live_image_take(pid_t pid, const struct cairn_header *header, struct live_image *image,
+                     struct error *error);
+void live_image_free(struct live_image *image);
+
+#endif

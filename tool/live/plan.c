@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heaps of threads' arenas begin at multiples of 64 MiB with the address of their arena. A block
+// with a mapping of its own begins a page with a chunk's two words: 0, and a size of whole pages
+// with the flag of mmap. The kernel joins neighbours, so that such a block may lie anywhere in a
+// mapping; where none begins it, the rest is looked through only if recorded blocks lie there.
+#include "tool/live/plan.h"
+
+#include <stdlib.h>
+
+#include "format/live_map.h"
+#include "tool/live/extents.h"
+
+enum {
+    PAGE = PEEK_PAGE_BYTES,
+    FLAGS = 7,
+    FLAG_MMAPPED = 2,
+    HEADER = 16,          // of a chunk
+    SEARCHED_MAX = 8192,  // pages without a head that are looked at in all
+};
+static const uint64_t heap_bytes = 64ull << 20, stretch_bytes = 1ull << LIVE_LEAF_SHIFT,
+                      data_bytes_max = 64ull << 20, extent_bytes_max = 1ull << 40;
+static const uint64_t aligned_most = 2ull << 20;  // larger alignments have pages of their own
+
+struct planning {
+    const struct peek *peek;
+    struct plan *plan;
+    bool has_sizes;  // blocks tell their sizes in the map: their heads are not needed
+    unsigned searched_left;
+    bool is_bad;  // no memory
+};
+
+static void add_piece(struct planning *planning, uint64_t start, uint64_t end,
+                      enum piece_kind kind) {
+    const uint64_t mask = ~(uint64_t)(PAGE - 1);
+    struct piece *slot = array_push(&planning->plan->pieces);
+    if (!slot) planning->is_bad = true;
+    if (slot) *slot = (struct piece){start & mask, (end + PAGE - 1) & mask, kind};
+}
+
+static void add_number(struct planning *planning, uint64_t **items, size_t *count, size_t *capacity,
+                       uint64_t number) {
+    if (array_make_room((void **)items, capacity, *count, sizeof number))
+        (*items)[(*count)++] = number;
+    else
+        planning->is_bad = true;
+}
+
+// --- the map of live blocks
+
+static uint64_t *read_words(const struct planning *planning, uint64_t address, size_t count) {
+    uint64_t *words = malloc(count * sizeof *words);
+    if (words) peek_read(planning->peek, address, words, count * sizeof *words);
+    return words;
+}
+
+// The slots of a stretch.
+static void add_leaf(struct planning *planning, uint64_t origin, uint64_t start, bool is_wide) {
+    struct plan *plan = planning->plan;
+    const uint64_t slot_bytes = is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
+    const unsigned shift = is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;
+    uint64_t first = origin + (start >> shift) * slot_bytes;
+    uint64_t bytes = (stretch_bytes >> shift) * slot_bytes;
+    add_piece(planning, first, first + bytes, PIECE_WHOLE);
+    add_number(planning, &plan->block_stretches.items, &plan->block_stretches.count,
+               &plan->block_stretches.capacity, start);
+}
+
+static void add_mid(struct planning *planning, uint64_t mid, uint32_t top, bool is_wide) {
+    uint64_t *origins = read_words(planning, mid, LIVE_MID_COUNT);
+    if (!origins) planning->is_bad = true;
+    add_piece(planning, mid, mid + LIVE_MID_COUNT * sizeof *origins, PIECE_WHOLE);
+    for (uint64_t i = 0; origins && i < LIVE_MID_COUNT; i++) {
+        uint64_t start = (uint64_t)(top % LIVE_TOP_COUNT) << LIVE_MID_SHIFT | i << LIVE_LEAF_SHIFT;
+        if (origins[i]) add_leaf(planning, origins[i], start, is_wide);
+    }
+    free(origins);
+}
+
+// Places without blocks share one mid that stays empty.
+static void add_live_map(struct planning *planning, const struct cairn_header *header) {
+    bool is_wide = header->slot_bytes == sizeof(uint64_t);
+    uint32_t count = is_wide ? 2 * LIVE_TOP_COUNT : LIVE_TOP_COUNT;
+    uint64_t *tops = read_words(planning, header->live_map, count), empty = 0;
+    if (!tops) planning->is_bad = true;
+    add_piece(planning, header->live_map, header->live_map + count * sizeof *tops, PIECE_WHOLE);
+    for (uint32_t i = 0; tops && i < count; i++) {
+        size_t before = planning->plan->block_stretches.count;
+        if (!tops[i] || tops[i] == empty) continue;
+        add_mid(planning, tops[i], i, is_wide);
+        if (planning->plan->block_stretches.count == before) empty = tops[i];
+    }
+    free(tops);
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+static bool has_blocks(const struct plan *plan, uint64_t start, uint64_t end) {
+    size_t low = 0, high = plan->block_stretches.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (plan->block_stretches.items[middle] + stretch_bytes <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < plan->block_stretches.count && plan->block_stretches.items[low] < end;
+}
+
+// --- glibc's own
+
+// Bytes of the heap that begins there; 0: none does.
+static uint64_t arena_heap_bytes(const struct planning *planning, uint64_t at, uint64_t end) {
+    uint64_t info[3], owner;  // arena, heap before, bytes
+    if (at % heap_bytes || !peek_read(planning->peek, at, info, sizeof info)) return 0;
+    bool is_size = info[2] && info[2] % PAGE == 0 && info[2] <= heap_bytes && info[2] <= end - at;
+    if (!is_size || !info[0] || info[0] % HEADER) return 0;
+    uint64_t first = info[0] / heap_bytes * heap_bytes;
+    bool is_owned =
+        first == at || (peek_read(planning->peek, first, &owner, sizeof owner) && owner == info[0]);
+    return is_owned ? info[2] : 0;
+}
+
+// Bytes of the block that has a mapping of its own and begins there; 0: none does.
+static uint64_t block_bytes(const struct planning *planning, uint64_t at, uint64_t end) {
+    uint64_t words[2];
+    if (!peek_read(planning->peek, at, words, sizeof words)) return 0;
+    uint64_t size = words[1] & ~(uint64_t)FLAGS;
+    bool is_block = (words[1] & FLAGS) == FLAG_MMAPPED && !words[0] && size && size % PAGE == 0;
+    return is_block && size <= end - at ? size : 0;
+}
+
+// The pages that its head may lie on: an aligned block has it in front of its own place.
+static void add_heads(struct planning *planning, uint64_t at, uint64_t size) {
+    struct plan *plan = planning->plan;
+    uint64_t last = at;
+    add_number(planning, &plan->head_pages.items, &plan->head_pages.count,
+               &plan->head_pages.capacity, at);
+    for (uint64_t align = 2 * (uint64_t)PAGE; align <= aligned_most && align < size; align *= 2) {
+        uint64_t page =
+            ((at + HEADER + align - 1) / align * align - HEADER) & ~(uint64_t)(PAGE - 1);
+        if (page == last || page >= at + size) continue;
+        last = page;
+        add_number(planning, &plan->head_pages.items, &plan->head_pages.count,
+                   &plan->head_pages.capacity, page);
+    }
+}
+
+// A block, and those that follow it without a gap; returns where they end.
+static uint64_t add_blocks(struct planning *planning, uint64_t start, uint64_t end) {
+    uint64_t at = start;
+    for (uint64_t size; at < end && (size = block_bytes(planning, at, end)); at += size)
+        add_heads(planning, at, size);
+    if (at > start) add_piece(planning, start, at, PIECE_HEADS);
+    return at;
+}
+
+// Where to look next if nothing of the heap begins at `at`.
+static uint64_t next_place(struct planning *planning, uint64_t at, uint64_t end) {
+    uint64_t next_heap = (at / heap_bytes + 1) * heap_bytes;
+    if (!planning->has_sizes && planning->searched_left && has_blocks(planning->plan, at, end)) {
+        planning->searched_left--;
+        return at + PAGE;
+    }
+    return next_heap < end ? next_heap : end;
+}
+
+static void add_memory(struct planning *planning, const struct extent *extent) {
+    size_t before = planning->plan->pieces.count;
+    uint64_t at = extent->start;
+    if (extent->end - at > extent_bytes_max) return;  // address space, no heap
+    while (at < extent->end) {
+        uint64_t size = arena_heap_bytes(planning, at, extent->end);
+        uint64_t behind = size ? at + size : add_blocks(planning, at, extent->end);
+        if (size) add_piece(planning, at, behind, PIECE_WHOLE);
+        at = behind > at ? behind : next_place(planning, at, extent->end);
+    }
+    bool is_found = planning->plan->pieces.count > before;
+    if (planning->has_sizes && !is_found && has_blocks(planning->plan, extent->start, extent->end))
+        add_piece(planning, extent->start, extent->end, PIECE_PAGES);
+}
+
+static void add_extent(struct planning *planning, const struct extent *extent) {
+    bool is_small = extent->end - extent->start <= data_bytes_max;
+    if (extent->kind == EXTENT_MEMORY)
+        add_memory(planning, extent);
+    else if (extent->kind == EXTENT_BREAK || is_small)
+        add_piece(planning, extent->start, extent->end, PIECE_WHOLE);
+}
+
+// --- all of it
+
+static int compare_pieces(const void *a, const void *b) {
+    const struct piece *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+// Pieces that overlap become one. Those that only touch do not: a heap begins where its piece does.
+static void join_pieces(struct plan *plan) {
+    size_t kept = 0;
+    struct piece *items = plan->pieces.items;
+    if (plan->pieces.count) qsort(items, plan->pieces.count, sizeof *items, compare_pieces);
+    for (size_t i = 0; i < plan->pieces.count; i++) {
+        struct piece *last = kept ? &items[kept - 1] : NULL;
+        if (!last || items[i].start >= last->end) {
+            items[kept++] = items[i];
+            continue;
+        }
+        if (items[i].end > last->end) last->end = items[i].end;
+        if (items[i].kind > last->kind) last->kind = items[i].kind;
+    }
+    plan->pieces.count = kept;
+}
+
+bool plan_make(const struct peek *peek, const struct cairn_header *header, struct plan *plan,
+               struct error *error) {
+    struct extents extents = {0};
+    struct planning planning = {.peek = peek, .plan = plan, .searched_left = SEARCHED_MAX};
+    plan->pieces.count = plan->head_pages.count = plan->block_stretches.count = 0;
+    bool is_ok = extents_look(peek->pid, &extents, error);
+    if (is_ok && header) {
+        planning.has_sizes = header->slot_bytes == sizeof(uint64_t);
+        add_live_map(&planning, header);
+        if (plan->block_stretches.count)
+            qsort(plan->block_stretches.items, plan->block_stretches.count, sizeof(uint64_t),
+                  compare_numbers);
+    }
+    for (size_t i = 0; is_ok && i < extents.items.count; i++)
+        add_extent(&planning, &extents.items.items[i]);
+    array_free(&extents.items);
+    if (is_ok) join_pieces(plan);
+    return is_ok && (!planning.is_bad || error_set(error, "out of memory"));
+}
+
+void plan_free(struct plan *plan) {
+    array_free(&plan->pieces);
+    array_free(&plan->head_pages);
+    array_free(&plan->block_stretches);
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/live/survey.h"
+
+#include <stdlib.h>
+
+#include "tool/core/glibc.h"
+
+enum { PAGE = RESIDENCY_PAGE_BYTES, HEADER = 16 };
+
+struct surveying {
+    const struct survey *from;
+    struct heap_state *state;
+    struct core_heap heap;
+    ARRAY(struct residency_range) ranges;  // of the areas
+    ARRAY(struct residency_block) blocks;
+};
+
+static void add(struct heap_sum *sum, uint64_t bytes) {
+    sum->count++;
+    sum->bytes += bytes;
+}
+
+// --- which pages are resident
+
+static const struct live_segment *segment_of(const struct surveying *surveying, uint64_t address) {
+    const struct live_image *live = surveying->from->live;
+    size_t low = 0, high = live->segments.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (live->segments.items[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < live->segments.count && live->segments.items[low].start <= address;
+    return is_found ? &live->segments.items[low] : NULL;
+}
+
+// Bytes of [start, end) on resident pages.
+static uint64_t resident_bytes(const struct surveying *surveying, uint64_t start, uint64_t end) {
+    uint64_t sum = 0;
+    if (!surveying->from->live) return end - start;
+    while (start < end) {
+        const struct live_segment *segment = segment_of(surveying, start);
+        if (!segment) break;
+        uint64_t next = (start / PAGE + 1) * PAGE;
+        if (next > end) next = end;
+        if (segment->are_resident[(start - segment->start) / PAGE]) sum += next - start;
+        start = next;
+    }
+    return sum;
+}
+
+// --- chunks
+
+static enum heap_kind kind_of(const struct core_chunk *chunk) {
+    static const enum heap_kind kinds[] = {[CHUNK_USED] = HEAP_USED,
+                                           [CHUNK_MAPPED] = HEAP_MAPPED,
+                                           [CHUNK_BINNED] = HEAP_BINNED,
+                                           [CHUNK_FAST] = HEAP_FAST,
+                                           [CHUNK_CACHED] = HEAP_CACHED};
+    return kinds[chunk->kind];
+}
+
+static void note_free(struct surveying *surveying, uint64_t start, uint64_t bytes) {
+    struct heap_state *state = surveying->state;
+    state->free_bytes += bytes;
+    state->free_resident_bytes += resident_bytes(surveying, start, start + bytes);
+    if (bytes > state->largest_free_bytes) state->largest_free_bytes = bytes;
+}
+
+static void sum_chunks(struct surveying *surveying) {
+    struct heap_state *state = surveying->state;
+    for (size_t i = 0; i < surveying->heap.chunks.count; i++) {
+        const struct core_chunk *chunk = &surveying->heap.chunks.items[i];
+        struct heap_class *class = &state->classes[heap_class_of(chunk->size)];
+        bool is_free = chunk_is_free(chunk);
+        add(is_free ? &class->free : &class->used, chunk->size);
+        add(&state->kinds[kind_of(chunk)], chunk->size);
+        if (is_free) note_free(surveying, chunk->address, chunk->size);
+    }
+    state->broken_count = surveying->heap.broken_count;
+}
+
+// --- arenas
+
+static struct heap_arena *arena_of(struct heap_state *state, const struct core_heap_range *range) {
+    for (size_t i = 0; i < state->arenas.count; i++)
+        if (state->arenas.items[i].address == range->arena) return &state->arenas.items[i];
+    struct heap_arena *arena = array_push(&state->arenas);
+    if (arena) *arena = (struct heap_arena){.address = range->arena, .is_main = range->is_main};
+    return arena;
+}
+
+// The first chunk whose block begins at `address` or behind.
+static size_t first_chunk(const struct core_heap *heap, uint64_t address) {
+    size_t low = 0, high = heap->chunks.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (heap->chunks.items[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void note_largest(struct heap_arena *arena, uint64_t bytes) {
+    if (bytes > arena->largest_free_bytes) arena->largest_free_bytes = bytes;
+}
+
+static bool add_range(struct surveying *surveying, const struct core_heap_range *range) {
+    const struct core_heap *heap = &surveying->heap;
+    struct heap_arena *arena = arena_of(surveying->state, range);
+    if (!arena) return false;
+    uint64_t top_bytes = range->end - range->top;
+    arena->bytes += range->end - range->start;
+    arena->resident_bytes += resident_bytes(surveying, range->start, range->end);
+    arena->top_bytes += top_bytes;
+    note_largest(arena, top_bytes);
+    surveying->state->top_bytes += top_bytes;
+    note_free(surveying, range->top, top_bytes);
+    for (size_t i = first_chunk(heap, range->start); i < heap->chunks.count; i++) {
+        const struct core_chunk *chunk = &heap->chunks.items[i];
+        if (chunk->address >= range->end) break;
+        if (!chunk_is_free(chunk)) arena->used_bytes += chunk->size;
+        if (!chunk_is_free(chunk)) continue;
+        arena->free_bytes += chunk->size;
+        note_largest(arena, chunk->size);
+    }
+    return true;
+}
+
+static int compare_arenas(const void *a, const void *b) {
+    const struct heap_arena *left = a, *right = b;
+    if (left->is_main != right->is_main) return left->is_main ? -1 : 1;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+static bool sum_arenas(struct surveying *surveying) {
+    struct heap_state *state = surveying->state;
+    for (size_t i = 0; i < surveying->heap.ranges.count; i++)
+        if (!add_range(surveying, &surveying->heap.ranges.items[i])) return false;
+    if (state->arenas.count)
+        qsort(state->arenas.items, state->arenas.count, sizeof *state->arenas.items,
+              compare_arenas);
+    return true;
+}
+
+// --- areas: arenas, blocks with mappings of their own, and where else live blocks lie
+
+static bool push_area(struct heap_state *state, uint64_t start, uint64_t end,
+                      enum heap_area_kind kind) {
+    struct heap_area *area = array_push(&state->areas);
+    if (area)
+        *area = (struct heap_area){start / PAGE * PAGE, (end + PAGE - 1) / PAGE * PAGE, kind, 0};
+    return area != NULL;
+}
+
+static bool add_mapped_areas(struct surveying *surveying) {
+    for (size_t i = 0; i < surveying->heap.chunks.count; i++) {
+        const struct core_chunk *chunk = &surveying->heap.chunks.items[i];
+        if (chunk->kind == CHUNK_MAPPED &&
+            !push_area(surveying->state, chunk->address - HEADER, chunk->address + chunk->size,
+                       HEAP_AREA_BLOCKS))
+            return false;
+    }
+    return true;
+}
+
+static bool is_in_areas(const struct heap_state *state, uint64_t address, size_t count) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (state->areas.items[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && state->areas.items[low].start <= address;
+}
+
+// Memory of another allocator: the segments in which recorded blocks lie.
+static bool add_other_areas(struct surveying *surveying) {
+    const struct core_blocks *blocks = surveying->from->blocks;
+    size_t settled = surveying->state->areas.count;
+    uint64_t until = 0;
+    for (size_t i = 0; blocks && i < blocks->items.count; i++) {
+        uint64_t address = blocks->items.items[i].address;
+        if (address < until || is_in_areas(surveying->state, address, settled)) continue;
+        const struct core_segment *segment = core_segment_of(surveying->from->core, address);
+        if (!segment) continue;
+        until = segment->end;
+        if (!push_area(surveying->state, segment->start, segment->end, HEAP_AREA_OTHER))
+            return false;
+    }
+    return true;
+}
+
+static int compare_areas(const void *a, const void *b) {
+    const struct heap_area *left = a, *right = b;
+    if (left->start != right->start) return left->start < right->start ? -1 : 1;
+    return (left->end < right->end) - (left->end > right->end);
+}
+
+// Ascending and apart; neighbours of one kind become one, but for the heaps of arenas.
+static void settle_areas(struct heap_state *state) {
+    size_t kept = 0;
+    struct heap_area *items = state->areas.items;
+    if (state->areas.count) qsort(items, state->areas.count, sizeof *items, compare_areas);
+    for (size_t i = 0; i < state->areas.count; i++) {
+        struct heap_area area = items[i], *last = kept ? &items[kept - 1] : NULL;
+        bool is_joined = last && area.start <= last->end && area.kind == HEAP_AREA_BLOCKS &&
+                         last->kind == HEAP_AREA_BLOCKS;
+        if (is_joined && area.end > last->end) last->end = area.end;
+        if (last && area.start < last->end) area.start = last->end;
+        if (!is_joined && area.start < area.end) items[kept++] = area;
+    }
+    state->areas.count = kept;
+}
+
+static bool find_areas(struct surveying *surveying) {
+    struct heap_state *state = surveying->state;
+    for (size_t i = 0; i < surveying->heap.ranges.count; i++) {
+        const struct core_heap_range *range = &surveying->heap.ranges.items[i];
+        if (!push_area(state, range->start, range->end,
+                       range->is_main ? HEAP_AREA_MAIN : HEAP_AREA_ARENA))
+            return false;
+    }
+    if (!add_mapped_areas(surveying)) return false;
+    settle_areas(state);
+    if (!add_other_areas(surveying)) return false;
+    settle_areas(state);
+    return true;
+}
+
+// An area of a process is the part of it that was looked at: nothing else is known.
+static bool make_ranges(struct surveying *surveying) {
+    struct heap_state *state = surveying->state;
+    size_t kept = 0, page = 0;
+    for (size_t i = 0; i < state->areas.count; i++) {
+        struct heap_area area = state->areas.items[i];
+        const uint8_t *are_resident = NULL;
+        if (surveying->from->live) {
+            const struct live_segment *segment = segment_of(surveying, area.start);
+            if (!segment) continue;
+            if (area.end > segment->end) area.end = segment->end;
+            are_resident = segment->are_resident + (area.start - segment->start) / PAGE;
+        }
+        struct residency_range *range = array_push(&surveying->ranges);
+        if (!range) return false;
+        *range = (struct residency_range){area.start, area.end, are_resident};
+        area.first_page = page;
+        page += (area.end - area.start) / PAGE;
+        state->areas.items[kept++] = area;
+    }
+    state->areas.count = kept;
+    return true;
+}
+
+// --- blocks and their owners
+
+static uint32_t stack_of(const struct profile *profile, uint32_t cell) {
+    uint32_t number = cell < profile->cell_count ? profile->stack_of_cell[cell] : 0;
+    return number && number <= profile->stack_count ? number - 1 : (uint32_t)profile->stack_count;
+}
+
+static bool push_block(struct surveying *surveying, uint64_t address, uint64_t size,
+                       uint32_t owner) {
+    struct residency_block *slot = array_push(&surveying->blocks);
+    if (slot) *slot = (struct residency_block){address, size, owner};
+    return slot != NULL;
+}
+
+static bool push_recorded(struct surveying *surveying, const struct core_block *block) {
+    struct heap_state *state = surveying->state;
+    add(&state->live, block->size);
+    add(&state->classes[heap_class_of(block->size)].live, block->size);
+    return push_block(surveying, block->address, block->size,
+                      stack_of(surveying->from->profile, block->cell));
+}
+
+// Chunks in use that hold no recorded block are nobody's: from before the recording, or libc's own.
+// A recorded block lies in one chunk, not always at its start.
+static bool list_blocks(struct surveying *surveying) {
+    const struct core_blocks *blocks = surveying->from->blocks;
+    size_t next = 0, count = blocks ? blocks->items.count : 0;
+    const struct core_block *items = blocks ? blocks->items.items : NULL;
+    for (size_t i = 0; i < surveying->heap.chunks.count; i++) {
+        const struct core_chunk *chunk = &surveying->heap.chunks.items[i];
+        while (next < count && items[next].address < chunk->address)
+            if (!push_recorded(surveying, &items[next++])) return false;
+        bool is_known = next < count && items[next].address < chunk->address + chunk->size;
+        if (chunk_is_free(chunk) || is_known) continue;
+        uint32_t owner =
+            blocks ? (uint32_t)surveying->state->stack_count : heap_class_of(chunk->size);
+        if (!push_block(surveying, chunk->address, chunk->size, owner)) return false;
+    }
+    while (next < count)
+        if (!push_recorded(surveying, &items[next++])) return false;
+    return true;
+}
+
+static bool build(struct surveying *surveying, struct error *error) {
+    struct heap_state *state = surveying->state;
+    const struct profile *profile = surveying->from->profile;
+    sum_chunks(surveying);
+    if (!sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
+        !list_blocks(surveying))
+        return error_set(error, "no memory for the list of blocks");
+    if (!residency_build(&state->residency, surveying->ranges.items, surveying->ranges.count,
+                         surveying->blocks.items, surveying->blocks.count,
+                         profile ? profile->stack_count + 1 : HEAP_CLASSES, error))
+        return false;
+    return true;
+}
+
+bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error) {
+    struct surveying surveying = {.from = survey, .state = state};
+    const struct live_image *live = survey->live;
+    *state = (struct heap_state){.pid = survey->core->pid,
+                                 .is_core = !live,
+                                 .pause_ns = live ? live->pause_ns : 0,
+                                 .thread_count = live ? live->thread_count : 0,
+                                 .copied_bytes = live ? live->copied_bytes : 0,
+                                 .is_recorded = survey->blocks != NULL,
+                                 .is_sampled = survey->is_sampled,
+                                 .stack_count = survey->profile ? survey->profile->stack_count : 0};
+    if (survey->blocks) state->rejected_count = survey->blocks->rejected_count;
+    state->is_glibc = core_read_heap(survey->core, &surveying.heap, error);
+    bool is_ok = (state->is_glibc || survey->blocks) && build(&surveying, error);
+    core_free_heap(&surveying.heap);
+    array_free(&surveying.ranges);
+    array_free(&surveying.blocks);
+    if (!is_ok) heap_state_free(state);
+    return is_ok;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a heap (tool/model/heap_state.h) out of a process' memory, copied or in a core.
+#ifndef TOOL_LIVE_SURVEY_H
+#define TOOL_LIVE_SURVEY_H
+
+#include "tool/core/blocks.h"
+#include "tool/live/image.h"
+#include "tool/model/heap_state.h"
+#include "tool/model/profile.h"
+
+struct survey {
+    const struct core_image *core;
+    const struct live_image *live;     // NULL: a core, of which nobody knows what was resident
+    const struct core_blocks *blocks;  // NULL: nothing was recorded
+    const struct profile *profile;     // of the recording, not narrowed; NULL likewise
+    bool is_sampled;                   // there is a recording, of a sample of blocks
+};
+
+// False if there is no heap that can be read, or without memory.
+bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a heap is like at one moment, as figures: blocks in use and free by size, arenas, and which
+// pages are resident and whose blocks keep them. Read out of a process or its core (tool/live).
+#ifndef TOOL_MODEL_HEAP_STATE_H
+#define TOOL_MODEL_HEAP_STATE_H
+
+#include "tool/model/residency.h"
+
+// What glibc's malloc does with a chunk.
+enum heap_kind {
+    HEAP_USED,
+    HEAP_MAPPED,  // in use, with a mapping of its own
+    HEAP_BINNED,  // free, in one of the bins
+    HEAP_FAST,    // free, in a fastbin
+    HEAP_CACHED,  // free, in a thread's cache
+    HEAP_KINDS,
+};
+
+struct heap_sum {
+    uint64_t count, bytes;
+};
+
+// Class i: sizes from 2^i up to 2^(i+1) - 1; of no bytes: class 0.
+enum { HEAP_CLASSES = 48 };
+struct heap_class {
+    struct heap_sum used, free;  // by usable size
+    struct heap_sum live;        // of the recording: by the size asked for
+};
+unsigned heap_class_of(uint64_t bytes);
+
+struct heap_arena {
+    uint64_t address;
+    bool is_main;
+    uint64_t bytes;  // that it took from the system
+    uint64_t resident_bytes;
+    uint64_t used_bytes, free_bytes;  // usable bytes of its chunks
+    uint64_t top_bytes;               // of its end, which was never handed out
+    uint64_t largest_free_bytes;      // one chunk, or the end
+};
+
+enum heap_area_kind {
+    HEAP_AREA_MAIN,    // what brk moves
+    HEAP_AREA_ARENA,   // heaps of threads' arenas
+    HEAP_AREA_BLOCKS,  // blocks with mappings of their own
+    HEAP_AREA_OTHER,   // memory of another allocator with live blocks
+};
+
+// A part of the heap; areas ascend and lie apart.
+struct heap_area {
+    uint64_t start, end;
+    enum heap_area_kind kind;
+    size_t first_page;  // index into residency.pages
+};
+
+struct heap_state {
+    uint32_t pid;  // 0: not told
+    bool is_core;  // else a process, which was stopped for `pause_ns`
+    uint64_t pause_ns;
+    size_t thread_count;
+    uint64_t copied_bytes;
+    bool is_glibc;     // the chunks of its malloc are known
+    bool is_recorded;  // live blocks are known with their stacks
+    bool is_sampled;   // a sample was recorded: the stacks of most blocks are not known
+
+    struct heap_class classes[HEAP_CLASSES];
+    struct heap_sum kinds[HEAP_KINDS];
+    struct heap_sum live;          // recorded blocks
+    uint64_t top_bytes;            // ends of arenas
+    uint64_t free_bytes;           // chunks and ends
+    uint64_t free_resident_bytes;  // of them on resident pages; of a core: all
+    uint64_t largest_free_bytes;
+    ARRAY(struct heap_arena) arenas;  // the main one first, then by address
+    ARRAY(struct heap_area) areas;
+    uint64_t broken_count;    // stretches that were left at a chunk that makes no sense
+    uint64_t rejected_count;  // slots of the live map that contradict what is around them
+
+    // Owners: of a recorded process its stacks, by their index in the profile, then one for blocks
+    // that were not recorded; else classes of sizes.
+    struct residency residency;
+    size_t stack_count;
+};
+
+void heap_state_free(struct heap_state *state);
+
+// Resident memory on which no live block lies.
+uint64_t heap_state_empty_bytes(const struct heap_state *state);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture of a heap: its memory by address, each cell coloured by how much of what is resident
+// there is live. Areas of one kind form a strip, one behind the other without their gaps.
+#ifndef TOOL_RENDER_HEAP_MAP_H
+#define TOOL_RENDER_HEAP_MAP_H
+
+#include "tool/base/json.h"
+#include "tool/model/heap_state.h"
+#include "tool/render/options.h"
+#include "tool/render/terminal.h"
+
+// A cell's live bytes as percent of its resident pages, 0 to 100, or:
+#define HEAP_CELL_ABSENT 255  // no page of it is resident
+
+struct heap_strip {
+    enum heap_area_kind kind;
+    size_t area_count;
+    uint64_t bytes, resident_bytes, live_bytes;
+    size_t first_cell, cell_count;
+};
+
+struct heap_map {
+    uint64_t cell_bytes;
+    ARRAY(struct heap_strip) strips;
+    ARRAY(uint8_t) cells;
+    ARRAY(uint64_t) addresses;  // where each cell begins
+};
+
+// Cells are as small as `cell_limit` allows, a page at least. False without memory.
+bool heap_map_build(const struct heap_state *state, size_t cell_limit, struct heap_map *map,
+                    struct error *error);
+void heap_map_free(struct heap_map *map);
+
+const char *heap_area_name(enum heap_area_kind kind);
+
+// In characters of blocks, at most 80 columns wide. False without memory.
+bool heap_map_print(const struct terminal *terminal, const struct heap_state *state,
+                    const struct view_options *view, struct error *error);
+
+// The member "map". False without memory.
+bool heap_map_json_put(struct json *json, const struct heap_state *state, size_t cell_limit);
+
+#endif
