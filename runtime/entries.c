@@ -5,10 +5,19 @@
 #include "runtime/gate.h"
 #include "runtime/resize.h"
 
+// A thread without a slot gets one now, so that calls inside its first event are known as such.
+static COLD bool enter_first(uintptr_t *frame) {
+    bool is_new = *gate_self->word == GATE_WIPED && probes_event.mode != EVENT_OFF;
+    struct thread *thread = is_new ? gate_enter_slow((uintptr_t)frame) : NULL;
+    if (thread) gate_leave(thread);
+    return thread && event_inside_begin((uintptr_t)frame);
+}
+
 // The function itself; what it calls of its own kind is no event.
 ALWAYS_INLINE uintptr_t call(entry_function *actual, uintptr_t a, uintptr_t b, uintptr_t c,
                              uintptr_t d, uintptr_t e, uintptr_t *frame) {
     bool inside = event_inside_begin((uintptr_t)frame);
+    if (unlikely(!inside)) inside = enter_first(frame);
     uintptr_t result = actual(a, b, c, d, e);
     event_inside_end(inside);
     return result;
@@ -83,14 +92,15 @@ uintptr_t entry_resize(uintptr_t block, uintptr_t size, uintptr_t extra, uintptr
 
 // A block from before. As long as nothing is recorded that is no loss, and an event inside another
 // one is not looked at.
-static COLD void count_unknown(uintptr_t block) {
-    if (block && *gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
+static COLD void count_unknown(void) {
+    if (*gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
 }
 
 uintptr_t entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
                      entry_function *actual) {
     uintptr_t *frame = EVENT_HERE();
-    if (!event_record_free((void *)block, frame)) count_unknown(block);
+    if (!block) return actual(block, b, c, d, e);
+    if (!event_record_free((void *)block, frame)) count_unknown();
     return call(actual, block, b, c, d, e, frame);
 }

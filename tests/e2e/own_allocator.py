@@ -107,6 +107,43 @@ def accounts_of_processes(archive):
             ledger.check(f"{program} {pid}", found.get(pid), account)
 
 
+# A malloc of the program's own that asks libc for its blocks: each counts once.
+FORWARDING = """
+#include <dlfcn.h>
+#include <stdlib.h>
+static void *find(const char *name) { return dlsym(RTLD_NEXT, name); }
+static __thread int is_finding;
+static char early[4096];
+static size_t early_used;
+#define REAL(result, name, parameters) static result (*real) parameters; \\
+    if (!real && !is_finding) { is_finding = 1; *(void **)&real = find(name); is_finding = 0; }
+void *calloc(size_t count, size_t size) {
+    REAL(void *, "calloc", (size_t, size_t))
+    if (real) return real(count, size);
+    early_used += 256;
+    return early_used + count * size <= sizeof early ? early + early_used - 256 : NULL;
+}
+void *malloc(size_t size) {
+    REAL(void *, "malloc", (size_t))
+    return real ? real(size) : calloc(1, size);
+}
+void *realloc(void *block, size_t size) {
+    REAL(void *, "realloc", (void *, size_t))
+    return real(block, size);
+}
+void free(void *block) {
+    REAL(void, "free", (void *))
+    if (((char *)block < early || (char *)block >= early + sizeof early) && real) real(block);
+}
+int main(void) {
+    void *blocks[100];
+    for (int i = 0; i < 100; i++) blocks[i] = calloc(1, 100 + i);
+    for (int i = 0; i < 100; i++) blocks[i] = realloc(blocks[i], 300);
+    for (int i = 0; i < 90; i++) free(blocks[i]);
+    return 4;
+}
+"""
+
 REFUSED = """
 #include <stddef.h>
 #include <stdio.h>
@@ -156,6 +193,19 @@ def refused(name, free, reason):
         t.check(reason in result.err.decode(), f"{name}, attach: {result.err}")
         process.stdin.close()
         t.check_equal(f"{name}, attach: the program's status", process.wait(60), 5)
+
+
+def forwarding():
+    with open("forwarding.c", "w", encoding="ascii") as file:
+        file.write(FORWARDING)
+    target = build("forwarding", "forwarding.c")
+    for options in ((), ("--sample", "--rate", "1")):
+        what = f"forwarding {' '.join(options)}"
+        result, path = t.record([target], options=options)
+        t.check_equal(f"{what}: status", result.status, 4)
+        found = t.report(path)
+        t.check_equal(f"{what}: calls, bytes, left", sums(found, "main"), (200, 44950, 3000, 10))
+        t.check_nothing_lost(what, found)
 
 
 def rust():
@@ -272,6 +322,7 @@ for allocator, file_name in ARCHIVES.items():
 accounts_of_processes(find("libjemalloc.a"))
 refused("jumps_back", LOOP, "it jumps back into its first bytes")
 refused("leaf", LEAF, "it calls nothing, and its callers may count on that")
+forwarding()
 rust()
 for allocator in ("jemalloc", "tcmalloc"):
     attach_under_load(allocator, find(ARCHIVES[allocator]))

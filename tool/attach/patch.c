@@ -52,7 +52,7 @@ static uint8_t *read_code(const struct remote *remote, const struct entry *entry
 static bool make_part(struct patch *patch, const struct entry *entry, uint64_t place, uint64_t hook,
                       const struct remote *remote, uint8_t part[PART_BYTES], struct error *error) {
     struct code_function function;
-    struct code_moved moved;
+    struct code_moved moved = {.count = 0};
     struct patched *patched = array_push(&patch->items);
     uint8_t *bytes = patched ? read_code(remote, entry, &function) : NULL;
     if (!bytes) return error_set(error, "%s cannot be read", entry->name);
