@@ -21,7 +21,7 @@
 #define CAIRN_MAGIC_BYTES 8
 #define CAIRN_VERSION 2u
 #define CAIRN_HEADER_BYTES 16384u  // header, then the first section
-#define CAIRN_SECTION_MAX 24u
+#define CAIRN_SECTION_MAX 32u
 #define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
 #define CAIRN_WINDOW_BITS 28u      // a window covers 2^28 bytes of code, aligned to its size
 #define CAIRN_CELL_BLOCK 64u       // cells are handed to threads in blocks of this many
@@ -75,7 +75,8 @@ enum cairn_section_kind {
     CAIRN_SECTION_SCOPES = 19,     // struct cairn_scope, index = scope id
     CAIRN_SECTION_GUARD = 20,      // struct cairn_guard, one (guard.h)
     CAIRN_SECTION_DAMAGES = 21,    // struct cairn_damage, at most CAIRN_DAMAGE_LIMIT
-    CAIRN_SECTION_MAPPERS = 24,    // struct cairn_mapper (22 and 23: sample.h)
+    CAIRN_SECTION_MAPPERS = 24,    // struct cairn_mapper (22, 23 and 25: sample.h)
+    CAIRN_SECTION_ALIGNED = 26,    // struct cairn_aligned, at most CAIRN_ALIGNED_LIMIT
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -290,7 +291,7 @@ struct cairn_cell_cold {
     uint32_t reallocs;        //
     uint32_t ages;            //
     uint16_t temporary_high;  // bits 32..47
-    uint16_t reserved;
+    uint16_t aligned;         // index + 1 in ALIGNED; 0: none
 };
 
 // What a cell's blocks were like.
@@ -326,6 +327,20 @@ struct cairn_reallocs {
     uint64_t grown;         // asked for more than before
     uint64_t copied_bytes;  // the smaller of both sizes, where the address changed
     uint64_t reserved[3];
+};
+
+// Blocks of a cell that were asked for with an alignment beyond what malloc gives anyway. The bytes
+// are known of glibc's only; docs/metrics.md says how it comes to them.
+#define CAIRN_ALIGNED_LIMIT 65535u
+#define CAIRN_ALIGN_PLAIN 16u  // malloc's own
+#define CAIRN_ALIGN_BUCKETS 28u
+struct cairn_aligned {
+    uint32_t cell;
+    uint32_t reserved;
+    uint64_t slack_bytes;                 // room of these blocks beyond what was asked for
+    uint64_t waste_bytes;                 // what they took beyond plain blocks of the same sizes
+    uint64_t calls[CAIRN_ALIGN_BUCKETS];  // by alignment: bucket b has 2^(b+5), or as a power of
+                                          // two rounded up; the last all that are larger
 };
 
 // How old blocks were when they were freed (--ages), by the cell that booked the free.
@@ -564,6 +579,7 @@ _Static_assert(sizeof(struct cairn_cell_cold) == 40, "layout");
 _Static_assert(sizeof(struct cairn_cell_use) == 16, "layout");
 _Static_assert(sizeof(struct cairn_sizes) == 400, "layout");
 _Static_assert(sizeof(struct cairn_reallocs) == 64, "layout");
+_Static_assert(sizeof(struct cairn_aligned) == 248, "layout");
 _Static_assert(sizeof(struct cairn_ages) == 264, "layout");
 _Static_assert(sizeof(struct cairn_moment) == 128, "layout");
 _Static_assert(sizeof(struct cairn_value) == 24, "layout");

@@ -16,8 +16,9 @@
 
 // Further section kinds.
 enum {
-    CAIRN_SECTION_SAMPLING = 22,      // struct cairn_sampling, one
-    CAIRN_SECTION_SAMPLE_CELLS = 23,  // struct cairn_sample_cell, index = cell id
+    CAIRN_SECTION_SAMPLING = 22,       // struct cairn_sampling, one
+    CAIRN_SECTION_SAMPLE_CELLS = 23,   // struct cairn_sample_cell, index = cell id
+    CAIRN_SECTION_SAMPLE_VALUES = 25,  // struct cairn_sample_value, index = that in VALUES
 };
 
 // Further cuts (enum cairn_cut): the pseudo frame of blocks that got no stack for their size.
@@ -67,7 +68,16 @@ static inline uint64_t cairn_thread_frees(const struct cairn_thread *thread) {
     return frees > 0 ? (uint64_t)frees : 0;
 }
 
+// What was behind a value of VALUES: the same sums, as they stood then. Samples that came or went
+// between two moments are what the sums differ by.
+struct cairn_sample_value {
+    uint64_t calls, frees;  // samples, as in the cell
+    uint64_t extra;         // extra_calls - extra_frees
+    double allocated_variance, freed_variance, calls_variance, frees_variance;
+};
+
 _Static_assert(sizeof(struct cairn_sampling) == 128, "layout");
 _Static_assert(sizeof(struct cairn_sample_cell) == 64, "layout");
+_Static_assert(sizeof(struct cairn_sample_value) == 56, "layout");
 
 #endif

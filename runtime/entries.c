@@ -33,7 +33,7 @@ uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uin
 uintptr_t entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
                         entry_function *actual) {
     uintptr_t block = call(actual, alignment, size, c, d, e, EVENT_HERE());
-    event_record_alloc((void *)block, size, EVENT_HERE());
+    event_record_aligned((void *)block, size, alignment, EVENT_HERE());
     return block;
 }
 
@@ -71,7 +71,7 @@ uintptr_t entry_memalign(uintptr_t result, uintptr_t alignment, uintptr_t size, 
                          uintptr_t e, entry_function *actual) {
     uintptr_t status = call(actual, result, alignment, size, d, e, EVENT_HERE());
     void *block = (int)status == 0 ? *(void **)result : NULL;
-    event_record_alloc(block, size, EVENT_HERE());
+    event_record_aligned(block, size, alignment, EVENT_HERE());
     return status;
 }
 

@@ -376,9 +376,26 @@ ALWAYS_INLINE uint32_t alloc_count(struct thread *thread, void *block, size_t si
     return is_due ? alloc_timed(thread, block, size, frame) : alloc_now(thread, block, size, frame);
 }
 
-void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+uint32_t event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
     uint32_t cell = alloc_count(thread, block, size, frame);
     if (unlikely(probes_event.listeners) && cell) probe_alloc(frame, block, size, cell);
+    return cell;
+}
+
+// Goes the long way, which knows the cell; what malloc would have aligned as well goes the usual.
+void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame) {
+    if (unlikely(event_is_off()) && !event_turn_on()) return;
+    if (alignment <= CAIRN_ALIGN_PLAIN || !event_is_exact()) {
+        event_record_alloc(block, size, frame);
+        return;
+    }
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return;
+    uint32_t cell = event_alloc(thread, block, size, frame);
+    if (cell && cell != CAIRN_CELL_OTHER)
+        use_count_aligned(cell, alignment, live_slack((uintptr_t)block, size),
+                          live_waste((uintptr_t)block, size));
+    gate_leave(thread);
 }
 
 bool event_free(struct thread *thread, void *block, uintptr_t *frame) {

@@ -32,8 +32,8 @@
 // frees; 0 where it cannot be told.
 uint32_t event_cell_of_freer(uintptr_t *frame);
 
-// A block was allocated; NULL: the call failed. `thread` is BUSY.
-void event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+// A block was allocated; NULL: the call failed. `thread` is BUSY. Its cell; 0: it was not counted.
+uint32_t event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 
 // A block is about to be freed. False: it was not recorded.
 bool event_free(struct thread *thread, void *block, uintptr_t *frame);
@@ -286,6 +286,9 @@ ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *fram
     }
     return event_record_alloc_full(block, size, frame);
 }
+
+// The same of a block that was asked for with an alignment.
+void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame);
 
 // Records that `block` is about to be freed if that is as usual, without a call. Otherwise nothing
 // was done, but `thread` is BUSY, or NULL if the gate was not open. `is_aged`: in the mode AGED.

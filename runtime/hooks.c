@@ -204,7 +204,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     int status = real.posix_memalign(result, alignment, size);
     event_inside_end(inside);
-    event_record_alloc(status == 0 ? *result : NULL, size, EVENT_HERE());
+    event_record_aligned(status == 0 ? *result : NULL, size, alignment, EVENT_HERE());
     return status;
 }
 
@@ -212,7 +212,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.aligned_alloc(alignment, size);
     event_inside_end(inside);
-    event_record_alloc(block, size, EVENT_HERE());
+    event_record_aligned(block, size, alignment, EVENT_HERE());
     return block;
 }
 
@@ -220,7 +220,7 @@ EXPORT void *memalign(size_t alignment, size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.memalign(alignment, size);
     event_inside_end(inside);
-    event_record_alloc(block, size, EVENT_HERE());
+    event_record_aligned(block, size, alignment, EVENT_HERE());
     return block;
 }
 
@@ -228,7 +228,7 @@ EXPORT void *valloc(size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.valloc(size);
     event_inside_end(inside);
-    event_record_alloc(block, size, EVENT_HERE());
+    event_record_aligned(block, size, SYS_PAGE_BYTES, EVENT_HERE());
     return block;
 }
 
@@ -237,7 +237,7 @@ EXPORT void *pvalloc(size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.pvalloc(size);
     event_inside_end(inside);
-    event_record_alloc(block, size, EVENT_HERE());
+    event_record_aligned(block, size, SYS_PAGE_BYTES, EVENT_HERE());
     return block;
 }
 

@@ -38,12 +38,16 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
     EXPORT void *name parameters {                                                                 \
         RESOLVED(name, parameters, void *);                                                        \
         if (!operator.is_recorded) return next ? next arguments : real.malloc(size);               \
-        void *guarded = guard_new(size, alignment_bytes);                                          \
-        if (guarded) return event_record_alloc(guarded, size, EVENT_HERE());                       \
-        bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                                 \
-        void *block = next arguments;                                                              \
-        event_inside_end(inside);                                                                  \
-        event_record_alloc(block, size, EVENT_HERE());                                             \
+        void *block = guard_new(size, alignment_bytes);                                            \
+        if (!block) {                                                                              \
+            bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                             \
+            block = next arguments;                                                                \
+            event_inside_end(inside);                                                              \
+        }                                                                                          \
+        if (alignment_bytes)                                                                       \
+            event_record_aligned(block, size, alignment_bytes, EVENT_HERE());                      \
+        else                                                                                       \
+            event_record_alloc(block, size, EVENT_HERE());                                         \
         return block;                                                                              \
     }
 

@@ -2,6 +2,7 @@
 #include "runtime/sampling.h"
 
 #include "runtime/event.h"
+#include "runtime/moments.h"
 #include "runtime/sample/ledger.h"
 #include "runtime/sample/pace.h"
 #include "runtime/settings.h"
@@ -265,6 +266,9 @@ uint32_t sampling_alloc(struct thread *thread, void *block, size_t size, uintptr
     uint32_t cell = enter(thread, block, size, frame, rate);
     if (blocks_count() >= settings.max_samples) thin(thread);
     count_time(thread, start_ns);
+    // a steady heap passes no bounds
+    totals_publish_calls(thread);
+    if (moments_is_due()) totals_publish(thread, 0, 0);
     return cell;
 }
 

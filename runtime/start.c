@@ -78,10 +78,12 @@ static void connect_rooms(void) {
     uses.ages = sink_region(CAIRN_SECTION_AGES);
     uses.sizes = sink_region(CAIRN_SECTION_SIZES);
     uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
+    uses.aligned = sink_region(CAIRN_SECTION_ALIGNED);
     values.entries = sink_region(CAIRN_SECTION_VALUES);
+    values.samples = sink_region(CAIRN_SECTION_SAMPLE_VALUES);
+    values.sample_cells = sink_region(CAIRN_SECTION_SAMPLE_CELLS);
     if (settings.guard_bytes) guard_connect();
-    moments_open(sink_region(CAIRN_SECTION_MOMENTS), header,
-                 settings.is_sampled ? 0 : settings.every_bytes);
+    moments_open(sink_region(CAIRN_SECTION_MOMENTS), header, settings.every_bytes);
     points_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
 }
 
@@ -192,6 +194,7 @@ static void begin_switched(void) {
 static struct sink_rooms rooms_wanted(void) {
     return (struct sink_rooms){.has_codes = settings.has_python,
                                .has_samples = settings_may_sample(),
+                               .has_sample_values = settings.is_sampled,
                                .has_bands = settings.guard_bytes,
                                .has_mappings = settings.has_mappings};
 }

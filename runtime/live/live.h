@@ -146,6 +146,22 @@ ALWAYS_INLINE uint64_t live_slack(uintptr_t address, uint64_t size) {
     return room > size ? room - size : 0;
 }
 
+// glibc: what a block takes beyond the smallest chunk that malloc would take for its size; for one
+// with a mapping of its own, beyond the smallest mapping. What memalign skips there at the
+// mapping's beginning stands before the chunk's size, and belongs to the block.
+ALWAYS_INLINE uint64_t live_waste(uintptr_t address, uint64_t size) {
+    const uint64_t word = 8, flags = 7, mapped_flag = 2, chunk_least = 32, chunk_step = 16;
+    if (live.is_wide) return 0;
+    uint64_t header = *(const uint64_t *)(address - word), taken = header & ~flags;
+    uint64_t plain = (size + word + chunk_step - 1) & ~(chunk_step - 1);
+    if (plain < chunk_least) plain = chunk_least;
+    if (header & mapped_flag) {
+        taken += *(const uint64_t *)(address - 2 * word);
+        plain = (plain + word + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+    }
+    return taken > plain ? taken - plain : 0;
+}
+
 // When a block was allocated.
 struct birth {
     uint32_t call;  // number of the allocation among those of its thread

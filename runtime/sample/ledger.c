@@ -20,14 +20,7 @@ static struct cairn_sample_cell *entry_of(uint32_t cell) {
 }
 
 bool ledger_claim(uint32_t cell) {
-    uint64_t end = ((uint64_t)cell + 1) * sizeof(struct cairn_sample_cell);
-    uint64_t used = entries.base ? __atomic_load_n(entries.used_bytes, __ATOMIC_RELAXED) : 0;
-    if (end <= used) return true;
-    if (end > entries.capacity_bytes || !region_claim(&entries, end)) return false;
-    while (used < end && !__atomic_compare_exchange_n(entries.used_bytes, &used, end, false,
-                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return true;
+    return region_reach(&entries, ((uint64_t)cell + 1) * sizeof(struct cairn_sample_cell));
 }
 
 static void add(double *sum, double change, bool is_shared) {

@@ -13,7 +13,7 @@ enum { MODULE_LIMIT = 4096, STRING_BYTES = 4 << 20, THREAD_LIMIT = 16384 };
 // real programs have three to five).
 enum { RECORD_BYTES_PER_CELL = 64 };
 
-// Of so many cells one has an entry in SIZES, REALLOCS or AGES.
+// Of so many cells one has an entry in SIZES, REALLOCS, ALIGNED or AGES.
 enum { CELLS_PER_ENTRY = 32 };
 
 // Values at moments: room for four million where there is room for most cells, no more.
@@ -45,6 +45,20 @@ static uint64_t layout_samples(struct cairn_header *header, uint64_t at, uint64_
                       cell_limit * sizeof(struct cairn_sample_cell));
 }
 
+// As many as there are values.
+static uint64_t layout_sample_values(struct cairn_header *header, uint64_t at,
+                                     uint64_t cell_limit) {
+    const uint64_t values = cell_limit * VALUE_BYTES_PER_CELL / sizeof(struct cairn_value);
+    return layout_put(header, at, CAIRN_SECTION_SAMPLE_VALUES, sizeof(struct cairn_sample_value),
+                      (values + 1) * sizeof(struct cairn_sample_value));
+}
+
+// Their numbers have 16 bits.
+static uint64_t aligned_limit(uint64_t cell_limit) {
+    uint64_t entries = cell_limit / CELLS_PER_ENTRY;
+    return entries < CAIRN_ALIGNED_LIMIT ? entries : CAIRN_ALIGNED_LIMIT;
+}
+
 static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
     at = layout_put(header, at, CAIRN_SECTION_GUARD, sizeof(struct cairn_guard),
                     sizeof(struct cairn_guard));
@@ -57,6 +71,7 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
     uint64_t at = CAIRN_HEADER_BYTES;
     header->section_count = 0;
     if (rooms.has_samples) at = layout_samples(header, at, cell_limit);
+    if (rooms.has_sample_values) at = layout_sample_values(header, at, cell_limit);
     if (rooms.has_bands) at = layout_bands(header, at);
     at = layout_put(header, at, CAIRN_SECTION_MODULES, sizeof(struct cairn_module),
                     MODULE_LIMIT * sizeof(struct cairn_module));
@@ -88,6 +103,8 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_sizes));
     at = layout_put(header, at, CAIRN_SECTION_REALLOCS, sizeof(struct cairn_reallocs),
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_reallocs));
+    at = layout_put(header, at, CAIRN_SECTION_ALIGNED, sizeof(struct cairn_aligned),
+                    aligned_limit(cell_limit) * sizeof(struct cairn_aligned));
     at = layout_put(header, at, CAIRN_SECTION_AGES, sizeof(struct cairn_ages),
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_ages));
     at = layout_put(header, at, CAIRN_SECTION_MOMENTS, sizeof(struct cairn_moment),

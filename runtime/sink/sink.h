@@ -20,10 +20,11 @@
 
 // What a recording has room for beyond what every one holds.
 struct sink_rooms {
-    bool has_codes;  // of Python
-    bool has_samples;
-    bool has_bands;     // damage to guard bands
-    bool has_mappings;  // the program's own mappings
+    bool has_codes;          // of Python
+    bool has_samples;        // perhaps from some moment on
+    bool has_sample_values;  // from the start
+    bool has_bands;          // damage to guard bands
+    bool has_mappings;       // the program's own mappings
 };
 
 struct sink {

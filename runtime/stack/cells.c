@@ -3,22 +3,12 @@
 
 struct cells cells;
 
-// Raises the used mark of a column to `bytes` and claims its memory.
-static bool column_claim(struct region *column, uint64_t bytes) {
-    uint64_t used = __atomic_load_n(column->used_bytes, __ATOMIC_RELAXED);
-    if (bytes > column->capacity_bytes || !region_claim(column, bytes)) return false;
-    while (used < bytes && !__atomic_compare_exchange_n(column->used_bytes, &used, bytes, false,
-                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return true;
-}
-
 // The columns that go along with the hot cells up to `end_id`.
 static bool cells_claim(uint64_t end_id) {
     uint64_t blocks = end_id / CAIRN_CELL_BLOCK;
-    return column_claim(&cells.cold_region, end_id * sizeof *cells.cold) &&
-           column_claim(&cells.use_region, end_id * sizeof *cells.use) &&
-           column_claim(&cells.owner_region, blocks * sizeof *cells.owners);
+    return region_reach(&cells.cold_region, end_id * sizeof *cells.cold) &&
+           region_reach(&cells.use_region, end_id * sizeof *cells.use) &&
+           region_reach(&cells.owner_region, blocks * sizeof *cells.owners);
 }
 
 uint32_t cells_take_block(uint16_t slot) {
@@ -59,8 +49,8 @@ COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
         cold->peak_blocks = value.blocks;
     }
     // nothing is what a reader takes a value for that is not there
-    bool is_anything = value.bytes || value.blocks;
-    if ((int32_t)(cell->epoch - moment_epoch) < 0 && is_anything) values_save(log, &value);
+    bool is_anything = value.bytes || value.blocks || (calls && values_have_samples());
+    if ((int32_t)(cell->epoch - moment_epoch) < 0 && is_anything) values_save(log, &value, calls);
     compiler_barrier();
     cell->epoch = epoch;
 }

@@ -145,6 +145,26 @@ void use_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
     use_age_count(entry->ms, ms_bounded(ms));
 }
 
+// Entries are found by a number of 16 bits; the section's padding to whole pages may hold more.
+void use_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t waste) {
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_aligned *entry = (struct cairn_aligned *)uses.aligned.base + cold->aligned - 1;
+    const unsigned first_bits = 5;  // of the first alignment beyond CAIRN_ALIGN_PLAIN
+    unsigned bits = 64 - (unsigned)__builtin_clzll(alignment - 1), bucket = bits - first_bits;
+    if (unlikely(!cold->aligned)) {
+        void *taken;
+        uint32_t number = entry_take(&uses.aligned, sizeof *entry, &taken);
+        if (!number || number > CAIRN_ALIGNED_LIMIT) return;
+        entry = taken;
+        entry->cell = id;
+        compiler_barrier();
+        cold->aligned = (uint16_t)number;
+    }
+    entry->calls[bucket < CAIRN_ALIGN_BUCKETS ? bucket : CAIRN_ALIGN_BUCKETS - 1]++;
+    entry->slack_bytes += slack;
+    entry->waste_bytes += waste;
+}
+
 void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place) {
     struct cairn_cell_cold *cold = &cells.cold[id];
     struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + cold->reallocs - 1;

@@ -16,13 +16,16 @@
 enum { SIZES_BUSY_CALLS = 32 };
 
 struct uses {
-    struct region sizes, reallocs, ages;
+    struct region sizes, reallocs, aligned, ages;
 };
 
 extern HIDDEN struct uses uses;
 
 void use_count_other_size(uint32_t id, uint64_t size);
 void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
+// A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was
+// asked for, and what it took beyond a plain block of its size, as far as they are known.
+void use_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t waste);
 // The age of a block that was freed: allocations of its thread since its own, USE_NO_CALLS if
 // another thread freed it, and milliseconds.
 #define USE_NO_CALLS UINT32_MAX

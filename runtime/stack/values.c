@@ -74,6 +74,9 @@ static bool log_extend(struct value_log *log) {
     if (!chunk) return false;
     uint32_t number =
         (uint32_t)(chunk - (struct cairn_value *)values.entries.base) / CHUNK_ENTRIES + 1;
+    const uint64_t samples_bytes = CHUNK_ENTRIES * sizeof(struct cairn_sample_value);
+    if (values_have_samples() && !region_reach(&values.samples, number * samples_bytes))
+        return false;
     if (log->last) chunk_at(log->last)->from_epoch = number;
     if (!log->first) {
         log->first = number;
@@ -103,9 +106,30 @@ static COLD void count_missing(const struct cairn_value *value) {
     }
 }
 
-void values_save(struct value_log *log, const struct cairn_value *value) {
+// What stands beside the cell changes with it, so it is still as it was.
+static void save_samples(const struct cairn_value *entry, const struct cairn_value *value,
+                         uint64_t calls) {
+    const struct cairn_value *entries = (const struct cairn_value *)values.entries.base;
+    struct cairn_sample_value *kept =
+        (struct cairn_sample_value *)values.samples.base + (entry - entries);
+    *kept = (struct cairn_sample_value){.calls = calls, .frees = calls - (uint64_t)value->blocks};
+    const struct region *beside = &values.sample_cells;
+    const struct cairn_sample_cell *cell =
+        (const struct cairn_sample_cell *)beside->base + value->cell;
+    if (((uint64_t)value->cell + 1) * sizeof *cell >
+        __atomic_load_n(beside->used_bytes, __ATOMIC_RELAXED))
+        return;
+    kept->extra = cell->extra_calls - cell->extra_frees;
+    kept->allocated_variance = cell->allocated_variance;
+    kept->freed_variance = cell->freed_variance;
+    kept->calls_variance = cell->calls_variance;
+    kept->frees_variance = cell->frees_variance;
+}
+
+void values_save(struct value_log *log, const struct cairn_value *value, uint64_t calls) {
     struct cairn_value *entry = log_find_room(log);
     if (!entry) return count_missing(value);
+    if (values_have_samples()) save_samples(entry, value, calls);
     entry->from_epoch = value->from_epoch;
     entry->to_epoch = value->to_epoch;
     entry->blocks = value->blocks;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/sample.h"
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
@@ -27,6 +28,9 @@ struct value_log {
 
 struct values {
     struct region entries;
+    // Where blocks are sampled from the start: what was behind each entry, at the same index, from
+    // what stands beside the cell now. Else without base.
+    struct region samples, sample_cells;
     struct cairn_header *header;
     const struct cairn_moment *moments;
     uint64_t *moment_bytes;  // of MOMENTS that are in use
@@ -34,8 +38,12 @@ struct values {
 
 extern HIDDEN struct values values;
 
-// Saves a value that held from after from_epoch to to_epoch. Without room the moments in between
-// note that one is missing.
-void values_save(struct value_log *log, const struct cairn_value *value);
+ALWAYS_INLINE bool values_have_samples(void) {
+    return values.samples.base != NULL;
+}
+
+// Saves a value that held from after from_epoch to to_epoch, when the cell had so many calls.
+// Without room the moments in between note that one is missing.
+void values_save(struct value_log *log, const struct cairn_value *value, uint64_t calls);
 
 #endif

@@ -37,6 +37,17 @@ void *region_take(struct region *region, uint64_t bytes) {
     return region_claim(region, at + bytes) ? region->base + at : 0;
 }
 
+bool region_reach(struct region *region, uint64_t end_bytes) {
+    uint64_t used = region->base ? __atomic_load_n(region->used_bytes, __ATOMIC_RELAXED) : 0;
+    if (end_bytes <= used) return true;
+    if (end_bytes > region->capacity_bytes || !region_claim(region, end_bytes)) return false;
+    while (used < end_bytes &&
+           !__atomic_compare_exchange_n(region->used_bytes, &used, end_bytes, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
 void region_shrink(struct region *region, uint64_t headroom_bytes) {
     uint64_t keep = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE) + headroom_bytes;
     uint64_t capacity = region->capacity_bytes;

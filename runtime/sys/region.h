@@ -25,6 +25,9 @@ void *region_take(struct region *region, uint64_t bytes);
 // Makes the first `end_bytes` bytes usable.
 bool region_claim(struct region *region, uint64_t end_bytes);
 
+// The same, and they count as used: for a column that goes along with another one.
+bool region_reach(struct region *region, uint64_t end_bytes);
+
 // Gives back the address space beyond what is in use and `headroom_bytes` more.
 void region_shrink(struct region *region, uint64_t headroom_bytes);
 

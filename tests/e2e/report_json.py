@@ -24,12 +24,15 @@ FRAME = {"function": OrNull(TEXT), "file": OrNull(TEXT), "line": OrNull(INTEGER)
          "module": OrNull(TEXT), "offset": INTEGER, "inlined": TRUTH}
 SIZES = {"exact": [{"size": INTEGER, "count": INTEGER, "at_least": TRUTH}], "log2": [INTEGER],
          "unknown": INTEGER}
+ALIGNED = dict.fromkeys(["calls", "usual_alignment", "largest_alignment"], INTEGER) | {
+    "slack_bytes": OrNull(INTEGER), "waste_bytes": OrNull(INTEGER),
+    "alignments": [{"alignment": INTEGER, "calls": INTEGER}]}
 REALLOCS = dict.fromkeys(["calls", "in_place", "grown", "copied_bytes"], INTEGER)
 STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
          "frees": INTEGER, "temporary": INTEGER, "allocated_bytes": INTEGER, "freed_bytes": INTEGER,
-         "slack_bytes": INTEGER, "peak_blocks": INTEGER, "peak_bytes": INTEGER,
+         "slack_bytes": INTEGER, "alignment_waste_bytes": INTEGER, "peak_blocks": INTEGER, "peak_bytes": INTEGER,
          "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER, "sizes": Optional(SIZES),
-         "reallocs": Optional(REALLOCS), "ages": Optional({"calls": [INTEGER], "ms": [INTEGER]})}
+         "reallocs": Optional(REALLOCS), "aligned": Optional(ALIGNED), "ages": Optional({"calls": [INTEGER], "ms": [INTEGER]})}
 THREAD = {"name": TEXT, "tid": INTEGER, "slot": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
           "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}
 PICTURE = dict.fromkeys(
@@ -51,7 +54,8 @@ SCHEMA = {
                 "duration_ns": INTEGER,
                 "exit": OrNull({"status": OrNull(INTEGER), "signal": OrNull(INTEGER)})},
     "totals": {"allocations": INTEGER, "frees": INTEGER, "allocated_bytes": INTEGER,
-               "freed_bytes": INTEGER, "failed": INTEGER, "temporary": INTEGER, "slack_bytes": INTEGER},
+               "freed_bytes": INTEGER, "failed": INTEGER, "temporary": INTEGER, "slack_bytes": INTEGER,
+               "alignment_waste_bytes": INTEGER},
     "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
     "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
     "rss": {"peak_bytes": OrNull(INTEGER), "at_peak": OrNull(PICTURE), "last": OrNull(PICTURE),
@@ -61,6 +65,9 @@ SCHEMA = {
     "stacks": [STACK],
     "mappings": OrNull(MAPPINGS),
     "threads": [THREAD],
+    "moments": [{"at_ns": INTEGER, "reason": TEXT, "label": TEXT, "generation": INTEGER, "live_bytes": INTEGER,
+                 "live_blocks": INTEGER, "allocated_bytes": INTEGER, "allocations": INTEGER,
+                 "missing_values": INTEGER, "has_values": TRUTH}],
     "freed_by": [dict.fromkeys(["owner_slot", "freer_slot", "frees", "bytes"], INTEGER)],
 }
 
@@ -92,7 +99,7 @@ def compare(where, value, form):
     return t.check(is_of(value, form), f"{where}: {value!r} is no {form.__name__}")
 
 
-for command, options in ((("leak",), []), (("threads", "pipe"), []), (("dlopen_loop",), []), (("exceptions",), []),
+for command, options in ((("leak",), []), (("threads", "pipe"), []), (("dlopen_loop",), []), (("exceptions",), []), (("aligned",), []),
                          (("mappings", 500, 1), ["--mmap"])):
     argv = t.program(*command)
     path = t.fresh_path("recording") + ".cairn"

@@ -221,15 +221,6 @@ def budgets():
     t.check(found["totals"]["allocations"] >= 3000000, f"slowed: {found['totals']}")
 
 
-def moments(path):
-    """What stacks held at other moments than peak and end is not in a sample: said, not guessed."""
-    for option in (["--at", "10ms"], ["--at", "peak"], ["--between", "10ms,exit"], ["--since", "10ms"]):
-        shown = t.run_cairn("report", *option, path)
-        t.check(shown.status == 1 and b"--by peak, --by exit" in shown.err, f"{option}: {shown.err!r}")
-    shown = t.run_cairn("report", "--view", "growth", path).out
-    t.check(b"growth is not known: a sample" in shown, f"growth: {shown!r}")
-
-
 def presets():
     """A preset is options by another name; what is given besides goes first."""
     argv = t.program("sampled", "growth")
@@ -239,7 +230,6 @@ def presets():
     path = t.fresh_path("production") + ".cairn"
     t.run_cairn("run", "-q", "--preset", "production", "--rate", "1MiB", "-o", path, "--", *argv)
     t.check_equal("production", t.report(path)["sampling"]["rate_bytes"], 1 << 20)
-    moments(path)
 
 
 def rate_of_a_running_process():

@@ -4,6 +4,7 @@
 //   sampled threads          threads of 40 KiB each, one after the other
 //   sampled growth           blocks that grow by realloc, and some calls of it that fail
 //   sampled fork [COUNT]     children that go on with what they inherited
+//   sampled phases           what is held rises and falls between moments that it asks for
 //   sampled churn ROUNDS     malloc and free
 //   sampled forever          the same without an end
 // Every site keeps what it does not free until the end. Prints lines `site bytes blocks` of what is
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "include/cairn/cairn.h"
 
 #define SITE __attribute__((noinline))
 enum { KIB = 1024, SIZES = 6, THREADS = 400, GROWN = 60 };
@@ -128,6 +131,32 @@ static void churn(long rounds) {
     }
 }
 
+static void free_from(void **blocks, size_t first, size_t count) {
+    for (size_t i = 0; i < count; i++) free(blocks[first + i]);
+}
+
+// Blocks of two stacks come and go: some stay over a moment, some are gone before the next.
+static void phases(void) {
+    enum { SMALL = 20000, PAGES = 3000, ROUNDS = 30000, SLICES = 10 };
+    void **small = calloc(SMALL, sizeof *small), **pages = calloc(PAGES, sizeof *pages);
+    for (size_t i = 0; i < SMALL; i++) small[i] = make_small(1000);
+    cairn_mark("first");
+    for (size_t i = 0; i < PAGES; i++) pages[i] = make_page(4096);
+    free_from(small, 0, SMALL / 2);
+    churn(ROUNDS);
+    cairn_snapshot("second");
+    free_from(pages, 0, PAGES / 3);
+    for (size_t i = 0; i < SMALL / 4; i++) small[i] = make_small(1000);
+    cairn_snapshot("third");
+    free_from(pages, PAGES / 3, PAGES - PAGES / 3);
+    for (int slice = 0; slice < SLICES; slice++) {
+        for (size_t i = 0; i < SMALL / SLICES; i++) sink = make_tiny(64);
+        cairn_snapshot(NULL);
+    }
+    free(small);
+    free(pages);
+}
+
 // Says `pid allocations` after the first hundred thousand, and goes on until it is killed.
 static void forever(void) {
     const long some = 100000;
@@ -149,6 +178,8 @@ int main(int argc, char **argv) {
         growth();
     else if (!strcmp(what, "fork"))
         children((int)number);
+    else if (!strcmp(what, "phases"))
+        phases();
     else if (!strcmp(what, "churn"))
         churn(number);
     else if (!strcmp(what, "forever"))

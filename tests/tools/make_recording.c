@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    SECTION_COUNT = 15,
+    SECTION_COUNT = 19,
     PLAIN_SECTIONS = 7,
     RAW_SLACK_BYTES = 8192,
     WINDOW_MASK = (1 << CAIRN_WINDOW_BITS) - 1
@@ -154,6 +154,15 @@ static void save_value(struct making *making, uint32_t id) {
                              .to_epoch = totals->epoch,
                              .blocks = (int32_t)(cell->calls - cell->frees),
                              .bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes)};
+    const struct cairn_sample_cell *sample = &making->sample_cells[id];
+    making->sample_values[making->value_count - 1] =
+        (struct cairn_sample_value){.calls = cell->calls,
+                                    .frees = cell->frees,
+                                    .extra = sample->extra_calls - sample->extra_frees,
+                                    .allocated_variance = sample->allocated_variance,
+                                    .freed_variance = sample->freed_variance,
+                                    .calls_variance = sample->calls_variance,
+                                    .frees_variance = sample->frees_variance};
 }
 
 void making_moment(struct making *making, enum cairn_moment_reason reason, const char *label,
@@ -196,6 +205,26 @@ struct cairn_ages *making_ages(struct making *making, uint32_t cell) {
     return ages;
 }
 
+struct cairn_aligned *making_aligned(struct making *making, uint32_t cell) {
+    require(making->aligned_count < MAKING_EXTRAS, "aligned is full");
+    struct cairn_aligned *aligned = &making->aligned[making->aligned_count++];
+    making->cold[cell].aligned = (uint16_t)making->aligned_count;
+    aligned->cell = cell;
+    return aligned;
+}
+
+void making_book_samples(struct making *making, uint32_t id, uint32_t calls, uint32_t frees,
+                         struct making_weight weight) {
+    struct cairn_sample_cell *sample = &making->sample_cells[id];
+    making_book(making, id, calls, calls * weight.bytes, frees, frees * weight.bytes);
+    sample->extra_calls += (uint64_t)calls * CAIRN_SAMPLE_ONE;
+    sample->extra_frees += (uint64_t)frees * CAIRN_SAMPLE_ONE;
+    sample->allocated_variance += calls * weight.bytes_variance;
+    sample->freed_variance += frees * weight.bytes_variance;
+    sample->calls_variance += calls * weight.blocks_variance;
+    sample->frees_variance += frees * weight.blocks_variance;
+}
+
 void making_book(struct making *making, uint32_t id, uint32_t calls, uint64_t allocated_bytes,
                  uint32_t frees, uint64_t freed_bytes) {
     struct cairn_cell *cell = &making->cells[id];
@@ -203,8 +232,10 @@ void making_book(struct making *making, uint32_t id, uint32_t calls, uint64_t al
     struct cairn_totals *totals = &making->header.totals;
     if (cell->epoch != totals->epoch) {
         save_value(making, id);
-        cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
-        cold->peak_blocks = (int32_t)(cell->calls - cell->frees);
+        if (cell->epoch < totals->peak_epoch) {
+            cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+            cold->peak_blocks = (int32_t)(cell->calls - cell->frees);
+        }
         cell->epoch = totals->epoch;
     }
     if (!cell->calls && calls) making->use[id].size = (uint32_t)(allocated_bytes / calls);
@@ -276,6 +307,13 @@ static uint32_t list_parts(const struct making *making, struct part parts[SECTIO
         {CAIRN_SECTION_AGES, sizeof *making->ages, making->ages, making->ages_count},
         {CAIRN_SECTION_MOMENTS, sizeof *making->moments, making->moments, making->moment_count},
         {CAIRN_SECTION_VALUES, sizeof *making->values, making->values, making->value_count},
+        {CAIRN_SECTION_ALIGNED, sizeof *making->aligned, making->aligned, making->aligned_count},
+        {CAIRN_SECTION_SAMPLING, sizeof making->sampling, &making->sampling,
+         making->sampling.is_on ? 1 : 0},
+        {CAIRN_SECTION_SAMPLE_CELLS, sizeof *making->sample_cells, making->sample_cells,
+         making->sampling.is_on ? making->cell_count : 0},
+        {CAIRN_SECTION_SAMPLE_VALUES, sizeof *making->sample_values, making->sample_values,
+         making->sampling.is_on ? making->value_count : 0},
     };
     uint32_t count = 0;
     for (int i = 0; i < SECTION_COUNT; i++) {

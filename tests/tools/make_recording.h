@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/sample.h"
 
 #define MAKING_MODULES 8u
 #define MAKING_THREADS 8u
@@ -38,8 +39,12 @@ struct making {
     struct cairn_sizes sizes[MAKING_EXTRAS];
     struct cairn_reallocs reallocs[MAKING_EXTRAS];
     struct cairn_ages ages[MAKING_EXTRAS];
+    struct cairn_aligned aligned[MAKING_EXTRAS];
     bool has_use;  // CELLS_USE is written
-    uint32_t moment_count, value_count, sizes_count, reallocs_count, ages_count;
+    uint32_t moment_count, value_count, sizes_count, reallocs_count, ages_count, aligned_count;
+    struct cairn_sampling sampling;  // is_on: with SAMPLE_CELLS and SAMPLE_VALUES
+    struct cairn_sample_cell sample_cells[MAKING_CELLS];
+    struct cairn_sample_value sample_values[MAKING_VALUES];
     struct cairn_scope scopes[MAKING_SCOPES];
     uint32_t scope_count;  // with the first one, which is none
     uint32_t point_count;
@@ -89,6 +94,14 @@ void making_moment(struct making *making, enum cairn_moment_reason reason, const
 struct cairn_sizes *making_sizes(struct making *making, uint32_t cell);
 struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell);
 struct cairn_ages *making_ages(struct making *making, uint32_t cell);
+struct cairn_aligned *making_aligned(struct making *making, uint32_t cell);
+// Books samples that each stand for two blocks and so many bytes, with these variances.
+struct making_weight {
+    uint64_t bytes;
+    double bytes_variance, blocks_variance;
+};
+void making_book_samples(struct making *making, uint32_t cell, uint32_t calls, uint32_t frees,
+                         struct making_weight weight);
 
 // A region or the pools of a name; its number.
 uint32_t making_scope(struct making *making, enum cairn_scope_kind kind, uint32_t parent,

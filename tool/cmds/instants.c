@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "tool/base/units.h"
-#include "tool/model/instant.h"
+#include "tool/model/moment_estimates.h"
+#include "tool/render/interval.h"
 
 enum { WORD_BYTES = 128, WHEN_BYTES = 256 };
 
@@ -53,12 +54,33 @@ static void set_then(struct profile *profile, const struct held *held, const str
     }
 }
 
+// How sure that is; of a difference the sum is that of what grew.
+static void set_estimates(struct profile *profile, const struct estimate *estimates) {
+    struct estimate *sum = &profile->estimates[ESTIMATED_THEN];
+    *sum = (struct estimate){0};
+    for (size_t i = 0; estimates && i < profile->stack_count; i++) {
+        struct stack *stack = &profile->stacks[i];
+        stack->estimates[ESTIMATED_THEN] = estimates[stack->number];
+        if (stack->then_bytes > 0) estimate_add(sum, &estimates[stack->number]);
+    }
+}
+
 static void add_totals(struct opened *opened, const char *what) {
     const struct profile *profile = &opened->profile;
+    struct measured bytes = measure_total(MEASURE_THEN, profile);
     size_t used = strlen(opened->then);
-    snprintf(opened->then + used, sizeof opened->then - used, ": %s in %s %s%s",
-             units_size(profile->then_bytes).text, units_count(profile->then_blocks).text,
+    snprintf(opened->then + used, sizeof opened->then - used, ": %s%s in %s%s %s%s",
+             units_size(profile->then_bytes).text, interval_text(bytes, true, false).text,
+             bytes.variance > 0 ? "about " : "", units_count(profile->then_blocks).text,
              profile->then_blocks == 1 ? "block" : "blocks", what);
+}
+
+static bool is_sampled(const struct moments *moments) {
+    return moments->profile->sampling.is_on;
+}
+
+static bool no_memory(struct error *error) {
+    return error_set(error, "no memory for the values of a moment");
 }
 
 // Cells whose value at a moment found no room count as nothing.
@@ -78,9 +100,14 @@ static bool apply_at(const struct moments *moments, const char *text, struct ope
     char when[WHEN_BYTES];
     if (!instant_find(moments, text, &instant, error)) return false;
     struct held *held = instant_held(moments, &instant);
-    if (!held) return error_set(error, "no memory for the values of a moment");
-    set_then(&opened->profile, held, NULL);
+    struct estimate *estimates =
+        is_sampled(moments) ? moment_estimates_at(moments, &instant) : NULL;
+    if (held) set_then(&opened->profile, held, NULL);
+    set_estimates(&opened->profile, estimates);
+    bool is_ok = held && (estimates || !is_sampled(moments));
     free(held);
+    free(estimates);
+    if (!is_ok) return no_memory(error);
     instant_text(moments, &instant, when, sizeof when);
     snprintf(opened->then, sizeof opened->then, "then: %s", when);
     add_totals(opened, "");
@@ -99,11 +126,15 @@ static bool apply_between(const struct moments *moments, const char *text, struc
     if (to.at_ns < from.at_ns)
         return error_set(error, "--between %s: the second moment is before the first", text);
     struct held *before = instant_held(moments, &from), *held = instant_held(moments, &to);
-    bool is_ok = before && held;
+    struct estimate *estimates =
+        is_sampled(moments) ? moment_estimates_between(moments, &from, &to) : NULL;
+    bool is_ok = before && held && (estimates || !is_sampled(moments));
     if (is_ok) set_then(&opened->profile, held, before);
+    set_estimates(&opened->profile, estimates);
     free(before);
     free(held);
-    if (!is_ok) return error_set(error, "no memory for the values of a moment");
+    free(estimates);
+    if (!is_ok) return no_memory(error);
     instant_text(moments, &from, first, sizeof first);
     instant_text(moments, &to, second, sizeof second);
     snprintf(opened->then, sizeof opened->then, "from %s to %s", first, second);
@@ -118,10 +149,16 @@ static bool apply_since(const struct moments *moments, const char *text, struct 
     struct instant instant;
     char when[WHEN_BYTES];
     if (!instant_find_mark(moments, text, &instant, error)) return false;
-    struct held *held = moments_since(moments, moments->list[instant.moment].generation);
-    if (!held) return error_set(error, "no memory for the values of a moment");
-    set_then(&opened->profile, held, NULL);
+    uint32_t generation = moments->list[instant.moment].generation;
+    struct held *held = moments_since(moments, generation);
+    struct estimate *estimates =
+        is_sampled(moments) ? moment_estimates_since(moments, generation) : NULL;
+    bool is_ok = held && (estimates || !is_sampled(moments));
+    if (is_ok) set_then(&opened->profile, held, NULL);
+    set_estimates(&opened->profile, estimates);
     free(held);
+    free(estimates);
+    if (!is_ok) return no_memory(error);
     instant_text(moments, &instant, when, sizeof when);
     snprintf(opened->then, sizeof opened->then, "allocated since %s, and still live", when);
     add_totals(opened, "");
@@ -135,9 +172,6 @@ bool instants_apply(const struct instants_request *request, struct opened *opene
     if (!request->kind) return true;
     if (opened->process_count > 1)
         return error_set(error, "moments of several processes cannot be added up: --process NAME");
-    if (recording_is_sampled(&opened->recording))
-        return error_set(error, "a sampled recording has what stacks held at the peak and at the "
-                                "end, not at other moments: --by peak, --by exit");
     if (!moments_build(&moments, &opened->profile, error)) return false;
     if (request->kind == INSTANTS_AT) is_ok = apply_at(&moments, request->text, opened, error);
     if (request->kind == INSTANTS_BETWEEN)

@@ -66,6 +66,7 @@ static uint64_t value_of(const struct run_row *row, enum measure by) {
     case MEASURE_CALLS:
     case MEASURE_TEMPORARY:
     case MEASURE_SLACK:
+    case MEASURE_ALIGNMENT:
         return figures->allocations;
     default:
         return figures->peak_bytes;
@@ -91,6 +92,7 @@ static void print_process_heading(const struct terminal *terminal, const struct 
         [MEASURE_ALLOCATED] = "the most allocated", [MEASURE_CALLS] = "the most calls",
         [MEASURE_PEAK_BLOCKS] = "the highest peak", [MEASURE_EXIT_BLOCKS] = "the most at its end",
         [MEASURE_TEMPORARY] = "the most calls",     [MEASURE_SLACK] = "the most calls",
+        [MEASURE_ALIGNMENT] = "the most calls",     [MEASURE_DAMAGED] = "the highest peak",
         [MEASURE_THEN] = "the highest peak",        [MEASURE_THEN_BLOCKS] = "the highest peak"};
     char name[TEXT_BYTES];
     text_escape(name, sizeof name, row->name);

@@ -13,6 +13,7 @@
 #include "tool/render/growth.h"
 #include "tool/render/mapped.h"
 #include "tool/render/memory.h"
+#include "tool/render/moments_screen.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
@@ -135,6 +136,11 @@ static bool print_growth(FILE *out, const struct view_subject *subject, struct e
                         &subject->request->options, error);
 }
 
+static bool print_moments(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return moments_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
 static bool print_memory(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     (void)error;
@@ -200,6 +206,8 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_frees},
     {"growth", "stacks whose live bytes rise from moment to moment: leak suspects", "exit",
      STACKS_TOP, STACKS_DEPTH, growth_threshold, true, false, print_growth},
+    {"moments", "when it was kept what every stack held, and why: for --at, --between, --since",
+     "peak", 0, 0, 0, false, false, print_moments},
     {"memory", "what resident memory consisted of, beside the heap", "peak",
      0, 0, 0, false, false, print_memory},
     {"heap", "of a process (PID) or core: blocks by size, arenas, fragmentation", "exit",

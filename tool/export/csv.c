@@ -20,9 +20,12 @@ static bool put_frames(FILE *out, struct folded *folded, uint32_t node, struct e
 static void put_values(FILE *out, const struct stack *stack) {
     fprintf(out, "%016" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", stack->id,
             stack->allocations, stack->frees, stack->allocated_bytes, stack->freed_bytes);
-    fprintf(out, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%s,",
+    fprintf(out,
+            "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+            ",%s,",
             stack->peak_blocks, stack->peak_bytes, stack->exit_blocks, stack->exit_bytes,
-            stack->temporary, stack->slack_bytes, stack->cut ? cut_key(stack->cut) : "");
+            stack->temporary, stack->slack_bytes, stack->waste_bytes,
+            stack->cut ? cut_key(stack->cut) : "");
 }
 
 static bool put_rows(FILE *out, const struct export *export, struct folded *folded,
@@ -44,7 +47,7 @@ bool export_csv(FILE *out, const struct export *export, struct error *error) {
     struct folded folded;
     if (!folded_open(&folded, export, true, error)) return false;
     fputs("id,allocations,frees,allocated_bytes,freed_bytes,peak_blocks,peak_bytes,at_exit_blocks,"
-          "at_exit_bytes,temporary,slack_bytes,incomplete,frames\n",
+          "at_exit_bytes,temporary,slack_bytes,alignment_waste_bytes,incomplete,frames\n",
           out);
     bool is_ok = put_rows(out, export, &folded, error);
     folded_close(&folded);

@@ -13,10 +13,19 @@ struct estimate {
     double bytes_variance, blocks_variance;
 };
 
-// What a stack or process has estimates of.
-enum estimated { ESTIMATED_PEAK, ESTIMATED_EXIT, ESTIMATED_ALLOCATED, ESTIMATED_COUNT };
+// What a stack or process has estimates of; THEN: at a moment that was asked for.
+enum estimated {
+    ESTIMATED_PEAK,
+    ESTIMATED_EXIT,
+    ESTIMATED_ALLOCATED,
+    ESTIMATED_THEN,
+    ESTIMATED_COUNT
+};
 
 void estimate_add(struct estimate *sum, const struct estimate *added);
+
+// Blocks beyond one a sample, as the format counts them (CAIRN_SAMPLE_ONE), rounded.
+int64_t estimate_whole_blocks(uint64_t parts);
 
 // Half the width of the 95 % interval of a number with this variance; 0: it is exact.
 int64_t estimate_interval(double variance);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/model/moment_estimates.h"
+
 static const double second_ns = 1e9;
 
 // What a line is fitted over.
@@ -23,6 +25,8 @@ struct fitting {
     double n, x[AXES], xx[AXES];
     double origin[AXES], last[AXES];
     size_t asked_count;  // moments that came by the clock or by hand, not by the work done
+    struct instant begin;
+    struct estimate *estimates;  // of what a stack holds more at the end; NULL: exact
 };
 
 static void add_values(struct fitting *fitting, const struct held *held, const double at[AXES]) {
@@ -74,7 +78,10 @@ static bool add_all(struct growth *growth, struct fitting *fitting) {
             instant = (struct instant){INSTANT_MOMENT, i, moments->list[i].at_ns, false, 0};
         struct held *held = instant_held(moments, &instant);
         if (!held) return false;
-        if (!growth->moment_count++) growth->from_ns = instant.at_ns;
+        if (!growth->moment_count++) {
+            growth->from_ns = instant.at_ns;
+            fitting->begin = instant;
+        }
         growth->to_ns = instant.at_ns;
         if (!is_end) fitting->asked_count += is_asked(&moments->list[i]);
         uint64_t work =
@@ -83,6 +90,14 @@ static bool add_all(struct growth *growth, struct fitting *fitting) {
         free(held);
     }
     return true;
+}
+
+// Of samples.
+static bool estimate_changes(struct fitting *fitting) {
+    struct instant end = end_of(fitting->moments);
+    if (!fitting->moments->profile->sampling.is_on) return true;
+    fitting->estimates = moment_estimates_between(fitting->moments, &fitting->begin, &end);
+    return fitting->estimates != NULL;
 }
 
 static double suspicion(const struct growth_stack *stack) {
@@ -119,14 +134,20 @@ static void fit_stack(struct growth *growth, const struct fitting *fitting, uint
     bool is_timed = 2 * fitting->asked_count + 1 >= growth->moment_count;
     if (!is_timed && work_fit > 0) time_fit = 0;
     bool is_work = work_fit > time_fit;
-    if (sums->last <= sums->first || !(seconds > 0) || !(time_fit > 0 || work_fit > 0)) return;
+    int64_t interval = 0;
+    if (fitting->estimates)
+        interval = estimate_interval(fitting->estimates[stack->number].bytes_variance);
+    // chance alone makes every second stack of samples rise
+    if (sums->last - sums->first <= interval || !(seconds > 0) || !(time_fit > 0 || work_fit > 0))
+        return;
     growth->list[growth->count++] = (struct growth_stack){
         .stack = index,
         .bytes_per_s = is_work ? by_work * fitting->last[AXIS_WORK] / seconds : by_time,
         .fit = is_work ? work_fit : time_fit,
         .first_bytes = sums->first,
         .last_bytes = sums->last,
-        .most_bytes = sums->most};
+        .most_bytes = sums->most,
+        .interval_bytes = interval};
 }
 
 bool growth_build(struct growth *growth, const struct moments *moments, size_t first, size_t most,
@@ -137,12 +158,14 @@ bool growth_build(struct growth *growth, const struct moments *moments, size_t f
     *growth = (struct growth){.first = first,
                               .step = (moments->count - first) / most + 1,
                               .list = calloc(profile->stack_count + 1, sizeof *growth->list)};
-    bool is_ok = fitting.sums && growth->list && add_all(growth, &fitting);
+    bool is_ok =
+        fitting.sums && growth->list && add_all(growth, &fitting) && estimate_changes(&fitting);
     for (size_t i = 0; is_ok && growth->moment_count >= GROWTH_MOMENTS_MIN; i++) {
         if (i == profile->stack_count) break;
         fit_stack(growth, &fitting, (uint32_t)i);
     }
     free(fitting.sums);
+    free(fitting.estimates);
     if (is_ok && growth->count) qsort(growth->list, growth->count, sizeof *growth->list, compare);
     if (is_ok) return true;
     growth_free(growth);

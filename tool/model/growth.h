@@ -5,7 +5,7 @@
 // squares). `fit` is how much of the ups and downs the line explains (R squared, 0 to 1): a leak
 // that goes on all the time is near 1, a cache that is filled once, or a heap that goes up and
 // down, is far below. Ranked by slope and fit, so that what was allocated once at the start comes
-// last.
+// last. Of samples only stacks are listed that rose by more than the 95 % interval of that.
 #ifndef TOOL_MODEL_GROWTH_H
 #define TOOL_MODEL_GROWTH_H
 
@@ -18,6 +18,7 @@ struct growth_stack {
     double bytes_per_s;  // of the line that fits better, over the time there was
     double fit;
     int64_t first_bytes, last_bytes, most_bytes;
+    int64_t interval_bytes;  // half the width of the 95 % interval of last - first; 0: exact
 };
 
 struct growth {

@@ -26,6 +26,9 @@ static const struct measure_row rows[MEASURE_COUNT] = {
                            MEASURE_TEMPORARY},
     [MEASURE_SLACK] = {"slack", "of slack", "the room beyond what was asked for", CALLS, true,
                        MEASURE_CALLS},
+    [MEASURE_ALIGNMENT] = {"alignment", "lost to alignment",
+                           "what their aligned blocks took beyond plain ones", CALLS, true,
+                           MEASURE_CALLS},
     [MEASURE_THEN] = {"then bytes", "then", "what they held then", BLOCKS, true,
                       MEASURE_THEN_BLOCKS},
     [MEASURE_THEN_BLOCKS] = {"then blocks", "then", "their blocks then", BLOCKS, false,
@@ -92,13 +95,15 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
     case MEASURE_EXIT_BLOCKS:
         return in_blocks(stack->exit_blocks, &estimates[ESTIMATED_EXIT]);
     case MEASURE_THEN:
-        return in_bytes(stack->then_bytes, stack->then_blocks, &exact);
+        return in_bytes(stack->then_bytes, stack->then_blocks, &estimates[ESTIMATED_THEN]);
     case MEASURE_THEN_BLOCKS:
-        return in_blocks(stack->then_blocks, &exact);
+        return in_blocks(stack->then_blocks, &estimates[ESTIMATED_THEN]);
     case MEASURE_TEMPORARY:
         return in_blocks((int64_t)stack->temporary, &exact);
     case MEASURE_SLACK:
         return in_bytes((int64_t)stack->slack_bytes, calls, &exact);
+    case MEASURE_ALIGNMENT:
+        return in_bytes((int64_t)stack->waste_bytes, calls, &exact);
     case MEASURE_DAMAGED:
         return in_blocks(0, &exact);
     default:
@@ -123,13 +128,15 @@ struct measured measure_total(enum measure measure, const struct profile *profil
     case MEASURE_EXIT_BLOCKS:
         return in_blocks(profile->exit_blocks, &estimates[ESTIMATED_EXIT]);
     case MEASURE_THEN:
-        return in_bytes(profile->then_bytes, profile->then_blocks, &exact);
+        return in_bytes(profile->then_bytes, profile->then_blocks, &estimates[ESTIMATED_THEN]);
     case MEASURE_THEN_BLOCKS:
-        return in_blocks(profile->then_blocks, &exact);
+        return in_blocks(profile->then_blocks, &estimates[ESTIMATED_THEN]);
     case MEASURE_TEMPORARY:
         return in_blocks((int64_t)profile->totals.temporary, &exact);
     case MEASURE_SLACK:
         return in_bytes((int64_t)profile->totals.slack_bytes, calls, &exact);
+    case MEASURE_ALIGNMENT:
+        return in_bytes((int64_t)profile->totals.waste_bytes, calls, &exact);
     case MEASURE_DAMAGED:
         return in_blocks((int64_t)profile->overruns.guard.damaged_blocks, &exact);
     default:

@@ -18,6 +18,7 @@ enum measure {
     MEASURE_EXIT_BLOCKS,
     MEASURE_TEMPORARY,  // blocks that their thread freed before its next allocation
     MEASURE_SLACK,      // room beyond what was asked for, of all blocks
+    MEASURE_ALIGNMENT,  // what aligned blocks took beyond plain ones of the same sizes
     MEASURE_THEN,       // at a moment that was asked for: --at, --between, --since
     MEASURE_THEN_BLOCKS,
     MEASURE_DAMAGED,  // blocks that were written past (overruns.h); known of processes, not stacks
@@ -45,7 +46,7 @@ const struct measure_row *measure_about(enum measure measure);
 const char *measure_name(enum measure measure);
 bool measure_parse(const char *name, enum measure *measure);
 // What measure_parse takes.
-#define MEASURE_NAMES "peak, exit, allocated, calls, temporary or slack"
+#define MEASURE_NAMES "peak, exit, allocated, calls, temporary, slack or alignment"
 
 // Wraps instead of overflowing: a damaged file may hold any number.
 void measured_add(struct measured *sum, struct measured added);

@@ -130,6 +130,7 @@ static void add_totals(struct profile *sum, const struct profile *profile) {
     sum->totals.failed += profile->totals.failed;
     sum->totals.temporary += profile->totals.temporary;
     sum->totals.slack_bytes += profile->totals.slack_bytes;
+    sum->totals.waste_bytes += profile->totals.waste_bytes;
     sum->peak.bytes = figures_add(sum->peak.bytes, profile->peak.bytes);
     sum->peak.blocks = figures_add(sum->peak.blocks, profile->peak.blocks);
     sum->peak.error_bytes += profile->peak.error_bytes;

@@ -10,6 +10,11 @@
 
 enum { GENERATIONS_MAX = CAIRN_MOMENT_LIMIT };
 
+struct moment_value {
+    struct cairn_value value;
+    size_t index;  // in VALUES
+};
+
 struct moment_cell {
     struct held now;
     uint32_t stack;  // number + 1; 0: not used
@@ -28,8 +33,7 @@ static bool read_list(struct moments *moments) {
     size_t count = recording_count(recording, CAIRN_SECTION_MOMENTS);
     if (count > CAIRN_MOMENT_LIMIT) count = CAIRN_MOMENT_LIMIT;
     moments->list = calloc(count + 1, sizeof *moments->list);
-    // a sample's blocks are not in the cells
-    bool is_sampled = recording_is_sampled(recording);
+    bool has_values = !recording_is_sampled(recording) || recording_has_sample_values(recording);
     if (!moments->list) return false;
     for (size_t i = 0; i < count; i++) {
         struct cairn_moment from;
@@ -44,7 +48,7 @@ static bool read_list(struct moments *moments) {
                                   .allocated_bytes = from.allocated_bytes,
                                   .allocations = from.allocations,
                                   .missing_values = from.missing_values,
-                                  .has_values = !from.is_inherited && !is_sampled,
+                                  .has_values = !from.is_inherited && has_values,
                                   .epoch = from.epoch};
         // a coarse clock may lag behind the one that the recording's start was read from
         if ((int64_t)moment->at_ns < 0) moment->at_ns = 0;
@@ -83,7 +87,8 @@ static bool read_cells(struct moments *moments) {
 }
 
 static int compare_values(const void *a, const void *b) {
-    const struct cairn_value *first = a, *second = b;
+    const struct cairn_value *first = &((const struct moment_value *)a)->value;
+    const struct cairn_value *second = &((const struct moment_value *)b)->value;
     if (first->cell != second->cell) return first->cell < second->cell ? -1 : 1;
     return (first->to_epoch > second->to_epoch) - (first->to_epoch < second->to_epoch);
 }
@@ -95,13 +100,14 @@ static bool read_values(struct moments *moments) {
     moments->values = calloc(count + 1, sizeof *moments->values);
     if (!moments->values) return false;
     for (size_t i = 0; i < count; i++) {
-        struct cairn_value *value = &moments->values[moments->value_count];
-        recording_value(profile->recording, i, value);
-        if (value->cell && value->cell < profile->cell_count) moments->value_count++;
+        struct moment_value *kept = &moments->values[moments->value_count];
+        kept->index = i;
+        recording_value(profile->recording, i, &kept->value);
+        if (kept->value.cell && kept->value.cell < profile->cell_count) moments->value_count++;
     }
     qsort(moments->values, moments->value_count, sizeof *moments->values, compare_values);
     for (size_t i = moments->value_count; i-- > 0;) {
-        struct moment_cell *cell = &moments->cells[moments->values[i].cell];
+        struct moment_cell *cell = &moments->cells[moments->values[i].value.cell];
         cell->first_value = (uint32_t)i;
         cell->value_count++;
     }
@@ -122,28 +128,84 @@ void moments_free(struct moments *moments) {
     *moments = (struct moments){0};
 }
 
-// The first entry of the cell that ends at `epoch` or later is the one that may cover it.
-static struct held value_at(const struct moments *moments, const struct moment_cell *cell,
-                            uint32_t epoch) {
-    const struct cairn_value *values = &moments->values[cell->first_value];
+// The first entry of the cell that ends at `epoch` or later is the one that may cover it; NULL: it
+// does not, or there is none.
+static const struct moment_value *saved_at(const struct moments *moments,
+                                           const struct moment_cell *cell, uint32_t epoch) {
+    const struct moment_value *values = &moments->values[cell->first_value];
     uint32_t low = 0, high = cell->value_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (values[middle].to_epoch < epoch)
+        if (values[middle].value.to_epoch < epoch)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low < cell->value_count && values[low].from_epoch < epoch)
-        return (struct held){values[low].bytes, values[low].blocks};
-    return cell->epoch < epoch ? cell->now : (struct held){0, 0};
+    bool is_covered = low < cell->value_count && values[low].value.from_epoch < epoch;
+    return is_covered ? &values[low] : NULL;
+}
+
+// A saved number of blocks is one of samples where there are any.
+static struct held saved_held(const struct moments *moments, const struct moment_value *saved) {
+    struct held held = {saved->value.bytes, saved->value.blocks};
+    struct cairn_sample_value behind;
+    if (!moments->profile->sampling.is_on) return held;
+    recording_sample_value(moments->profile->recording, saved->index, &behind);
+    held_add(&held, (struct held){0, estimate_whole_blocks(behind.extra)});
+    return held;
 }
 
 struct held moments_cell_held(const struct moments *moments, size_t index, size_t id) {
     const struct moment *moment = &moments->list[index];
     const struct moment_cell *cell = &moments->cells[id];
     if (!cell->stack || !moment->has_values) return (struct held){0, 0};
-    return value_at(moments, cell, moment->epoch);
+    const struct moment_value *saved = saved_at(moments, cell, moment->epoch);
+    if (saved) return saved_held(moments, saved);
+    return cell->epoch < moment->epoch ? cell->now : (struct held){0, 0};
+}
+
+bool moments_cell_samples_now(const struct moments *moments, size_t id,
+                              struct cairn_sample_value *sums) {
+    const unsigned high_half = 32;
+    const struct recording *recording = moments->profile->recording;
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    struct cairn_sample_cell beside;
+    *sums = (struct cairn_sample_value){0};
+    if (!moments->cells[id].stack || !recording_cell(recording, id, &hot, &cold)) return false;
+    recording_sample_cell(recording, id, &beside);
+    sums->calls = hot.calls | (uint64_t)cold.calls_high << high_half;
+    sums->frees = hot.frees | (uint64_t)cold.frees_high << high_half;
+    sums->extra = beside.extra_calls - beside.extra_frees;
+    sums->allocated_variance = beside.allocated_variance;
+    sums->freed_variance = beside.freed_variance;
+    sums->calls_variance = beside.calls_variance;
+    sums->frees_variance = beside.frees_variance;
+    return true;
+}
+
+bool moments_cell_samples(const struct moments *moments, size_t index, size_t id,
+                          struct cairn_sample_value *sums) {
+    const struct moment *moment = &moments->list[index];
+    const struct moment_cell *cell = &moments->cells[id];
+    *sums = (struct cairn_sample_value){0};
+    if (!cell->stack) return false;
+    if (!moment->has_values) return true;
+    const struct moment_value *saved = saved_at(moments, cell, moment->epoch);
+    if (saved)
+        recording_sample_value(moments->profile->recording, saved->index, sums);
+    else if (cell->epoch < moment->epoch)
+        return moments_cell_samples_now(moments, id, sums);
+    return true;
+}
+
+bool moments_cell_origin(const struct moments *moments, size_t id, uint32_t *stack_number,
+                         uint32_t *generation) {
+    const struct moment_cell *cell = &moments->cells[id];
+    if (!cell->stack) return false;
+    *stack_number = cell->stack - 1;
+    *generation = cell->generation;
+    return true;
 }
 
 struct held *moments_held(const struct moments *moments, size_t index) {

@@ -17,8 +17,8 @@ struct moment {
     int64_t live_bytes, live_blocks;        // as the process' counters had it
     uint64_t allocated_bytes, allocations;  // since the start
     uint64_t missing_values;                // cells whose value is not known, so that it is 0 here
-    bool has_values;                        // false: a fork's mark from before it was one, or a
-                                            // sample
+    bool has_values;                        // false: a fork's mark from before it was one, or
+                                            // samples without sums (reader.h)
     uint32_t epoch;
 };
 
@@ -26,15 +26,15 @@ struct held {
     int64_t bytes, blocks;
 };
 
-struct moment_cell;  // what a cell holds now
-struct cairn_value;
+struct moment_cell;   // what a cell holds now
+struct moment_value;  // what one held earlier
 
 struct moments {
     struct moment *list;  // in the order they were taken
     size_t count;
     const struct profile *profile;
     struct moment_cell *cells;
-    struct cairn_value *values;  // by cell, then by epoch
+    struct moment_value *values;  // by cell, then by epoch
     size_t value_count;
 };
 
@@ -48,6 +48,17 @@ struct held *moments_held(const struct moments *moments, size_t index);
 
 // What one cell of the profile held then; nothing if it is of no stack.
 struct held moments_cell_held(const struct moments *moments, size_t index, size_t cell);
+
+// The sums of samples behind that (moment_estimates.h), and behind what the cell holds now; zeros
+// if there were none. False if the cell is of no stack.
+bool moments_cell_samples(const struct moments *moments, size_t index, size_t cell,
+                          struct cairn_sample_value *sums);
+bool moments_cell_samples_now(const struct moments *moments, size_t cell,
+                              struct cairn_sample_value *sums);
+
+// Number of the stack of a cell, and marks that had passed when it began; false: it has none.
+bool moments_cell_origin(const struct moments *moments, size_t cell, uint32_t *stack_number,
+                         uint32_t *generation);
 
 // What every stack holds now of blocks that are of this generation or a later one; for free().
 struct held *moments_since(const struct moments *moments, uint32_t generation);

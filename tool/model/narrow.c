@@ -75,7 +75,7 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
         stack->allocated_bytes = is_living ? (uint64_t)stack->exit_bytes : stack->freed_bytes;
         stack->peak_bytes = stack->peak_blocks = 0;
         stack->estimates[ESTIMATED_PEAK] = (struct estimate){0};
-        stack->slack_bytes = 0;
+        stack->slack_bytes = stack->waste_bytes = 0;
         if (is_living) stack->temporary = 0;
         if (is_living) stack->frees = stack->freed_bytes = 0;
         if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
@@ -161,7 +161,8 @@ void profile_sum_up(struct profile *profile) {
                                               .allocated_bytes = sum.allocated_bytes,
                                               .freed_bytes = sum.freed_bytes,
                                               .temporary = sum.temporary,
-                                              .slack_bytes = sum.slack_bytes};
+                                              .slack_bytes = sum.slack_bytes,
+                                              .waste_bytes = sum.waste_bytes};
     profile->peak.bytes = sum.peak_bytes;
     profile->peak.blocks = sum.peak_blocks;
     profile->exit_bytes = sum.exit_bytes;

@@ -25,11 +25,6 @@ static int64_t add_signed(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static int64_t whole_blocks(uint64_t parts) {
-    int64_t value = (int64_t)parts, half = CAIRN_SAMPLE_ONE / 2;
-    return add_signed(value, value < 0 ? -half : half) / CAIRN_SAMPLE_ONE;
-}
-
 // So far the counts are numbers of samples.
 static void add_samples(const struct profile *profile, size_t id, bool is_saved,
                         struct cell_values *values) {
@@ -46,10 +41,18 @@ static void add_samples(const struct profile *profile, size_t id, bool is_saved,
                                      cell.peak_blocks_variance}
                  : values->estimates[ESTIMATED_EXIT];
     values->peak_blocks =
-        add_signed(values->peak_blocks, whole_blocks(is_saved ? cell.peak_extra : extra));
-    values->exit_blocks = add_signed(values->exit_blocks, whole_blocks(extra));
-    values->calls += (uint64_t)whole_blocks(cell.extra_calls);
+        add_signed(values->peak_blocks, estimate_whole_blocks(is_saved ? cell.peak_extra : extra));
+    values->exit_blocks = add_signed(values->exit_blocks, estimate_whole_blocks(extra));
+    values->calls += (uint64_t)estimate_whole_blocks(cell.extra_calls);
     values->frees = values->calls - (uint64_t)values->exit_blocks;
+}
+
+static uint64_t waste_of(const struct recording *recording, size_t id,
+                         const struct cairn_cell_cold *cold) {
+    struct cairn_aligned aligned;
+    bool is_own = cold->aligned && recording_aligned(recording, cold->aligned - 1u, &aligned) &&
+                  aligned.cell == id;
+    return is_own ? aligned.waste_bytes : 0;
 }
 
 bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
@@ -68,6 +71,7 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
     recording_cell_use(profile->recording, id, &use);
     values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
     values->slack_bytes = use.slack_bytes;
+    values->waste_bytes = waste_of(profile->recording, id, &cold);
     bool has_saved_peak = cell.epoch >= profile->recording->header.totals.peak_epoch;
     bool is_saved = has_saved_peak && !profile->peak.is_at_end;
     values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
@@ -115,6 +119,7 @@ void stack_add(struct stack *stack, const struct cell_values *values) {
     stack->freed_bytes += values->freed_bytes;
     stack->temporary += values->temporary;
     stack->slack_bytes += values->slack_bytes;
+    stack->waste_bytes += values->waste_bytes;
     stack->peak_bytes = add_signed(stack->peak_bytes, values->peak_bytes);
     stack->peak_blocks = add_signed(stack->peak_blocks, values->peak_blocks);
     stack->exit_bytes = add_signed(stack->exit_bytes, values->exit_bytes);
@@ -130,6 +135,7 @@ struct cell_values stack_values(const struct stack *stack) {
                                  .freed_bytes = stack->freed_bytes,
                                  .temporary = stack->temporary,
                                  .slack_bytes = stack->slack_bytes,
+                                 .waste_bytes = stack->waste_bytes,
                                  .peak_bytes = stack->peak_bytes,
                                  .peak_blocks = stack->peak_blocks,
                                  .exit_bytes = stack->exit_bytes,
@@ -237,6 +243,7 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         profile->totals.freed_bytes += stack->freed_bytes;
         profile->totals.temporary += stack->temporary;
         profile->totals.slack_bytes += stack->slack_bytes;
+        profile->totals.waste_bytes += stack->waste_bytes;
         profile->peak.bytes = add_signed(profile->peak.bytes, stack->peak_bytes);
         profile->peak.blocks = add_signed(profile->peak.blocks, stack->peak_blocks);
         profile->exit_bytes = add_signed(profile->exit_bytes, stack->exit_bytes);

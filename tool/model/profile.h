@@ -25,6 +25,7 @@ struct stack {
     uint64_t allocations, frees;
     uint64_t temporary;    // blocks that their thread freed before its next allocation
     uint64_t slack_bytes;  // room of all its blocks beyond what was asked for
+    uint64_t waste_bytes;  // what aligned ones took beyond plain blocks of the same sizes
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
@@ -52,7 +53,7 @@ struct profile_thread {
 // of the threads, which are exact, and not quite the sum of the stacks' estimates.
 struct profile_totals {
     uint64_t allocations, frees, allocated_bytes, freed_bytes, failed;
-    uint64_t temporary, slack_bytes;
+    uint64_t temporary, slack_bytes, waste_bytes;
 };
 
 struct profile_peak {
@@ -102,7 +103,7 @@ void profile_free(struct profile *profile);
 // What one cell adds to its stack.
 struct cell_values {
     uint64_t calls, frees, allocated_bytes, freed_bytes;
-    uint64_t temporary, slack_bytes;
+    uint64_t temporary, slack_bytes, waste_bytes;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;
     struct estimate estimates[ESTIMATED_COUNT];

@@ -42,6 +42,8 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_GUARD] = sizeof(struct cairn_guard),
     [CAIRN_SECTION_DAMAGES] = sizeof(struct cairn_damage),
     [CAIRN_SECTION_MAPPERS] = sizeof(struct cairn_mapper),
+    [CAIRN_SECTION_SAMPLE_VALUES] = sizeof(struct cairn_sample_value),
+    [CAIRN_SECTION_ALIGNED] = sizeof(struct cairn_aligned),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -282,6 +284,11 @@ bool recording_reallocs(const struct recording *recording, size_t index,
     return copy_entry(recording, CAIRN_SECTION_REALLOCS, index, reallocs);
 }
 
+bool recording_aligned(const struct recording *recording, size_t index,
+                       struct cairn_aligned *aligned) {
+    return copy_entry(recording, CAIRN_SECTION_ALIGNED, index, aligned);
+}
+
 bool recording_ages(const struct recording *recording, size_t index, struct cairn_ages *ages) {
     return copy_entry(recording, CAIRN_SECTION_AGES, index, ages);
 }
@@ -330,6 +337,16 @@ bool recording_is_sampled(const struct recording *recording) {
 void recording_sample_cell(const struct recording *recording, size_t id,
                            struct cairn_sample_cell *cell) {
     if (!copy_entry(recording, CAIRN_SECTION_SAMPLE_CELLS, id, cell)) memset(cell, 0, sizeof *cell);
+}
+
+void recording_sample_value(const struct recording *recording, size_t index,
+                            struct cairn_sample_value *value) {
+    if (!copy_entry(recording, CAIRN_SECTION_SAMPLE_VALUES, index, value))
+        memset(value, 0, sizeof *value);
+}
+
+bool recording_has_sample_values(const struct recording *recording) {
+    return recording->sections[CAIRN_SECTION_SAMPLE_VALUES].entry_bytes != 0;
 }
 
 const char *recording_string(struct recording *recording, uint32_t offset) {

@@ -18,7 +18,7 @@
 #include "format/sample.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 25  // index = a section's kind
+#define RECORDING_SECTION_KINDS 27  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -78,6 +78,8 @@ bool recording_cell_use(const struct recording *recording, size_t id, struct cai
 bool recording_sizes(const struct recording *recording, size_t index, struct cairn_sizes *sizes);
 bool recording_reallocs(const struct recording *recording, size_t index,
                         struct cairn_reallocs *reallocs);
+bool recording_aligned(const struct recording *recording, size_t index,
+                       struct cairn_aligned *aligned);
 bool recording_ages(const struct recording *recording, size_t index, struct cairn_ages *ages);
 bool recording_moment(const struct recording *recording, size_t index, struct cairn_moment *moment);
 bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value);
@@ -98,6 +100,13 @@ bool recording_is_sampled(const struct recording *recording);
 // What samples add to a cell; zeros if there were none.
 void recording_sample_cell(const struct recording *recording, size_t id,
                            struct cairn_sample_cell *cell);
+
+// What was behind the value of this index; zeros if that is not there.
+void recording_sample_value(const struct recording *recording, size_t index,
+                            struct cairn_sample_value *value);
+// False: its values at moments say nothing of the samples behind them, since an older cairn
+// recorded it, or sampling began in the middle.
+bool recording_has_sample_values(const struct recording *recording);
 
 // Text at `offset` of STRINGS; "" and a damage note if there is none.
 const char *recording_string(struct recording *recording, uint32_t offset);

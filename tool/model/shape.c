@@ -120,6 +120,43 @@ void shape_reallocs(const struct shape *shape, uint32_t stack_number,
     }
 }
 
+uint64_t shape_alignment(size_t bucket) {
+    return 2 * (uint64_t)CAIRN_ALIGN_PLAIN << bucket;
+}
+
+static void add_cell_aligned(const struct recording *recording, uint32_t id,
+                             struct shape_aligned *aligned) {
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    struct cairn_aligned from;
+    recording_cell(recording, id, &hot, &cold);
+    if (!cold.aligned || !recording_aligned(recording, cold.aligned - 1u, &from) || from.cell != id)
+        return;
+    aligned->slack_bytes += from.slack_bytes;
+    aligned->waste_bytes += from.waste_bytes;
+    for (size_t bucket = 0; bucket < CAIRN_ALIGN_BUCKETS; bucket++)
+        aligned->calls[bucket] += from.calls[bucket];
+}
+
+void shape_aligned(const struct shape *shape, uint32_t stack_number,
+                   struct shape_aligned *aligned) {
+    const uint64_t chunk_least = 32, narrow_slot_bytes = 4;
+    const struct cairn_header *header = &shape->profile->recording->header;
+    uint64_t usual_calls = 0;
+    *aligned = (struct shape_aligned){.is_waste_known = header->slot_bytes == narrow_slot_bytes};
+    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
+        add_cell_aligned(shape->profile->recording, shape->cells[i], aligned);
+    for (size_t bucket = 0; bucket < CAIRN_ALIGN_BUCKETS; bucket++) {
+        uint64_t calls = aligned->calls[bucket], alignment = shape_alignment(bucket);
+        if (!calls) continue;
+        aligned->all_calls += calls;
+        aligned->most = alignment;
+        aligned->reach_bytes = alignment + chunk_least;
+        if (calls >= usual_calls) aligned->usual = alignment;
+        if (calls >= usual_calls) usual_calls = calls;
+    }
+}
+
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages) {
     const struct recording *recording = shape->profile->recording;
     bool is_any = false;

@@ -27,6 +27,18 @@ struct shape_reallocs {
     uint64_t calls, in_place, grown, copied_bytes;  // moved: calls - in_place
 };
 
+// Blocks that were asked for with an alignment beyond what malloc gives anyway: bucket b, of
+// alignments that are a power of two, those of 2^(b+5); the last one also larger ones.
+struct shape_aligned {
+    uint64_t calls[CAIRN_ALIGN_BUCKETS], all_calls;
+    uint64_t slack_bytes, waste_bytes;  // as in struct stack, of these blocks alone
+    uint64_t most;                      // the largest alignment
+    uint64_t usual;                     // the one with the most calls, of several the largest
+    uint64_t reach_bytes;  // glibc: what such a call needs in one piece beyond the block, for the
+                           // largest; the rest of it becomes free chunks again
+    bool is_waste_known;   // by glibc's chunks
+};
+
 // Blocks that were freed, by their age (--ages); bucket b: 2^(b-1) to 2^b - 1.
 struct shape_ages {
     uint64_t calls[CAIRN_AGE_BUCKETS];  // allocations of the thread in between
@@ -47,6 +59,8 @@ void shape_free(struct shape *shape);
 void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes);
 void shape_reallocs(const struct shape *shape, uint32_t stack_number,
                     struct shape_reallocs *reallocs);
+void shape_aligned(const struct shape *shape, uint32_t stack_number, struct shape_aligned *aligned);
+uint64_t shape_alignment(size_t bucket);
 // False: ages were not recorded for it.
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages);
 

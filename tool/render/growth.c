@@ -70,13 +70,16 @@ static void print_survivors(const struct terminal *terminal, const struct moment
 static void print_stack(const struct terminal *terminal, const struct growth *growth, size_t rank,
                         const int64_t *values, const struct view_options *view) {
     const struct growth_stack *stack = &growth->list[rank];
-    char rate[64];
+    char rate[64], interval[64] = "";
     rate_text(stack->bytes_per_s, rate, sizeof rate);
+    if (stack->interval_bytes)
+        snprintf(interval, sizeof interval, "\xc2\xb1 %s  ",
+                 units_size_as(stack->interval_bytes, view->is_plain_number).text);
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank + 1);
     terminal_print(terminal, STYLE_STRONG, "+%s", rate);
-    fprintf(terminal->out, "  fit %.2f  %s \xe2\x86\x92 %s  ", stack->fit,
+    fprintf(terminal->out, "  fit %.2f  %s \xe2\x86\x92 %s  %s", stack->fit,
             units_size_as(stack->first_bytes, view->is_plain_number).text,
-            units_size_as(stack->last_bytes, view->is_plain_number).text);
+            units_size_as(stack->last_bytes, view->is_plain_number).text, interval);
     spark_print(terminal, values, growth->moment_count, SPARK_COLUMNS);
     fputc('\n', terminal->out);
 }
@@ -95,12 +98,16 @@ static void print_heading(const struct terminal *terminal, const struct growth *
         terminal_print(terminal, STYLE_DIM, ", the first %zu (--top 0: all)", shown);
     terminal_print(terminal, STYLE_DIM,
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
+    if (moments->profile->sampling.is_on)
+        terminal_print(terminal, STYLE_DIM,
+                       "samples: \xc2\xb1 is of the rise; smaller rises than that are left out\n");
 }
 
-static void print_sampled(const struct terminal *terminal) {
+static void print_bare_samples(const struct terminal *terminal) {
     terminal_print(terminal, STYLE_STRONG, "growth is not known");
-    fputs(": a sample says nothing of moments but the peak and the end.\n", terminal->out);
-    terminal_print(terminal, STYLE_DIM, "cairn run without --sample keeps moments\n");
+    fputs(": what this recording's samples say is of the peak and the end alone.\n", terminal->out);
+    terminal_print(terminal, STYLE_DIM,
+                   "an older cairn recorded it, or sampling began for --max-overhead\n");
 }
 
 static void print_too_few(const struct terminal *terminal, const struct growth *growth) {
@@ -153,8 +160,8 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     if (!moments_build(&moments, profile, error)) return false;
     bool is_ok = growth_build(&growth, &moments, growth_first(&moments), MOMENTS_MAX, error);
     if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
-    if (is_ok && recording_is_sampled(profile->recording))
-        print_sampled(terminal);
+    if (is_ok && profile->sampling.is_on && !recording_has_sample_values(profile->recording))
+        print_bare_samples(terminal);
     else if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
         print_too_few(terminal, &growth);
     else if (is_ok)

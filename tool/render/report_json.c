@@ -8,6 +8,7 @@
 
 #include "tool/base/json.h"
 #include "tool/render/memory.h"
+#include "tool/render/moments_screen.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shape_json.h"
@@ -82,6 +83,7 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_put_uint(json, "failed", totals->failed);
     json_put_uint(json, "temporary", totals->temporary);
     json_put_uint(json, "slack_bytes", totals->slack_bytes);
+    json_put_uint(json, "alignment_waste_bytes", totals->waste_bytes);
     json_close(json);
     json_open_object(json, "peak");
     json_put_int(json, "bytes", profile->peak.bytes);
@@ -107,10 +109,11 @@ static void put_estimate(struct json *json, const char *key, const struct estima
     json_close(json);
 }
 
-void report_json_put_estimates(struct json *json, const struct estimate *estimates) {
+void report_json_put_estimates(struct json *json, const struct estimate *estimates, bool has_then) {
     put_estimate(json, "peak_estimate", &estimates[ESTIMATED_PEAK]);
     put_estimate(json, "at_exit_estimate", &estimates[ESTIMATED_EXIT]);
     put_estimate(json, "allocated_estimate", &estimates[ESTIMATED_ALLOCATED]);
+    if (has_then) put_estimate(json, "then_estimate", &estimates[ESTIMATED_THEN]);
 }
 
 static void put_sampling(struct json *json, const struct profile *profile) {
@@ -204,6 +207,7 @@ void report_json_put_values(struct json *json, const struct stack *stack) {
     json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
     json_put_uint(json, "freed_bytes", stack->freed_bytes);
     json_put_uint(json, "slack_bytes", stack->slack_bytes);
+    json_put_uint(json, "alignment_waste_bytes", stack->waste_bytes);
     json_put_int(json, "peak_blocks", stack->peak_blocks);
     json_put_int(json, "peak_bytes", stack->peak_bytes);
     json_put_int(json, "at_exit_blocks", stack->exit_blocks);
@@ -271,6 +275,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     bool is_ok = stacks_json_put(json, profile, names, view);
     is_ok = stacks_json_put_mapped(json, profile, names, view) && is_ok;
     report_json_put_threads(json, profile);
+    is_ok = moments_json_put(json, profile) && is_ok;
     is_ok = scopes_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;
     is_ok = overruns_put_json(json, profile, names) && is_ok;
@@ -296,6 +301,7 @@ static void put_row_figures(struct json *json, const struct run_row *row) {
     json_put_uint(json, "failed", figures->failed);
     json_put_null(json, "temporary");
     json_put_null(json, "slack_bytes");
+    json_put_null(json, "alignment_waste_bytes");
     json_close(json);
     json_open_object(json, "peak");
     json_put_uint(json, "bytes", figures->peak_bytes);
@@ -344,6 +350,8 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     json_close(json);
     json_put_null(json, "mappings");
     json_open_array(json, "threads");
+    json_close(json);
+    json_open_array(json, "moments");
     json_close(json);
     json_open_array(json, "freed_by");
     json_close(json);

@@ -37,9 +37,34 @@ static void put_reallocs(struct json *json, const struct shape_reallocs *realloc
     json_close(json);
 }
 
+static void put_aligned(struct json *json, const struct shape_aligned *aligned) {
+    json_open_object(json, "aligned");
+    json_put_uint(json, "calls", aligned->all_calls);
+    json_put_uint(json, "usual_alignment", aligned->usual);
+    json_put_uint(json, "largest_alignment", aligned->most);
+    if (aligned->is_waste_known) {
+        json_put_uint(json, "slack_bytes", aligned->slack_bytes);
+        json_put_uint(json, "waste_bytes", aligned->waste_bytes);
+    } else {
+        json_put_null(json, "slack_bytes");
+        json_put_null(json, "waste_bytes");
+    }
+    json_open_array(json, "alignments");
+    for (size_t i = 0; i < CAIRN_ALIGN_BUCKETS; i++) {
+        if (!aligned->calls[i]) continue;
+        json_open_object(json, NULL);
+        json_put_uint(json, "alignment", shape_alignment(i));
+        json_put_uint(json, "calls", aligned->calls[i]);
+        json_close(json);
+    }
+    json_close(json);
+    json_close(json);
+}
+
 void shape_json_put(struct json *json, const struct shape *shape, uint32_t stack_number) {
     struct shape_sizes sizes;
     struct shape_reallocs reallocs;
+    struct shape_aligned aligned;
     struct shape_ages ages;
     if (stack_number >= shape->profile->built_stack_count) return;
     if (shape->profile->sampling.is_on) return;  // only blocks that were all recorded have them
@@ -47,6 +72,8 @@ void shape_json_put(struct json *json, const struct shape *shape, uint32_t stack
     if (sizes.count || sizes.unknown) put_sizes(json, &sizes);
     shape_reallocs(shape, stack_number, &reallocs);
     if (reallocs.calls) put_reallocs(json, &reallocs);
+    shape_aligned(shape, stack_number, &aligned);
+    if (aligned.all_calls) put_aligned(json, &aligned);
     if (!shape_ages(shape, stack_number, &ages)) return;
     json_open_object(json, "ages");
     put_buckets(json, "calls", ages.calls, CAIRN_AGE_BUCKETS);

@@ -72,6 +72,35 @@ static uint64_t bucket_start(size_t bucket) {
     return bucket ? UINT64_C(1) << (bucket - 1) : 0;
 }
 
+// "aligned to 64 B × 900, 4 KiB × 100: 31 KiB beyond plain blocks", and what it takes to find that.
+static void note_aligned(const struct terminal *terminal, const struct shape *shape,
+                         const struct stack *stack, const struct view_options *view) {
+    struct shape_aligned aligned;
+    char line[LINE_BYTES] = "aligned to ";
+    const char *separator = "";
+    shape_aligned(shape, stack->number, &aligned);
+    if (!aligned.all_calls) return;
+    for (size_t i = 0; i < CAIRN_ALIGN_BUCKETS; i++) {
+        size_t used = strlen(line);
+        if (!aligned.calls[i]) continue;
+        snprintf(line + used, sizeof line - used, "%s%s \xc3\x97 %s", separator,
+                 units_size_as((int64_t)shape_alignment(i), view->is_plain_number).text,
+                 units_count((int64_t)aligned.calls[i]).text);
+        separator = ", ";
+    }
+    size_t used = strlen(line);
+    if (aligned.is_waste_known)
+        snprintf(line + used, sizeof line - used, ": %s beyond plain blocks",
+                 units_size_as((int64_t)aligned.waste_bytes, view->is_plain_number).text);
+    else
+        snprintf(line + used, sizeof line - used, ": what that took is known of glibc alone");
+    print_line(terminal, line);
+    if (!aligned.is_waste_known) return;
+    snprintf(line, sizeof line, "such a call needs up to %s more in one piece",
+             units_size_as((int64_t)aligned.reach_bytes, view->is_plain_number).text);
+    print_line(terminal, line);
+}
+
 static void note_sizes(const struct terminal *terminal, const struct profile *profile,
                        const struct stack *stack, const struct view_options *view, void *context) {
     struct shapes *shapes = context;
@@ -95,21 +124,35 @@ static void note_sizes(const struct terminal *terminal, const struct profile *pr
                  units_count((int64_t)sizes.unknown).text);
         print_line(terminal, line);
     }
-    if (!stack->slack_bytes) return;
-    snprintf(line, sizeof line, "room beyond what was asked for: %s (%s)",
-             units_size_as((int64_t)stack->slack_bytes, view->is_plain_number).text,
-             units_percent((int64_t)stack->slack_bytes, (int64_t)stack->allocated_bytes).text);
-    print_line(terminal, line);
+    if (stack->slack_bytes) {
+        snprintf(line, sizeof line, "room beyond what was asked for: %s (%s)",
+                 units_size_as((int64_t)stack->slack_bytes, view->is_plain_number).text,
+                 units_percent((int64_t)stack->slack_bytes, (int64_t)stack->allocated_bytes).text);
+        print_line(terminal, line);
+    }
+    note_aligned(terminal, &shapes->shape, stack, view);
 }
 
-static void print_ages(const struct terminal *terminal, const uint64_t *buckets, const char *what) {
+// Whole milliseconds as long as they say something.
+static struct unit_text age_text(uint64_t ms) {
+    const uint64_t second_ms = 1000;
+    struct unit_text text = units_duration(ms * ms_ns);
+    if (ms < second_ms) snprintf(text.text, sizeof text.text, "%u ms", (unsigned)ms);
+    return text;
+}
+
+static struct unit_text calls_text(uint64_t calls) {
+    return units_count((int64_t)calls);
+}
+
+static void print_ages(const struct terminal *terminal, const uint64_t *buckets,
+                       struct unit_text (*text)(uint64_t start), const char *what) {
     size_t first, last;
     if (!find_range(buckets, CAIRN_AGE_BUCKETS, &first, &last)) return;
     terminal_indent(terminal, STACKS_NOTE_INDENT);
-    fprintf(terminal->out, "from %s ", units_count((int64_t)bucket_start(first)).text);
+    fprintf(terminal->out, "from %s ", text(bucket_start(first)).text);
     spark_print_histogram(terminal, buckets + first, last - first);
-    fprintf(terminal->out, " to below %s %s\n", units_count((int64_t)bucket_start(last)).text,
-            what);
+    fprintf(terminal->out, " to below %s %s\n", text(bucket_start(last)).text, what);
 }
 
 // Freed blocks whose bucket lies below the limit.
@@ -152,8 +195,8 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
             print_line(terminal, line);
         return;
     }
-    print_ages(terminal, ages.ms, "ms of age");
-    print_ages(terminal, ages.calls, "allocations of the thread in between");
+    print_ages(terminal, ages.ms, age_text, "of age, by powers of 2 of ms");
+    print_ages(terminal, ages.calls, calls_text, "allocations of the thread in between");
     if (shapes->short_ns)
         print_short(terminal, &ages, stack, shapes->short_ns);
     else if (stack->exit_blocks > 0)

@@ -114,7 +114,8 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     if (writer->has_then) json_put_int(json, "then_bytes", stack->then_bytes);
     shape_json_put(json, &writer->shape, stack->number);
     if (writer->free_stacks) put_free_stacks(writer, stack->number);
-    if (writer->profile->sampling.is_on) report_json_put_estimates(json, stack->estimates);
+    if (writer->profile->sampling.is_on)
+        report_json_put_estimates(json, stack->estimates, writer->has_then);
     json_close(json);
     return is_ok;
 }

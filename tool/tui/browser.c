@@ -225,7 +225,8 @@ static bool change_view(struct screen *screen, int key, struct error *error) {
                                          [MEASURE_PEAK_BLOCKS] = MEASURE_EXIT_BLOCKS,
                                          [MEASURE_EXIT_BLOCKS] = MEASURE_PEAK_BLOCKS,
                                          [MEASURE_TEMPORARY] = MEASURE_SLACK,
-                                         [MEASURE_SLACK] = MEASURE_PEAK,
+                                         [MEASURE_SLACK] = MEASURE_ALIGNMENT,
+                                         [MEASURE_ALIGNMENT] = MEASURE_PEAK,
                                          [MEASURE_THEN] = MEASURE_EXIT,
                                          [MEASURE_THEN_BLOCKS] = MEASURE_EXIT_BLOCKS};
     struct view_options *view = &screen->browser.view;

@@ -166,14 +166,16 @@ static void put_then(struct writer *writer) {
 static void put_intervals(struct writer *writer) {
     struct series series[ESTIMATED_COUNT] = {{.name = "stack.peak_interval"},
                                              {.name = "stack.exit_interval"},
-                                             {.name = "stack.allocated_interval"}};
+                                             {.name = "stack.allocated_interval"},
+                                             {.name = "stack.then_interval"}};
     const struct profile *profile = writer->about->export->profile;
+    size_t count = writer->about->then ? ESTIMATED_COUNT : ESTIMATED_THEN;
     if (!profile->sampling.is_on) return;
     for (size_t i = 0; i < profile->stack_count; i++)
-        for (size_t kind = 0; kind < ESTIMATED_COUNT; kind++)
+        for (size_t kind = 0; kind < count; kind++)
             column_put_number(&series[kind].column,
                               estimate_interval(profile->stacks[i].estimates[kind].bytes_variance));
-    put_series(writer, series, COUNT(series));
+    put_series(writer, series, count);
 }
 
 static void put_points(struct writer *writer) {

@@ -314,6 +314,7 @@ static void test_entries(void **state) {
     FIELD(cairn_cell_cold, reallocs);
     FIELD(cairn_cell_cold, ages);
     FIELD(cairn_cell_cold, temporary_high);
+    FIELD(cairn_cell_cold, aligned);
 }
 
 static void test_uses(void **state) {
@@ -332,6 +333,10 @@ static void test_uses(void **state) {
     FIELD(cairn_reallocs, in_place);
     FIELD(cairn_reallocs, grown);
     FIELD(cairn_reallocs, copied_bytes);
+    FIELD(cairn_aligned, cell);
+    FIELD(cairn_aligned, slack_bytes);
+    FIELD(cairn_aligned, waste_bytes);
+    FIELD(cairn_aligned, calls);
     FIELD(cairn_ages, cell);
     FIELD(cairn_ages, calls);
     FIELD(cairn_ages, ms);
@@ -390,6 +395,13 @@ static void test_samples(void **state) {
     FIELD(cairn_sample_cell, peak_extra);
     FIELD(cairn_sample_cell, peak_bytes_variance);
     FIELD(cairn_sample_cell, peak_blocks_variance);
+    FIELD(cairn_sample_value, calls);
+    FIELD(cairn_sample_value, frees);
+    FIELD(cairn_sample_value, extra);
+    FIELD(cairn_sample_value, allocated_variance);
+    FIELD(cairn_sample_value, freed_variance);
+    FIELD(cairn_sample_value, calls_variance);
+    FIELD(cairn_sample_value, frees_variance);
 }
 
 static struct making making;

@@ -76,7 +76,7 @@ static void test_every_space(void **state) {
     assert_int_equal(last_cells, 1 << 25);
 }
 
-static const struct sink_rooms everything = {true, true, true, true};
+static const struct sink_rooms everything = {true, true, true, true, true};
 
 // One byte less than a layout needs gives a smaller one.
 static void test_exact_space(void **state) {

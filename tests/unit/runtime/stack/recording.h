@@ -14,7 +14,7 @@
 #include "runtime/stack/module.h"
 #include "runtime/stack/use.h"
 
-enum { RECORDING_REGIONS = 11, RECORDING_CHUNK_BYTES = 64 << 10, RECORDING_RESERVED_WORDS = 4 };
+enum { RECORDING_REGIONS = 14, RECORDING_CHUNK_BYTES = 64 << 10, RECORDING_RESERVED_WORDS = 4 };
 
 static struct cairn_header recording_header;
 static uint64_t recording_used[RECORDING_REGIONS];
@@ -49,7 +49,9 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
     cells.use_region = recording_region(6, cell_limit * sizeof(struct cairn_cell_use));
     uses.sizes = recording_region(7, 64 * sizeof(struct cairn_sizes));
     uses.reallocs = recording_region(8, 64 * sizeof(struct cairn_reallocs));
+    uses.aligned = recording_region(11, 64 * sizeof(struct cairn_aligned));
     cells.fast_limit = cells.id_limit;
+    values.samples = values.sample_cells = (struct region){0};
     values.entries = recording_region(9, 1 << 20);
     values.header = &recording_header;
     values.moments = (const struct cairn_moment *)recording_region(

@@ -175,6 +175,43 @@ static void test_temporary_beyond_32_bits(void **state) {
     assert_int_equal(cells.cold[CELL].temporary_high, 1);
 }
 
+static const struct cairn_aligned *aligned_of(uint32_t id) {
+    uint32_t number = cells.cold[id].aligned;
+    return number ? (const struct cairn_aligned *)uses.aligned.base + number - 1 : NULL;
+}
+
+// Each alignment in the bucket of the power of two that it is, or is rounded up to.
+static void test_alignments(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t alignment;
+        unsigned bucket;
+    } cases[] = {{17, 0},   {32, 0},          {33, 1},          {64, 1},          {4096, 7},
+                 {4097, 8}, {1ull << 31, 26}, {1ull << 32, 27}, {1ull << 40, 27}, {1ull << 63, 27}};
+    start();
+    assert_null(aligned_of(CELL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t before = i ? aligned_of(CELL)->calls[cases[i].bucket] : 0;
+        use_count_aligned(CELL, cases[i].alignment, 3, 5);
+        assert_int_equal(aligned_of(CELL)->calls[cases[i].bucket], before + 1);
+        assert_int_equal(aligned_of(CELL)->slack_bytes, 3 * (i + 1));
+        assert_int_equal(aligned_of(CELL)->waste_bytes, 5 * (i + 1));
+    }
+    use_count_aligned(CELL + 1, 64, 0, 7);
+    assert_int_equal(aligned_of(CELL)->cell, CELL);
+    assert_int_equal(aligned_of(CELL + 1)->cell, CELL + 1);
+    assert_int_equal(aligned_of(CELL + 1)->waste_bytes, 7);
+}
+
+// Without room nothing is counted, and nothing else is wrong.
+static void test_no_room_for_alignments(void **state) {
+    (void)state;
+    start();
+    uses.aligned.is_full = 1;
+    use_count_aligned(CELL, 64, 1, 1);
+    assert_null(aligned_of(CELL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_size_needs_no_entry),
@@ -187,6 +224,8 @@ int main(void) {
         cmocka_unit_test(test_reallocs),
         cmocka_unit_test(test_ages),
         cmocka_unit_test(test_temporary_beyond_32_bits),
+        cmocka_unit_test(test_alignments),
+        cmocka_unit_test(test_no_room_for_alignments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

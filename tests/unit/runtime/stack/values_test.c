@@ -119,11 +119,51 @@ static void test_no_room(void **state) {
                      recording_header.pace.missing_values - missing);
 }
 
+// Where blocks are sampled each value has beside it what was behind it, as it stood then, also
+// that of a cell which held nothing.
+static void test_samples_beside_values(void **state) {
+    (void)state;
+    start();
+    values.samples = recording_region(12, 4096 * sizeof(struct cairn_sample_value));
+    values.sample_cells = recording_region(13, 4096 * sizeof(struct cairn_sample_cell));
+    struct cairn_sample_cell *beside =
+        region_take(&values.sample_cells, (FIRST + 1) * sizeof *beside);
+    cell_alloc(&value_log, FIRST, 100);
+    cell_alloc(&value_log, FIRST + 1, 50);
+    beside[FIRST] = (struct cairn_sample_cell){7, 2, 1.5, 0.5, 2.5, 0.25, 0, 0, 0};
+    assert_true(take(CAIRN_MOMENT_ASKED));
+    cell_free(&value_log, FIRST, 100);
+    cell_free(&value_log, FIRST + 1, 50);
+    beside[FIRST].extra_frees = 7;
+    assert_true(take(CAIRN_MOMENT_ASKED));
+    cell_alloc(&value_log, FIRST, 1);
+    const struct cairn_value *list = (const struct cairn_value *)values.entries.base;
+    const struct cairn_sample_value *samples =
+        (const struct cairn_sample_value *)values.samples.base;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < recording_used[9] / sizeof *list; i++) {
+        if (!list[i].cell) continue;
+        kept++;
+        assert_true((i + 1) * sizeof *samples <= recording_used[12]);
+        assert_int_equal(samples[i].calls - samples[i].frees, list[i].blocks);
+        assert_int_equal(samples[i].calls, 1);
+        if (list[i].cell != FIRST) {  // its samples have no entry
+            assert_true(samples[i].allocated_variance == 0);
+            continue;
+        }
+        assert_int_equal(samples[i].extra, list[i].blocks ? 5 : 0);
+        assert_true(samples[i].allocated_variance == 1.5 && samples[i].freed_variance == 0.5);
+        assert_true(samples[i].calls_variance == 2.5 && samples[i].frees_variance == 0.25);
+    }
+    assert_int_equal(kept, 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_at_moments),
         cmocka_unit_test(test_room_is_used_again),
         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_samples_beside_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,48 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/moments.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "tests/tools/make_recording.h"
-
-enum { PROGRAM = 0x400000 };
-static struct making making;
-static struct recording recording;
-static struct profile profile;
-static struct moments moments;
-static uint8_t *bytes;
-
-static void open_made(void) {
-    size_t size;
-    bytes = making_finish(&making, true, &size);
-    assert_true(recording_open_memory(bytes, size, &recording, NULL));
-    assert_true(profile_build(&recording, &profile, NULL));
-    assert_true(moments_build(&moments, &profile, NULL));
-}
-
-static void close_made(void) {
-    moments_free(&moments);
-    profile_free(&profile);
-    recording_close(&recording);
-    free(bytes);
-}
-
-static void start(void) {
-    making_start(&making);
-    making_module(&making, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
-    making_thread(&making, 4242, "example");
-    making_thread(&making, 4243, "worker");
-}
-
-static uint32_t stack_at(uint32_t thread, uint64_t address) {
-    return making_stack(&making, thread, &address, 1);
-}
+#include "tests/unit/tool/model/made_moments.h"
 
 static uint32_t number_of(uint32_t cell) {
     return profile.stack_of_cell[cell] - 1;
