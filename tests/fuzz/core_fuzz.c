@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a core dump: the recording in it is looked for and copied, the live map followed,
-// and glibc's heap walked.
+// and glibc's heap walked; types are asked for, blocks marked, references followed.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 
 #include "tool/core/blocks.h"
 #include "tool/core/glibc.h"
+#include "tool/core/paths.h"
 #include "tool/core/recorded.h"
+#include "tool/core/types.h"
 
 // Zeros follow the input, which segments may use: see tests/tools/make_core.h.
 enum { CELLS = 1000, FILE_BYTES = 600 << 10 };
@@ -18,12 +20,57 @@ static void require(bool is_true) {
     if (!is_true) abort();
 }
 
+enum { ASKED_MOST = 4 };  // blocks whose references are followed
+
+// The words of the blocks as they are, and the addresses of files that the notes tell of.
+static void check_types(const struct core_image *core, const struct core_heap *heap) {
+    static const struct symbol_options options;
+    struct core_types *types = core_types_open(core, &options);
+    char text[256];
+    require(types);
+    for (size_t i = 0; i < heap->chunks.count && i < ASKED_MOST; i++)
+        core_type_of_block(types, heap->chunks.items[i].address, heap->chunks.items[i].size);
+    for (size_t i = 0; i < core->files.count && i < ASKED_MOST; i++) {
+        const struct core_type *type = core_type_of_word(types, core->files.items[i].start);
+        require(!type || type->name);
+        core_types_place(types, core->files.items[i].end - 1, text, sizeof text);
+    }
+    core_types_missing(types, text, sizeof text);
+    core_types_close(types);
+}
+
+// What is reachable has a way from a root; what is not has none.
+static void check_references(const struct core_reach *reach, uint64_t address, uint64_t size) {
+    struct core_references references;
+    require(core_find_path(reach, address, &references));
+    require((core_reach_of(reach, address) == CORE_REACHABLE) == (references.items.count > 0));
+    core_references_free(&references);
+    require(core_find_incoming(reach, address, &references));
+    core_references_free(&references);
+    require(core_find_outgoing(reach, address, size, &references));
+    core_references_free(&references);
+}
+
+// Takes over the heap.
+static void check_reach(const struct core_image *core, struct core_heap *heap, bool are_all_glibc) {
+    struct core_reach reach;
+    const struct core_spans others = {0};
+    check_types(core, heap);
+    for (size_t i = 1; i < heap->chunks.count; i++)
+        require(heap->chunks.items[i].address >= heap->chunks.items[i - 1].address);
+    if (core_reach_open(core, heap, are_all_glibc, &others, &reach, NULL)) {
+        for (size_t i = 0; i < reach.heap.chunks.count && i < ASKED_MOST; i++) {
+            const struct core_chunk *chunk = &reach.heap.chunks.items[i];
+            if (!chunk_is_free(chunk)) check_references(&reach, chunk->address, chunk->size);
+        }
+        core_reach_close(&reach);
+    }
+    core_free_heap(heap);
+}
+
 static void check_heap(const struct core_image *core) {
     struct core_heap heap;
-    if (!core_read_heap(core, &heap, NULL)) return;
-    for (size_t i = 1; i < heap.chunks.count; i++)
-        require(heap.chunks.items[i].address >= heap.chunks.items[i - 1].address);
-    core_free_heap(&heap);
+    if (core_read_heap(core, &heap, NULL)) check_reach(core, &heap, true);
 }
 
 static void check_core(const struct core_image *core) {
@@ -41,6 +88,10 @@ static void check_core(const struct core_image *core) {
     if (!core_read_blocks(core, &header, CELLS, &blocks, NULL)) return;
     for (size_t i = 0; i < blocks.items.count; i++)
         require(blocks.items.items[i].cell && blocks.items.items[i].cell < CELLS);
+    struct core_heap heap = {0};
+    bool are_all_glibc = true;
+    if (core_add_blocks(core, &blocks, &heap, &are_all_glibc))
+        check_reach(core, &heap, are_all_glibc);
     core_free_blocks(&blocks);
 }
 

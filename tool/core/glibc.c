@@ -182,7 +182,7 @@ static bool walk_mapped(struct walk *walk, uint64_t at, uint64_t end) {
                         size % PAGE_BYTES == 0 && size <= end - at;
         if (is_chunk && !add_chunk(walk, at, size - HEADER, CHUNK_MAPPED)) return false;
         at += is_chunk ? size : PAGE_BYTES;
-        core_looked_at(walk->core, PAGE_BYTES, &walk->window.looked_at);
+        core_looked_at(walk->core, &walk->window.places);
     }
     return true;
 }

@@ -2,13 +2,16 @@
 #include "tool/core/image.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tool/core/notes.h"
 
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
-enum { SEGMENTS_MAX = 1 << 20, RESIDENT_BYTES_MAX = 256 << 20, WINDOW_BYTES = 1 << 16 };
+enum { SEGMENTS_MAX = 1 << 20, WINDOW_BYTES = 1 << 16 };
+enum { RESIDENT_BYTES_MAX = 128 << 20, PLACES_BETWEEN = 256 };  // looks at what is resident
 
 static bool read_header(const struct source *source, Elf64_Ehdr *header) {
     return source_read(source, 0, header, sizeof *header) == sizeof *header &&
@@ -179,11 +182,19 @@ size_t core_piece(const struct core_image *core, uint64_t address, void *scratch
     return source_read(&core->source, offset, scratch, part);
 }
 
-void core_looked_at(const struct core_image *core, uint64_t bytes, uint64_t *since) {
-    *since += bytes;
-    if (*since < RESIDENT_BYTES_MAX) return;
-    *since = 0;
-    if (core->map) madvise((void *)core->map, core->source.size, MADV_DONTNEED);
+// Pages of files that this program has in memory; the whole address space if nobody says.
+static uint64_t resident_file_bytes(void) {
+    unsigned long long size, resident, shared;
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool is_told = file && fscanf(file, "%llu %llu %llu", &size, &resident, &shared) == 3;
+    if (file) fclose(file);
+    return is_told ? shared * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+}
+
+void core_looked_at(const struct core_image *core, uint64_t *places) {
+    if (!core->map || ++*places % PLACES_BETWEEN || resident_file_bytes() < RESIDENT_BYTES_MAX)
+        return;
+    madvise((void *)core->map, core->source.size, MADV_DONTNEED);
 }
 
 bool core_window_open(struct core_window *window, const struct core_image *core) {
@@ -198,7 +209,7 @@ void core_window_close(struct core_window *window) {
 }
 
 bool core_window_move(struct core_window *window, uint64_t address, size_t size) {
-    core_looked_at(window->core, window->end - window->start, &window->looked_at);
+    core_looked_at(window->core, &window->places);
     size_t there = core_piece(window->core, address, window->scratch, WINDOW_BYTES, &window->bytes);
     window->start = address;
     window->end = address + there;

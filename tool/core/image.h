@@ -71,10 +71,10 @@ const struct core_file *core_file_of(const struct core_image *core, uint64_t add
 // file.
 const struct core_file *core_module_of(const struct core_image *core, uint64_t address);
 
-// To be called by whoever goes through much memory, with the bytes that were looked at: pages of
-// the file leave this program's memory again then and when. Without this a whole core would count
-// as this program's. `since` is the caller's, zero at first.
-void core_looked_at(const struct core_image *core, uint64_t bytes, uint64_t *since);
+// To be called by whoever goes through much memory, at each place that was looked at (up to 1 MiB):
+// pages of the file leave this program's memory again when there are many. Without this a whole
+// core would count as this program's. `places` is the caller's, zero at first.
+void core_looked_at(const struct core_image *core, uint64_t *places);
 
 // Words that are read mostly in ascending order: an open piece of the image.
 struct core_window {
@@ -82,7 +82,7 @@ struct core_window {
     uint64_t start, end;  // addresses
     const uint8_t *bytes;
     uint8_t *scratch;  // NULL: the image is in memory
-    uint64_t looked_at;
+    uint64_t places;   // for core_looked_at
 };
 
 // False without memory.

@@ -74,7 +74,6 @@ static bool search_blocks(struct search *search, struct core_scan *scan) {
         if (chunk_is_free(chunk) || chunk->address == search->start) continue;
         search->from = chunk->address;
         if (!core_scan_words(scan, chunk->address, chunk->address + chunk->size)) return false;
-        core_looked_at(search->reach->core, chunk->size, &scan->looked_at);
     }
     return true;
 }
@@ -175,12 +174,21 @@ static void visit_roots(struct walk *walk, struct core_scan *scan) {
         core_scan_words(scan, roots->items.items[i].start, roots->items.items[i].end);
 }
 
+static int compare_numbers(const void *a, const void *b) {
+    const uint32_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+// All that are as far from a root, in the order in which they lie in memory; then the next ones.
 static void visit_blocks(struct walk *walk, struct core_scan *scan) {
-    for (size_t next = 0; next < walk->count && !walk->is_found; next++) {
+    for (size_t next = 0, level = 0; next < walk->count && !walk->is_found; next++) {
+        if (next == level) {
+            qsort(walk->queue + next, walk->count - next, sizeof *walk->queue, compare_numbers);
+            level = walk->count;
+        }
         walk->parent = walk->queue[next];
         const struct core_chunk *chunk = &walk->reach->heap.chunks.items[walk->parent];
         core_scan_words(scan, chunk->address, chunk->address + chunk->size);
-        core_looked_at(walk->reach->core, chunk->size, &scan->looked_at);
     }
 }
 

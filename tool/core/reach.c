@@ -6,8 +6,7 @@
 enum {
     WORD = 8,
     PIECE_BYTES = 1 << 20,
-    WINDOW_SHIFT = 22,           // log2 of places: 64 MiB of heap
-    RESIDENT_PER_BLOCK = 65536,  // the kernel maps neighbours of a page that is touched
+    WINDOW_SHIFT = 22,  // log2 of places: 64 MiB of heap
 };
 
 // --- looking through memory
@@ -40,7 +39,7 @@ bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
         size_t size = core_piece(scan->core, at, scan->scratch, wanted, &bytes);
         if (!size) return true;  // cut off
         if (!see_words(scan, at, bytes, size)) return false;
-        if (size >= RESIDENT_PER_BLOCK) core_looked_at(scan->core, size, &scan->looked_at);
+        core_looked_at(scan->core, &scan->places);
         at += (size + WORD - 1) / WORD * WORD;
     }
     return true;
@@ -94,17 +93,12 @@ static bool mark_roots(struct marking *marking) {
 // Everything that is pending in a window, and what becomes so meanwhile.
 static bool drain(struct marking *marking, struct window *window, bool *was_any) {
     const struct block_map *map = &marking->reach->map;
-    const uint64_t window_bytes = (uint64_t)1 << (WINDOW_SHIFT + map->shift);
-    uint64_t resident = 0;
     while (window->places.count) {
         uint32_t place = window->places.items[--window->places.count];
         uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
         if (!core_scan_words(&marking->scan, start, end)) return false;
-        resident += RESIDENT_PER_BLOCK;
         *was_any = true;
     }
-    core_looked_at(marking->reach->core, resident < window_bytes ? resident : window_bytes,
-                   &marking->scan.looked_at);
     return true;
 }
 
@@ -159,7 +153,6 @@ static bool find_references(struct core_reach *reach) {
             !chunk_is_free(chunk) && block_map_find(&reach->map, chunk->address, &referring.from);
         if (!is_block || block_map_bits(&reach->map, referring.from) & PLACE_MARKED) continue;
         core_scan_words(&scan, chunk->address, chunk->address + chunk->size);
-        core_looked_at(reach->core, chunk->size, &scan.looked_at);
     }
     core_scan_close(&scan);
     return true;

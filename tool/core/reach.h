@@ -39,7 +39,7 @@ struct core_scan {
     const struct block_map *map;
     bool (*see)(void *context, uint64_t at, uint64_t word);  // false: no memory, or enough seen
     void *context;
-    uint64_t looked_at;
+    uint64_t places;   // for core_looked_at
     uint8_t *scratch;  // for images that are not in memory
 };
 bool core_scan_open(struct core_scan *scan);

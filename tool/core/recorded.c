@@ -21,9 +21,10 @@ static bool read_header_at(const struct core_image *core, uint64_t address,
 static bool search_segment(const struct core_image *core, const struct core_segment *segment,
                            struct cairn_header *header) {
     char magic[CAIRN_MAGIC_BYTES];
+    uint64_t places = 0;
     for (uint64_t at = 0; at + sizeof magic <= segment->bytes; at += PAGE_BYTES) {
-        if (source_read(&core->source, segment->offset + at, magic, sizeof magic) != sizeof magic)
-            return false;
+        if (!core_read(core, segment->start + at, magic, sizeof magic)) return false;
+        core_looked_at(core, &places);
         if (memcmp(magic, CAIRN_MAGIC, sizeof magic) != 0) continue;
         if (read_header_at(core, segment->start + at, header)) return true;
     }

@@ -29,6 +29,7 @@ struct core_types {
     ARRAY(struct elf_module) modules;
     ARRAY(struct known) known;
     struct index_table index;  // of known, by word
+    uint64_t places;           // for core_looked_at
 };
 
 struct core_types *core_types_open(const struct core_image *core,
@@ -196,6 +197,7 @@ const struct core_type *core_type_of_block(struct core_types *types, uint64_t ad
                                            uint64_t size) {
     uint64_t word;
     if (size < sizeof word || !core_read(types->core, address, &word, sizeof word)) return NULL;
+    core_looked_at(types->core, &types->places);
     return core_type_of_word(types, word);
 }
 
