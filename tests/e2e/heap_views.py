@@ -128,6 +128,23 @@ def unrecorded():
     target.end("unrecorded")
 
 
+def types():
+    """Blocks of classes by the class, as in a core of the same process."""
+    with subprocess.Popen(t.program("reach"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        found = look(child.pid, "pages")
+        subprocess.run(["gcore", "-o", "types", str(child.pid)], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+        child.stdin.close()
+        child.wait(timeout=60)
+    blocks = {one["type"]: one["live_blocks"] for one in found["pages"]["owners"] if "type" in one}
+    t.check(blocks.get("zoo::Dog", 0) >= 3, f"types: {blocks}")
+    core = look(f"types.{child.pid}", "pages")
+    if core:
+        t.check_equal("types: of the core", {one["type"]: one["live_blocks"] for one in core["pages"]["owners"]
+                                             if "type" in one}, blocks)
+
+
 def check_recorded(what, target):
     found = look(target.pid, "pages")
     if not found:
@@ -169,18 +186,17 @@ def recorded():
         t.check_equal("open: live of the first", (live, chunks["stack.exit"][stack]), (PAGES * SIZE, PAGES * SIZE))
         t.check(0.99 * PAGES * PAGE < kept <= PAGES * PAGE, f"open: kept {kept}")
         t.check_equal("open: strips", [one["kind"] for one in heap["map"]["strips"]], ["main", "arenas", "blocks"])
-    if shutil.which("gcore"):
-        subprocess.run(["gcore", "-o", "held", str(target.pid)], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False)
-        core = f"held.{target.pid}"
-        alive, dead = look(target.pid, "pages"), look(core, "pages")
-        if alive and dead:
-            for known in ("used", "mapped", "free_bins", "free_fast", "free_cached", "live", "largest_free_bytes"):
-                t.check_equal(f"core: {known}", dead["heap"][known], alive["heap"][known])
-            t.check_equal("core: residency", (dead["pages"]["residency_known"], dead["pause_ns"]), (False, None))
-            t.check_equal("core: first", dead["pages"]["owners"][0]["live_bytes"], PAGES * SIZE)
-            check_sums("core", dead)
-        t.check(b"does not tell which pages" in t.run_cairn("report", "--view", "pages", core).out, "core: said")
+    subprocess.run(["gcore", "-o", "held", str(target.pid)], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+    core = f"held.{target.pid}"
+    alive, dead = look(target.pid, "pages"), look(core, "pages")
+    if alive and dead:
+        for known in ("used", "mapped", "free_bins", "free_fast", "free_cached", "live", "largest_free_bytes"):
+            t.check_equal(f"core: {known}", dead["heap"][known], alive["heap"][known])
+        t.check_equal("core: residency", (dead["pages"]["residency_known"], dead["pause_ns"]), (False, None))
+        t.check_equal("core: first", dead["pages"]["owners"][0]["live_bytes"], PAGES * SIZE)
+        check_sums("core", dead)
+    t.check(b"does not tell which pages" in t.run_cairn("report", "--view", "pages", core).out, "core: said")
     target.end("run")
     alone = Fragmented({"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": os.path.abspath("alone.cairn")})
     check_recorded("alone", alone)
@@ -194,7 +210,7 @@ def sampled():
         t.check_equal("sampled", (found["recorded"], found["sampled"]), (False, True))
         t.check_equal("sampled: by size", found["pages"]["owners"][0]["size_from"], 64)
     said = t.run_cairn("report", "--view", "pages", str(target.pid)).out
-    t.check(b"a sample is recorded: by size" in said, f"sampled: {said}")
+    t.check(b"a sample is recorded: by type or size" in said, f"sampled: {said}")
     target.end("sampled")
 
 
@@ -292,7 +308,9 @@ def refused():
 
 if os.uname().machine != "x86_64":
     t.cannot_run_here("stopping a process to look at it is for x86-64")
+t.need("gcore")
 unrecorded()
+types()
 recorded()
 sampled()
 busy()

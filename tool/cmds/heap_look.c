@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tool/cmds/live.h"
+#include "tool/cmds/name_options.h"
 #include "tool/core/recorded.h"
 #include "tool/live/survey.h"
 
@@ -72,15 +73,17 @@ bool heap_look_survey(const struct heap_look *look, const struct profile *profil
     struct core_blocks blocks = {0};
     bool is_sampled = look->is_recorded && profile && profile->sampling.is_on;
     bool is_recorded = look->is_recorded && profile && !is_sampled;
-    const struct survey survey = {.core = core,
-                                  .live = look->is_core ? NULL : &look->live,
-                                  .blocks = is_recorded ? &blocks : NULL,
-                                  .profile = is_recorded ? profile : NULL,
-                                  .is_sampled = is_sampled};
+    struct survey survey = {.core = core,
+                            .live = look->is_core ? NULL : &look->live,
+                            .blocks = is_recorded ? &blocks : NULL,
+                            .profile = is_recorded ? profile : NULL,
+                            .is_sampled = is_sampled};
+    if (!is_recorded) survey.types = core_types_open(core, name_options_symbols());
     bool is_ok =
         !is_recorded || core_read_blocks(core, &look->header, profile->cell_count, &blocks, error);
     is_ok = is_ok && survey_build(&survey, state, error);
     core_free_blocks(&blocks);
+    core_types_close(survey.types);
     return is_ok;
 }
 

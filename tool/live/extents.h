@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mappings of a process that a heap may lie in, as /proc/PID/maps lists them.
+// The mappings of a process that a heap may lie in, or what its words lead to, as /proc/PID/maps
+// lists them.
 #ifndef TOOL_LIVE_EXTENTS_H
 #define TOOL_LIVE_EXTENTS_H
 
@@ -10,15 +11,18 @@
 
 #include "tool/base/array.h"
 #include "tool/base/error.h"
+#include "tool/core/image.h"
 
 enum extent_kind {
-    EXTENT_DATA,    // private and writable, of a file: an allocator's own variables
-    EXTENT_BREAK,   // what brk moves
-    EXTENT_MEMORY,  // private and writable, of no file
+    EXTENT_CONSTANT,  // private and not writable, of a file: headers and constants of modules
+    EXTENT_DATA,      // private and writable, of a file: an allocator's own variables
+    EXTENT_BREAK,     // what brk moves
+    EXTENT_MEMORY,    // private and writable, of no file
 };
 
 struct extent {
     uint64_t start, end;
+    uint64_t offset;  // in its file
     enum extent_kind kind;
 };
 
@@ -29,7 +33,11 @@ struct extents {
 // `maps`: a text in the form of /proc/PID/maps. False without memory.
 bool extents_read(FILE *maps, struct extents *extents);
 
-// The same of a process; false, with an error, also if it is gone.
+// Notes the files that are mapped in `core`, as a core dump would tell them.
+bool extents_read_files(FILE *maps, struct core_image *core);
+
+// Both of a process; false, with an error, also if it is gone.
 bool extents_look(pid_t pid, struct extents *extents, struct error *error);
+bool extents_look_files(pid_t pid, struct core_image *core, struct error *error);
 
 #endif

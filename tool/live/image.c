@@ -10,6 +10,7 @@
 #include "tool/attach/examine.h"
 #include "tool/attach/threads.h"
 #include "tool/base/units.h"
+#include "tool/live/extents.h"
 #include "tool/live/plan.h"
 
 enum { PAGE = PEEK_PAGE_BYTES, MEMORY_PERCENT = 75 };
@@ -141,7 +142,7 @@ static bool add_segment(struct taking *taking, const struct piece *piece, uint64
                                          .end = piece->end,
                                          .offset = offset,
                                          .bytes = piece->kind == PIECE_PAGES ? 0 : bytes,
-                                         .is_writable = true};
+                                         .is_writable = piece->kind != PIECE_CONSTANT};
     return of_core != NULL;
 }
 
@@ -160,8 +161,12 @@ static bool look_at_piece(struct taking *taking, const struct piece *piece, size
     }
     peek_pages(&taking->peek, piece->start, count, flags);
     if (!add_segment(taking, piece, offset, flags)) return false;
+    bool is_ok = true;
     if (piece->kind == PIECE_HEADS) return add_heads(taking, piece, offset, head);
-    return piece->kind == PIECE_PAGES || add_runs(taking, piece, flags, offset);
+    if (piece->kind == PIECE_WHOLE) return add_runs(taking, piece, flags, offset);
+    if (piece->kind == PIECE_CONSTANT)
+        add_run(taking, piece->start, offset, piece->end - piece->start, &is_ok);
+    return is_ok;
 }
 
 // Plan, segments and runs as they are now.
@@ -242,7 +247,8 @@ bool live_image_take(pid_t pid, const struct cairn_header *header, struct live_i
     *image = (struct live_image){.core.source.descriptor = -1};
     if (!examine_to_read(pid, error)) return false;
     if (!peek_open(&taking.peek, pid)) return error_set(error, "its pages cannot be looked at");
-    bool is_ok = rehearse(&taking, error) && take(&taking, error);
+    bool is_ok = rehearse(&taking, error) && take(&taking, error) &&
+                 extents_look_files(pid, &image->core, error);
     peek_close(&taking.peek);
     plan_free(&taking.plan);
     array_free(&taking.rooms);

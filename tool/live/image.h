@@ -2,7 +2,8 @@
 // The heap of a running process as it was while all of its threads were stopped for a moment: what
 // a reader of cores needs of its memory, copied, and which pages were resident.
 //
-//     what is copied      the data of libraries, what brk moves, the heaps of threads' arenas, the
+//     what is copied      data of libraries and what they relocated, what brk moves, the heaps of
+//     threads' arenas, the
 //                         heads of blocks with mappings of their own, the map of live blocks
 //     what is not         the inside of large blocks, mappings of the program's own, shared memory
 //

@@ -182,10 +182,31 @@ static void add_memory(struct planning *planning, const struct extent *extent) {
         add_piece(planning, extent->start, extent->end, PIECE_PAGES);
 }
 
+// What a module's words lead to: its headers, and what the dynamic linker changed before it became
+// constant. The rest is as in the module's file.
+static void add_constants(struct planning *planning, const struct extent *extent) {
+    size_t count = (extent->end - extent->start) / PAGE;
+    uint8_t *flags = malloc(count + 1);
+    if (!flags) planning->is_bad = true;
+    if (flags) peek_pages(planning->peek, extent->start, count, flags);
+    if (flags && !extent->offset && flags[0])
+        add_piece(planning, extent->start, extent->start + PAGE, PIECE_CONSTANT);
+    for (size_t i = 0, from; flags && i < count; i++) {
+        if (!(flags[i] & PEEK_OWN)) continue;
+        for (from = i; i < count && flags[i] & PEEK_OWN;) i++;
+        add_piece(planning, extent->start + from * PAGE, extent->start + i * PAGE, PIECE_CONSTANT);
+    }
+    free(flags);
+}
+
 static void add_extent(struct planning *planning, const struct extent *extent) {
     bool is_small = extent->end - extent->start <= data_bytes_max;
     if (extent->kind == EXTENT_MEMORY)
         add_memory(planning, extent);
+    else if (extent->kind == EXTENT_CONSTANT && is_small)
+        add_constants(planning, extent);
+    else if (extent->kind == EXTENT_CONSTANT)
+        return;
     else if (extent->kind == EXTENT_BREAK || is_small)
         add_piece(planning, extent->start, extent->end, PIECE_WHOLE);
 }

@@ -10,8 +10,9 @@
 #include "tool/live/peek.h"
 
 enum piece_kind {
-    PIECE_PAGES,  // which of its pages are resident is wanted, not their content
-    PIECE_HEADS,  // blocks with mappings of their own: the pages with their heads
+    PIECE_PAGES,     // which of its pages are resident is wanted, not their content
+    PIECE_CONSTANT,  // of a module: that the program does not write
+    PIECE_HEADS,     // blocks with mappings of their own: the pages with their heads
     PIECE_WHOLE,
 };
 

@@ -2,8 +2,10 @@
 #include "tool/live/survey.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/core/glibc.h"
+#include "tool/model/index_table.h"
 
 enum { PAGE = RESIDENCY_PAGE_BYTES, HEADER = 16 };
 
@@ -13,6 +15,10 @@ struct surveying {
     struct core_heap heap;
     ARRAY(struct residency_range) ranges;  // of the areas
     ARRAY(struct residency_block) blocks;
+    struct index_table types;      // names of types to their numbers
+    const struct core_type *last;  // type and its owner: neighbours are often alike
+    uint32_t last_owner;
+    bool is_bad;  // no memory
 };
 
 static void add(struct heap_sum *sum, uint64_t bytes) {
@@ -272,6 +278,40 @@ static bool push_block(struct surveying *surveying, uint64_t address, uint64_t s
     return slot != NULL;
 }
 
+static uint64_t hash_of(const char *name) {
+    uint64_t hash = index_table_seed();
+    for (; *name; name++) hash = hash_mix(hash, (unsigned char)*name);
+    return hash;
+}
+
+// Types of one name are one.
+static uint32_t number_of_type(struct surveying *surveying, const char *name) {
+    struct heap_state *state = surveying->state;
+    uint64_t hash = hash_of(name);
+    struct index_probe probe = index_probe_start(&surveying->types, hash);
+    for (uint32_t index; index_probe_next(&surveying->types, &probe, &index);)
+        if (!strcmp(state->types.items[index], name)) return index;
+    char *copy = strdup(name), **slot = copy ? array_push(&state->types) : NULL;
+    if (slot) *slot = copy;
+    if (!slot) free(copy);
+    bool is_ok =
+        slot && index_table_insert(&surveying->types, hash, (uint32_t)state->types.count - 1);
+    if (!is_ok) surveying->is_bad = true;
+    return is_ok ? (uint32_t)state->types.count - 1 : 0;
+}
+
+// Of a block whose stack nobody knows.
+static uint32_t owner_of(struct surveying *surveying, const struct core_chunk *chunk) {
+    struct core_types *types = surveying->from->types;
+    const struct core_type *type =
+        types ? core_type_of_block(types, chunk->address, chunk->size) : NULL;
+    if (!type) return heap_class_of(chunk->size);
+    if (type == surveying->last) return surveying->last_owner;
+    surveying->last = type;
+    surveying->last_owner = HEAP_CLASSES + number_of_type(surveying, type->name);
+    return surveying->last_owner;
+}
+
 static bool push_recorded(struct surveying *surveying, const struct core_block *block) {
     struct heap_state *state = surveying->state;
     add(&state->live, block->size);
@@ -293,7 +333,7 @@ static bool list_blocks(struct surveying *surveying) {
         bool is_known = next < count && items[next].address < chunk->address + chunk->size;
         if (chunk_is_free(chunk) || is_known) continue;
         uint32_t owner =
-            blocks ? (uint32_t)surveying->state->stack_count : heap_class_of(chunk->size);
+            blocks ? (uint32_t)surveying->state->stack_count : owner_of(surveying, chunk);
         if (!push_block(surveying, chunk->address, chunk->size, owner)) return false;
     }
     while (next < count)
@@ -306,11 +346,12 @@ static bool build(struct surveying *surveying, struct error *error) {
     const struct profile *profile = surveying->from->profile;
     sum_chunks(surveying);
     if (!sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
-        !list_blocks(surveying))
+        !list_blocks(surveying) || surveying->is_bad)
         return error_set(error, "no memory for the list of blocks");
     if (!residency_build(&state->residency, surveying->ranges.items, surveying->ranges.count,
                          surveying->blocks.items, surveying->blocks.count,
-                         profile ? profile->stack_count + 1 : HEAP_CLASSES, error))
+                         profile ? profile->stack_count + 1 : HEAP_CLASSES + state->types.count,
+                         error))
         return false;
     return true;
 }
@@ -332,6 +373,7 @@ bool survey_build(const struct survey *survey, struct heap_state *state, struct 
     core_free_heap(&surveying.heap);
     array_free(&surveying.ranges);
     array_free(&surveying.blocks);
+    index_table_free(&surveying.types);
     if (!is_ok) heap_state_free(state);
     return is_ok;
 }

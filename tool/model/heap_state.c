@@ -11,6 +11,13 @@ void heap_state_free(struct heap_state *state) {
     array_free(&state->arenas);
     array_free(&state->areas);
     residency_free(&state->residency);
+    for (size_t i = 0; i < state->types.count; i++) free(state->types.items[i]);
+    array_free(&state->types);
+}
+
+const char *heap_state_type(const struct heap_state *state, uint32_t owner) {
+    bool is_type = !state->is_recorded && owner >= HEAP_CLASSES;
+    return is_type ? state->types.items[owner - HEAP_CLASSES] : NULL;
 }
 
 uint64_t heap_state_empty_bytes(const struct heap_state *state) {

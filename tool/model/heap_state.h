@@ -75,12 +75,16 @@ struct heap_state {
     uint64_t rejected_count;  // slots of the live map that contradict what is around them
 
     // Owners: of a recorded process its stacks, by their index in the profile, then one for blocks
-    // that were not recorded; else classes of sizes.
+    // that were not recorded; else classes of sizes for blocks without a type, then types.
     struct residency residency;
     size_t stack_count;
+    ARRAY(char *) types;  // names, safe to print; owner HEAP_CLASSES + i
 };
 
 void heap_state_free(struct heap_state *state);
+
+// The type that an owner is; NULL: it is none.
+const char *heap_state_type(const struct heap_state *state, uint32_t owner);
 
 // Resident memory on which no live block lies.
 uint64_t heap_state_empty_bytes(const struct heap_state *state);

@@ -96,10 +96,10 @@ static void put_heap(struct json *json, const struct heap_state *state) {
 static bool put_owner_name(struct json *json, const struct heap_about *about, uint32_t owner) {
     const struct heap_state *state = about->state;
     char id[2 * sizeof(uint64_t) + 1] = "";
-    if (!state->is_recorded) {
-        json_put_uint(json, "size_from", owner ? 1ull << owner : 0);
-        return true;
-    }
+    const char *type = heap_state_type(state, owner);
+    if (type) json_put_string(json, "type", type);
+    if (!type && !state->is_recorded) json_put_uint(json, "size_from", owner ? 1ull << owner : 0);
+    if (!state->is_recorded) return true;
     bool is_stack = owner < state->stack_count;
     const struct stack *stack = is_stack ? &about->profile->stacks[owner] : NULL;
     if (stack) snprintf(id, sizeof id, "%016" PRIx64, stack->id);

@@ -117,20 +117,22 @@ static void print_arenas(const struct terminal *terminal, const struct heap_stat
                        state->arenas.count - ARENAS_SHOWN);
 }
 
-// How far what is free lies in pieces (docs/metrics.md).
+// How much of the arenas lies free between blocks in use (docs/metrics.md).
 static void print_fragmentation(const struct terminal *terminal, const struct heap_state *state,
                                 bool is_plain) {
     if (!state->free_bytes) return;
-    uint64_t rest = state->free_bytes - state->largest_free_bytes;
+    uint64_t between = state->kinds[HEAP_BINNED].bytes + state->kinds[HEAP_FAST].bytes +
+                       state->kinds[HEAP_CACHED].bytes;
     fputc('\n', terminal->out);
     terminal_print(terminal, STYLE_STRONG, "free: %s",
                    units_size_as((int64_t)state->free_bytes, is_plain).text);
     if (!state->is_core)
         fprintf(terminal->out, ", %s resident",
                 units_size_as((int64_t)state->free_resident_bytes, is_plain).text);
-    fprintf(terminal->out, ", largest piece %s; fragmentation %s\n",
-            units_size_as((int64_t)state->largest_free_bytes, is_plain).text,
-            units_percent((int64_t)rest, (int64_t)state->free_bytes).text);
+    fprintf(
+        terminal->out, ", largest piece %s; fragmentation %s\n",
+        units_size_as((int64_t)state->largest_free_bytes, is_plain).text,
+        units_percent((int64_t)between, (int64_t)(between + state->kinds[HEAP_USED].bytes)).text);
 }
 
 bool heap_screen_print(const struct terminal *terminal, const struct heap_about *about,

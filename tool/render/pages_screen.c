@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/heap_map.h"
 #include "tool/render/heap_screen.h"
@@ -49,7 +50,7 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
 
 static void print_note(const struct terminal *terminal, const struct heap_state *state) {
     if (state->is_recorded) return;
-    terminal_print(terminal, STYLE_DIM, "%s: by size, since %s\n",
+    terminal_print(terminal, STYLE_DIM, "%s: by type or size, since %s\n",
                    state->is_sampled ? "a sample is recorded" : "the process is not recorded",
                    state->is_sampled ? "the stacks of most blocks are not known"
                                      : "nobody knows the stacks");
@@ -80,8 +81,14 @@ static bool print_name(const struct terminal *terminal, const struct heap_about 
         stacks_print_frames(terminal, frames, stack->cut, view->depth);
         return true;
     }
+    const char *type = heap_state_type(state, owner);
     terminal_indent(terminal, STACKS_NOTE_INDENT);
-    if (state->is_recorded)
+    if (type) {
+        char text[FRAME_TEXT_BYTES];
+        snprintf(text, sizeof text, "%s", type);
+        text_cut(text, terminal->columns - STACKS_NOTE_INDENT);
+        terminal_print(terminal, STYLE_NAME, "%s\n", text);
+    } else if (state->is_recorded)
         terminal_print(terminal, STYLE_NAME, "[blocks that are not in the recording]\n");
     else
         terminal_print(terminal, STYLE_NAME, "%s\n",

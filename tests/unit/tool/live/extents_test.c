@@ -40,12 +40,34 @@ static void test_kinds(void **state) {
                   "7f4498001000-7f4498002000 rw-p 00000000 00:06 78  /dev/device\n"
                   "7ffe00000000-7ffe00021000 rw-p 00000000 00:00 0   [stack]\n"
                   "7ffe00100000-7ffe00102000 r-xp 00000000 00:00 0   [vdso]\n");
-    assert_int_equal(extents.items.count, 4);
-    check(&extents, 0, 0x55d0a0003000, 0x55d0a0004000, EXTENT_DATA);
-    check(&extents, 1, 0x55d0c0a00000, 0x55d0c0a21000, EXTENT_BREAK);
-    check(&extents, 2, 0x7f4490000000, 0x7f4490021000, EXTENT_MEMORY);
-    check(&extents, 3, 0x7f4495000000, 0x7f4496000000, EXTENT_MEMORY);
+    assert_int_equal(extents.items.count, 5);
+    check(&extents, 0, 0x55d0a0000000, 0x55d0a0001000, EXTENT_CONSTANT);
+    check(&extents, 1, 0x55d0a0003000, 0x55d0a0004000, EXTENT_DATA);
+    assert_int_equal(extents.items.items[1].offset, 0x3000);
+    check(&extents, 2, 0x55d0c0a00000, 0x55d0c0a21000, EXTENT_BREAK);
+    check(&extents, 3, 0x7f4490000000, 0x7f4490021000, EXTENT_MEMORY);
+    check(&extents, 4, 0x7f4495000000, 0x7f4496000000, EXTENT_MEMORY);
     array_free(&extents.items);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    static const char text[] =
+        "55d0a0000000-55d0a0001000 r--p 00000000 fe:00 123 /usr/bin/a program\n"
+        "55d0a0001000-55d0a0002000 r-xp 00001000 fe:00 123 /usr/bin/a program\n"
+        "55d0c0a00000-55d0c0a21000 rw-p 00000000 00:00 0   [heap]\n"
+        "7f4490000000-7f4490021000 r--p 00002000 fe:00 124 /lib/b.so\n";
+    struct core_image core = {.source.descriptor = -1};
+    FILE *file = fmemopen((char *)text, strlen(text), "r");
+    assert_non_null(file);
+    assert_true(extents_read_files(file, &core));
+    fclose(file);
+    assert_int_equal(core.files.count, 3);
+    assert_string_equal(core.files.items[0].path, "/usr/bin/a program");
+    assert_ptr_equal(core.files.items[0].path, core.files.items[1].path);
+    assert_string_equal(core.files.items[2].path, "/lib/b.so");
+    assert_int_equal(core.files.items[2].offset, 0x2000);
+    core_close(&core);
 }
 
 static void test_odd_lines(void **state) {
@@ -56,7 +78,7 @@ static void test_odd_lines(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_files),
                                        cmocka_unit_test(test_odd_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
