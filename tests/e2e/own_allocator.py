@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocators that are linked into the executable: jemalloc and tcmalloc in C and C++ programs, one in a
-Rust program under the names of Rust's jemalloc crate beside libc's malloc, under cairn run and cairn
+"""Allocators that are linked into the executable: jemalloc and tcmalloc in C and C++ programs, in Rust
+programs under the names of Rust's jemalloc crate, beside libc's malloc, under cairn run and cairn
 attach. Totals, peaks and stacks are those of the program's own account, or those of the same program
 on libc; an allocator whose code does not allow it is refused in one line, and its program untouched."""
 
@@ -208,14 +208,32 @@ def forwarding():
         t.check_nothing_lost(what, found)
 
 
-def rust():
+def rjem_small():
+    """A small allocator with the names that Rust's jemalloc crate uses."""
+    name = os.path.abspath("rjem.o")
+    t.run(["gcc", "-O2", "-g", "-c", "-o", name, str(SOURCES / "rust/rjem.c")])
+    return ["-C", f"link-arg={name}"]
+
+
+def rjem_real(archive):
+    """jemalloc itself, its functions renamed; in an executable that is not position-independent."""
+    name = os.path.abspath("librjem.a")
+    public = "malloc calloc realloc free posix_memalign aligned_alloc memalign valloc malloc_usable_size " \
+             "mallocx rallocx xallocx sallocx dallocx sdallocx nallocx mallctl __libc_malloc __libc_calloc " \
+             "__libc_realloc __libc_free __libc_memalign __libc_valloc __posix_memalign"
+    result = t.run(["objcopy", *(f"--redefine-sym={each}=_rjem_{each}" for each in public.split()), archive, name])
+    t.check_equal("objcopy", (result.status, result.err), (0, b""))
+    return ["-L", os.getcwd(), "-l", "static=rjem", "-l", "stdc++", "-C", "link-arg=-no-pie",
+            "-C", "relocation-model=static"]
+
+
+def rust(*linked):
     """Rust's blocks come from its allocator, others from libc: both are recorded."""
-    rjem, target = os.path.abspath("rjem.o"), os.path.abspath("owned_rust")
-    t.run(["gcc", "-O2", "-g", "-c", "-o", rjem, str(SOURCES / "rust/rjem.c")])
-    built = t.run(["rustc", "--edition", "2018", "-g", "-C", "opt-level=1", "-C", f"link-arg={rjem}", "-o", target,
+    target = os.path.abspath("owned_rust")
+    built = t.run(["rustc", "--edition", "2018", "-g", "-C", "opt-level=1", *linked, "-o", target,
                    str(SOURCES / "rust/owned.rs")])
     if not t.check_equal(f"rustc {built.err.decode()[-800:]}", built.status, 0):
-        return None
+        return
     _, counted = t.count([target])
     libc = next(iter(counted.values()))
     for options in ((), ("--no-stacks",)):
@@ -311,7 +329,7 @@ def attach_under_load(name, archive):
     attached.end(0)
 
 
-t.need("gcc", "g++", "rustc")
+t.need("gcc", "g++", "rustc", "objcopy")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("allocators in executables are led to cairn on x86-64")
 for allocator, file_name in ARCHIVES.items():
@@ -323,7 +341,8 @@ accounts_of_processes(find("libjemalloc.a"))
 refused("jumps_back", LOOP, "it jumps back into its first bytes")
 refused("leaf", LEAF, "it calls nothing, and its callers may count on that")
 forwarding()
-rust()
+rust(*rjem_small())
+rust(*rjem_real(find("libjemalloc.a")))
 for allocator in ("jemalloc", "tcmalloc"):
     attach_under_load(allocator, find(ARCHIVES[allocator]))
 t.finish()
