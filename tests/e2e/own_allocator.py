@@ -195,6 +195,24 @@ def refused(name, free, reason):
         t.check_equal(f"{name}, attach: the program's status", process.wait(60), 5)
 
 
+def sanitized():
+    """A sanitizer's malloc is not taken for an allocator, whatever is asked for."""
+    with open("sanitized.c", "w", encoding="ascii") as file:
+        file.write("#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"ready\"); fflush(stdout);"
+                   " free(malloc(10)); getchar(); return 6; }\n")
+    t.check_equal("clang", t.run(["clang", "-fsanitize=address", "-o", "sanitized", "sanitized.c"]).status, 0)
+    result = t.run([t.CAIRN, "run", "--anyway", "-o", t.fresh_path("sanitized") + ".cairn",
+                    os.path.abspath("sanitized")], stdin=b"")
+    t.check_equal("AddressSanitizer, --anyway", (result.status, result.out), (6, b"ready\n"))
+    with subprocess.Popen(["./sanitized"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        result = t.run_cairn("attach", str(process.pid), "--record-for", "10ms")
+        t.check("it is built with AddressSanitizer" in result.err.decode(), f"AddressSanitizer, attach: {result.err}")
+        t.check_equal("AddressSanitizer, attach: status", result.status, 1)
+        process.stdin.close()
+        t.check_equal("AddressSanitizer, attach: the program's status", process.wait(60), 6)
+
+
 def forwarding():
     with open("forwarding.c", "w", encoding="ascii") as file:
         file.write(FORWARDING)
@@ -329,7 +347,7 @@ def attach_under_load(name, archive):
     attached.end(0)
 
 
-t.need("gcc", "g++", "rustc", "objcopy")
+t.need("gcc", "g++", "clang", "rustc", "objcopy")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("allocators in executables are led to cairn on x86-64")
 for allocator, file_name in ARCHIVES.items():
@@ -340,6 +358,7 @@ for allocator, file_name in ARCHIVES.items():
 accounts_of_processes(find("libjemalloc.a"))
 refused("jumps_back", LOOP, "it jumps back into its first bytes")
 refused("leaf", LEAF, "it calls nothing, and its callers may count on that")
+sanitized()
 forwarding()
 rust(*rjem_small())
 rust(*rjem_real(find("libjemalloc.a")))

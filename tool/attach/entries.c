@@ -110,6 +110,16 @@ static const struct entry_name {
 };
 enum { ENTRY_NAMES = sizeof entry_names / sizeof *entry_names };
 
+// Sanitizers have a malloc that knows more of its blocks than an allocator: it is left alone.
+static const struct {
+    const char *symbol, *name;
+} sanitizers[] = {
+#define SANITIZER(kind, library, symbol, name, has_to_be_first) {symbol, name},
+#include "format/sanitizers.def"
+#undef SANITIZER
+};
+enum { SANITIZERS = sizeof sanitizers / sizeof *sanitizers };
+
 // A symbol of the executable with one of these names.
 struct candidate {
     struct entry entry;
@@ -121,6 +131,7 @@ struct candidate {
 struct search {
     ARRAY(struct candidate) items;
     bool has_mallctl, exports_malloc;
+    const char *sanitizer;  // that it is built with; NULL: none
 };
 
 static int compare_name(const void *key, const void *item) {
@@ -141,6 +152,8 @@ static enum family family_of(const char **name) {
 static bool look_at_symbol(struct search *search, const char *name, const Elf64_Sym *symbol) {
     const char *rest = name;
     if (!strcmp(name, "mallctl")) search->has_mallctl = true;
+    for (size_t i = 0; i < SANITIZERS; i++)
+        if (!strcmp(name, sanitizers[i].symbol)) search->sanitizer = sanitizers[i].name;
     enum family family = family_of(&rest);
     const struct entry_name *found =
         bsearch(rest, entry_names, ENTRY_NAMES, sizeof *entry_names, compare_name);
@@ -345,7 +358,9 @@ static bool find_in_elf(struct entries *entries, const struct remote *remote, El
     }
     if (!is_ok) error_set(error, "out of memory");
     bool has_any = search.items.count && gelf_getehdr(elf, &header);
-    if (is_ok && has_any && find_bias(remote->pid, &header, &bias)) {
+    if (is_ok && has_any && search.sanitizer) {
+        is_ok = error_set(error, "it is built with %s", search.sanitizer);
+    } else if (is_ok && has_any && find_bias(remote->pid, &header, &bias)) {
         find_segments(entries, elf, bias);
         is_ok = choose(entries, &search, bias, error) && check_code(entries, elf, bias, error);
     }
