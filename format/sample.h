@@ -17,7 +17,7 @@
 // Further section kinds.
 enum {
     CAIRN_SECTION_SAMPLING = 22,       // struct cairn_sampling, one
-    CAIRN_SECTION_SAMPLE_CELLS = 23,   // struct cairn_sample_cell, index = cell id
+    CAIRN_SECTION_SAMPLE_CELLS = 23,   // struct cairn_sample_entry, index = cell id
     CAIRN_SECTION_SAMPLE_VALUES = 25,  // struct cairn_sample_value, index = that in VALUES
 };
 
@@ -76,6 +76,24 @@ struct cairn_sample_value {
     double allocated_variance, freed_variance, calls_variance, frees_variance;
 };
 
+// The allocations of a cell whose sizes have the same number of bits, as samples estimate them.
+struct cairn_sample_size {
+    uint32_t least_bytes,
+        most_bytes;    // of the samples; what is larger than 2^32 - 1 counts as that
+    uint64_t calls;    // sum of 1/p, in units of 2^-16
+    uint32_t samples;  // 0: the place is free
+    float variance;    // of the number of calls
+};
+
+// The first sizes that a cell met have a place; calls of others are only in its sums.
+#define CAIRN_SAMPLE_SIZES 4
+struct cairn_sample_entry {
+    struct cairn_sample_cell sums;
+    struct cairn_sample_size sizes[CAIRN_SAMPLE_SIZES];
+};
+
+_Static_assert(sizeof(struct cairn_sample_size) == 24, "layout");
+_Static_assert(sizeof(struct cairn_sample_entry) == 160, "layout");
 _Static_assert(sizeof(struct cairn_sampling) == 128, "layout");
 _Static_assert(sizeof(struct cairn_sample_cell) == 64, "layout");
 _Static_assert(sizeof(struct cairn_sample_value) == 56, "layout");

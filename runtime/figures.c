@@ -84,10 +84,10 @@ static bool is_within(uint32_t id, const char *name) {
 // Of samples: the blocks beyond themselves that they stand for.
 static void add_estimates(uint32_t id, struct cairn_stats *stats) {
     struct region region = sink_region(CAIRN_SECTION_SAMPLE_CELLS);
-    const struct cairn_sample_cell *entries = (const struct cairn_sample_cell *)region.base;
+    const struct cairn_sample_entry *entries = (const struct cairn_sample_entry *)region.base;
     if (!region.base || id >= section_count(region, sizeof *entries)) return;
-    stats->allocations += (uint64_t)((int64_t)entries[id].extra_calls / CAIRN_SAMPLE_ONE);
-    stats->frees += (uint64_t)((int64_t)entries[id].extra_frees / CAIRN_SAMPLE_ONE);
+    stats->allocations += (uint64_t)((int64_t)entries[id].sums.extra_calls / CAIRN_SAMPLE_ONE);
+    stats->frees += (uint64_t)((int64_t)entries[id].sums.extra_frees / CAIRN_SAMPLE_ONE);
 }
 
 static bool is_sampling(void) {

@@ -60,12 +60,13 @@ static void cell_prepare(struct thread *thread, uint32_t cell) {
     cell_turn(&thread->stack.values, &cells.hot[cell], cell);
 }
 
-static void book_alloc(struct thread *thread, uint32_t cell, const struct weight *weight) {
+static void book_alloc(struct thread *thread, uint32_t cell, uint64_t size,
+                       const struct weight *weight) {
     struct cairn_thread *record = thread->record;
     if (!ledger_claim(cell)) return gate_count_loss(CAIRN_LOST_NO_MEMORY);
     cell_prepare(thread, cell);
     cell_alloc(&thread->stack.values, cell, (uint64_t)weight->bytes);
-    ledger_alloc(cell, weight, is_shared(cell));
+    ledger_alloc(cell, size, weight, is_shared(cell));
     record->net_bytes += weight->bytes;
     record->estimated_blocks += blocks_of(weight);
     if (record->net_bytes > thread->high_bytes) totals_publish(thread, 0, 0);
@@ -219,7 +220,7 @@ static uint32_t enter(struct thread *thread, const void *block, size_t size, uin
     }
     bool is_entered = blocks_insert(block, &sampled);
     __atomic_store_n(&sampling.record->live_samples, blocks_count(), __ATOMIC_RELAXED);
-    book_alloc(thread, sampled.cell, &weight);
+    book_alloc(thread, sampled.cell, size, &weight);
     if (is_entered) {
         tell_alloc(frame, block, &sampled, &weight);
         return sampled.cell;
@@ -313,7 +314,7 @@ static enum blocks_fate inherit_one(void *context, const void *block, struct sam
         return BLOCKS_DROP;
     cell->allocated_bytes += (uint64_t)weight.bytes;
     cell->calls++;
-    ledger_alloc(sampled->cell, &weight, false);
+    ledger_alloc(sampled->cell, sampled->size_bytes, &weight, false);
     record->net_bytes += weight.bytes;
     record->estimated_blocks += blocks_of(&weight);
     return BLOCKS_KEEP;

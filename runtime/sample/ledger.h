@@ -21,8 +21,9 @@ void ledger_shrink(uint64_t headroom_bytes);
 // Makes sure that the cell has an entry. False without memory.
 bool ledger_claim(uint32_t cell);
 
-// A sample allocated, or freed. A sample whose weight changes is freed with what it loses.
-void ledger_alloc(uint32_t cell, const struct weight *weight, bool is_shared);
+// A sample of `size` bytes allocated, or one freed. A sample whose weight changes is freed with
+// what it loses. Sizes are kept of cells with one writer.
+void ledger_alloc(uint32_t cell, uint64_t size, const struct weight *weight, bool is_shared);
 void ledger_free(uint32_t cell, const struct weight *weight, bool is_shared);
 
 // Keeps what the cell holds as its value at the peak.

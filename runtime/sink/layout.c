@@ -41,8 +41,8 @@ static uint64_t code_bytes(uint64_t cell_limit) {
 static uint64_t layout_samples(struct cairn_header *header, uint64_t at, uint64_t cell_limit) {
     at = layout_put(header, at, CAIRN_SECTION_SAMPLING, sizeof(struct cairn_sampling),
                     sizeof(struct cairn_sampling));
-    return layout_put(header, at, CAIRN_SECTION_SAMPLE_CELLS, sizeof(struct cairn_sample_cell),
-                      cell_limit * sizeof(struct cairn_sample_cell));
+    return layout_put(header, at, CAIRN_SECTION_SAMPLE_CELLS, sizeof(struct cairn_sample_entry),
+                      cell_limit * sizeof(struct cairn_sample_entry));
 }
 
 // As many as there are values.

@@ -114,9 +114,10 @@ static void save_samples(const struct cairn_value *entry, const struct cairn_val
         (struct cairn_sample_value *)values.samples.base + (entry - entries);
     *kept = (struct cairn_sample_value){.calls = calls, .frees = calls - (uint64_t)value->blocks};
     const struct region *beside = &values.sample_cells;
-    const struct cairn_sample_cell *cell =
-        (const struct cairn_sample_cell *)beside->base + value->cell;
-    if (((uint64_t)value->cell + 1) * sizeof *cell >
+    const struct cairn_sample_entry *beside_cell =
+        (const struct cairn_sample_entry *)beside->base + value->cell;
+    const struct cairn_sample_cell *cell = &beside_cell->sums;
+    if (((uint64_t)value->cell + 1) * sizeof *beside_cell >
         __atomic_load_n(beside->used_bytes, __ATOMIC_RELAXED))
         return;
     kept->extra = cell->extra_calls - cell->extra_frees;

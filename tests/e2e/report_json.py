@@ -34,7 +34,7 @@ STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
          "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER, "sizes": Optional(SIZES),
          "reallocs": Optional(REALLOCS), "aligned": Optional(ALIGNED), "ages": Optional({"calls": [INTEGER], "ms": [INTEGER]})}
 THREAD = {"name": TEXT, "tid": INTEGER, "slot": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
-          "allocations": INTEGER, "allocated_bytes": INTEGER, "at_exit_bytes": INTEGER}
+          "allocations": INTEGER, "allocated_bytes": INTEGER, "peak_bytes": INTEGER, "at_exit_bytes": INTEGER}
 PICTURE = dict.fromkeys(
     ["at_ns", "rss_bytes", "pss_bytes", "swap_bytes", "live_bytes", "rest_bytes", "stacks_bytes",
      "files_bytes", "shared_bytes", "own_bytes", "other_bytes", "heap_live_bytes", "heap_live_blocks",

@@ -145,9 +145,9 @@ def screens():
     figured = [line for line in tree.splitlines() if re.match(r" *(\d+|\d\.\d) %", line)]
     t.check(figured and all(re.search(r"% +\S+ \w+  (± \S+ %, |exact |\d+ samples?, unreliable)", line)
                             for line in figured), f"every line of the tree says how sure it is: {tree[:800]}")
-    sizes = t.run_cairn("report", "--view", "sizes", path)
-    t.check(sizes.status == 1 and b"samples" in sizes.err, f"sizes: {sizes.status} {sizes.err!r}")
-    t.check("sizes" not in t.report(path)["stacks"][0], "sizes of samples")
+    for view in "ages", "temporary":
+        shown = t.run_cairn("report", "--view", view, path)
+        t.check(shown.status == 1 and b"samples" in shown.err, f"{view}: {shown.status} {shown.err!r}")
     few = t.run_cairn("report", "--by", "exit", "--focus", "make_tiny",
                       record(t.program("sampled", "sizes"), "--rate", "12MiB", "--seed", "5")[1]).out
     t.check(b"unreliable" in few, f"few samples: {few.decode()[:800]}")
@@ -158,7 +158,8 @@ def threads():
     the same part of it if it allocated the same. More seems to be left than was allocated: nothing was freed, then."""
     _, alone = record(t.program("sampled", "sizes"), "--seed", "5")
     shown = t.run_cairn("report", "--view", "threads", alone).out.decode()
-    t.check(re.search(r"\u00b1 \S+ %, \d+ samples +sampled \d+\n", shown), f"one thread: {shown}")
+    t.check(re.search(r"sampled \d+\n  at the peak \u00b1 \S+ MiB \([\d,]+ samples\) \u00b7 at the end \u00b1 ", shown),
+            f"one thread: {shown}")
     few = t.run_cairn("report", "--view", "threads",
                       record(t.program("sampled", "growth"), "--rate", "64MiB", "--seed", "5")[1]).out.decode()
     t.check("no sample" in few or "unreliable" in few, f"few samples of a thread: {few}")

@@ -104,13 +104,12 @@ static void check_run(const struct recording *recording) {
     struct combined combined = {0};
     struct run_row row;
     char line[RUN_LINE_MAX];
-    uint64_t low, high;
     run_row_of(recording, &row);
     require(run_row_print(&row, line) < sizeof line);
     require(combined_add(&combined, recording) && combined_add(&combined, recording));
     require(combined_add_row(&combined, &row));
-    combined_find(&combined, &low, &high);
-    require(low <= high);
+    struct combined_peak peak = combined_find(&combined);
+    require(peak.low_bytes <= peak.high_bytes);
     combined_free(&combined);
 }
 

@@ -67,7 +67,7 @@ static void print_run(const struct recording *recording) {
         trust_sums_add(&screen.trust, recording);
         require(combined_add(&combined, recording));
     }
-    combined_find(&combined, &screen.combined_low_bytes, &screen.combined_high_bytes);
+    screen.combined = combined_find(&combined);
     combined_free(&combined);
     screen.sums = run_sum(&run);
     run_screen_print_facts(&terminal, &screen);

@@ -36,6 +36,11 @@ static int64_t clamp(uint64_t value) {
     return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
+static struct diff_estimate estimate_of(enum measure measure, const struct profile *profile) {
+    struct measured measured = measure_total(measure, profile);
+    return (struct diff_estimate){measured.variance, measured.samples};
+}
+
 static void note_totals(struct compared *compared, size_t index, const struct opened *opened) {
     const struct profile *profile = &opened->profile;
     bool is_second = index >= compared->diff.first_count;
@@ -44,8 +49,8 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     compared->totals.allocated[index] = clamp(profile->totals.allocated_bytes);
     compared->totals.calls[index] = clamp(profile->totals.allocations);
     compared->totals.then[index] = profile->then_bytes;
-    compared->totals.peak_variances[index] = measure_total(MEASURE_PEAK, profile).variance;
-    compared->totals.exit_variances[index] = measure_total(MEASURE_EXIT, profile).variance;
+    compared->totals.peak_estimates[index] = estimate_of(MEASURE_PEAK, profile);
+    compared->totals.exit_estimates[index] = estimate_of(MEASURE_EXIT, profile);
     compared->sampled_count += profile->sampling.is_on;
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
@@ -145,9 +150,9 @@ static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->allocated = calloc(count, sizeof *totals->allocated);
     totals->calls = calloc(count, sizeof *totals->calls);
     totals->then = calloc(count, sizeof *totals->then);
-    totals->peak_variances = calloc(count, sizeof *totals->peak_variances);
-    totals->exit_variances = calloc(count, sizeof *totals->exit_variances);
-    return totals->peak_variances && totals->exit_variances && totals->then && totals->peak &&
+    totals->peak_estimates = calloc(count, sizeof *totals->peak_estimates);
+    totals->exit_estimates = calloc(count, sizeof *totals->exit_estimates);
+    return totals->peak_estimates && totals->exit_estimates && totals->then && totals->peak &&
            totals->exit && totals->allocated && totals->calls;
 }
 
@@ -183,6 +188,6 @@ void compared_free(struct compared *compared) {
     free(compared->totals.allocated);
     free(compared->totals.calls);
     free(compared->totals.then);
-    free(compared->totals.peak_variances);
-    free(compared->totals.exit_variances);
+    free(compared->totals.peak_estimates);
+    free(compared->totals.exit_estimates);
 }

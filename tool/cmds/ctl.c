@@ -13,7 +13,8 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/live.h"
-#include "tool/model/figures.h"
+#include "tool/model/measure.h"
+#include "tool/render/interval.h"
 #include "tool/render/terminal.h"
 #include "tool/watch/bands.h"
 #include "tool/watch/control.h"
@@ -63,9 +64,13 @@ static bool show_status(const struct target *target, struct error *error) {
     terminal_print(&terminal, STYLE_STRONG, "%s", target->name);
     fputs(" is ", stdout);
     terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, "%s", is_off ? "off" : "on");
-    printf(" at %s: %s live, peak %s, %s calls", units_duration(control_age_ns(header)).text,
-           units_size(figures.exit_bytes).text, units_size((int64_t)figures.peak_bytes).text,
-           units_count((int64_t)figures.allocations).text);
+    struct measured left = measure_figures(MEASURE_EXIT, &figures);
+    struct measured peak = measure_figures(MEASURE_PEAK, &figures);
+    printf(" at %s: %s%s live%s, peak %s%s%s, %s calls",
+           units_duration(control_age_ns(header)).text, units_size(left.value).text,
+           interval_text(left, true, false).text, interval_samples(left).text,
+           units_size(peak.value).text, interval_text(peak, true, false).text,
+           interval_samples(peak).text, units_count((int64_t)figures.allocations).text);
     print_moments(&terminal, &recording);
     fputc('\n', stdout);
     recording_close(&recording);

@@ -74,10 +74,10 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
         diff_print_figure(screen, "live then", compared->totals.then, NULL, true);
     } else {
         diff_print_figure(screen, "peak heap", compared->totals.peak,
-                          compared->totals.peak_variances, true);
+                          compared->totals.peak_estimates, true);
         diff_print_figure(screen, "allocated", compared->totals.allocated, NULL, true);
         diff_print_figure(screen, "in calls", compared->totals.calls, NULL, false);
-        diff_print_figure(screen, "at exit", compared->totals.exit, compared->totals.exit_variances,
+        diff_print_figure(screen, "at exit", compared->totals.exit, compared->totals.exit_estimates,
                           true);
     }
     if (strcmp(compared->program[0], compared->program[1]) != 0)
@@ -132,6 +132,22 @@ static void put_figure(struct json *json, const struct diff *diff, const char *k
     json_close(json);
 }
 
+// A figure of which samples may be behind some: how sure its difference is.
+static void put_estimated(struct json *json, const struct compared *compared, const char *key,
+                          const int64_t *values, const struct diff_estimate *estimates) {
+    const struct diff *diff = &compared->diff;
+    struct change change = diff_change(diff, values, estimates);
+    size_t first = diff->first_count;
+    json_open_object(json, key);
+    put_values(json, "before", values, first);
+    put_values(json, "after", values + first, diff->recording_count - first);
+    if (compared->sampled_count) {
+        json_put_int(json, "delta_interval", change.interval);
+        json_put_int(json, "samples", change.samples);
+    }
+    json_close(json);
+}
+
 static void put_row(struct json *json, const struct compared *compared, size_t row) {
     const struct diff *diff = &compared->diff;
     const int64_t *values = diff_values(diff, row);
@@ -140,7 +156,10 @@ static void put_row(struct json *json, const struct compared *compared, size_t r
     json_put_string(json, "change", change_word(change.kind));
     json_put_bool(json, "within_spread", change.is_noise);
     json_put_int(json, "delta", change.delta);
-    if (compared->sampled_count) json_put_int(json, "delta_interval", change.interval);
+    if (compared->sampled_count) {
+        json_put_int(json, "delta_interval", change.interval);
+        json_put_int(json, "samples", change.samples);
+    }
     put_figure(json, diff, "values", values);
     const struct diff_row *shown = &diff->rows.items[row];
     if (compared->kind == COMPARED_STACKS) {
@@ -176,10 +195,11 @@ static bool print_json(const struct compared *compared, const struct compared_li
     json_put_string(&json, "by", measure_name(compared->request->options.by));
     put_side(&json, "before", before);
     put_side(&json, "after", after);
-    put_figure(&json, diff, "peak_bytes", compared->totals.peak);
+    const struct compared_totals *totals = &compared->totals;
+    put_estimated(&json, compared, "peak_bytes", totals->peak, totals->peak_estimates);
     put_figure(&json, diff, "allocated_bytes", compared->totals.allocated);
     put_figure(&json, diff, "allocations", compared->totals.calls);
-    put_figure(&json, diff, "at_exit_bytes", compared->totals.exit);
+    put_estimated(&json, compared, "at_exit_bytes", totals->exit, totals->exit_estimates);
     json_open_array(&json, "rows");
     for (size_t i = 0; i < diff->rows.count; i++) {
         struct change change = diff_row_change(diff, i);

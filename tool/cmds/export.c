@@ -110,7 +110,8 @@ static bool write_export(const struct order *order, struct filter *filter, struc
     bool is_part = filter_is_any(filter) || is_limited(options);
     if (is_ok && is_part) make_part(opened);
     is_ok = is_ok && exported_prepare_with(opened, names, &exported, error) &&
-            (!is_part || exported_say_part(&exported, filter, error));
+            (!is_part || exported_say_part(&exported, filter, error)) &&
+            exported_say_estimates(&exported, error);
     exported.export.by = options->by;
     exported.export.is_by_chosen = order->is_by_chosen;
     exported.export.has_all_frames = options->has_all_frames;

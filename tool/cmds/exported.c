@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/cmds/commands.h"
+#include "tool/render/interval.h"
 #include "tool/render/trust.h"
 
 enum { LINE_COLUMNS = 4000, FILTER_TEXT_BYTES = 1024 };
@@ -68,6 +69,22 @@ bool exported_say_part(struct exported *exported, const struct filter *filter,
     filter_text(filter, text, sizeof text);
     int length =
         asprintf(&exported->trust, "a part%s%s \xc2\xb7 %s", *text ? ": " : "", text, whole);
+    free(whole);
+    if (length < 0) exported->trust = NULL;
+    exported->export.trust = exported->trust;
+    return length >= 0 || error_set(error, "no memory for the trust line");
+}
+
+bool exported_say_estimates(struct exported *exported, struct error *error) {
+    const struct profile *profile = exported->export.profile;
+    char *whole = exported->trust;
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
+    struct measured left = measure_total(MEASURE_EXIT, profile);
+    if (!profile->sampling.is_on) return true;
+    int length = asprintf(&exported->trust, "%s \xc2\xb7 estimates: peak %s%s%s, at the end %s%s%s",
+                          whole, units_size(peak.value).text, interval_text(peak, true, false).text,
+                          interval_samples(peak).text, units_size(left.value).text,
+                          interval_text(left, true, false).text, interval_samples(left).text);
     free(whole);
     if (length < 0) exported->trust = NULL;
     exported->export.trust = exported->trust;

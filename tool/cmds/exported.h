@@ -20,6 +20,8 @@ struct exported {
 };
 
 // Resolves all names. `exported` must not be moved afterwards; the measure is the caller's to set.
+// For formats that show no intervals: the trust line ends with those of all stacks together.
+bool exported_say_estimates(struct exported *exported, struct error *error);
 bool exported_prepare(struct opened *opened, struct exported *exported, struct error *error);
 // The same with names that were found already, and filtered.
 bool exported_prepare_with(struct opened *opened, const struct frame_names *names,

@@ -10,6 +10,7 @@
 #include "tool/model/scopes.h"
 #include "tool/render/diff.h"
 #include "tool/render/diff_screen.h"
+#include "tool/render/interval.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/site.h"
 
@@ -51,9 +52,11 @@ static void print_site(FILE *out, const struct site *site, enum measure measure,
         frame_label(site->frames[0], label, sizeof label, GUILTY_COLUMNS);
         frame_location(site->frames[0], location, sizeof location);
     }
-    fprintf(out, "      %5s %14s  %s%s%s", units_percent(site->measured.value, whole).text,
-            guilty_value(measure, site->measured.value, value), label, *location ? " " : "",
-            location);
+    bool is_estimate = measured_interval(site->measured) > 0;
+    fprintf(out, "      %5s %14s  %s%s%s%s%s", units_percent(site->measured.value, whole).text,
+            guilty_value(measure, site->measured.value, value),
+            is_estimate ? interval_note(site->measured).text : "", is_estimate ? "  " : "", label,
+            *location ? " " : "", location);
     for (unsigned i = 1; i < site->frame_count; i++) {
         frame_label(site->frames[i], label, sizeof label, CALLERS_COLUMNS);
         fprintf(out, " \xe2\x86\x90 %s", label);
@@ -138,9 +141,10 @@ static bool add_side(const struct command_args *args, struct diff *diff, size_t 
 // The innermost three functions of a row.
 static void print_grown(FILE *out, const struct diff *diff, const struct diff_row *row,
                         struct change change, enum measure measure) {
-    fprintf(out, "      %14s %-6s ",
-            diff_delta_text(change.delta, measure_about(measure)->is_bytes, false).text,
-            change_word(change.kind));
+    const struct measured sure = {.variance = estimate_variance(change.interval)};
+    bool is_bytes = measure_about(measure)->is_bytes;
+    fprintf(out, "      %14s%s %-6s ", diff_delta_text(change.delta, is_bytes, false).text,
+            interval_text(sure, is_bytes, false).text, change_word(change.kind));
     for (uint32_t i = 0; i < GUILTY_COUNT && i < row->count; i++)
         fprintf(out, "%s%s", i ? " \xe2\x86\x90 " : " ", diff_name(diff, row, i));
     fputc('\n', out);

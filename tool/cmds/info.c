@@ -11,6 +11,7 @@
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/subject.h"
 #include "tool/render/frames.h"
+#include "tool/render/interval.h"
 #include "tool/render/trust.h"
 
 enum { TEXT_BYTES = 4 * CAIRN_TEXT_COMMAND };
@@ -134,9 +135,12 @@ static void print_contents(const struct command_args *args, const struct opened 
            units_count((int64_t)profile->places.list.count).text,
            units_count((int64_t)profile->thread_count).text,
            units_count((int64_t)profile->modules.count).text);
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
     print_key("peak");
-    printf("counted %s, stacks add up to %s\n", size_of(args, header->totals.peak_bytes).text,
-           size_of(args, (uint64_t)profile->peak.bytes).text);
+    printf("counted %s, stacks add up to %s%s%s\n", size_of(args, header->totals.peak_bytes).text,
+           size_of(args, (uint64_t)peak.value).text,
+           interval_text(peak, true, args_has(args, OPTION_BYTES)).text,
+           interval_samples(peak).text);
 }
 
 // Looks for the names of all frames.
@@ -249,10 +253,18 @@ static void print_threads(const struct command_args *args, const struct profile 
         const struct profile_thread *thread = &profile->threads[i];
         char name[4 * sizeof thread->name];
         text_escape(name, sizeof name, thread->name);
-        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s calls, %s left", thread->tid, name,
+        bool is_plain = args_has(args, OPTION_BYTES), is_share = thread->sharing_count > 1;
+        const struct measured left = {.value = thread->exit_bytes,
+                                      .samples = thread->exit_estimate.samples,
+                                      .variance = thread->exit_estimate.bytes_variance};
+        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s calls, %s%s left%s", thread->tid, name,
                size_of(args, thread->allocated_bytes).text,
                units_count((int64_t)thread->allocations).text,
-               units_size_as(thread->exit_bytes, args_has(args, OPTION_BYTES)).text);
+               units_size_as(left.value, is_plain).text,
+               is_share ? "" : interval_text(left, true, is_plain).text,
+               is_share ? "" : interval_samples(left).text);
+        if (profile->sampling.is_on && is_share)
+            printf(" (a share of %s threads)", units_count(thread->sharing_count).text);
         if (thread->folded_count)
             printf(", with %s more threads", units_count((int64_t)thread->folded_count).text);
         putchar('\n');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budgets against what was recorded. The peak of a threaded process is known within an error: a
-// budget fails when it is exceeded for certain, so that the same program is judged alike each time.
+// Budgets against what was recorded. The peak of a threaded process is known within an error, and
+// what samples say within their 95 % interval: a budget fails when it is exceeded by more, so that
+// the same program is judged alike each time.
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -14,6 +15,7 @@
 #include "tool/cmds/subject.h"
 #include "tool/model/run.h"
 #include "tool/model/scopes.h"
+#include "tool/render/interval.h"
 
 enum { REGION_BYTES = 96 };
 
@@ -22,6 +24,7 @@ struct taken {
     const struct run_row *row;
     char path[PATH_MAX];  // of its recording; "": none was kept
     int64_t values[MEASURE_COUNT];
+    struct estimate estimates[MEASURE_COUNT];  // of samples, how sure they are
     int64_t peak_error, suppressed;
     bool has_temporary;  // they were counted
     bool has_bands;      // around its blocks
@@ -45,6 +48,8 @@ static void take_figures(struct taken *taken) {
     taken->values[MEASURE_EXIT] = figures->exit_bytes;
     taken->values[MEASURE_ALLOCATED] = clamp(figures->allocated_bytes);
     taken->values[MEASURE_CALLS] = clamp(figures->allocations);
+    taken->estimates[MEASURE_PEAK] = figures->peak_estimate;
+    taken->estimates[MEASURE_EXIT] = figures->exit_estimate;
 }
 
 static bool take_recording(const struct judge *judge, struct taken *taken, struct error *error) {
@@ -54,7 +59,8 @@ static bool take_recording(const struct judge *judge, struct taken *taken, struc
     if (is_ok) {
         taken->values[MEASURE_PEAK] = opened.profile.peak.bytes;
         taken->peak_error = clamp(opened.profile.peak.error_bytes);
-        taken->has_temporary = recording_count(&opened.recording, CAIRN_SECTION_CELLS_USE) != 0;
+        taken->has_temporary = recording_count(&opened.recording, CAIRN_SECTION_CELLS_USE) != 0 &&
+                               !opened.profile.sampling.is_on;
         taken->has_bands = opened.profile.overruns.guard.band_bytes != 0;
         taken->values[MEASURE_DAMAGED] = clamp(opened.profile.overruns.guard.damaged_blocks);
         taken->values[MEASURE_TEMPORARY] = clamp(opened.profile.totals.temporary);
@@ -131,9 +137,19 @@ static const struct taken *find_worst(const struct judge *judge, const char *pat
     return worst;
 }
 
+static struct measured measured_of(const struct taken *taken, enum measure measure) {
+    const struct estimate *estimate = &taken->estimates[measure];
+    bool is_bytes = measure_about(measure)->is_bytes;
+    return (struct measured){.value = taken->values[measure],
+                             .samples = estimate->samples,
+                             .variance =
+                                 is_bytes ? estimate->bytes_variance : estimate->blocks_variance};
+}
+
 static bool is_above(const struct taken *taken, enum measure measure, int64_t limit) {
     int64_t value = taken->values[measure];
     int64_t error = measure == MEASURE_PEAK ? taken->peak_error : 0;
+    error = figures_add(error, measured_interval(measured_of(taken, measure)));
     return value > limit && value - limit > error;
 }
 
@@ -151,20 +167,30 @@ static void describe(const struct taken *taken, enum measure measure, int64_t li
                      const char *more, struct verdict *verdict) {
     char value[GUILTY_VALUE_BYTES], most[GUILTY_VALUE_BYTES], suppressed[GUILTY_VALUE_BYTES];
     bool has_suppressed = measure == MEASURE_EXIT && taken->suppressed;
-    snprintf(verdict->text, sizeof verdict->text, "%s%s%s%s%s%s",
-             guilty_value(measure, taken->values[measure], value),
-             verdict->holds ? " of " : ", more than ", guilty_value(measure, limit, most), more,
+    struct measured measured = measured_of(taken, measure);
+    snprintf(verdict->text, sizeof verdict->text, "%s%s%s%s%s%s%s%s",
+             guilty_value(measure, measured.value, value),
+             interval_text(measured, measure_about(measure)->is_bytes, false).text,
+             interval_samples(measured).text, verdict->holds ? " of " : ", more than ",
+             guilty_value(measure, limit, most), more,
              has_suppressed ? ", not counting suppressed " : "",
              has_suppressed ? guilty_value(MEASURE_EXIT, taken->suppressed, suppressed) : "");
 }
 
-// "35 % of 363,831 calls, more than 30 %".
+// "35 % of 363,831 calls, more than 30 %". Of what samples say, the share's interval is that of the
+// value.
 static void describe_share(const struct taken *taken, const struct budget *budget,
                            struct verdict *verdict) {
     const double percent = 100;
     int64_t calls = taken->values[MEASURE_CALLS];
-    snprintf(verdict->text, sizeof verdict->text, "%s of %s calls%s%.4g %%",
-             units_percent(taken->values[budget->measure], calls).text, units_count(calls).text,
+    struct measured measured = measured_of(taken, budget->measure);
+    char sure[GUILTY_VALUE_BYTES] = "";
+    if (measured_interval(measured))
+        snprintf(sure, sizeof sure, " \xc2\xb1 %s",
+                 units_percent(measured_interval(measured), calls).text);
+    snprintf(verdict->text, sizeof verdict->text, "%s%s of %s calls%s%s%.4g %%",
+             units_percent(taken->values[budget->measure], calls).text, sure,
+             units_count(calls).text, interval_samples(measured).text,
              verdict->holds ? ", at most " : ", more than ", budget->share * percent);
 }
 
@@ -201,9 +227,9 @@ static bool judge_limit(const struct judge *judge, const struct budget *budget,
 
 // The most of a measure in a region whose name fits, over the processes; -1: there is none.
 static bool find_region(const struct judge *judge, const struct budget *budget,
-                        const struct taken **worst, int64_t *most, char *path,
+                        const struct taken **worst, struct measured *most, char *path,
                         struct error *error) {
-    *most = -1;
+    *most = (struct measured){.value = -1};
     for (size_t i = 0; i < judge->list.count; i++) {
         const struct taken *taken = &judge->list.items[i];
         struct opened opened;
@@ -215,11 +241,11 @@ static bool find_region(const struct judge *judge, const struct budget *budget,
         if (values) scopes_sum(&scopes, &opened.profile, true, values);
         for (size_t at = 0; values && at < scopes.count; at++) {
             const struct scope *scope = &scopes.list[at];
-            int64_t value = measure_stack(budget->measure, &values[at]).value;
+            struct measured measured = measure_stack(budget->measure, &values[at]);
             bool is_meant =
                 scope->kind == CAIRN_SCOPE_REGION && !fnmatch(budget->pattern, scope->path, 0);
-            if (!is_meant || value <= *most) continue;
-            *most = value;
+            if (!is_meant || measured.value <= most->value) continue;
+            *most = measured;
             *worst = taken;
             snprintf(path, REGION_BYTES, "%s", scope->path);
         }
@@ -235,7 +261,7 @@ static bool judge_region(const struct judge *judge, const struct budget *budget,
                          struct error *error) {
     const struct taken *worst = NULL;
     char path[REGION_BYTES], name[REGION_BYTES];
-    int64_t most;
+    struct measured most;
     struct verdict verdict = {.budget = measure_name(budget->measure),
                               .text = "no region of this name was recorded"};
     snprintf(path, sizeof path, "%s", budget->pattern);
@@ -244,12 +270,15 @@ static bool judge_region(const struct judge *judge, const struct budget *budget,
     snprintf(verdict.subject, sizeof verdict.subject, "region %s", name);
     if (worst) {
         struct taken part = *worst;  // a region's values are exact as its cells are
-        part.values[budget->measure] = most;
+        part.values[budget->measure] = most.value;
+        part.estimates[budget->measure] =
+            (struct estimate){most.samples, most.variance, most.variance};
         part.suppressed = part.peak_error = 0;
-        int64_t calls = part.values[MEASURE_CALLS];
+        int64_t calls = part.values[MEASURE_CALLS], interval = measured_interval(most);
         bool is_share = budget->share >= 0;
-        verdict.holds =
-            is_share ? (double)most <= budget->share * (double)calls : most <= budget->limit;
+        double most_of_calls = budget->share * (double)calls + (double)interval;
+        verdict.holds = is_share ? (double)most.value <= most_of_calls
+                                 : !is_above(&part, budget->measure, budget->limit);
         name_subject(worst, name, 1, &verdict);
         snprintf(verdict.subject, sizeof verdict.subject, "region %s", name);
         if (is_share)
@@ -294,8 +323,9 @@ static bool judge_against(const struct judge *judge, const struct judge *old,
     if (before) {
         double most = (double)before->values[measure] * (1 + budget->tolerance);
         int64_t limit = most < (double)INT64_MAX ? (int64_t)most : INT64_MAX;
-        struct taken both = *worst;  // both peaks are known within their errors
+        struct taken both = *worst;  // both are known within their errors
         both.peak_error = figures_add(worst->peak_error, before->peak_error);
+        estimate_add(&both.estimates[measure], &before->estimates[measure]);
         verdict.holds = !is_above(&both, measure, limit);
         describe(worst, measure, limit, " that the baseline allows", &verdict);
         if (!verdict.holds && !guilty_find_grown(judge->args, before->path, worst->path, measure,

@@ -107,7 +107,7 @@ static bool put_run_facts(struct web *web, const struct run *run, struct error *
     const struct terminal terminal = {.out = out, .columns = LINE_COLUMNS};
     run_screen_print_facts(&terminal, &screen);
     bool is_ok = !fclose(out) || error_set(error, "no memory for the page");
-    const struct web_run about = {run, screen.combined_low_bytes, screen.combined_high_bytes,
+    const struct web_run about = {run, screen.combined.low_bytes, screen.combined.high_bytes,
                                   facts};
     if (is_ok) web_put_run(web, &about);
     free(facts);

@@ -15,6 +15,7 @@
 #include "tool/cmds/report_summary.h"
 #include "tool/cmds/subject.h"
 #include "tool/cmds/views.h"
+#include "tool/render/interval.h"
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
 #include "tool/render/trust.h"
@@ -41,7 +42,9 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
     struct unit_text value = about->is_bytes ? units_size_as(sum.value, options->is_plain_number)
                                              : units_count(sum.value);
     terminal_print(&terminal, STYLE_STRONG, "%s", text);
-    fprintf(out, ": %s %s (%s), %s of %s stacks\n", value.text, about->moment,
+    fprintf(out, ": %s%s %s%s (%s), %s of %s stacks\n", value.text,
+            interval_text(sum, about->is_bytes, options->is_plain_number).text, about->moment,
+            interval_samples(sum).text,
             units_percent(sum.value, measure_total(options->by, profile).value).text,
             units_count((int64_t)profile->stack_count).text,
             units_count((int64_t)profile->built_stack_count).text);

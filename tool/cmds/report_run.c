@@ -48,7 +48,7 @@ bool report_run_measure(const struct run *run, struct run_screen *screen, struct
     screen->trust.bad_lines = run->bad_lines;
     for (size_t i = 0; i < run->rows.count && is_ok; i++)
         is_ok = measure_row(run, &run->rows.items[i], screen, &combined);
-    combined_find(&combined, &screen->combined_low_bytes, &screen->combined_high_bytes);
+    screen->combined = combined_find(&combined);
     combined_free(&combined);
     return is_ok || error_set(error, "no memory for the timelines");
 }
@@ -222,7 +222,6 @@ bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const
                      struct error *error) {
     struct combined combined = {0};
     struct json json;
-    uint64_t low, high;
     bool is_ok = true;
     json_start(&json, out);
     json_open_object(&json, NULL);
@@ -231,11 +230,15 @@ bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const
     for (size_t i = 0; i < run->rows.count && is_ok; i++)
         is_ok = put_process(&json, run, &run->rows.items[i], put, context, &combined, error);
     json_close(&json);
-    combined_find(&combined, &low, &high);
+    struct combined_peak peak = combined_find(&combined);
     combined_free(&combined);
     json_open_object(&json, "combined_peak");
-    json_put_uint(&json, "low_bytes", low);
-    json_put_uint(&json, "high_bytes", high);
+    json_put_uint(&json, "low_bytes", peak.low_bytes);
+    json_put_uint(&json, "high_bytes", peak.high_bytes);
+    if (peak.estimate.samples) {
+        json_put_int(&json, "interval_bytes", estimate_interval(peak.estimate.bytes_variance));
+        json_put_int(&json, "samples", peak.estimate.samples);
+    }
     json_close(&json);
     json_close(&json);
     return is_ok;

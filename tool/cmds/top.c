@@ -54,9 +54,10 @@ static bool print_list(const struct wish *wish, struct top *top, struct error *e
         return true;
     }
     if (!top->processes.count) return live_tell_absence(NULL, error);
-    top_print_process_columns(&terminal);
+    bool has_sampled = top_has_sampled(top->processes.items, top->processes.count);
+    top_print_process_columns(&terminal, has_sampled);
     for (size_t i = 0; i < top->processes.count; i++)
-        top_print_process(&terminal, &top->processes.items[i]);
+        top_print_process(&terminal, &top->processes.items[i], has_sampled);
     return true;
 }
 

@@ -216,11 +216,12 @@ static bool add_process(struct top *top, const struct live_process *process) {
     uint64_t clock_ns = now_ns(), start_ns = header->start_clock_ns;
     if (added) {
         *added = (struct top_process){.pid = process->pid,
-                                      .live_bytes = figures.exit_bytes,
-                                      .peak_bytes = figures.peak_bytes,
+                                      .live = measure_figures(MEASURE_EXIT, &figures),
+                                      .peak = measure_figures(MEASURE_PEAK, &figures),
                                       .age_ns = clock_ns > start_ns ? clock_ns - start_ns : 0,
                                       .run = (int)header->control.tool_pid,
-                                      .is_off = header->control.is_off != 0};
+                                      .is_off = header->control.is_off != 0,
+                                      .is_sampled = figures.is_sampled};
         text_escape(added->name, sizeof added->name, name_of(process));
     }
     recording_close(&recording);

@@ -72,8 +72,9 @@ static bool print_grouped_threads(const struct terminal *terminal, const struct 
     struct profile grouped = *profile;
     grouped.threads = calloc(profile->thread_count + 1, sizeof *grouped.threads);
     if (!grouped.threads) return error_set(error, "no memory for the list of threads");
-    grouped.thread_count = threads_group(profile, grouped.threads);
-    bool is_ok = threads_print(terminal, &grouped, options, error);
+    bool is_ok = threads_group(profile, grouped.threads, &grouped.thread_count) ||
+                 error_set(error, "no memory for the list of threads");
+    is_ok = is_ok && threads_print(terminal, &grouped, options, error);
     free(grouped.threads);
     return is_ok;
 }

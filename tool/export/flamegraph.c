@@ -11,6 +11,7 @@
 #include "tool/base/units.h"
 #include "tool/export/flamegraph_script.h"
 #include "tool/export/frame_tree.h"
+#include "tool/render/interval.h"
 
 enum { WIDTH = 1200, ROW = 18, TOP = 76, BOTTOM = 34, SIDE = 10 };
 enum { THINNEST_SHARE = 4000, TEXT_BYTES = 2 * FRAME_TITLE_BYTES };
@@ -26,12 +27,15 @@ struct writer {
     size_t left_out;
 };
 
-static void put_amount(const struct writer *writer, int64_t value, char *out, size_t size) {
+static void put_amount(const struct writer *writer, const struct frame_node *node, char *out,
+                       size_t size) {
     const struct measure_row *about = measure_about(writer->export->by);
-    if (about->is_bytes)
-        snprintf(out, size, "%s", units_size(value).text);
-    else
-        snprintf(out, size, "%s %s", units_count(value).text, about->noun[value != 1]);
+    const struct measured measured = {
+        .value = node->value, .samples = node->samples, .variance = node->variance};
+    struct unit_text value = about->is_bytes ? units_size(node->value) : units_count(node->value);
+    snprintf(out, size, "%s%s%s%s%s", value.text,
+             interval_text(measured, about->is_bytes, false).text, about->is_bytes ? "" : " ",
+             about->is_bytes ? "" : about->noun[node->value != 1], interval_samples(measured).text);
 }
 
 // Where each node starts, and what is too thin. Children have higher numbers than their parents.
@@ -65,11 +69,12 @@ static unsigned hue_of(const struct writer *writer, const struct frame *frame) {
     return (PROGRAM_HUE + STEP + hash % (HUES - 2 * STEP)) % HUES;
 }
 
-static void put_title(struct writer *writer, const struct frame *frame, int64_t value) {
+static void put_title(struct writer *writer, const struct frame *frame,
+                      const struct frame_node *node) {
     char place[FRAME_TEXT_BYTES], amount[FRAME_TEXT_BYTES];
     int64_t total = writer->tree.nodes.items[FRAME_TREE_ROOT].value;
     frame_location(frame, place, sizeof place);
-    put_amount(writer, value, amount, sizeof amount);
+    put_amount(writer, node, amount, sizeof amount);
     fputs("<title>", writer->out);
     char title[FRAME_TITLE_BYTES];
     frame_title(frame, title, sizeof title);
@@ -79,7 +84,7 @@ static void put_title(struct writer *writer, const struct frame *frame, int64_t 
         text_put_markup(writer->out, place);
         fputc(')', writer->out);
     }
-    fprintf(writer->out, "\n%s, %s</title>", amount, units_percent(value, total).text);
+    fprintf(writer->out, "\n%s, %s</title>", amount, units_percent(node->value, total).text);
 }
 
 static void put_label(struct writer *writer, const struct frame *frame, double x, double width,
@@ -105,7 +110,7 @@ static void put_node(struct writer *writer, uint32_t index) {
     double x = SIDE + left * (WIDTH - 2 * SIDE), width = share * (WIDTH - 2 * SIDE);
     unsigned y = TOP + (node->depth - 1) * ROW;
     fprintf(writer->out, "<g data-l=\"%.7f\" data-w=\"%.7f\">", left, share);
-    put_title(writer, frame, node->value);
+    put_title(writer, frame, node);
     fprintf(writer->out,
             "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" style=\"--h:%u\"/>", x, y,
             width, ROW - 1, hue_of(writer, frame));
@@ -117,7 +122,7 @@ static void put_heading(struct writer *writer) {
     const struct export *export = writer->export;
     char amount[FRAME_TEXT_BYTES];
     const struct measure_row *about = measure_about(export->by);
-    put_amount(writer, writer->tree.nodes.items[FRAME_TREE_ROOT].value, amount, sizeof amount);
+    put_amount(writer, &writer->tree.nodes.items[FRAME_TREE_ROOT], amount, sizeof amount);
     fprintf(writer->out, "<text class=\"h\" x=\"%d\" y=\"24\">", SIDE);
     text_put_markup(writer->out, export->program);
     fprintf(writer->out, ": %s %s</text>\n<text class=\"s\" x=\"%d\" y=\"44\">", amount,

@@ -24,12 +24,15 @@ static bool child_of(struct frame_tree *tree, uint32_t parent, uint32_t frame, u
 }
 
 // A damaged recording can claim more than there are numbers.
-static void add_value(struct frame_tree *tree, uint32_t node, int64_t value) {
+static void add_value(struct frame_tree *tree, uint32_t node, struct measured value) {
     struct frame_node *sum = &tree->nodes.items[node];
-    sum->value = figures_add(sum->value, value);
+    sum->value = figures_add(sum->value, value.value);
+    sum->samples = figures_add(sum->samples, value.samples);
+    sum->variance += value.variance;
 }
 
-static bool add_stack(struct frame_tree *tree, const struct frame_table *frames, int64_t value) {
+static bool add_stack(struct frame_tree *tree, const struct frame_table *frames,
+                      struct measured value) {
     uint32_t node = FRAME_TREE_ROOT;
     add_value(tree, node, value);
     for (size_t i = frames->stack.count; i-- > 0;) {
@@ -79,8 +82,8 @@ static bool sort_all(struct frame_tree *tree) {
 static bool add_stacks(struct frame_tree *tree, struct frame_table *frames, enum measure by) {
     const struct profile *profile = frames->export->profile;
     for (size_t i = 0; i < profile->stack_count; i++) {
-        int64_t value = measure_stack(by, &profile->stacks[i]).value;
-        if (value <= 0) continue;
+        struct measured value = measure_stack(by, &profile->stacks[i]);
+        if (value.value <= 0) continue;
         if (!frame_table_stack(frames, profile->stacks[i].node)) return false;
         if (!add_stack(tree, frames, value)) return false;
     }
@@ -103,7 +106,7 @@ static bool add_level(struct frame_tree *tree, struct frame_table *frames, enum 
         if (!frame_table_stack(frames, stack->node)) return false;
         if (level >= frames->stack.count) continue;
         if (!child_of(tree, walker.node, frames->stack.items[level], &walker.node)) return false;
-        add_value(tree, walker.node, measure_stack(by, stack).value);
+        add_value(tree, walker.node, measure_stack(by, stack));
         walkers[kept++] = walker;
     }
     *count = kept;
@@ -125,8 +128,8 @@ static bool add_inverted(struct frame_tree *tree, struct frame_table *frames, en
     size_t count = 0;
     bool is_ok = walkers != NULL;
     for (uint32_t i = 0; is_ok && i < profile->stack_count; i++) {
-        int64_t value = measure_stack(by, &profile->stacks[i]).value;
-        if (value <= 0) continue;
+        struct measured value = measure_stack(by, &profile->stacks[i]);
+        if (value.value <= 0) continue;
         walkers[count++] = (struct walker){.stack = i, .node = FRAME_TREE_ROOT};
         add_value(tree, FRAME_TREE_ROOT, value);
     }

@@ -13,7 +13,9 @@ struct frame_node {
     uint32_t parent, depth;
     uint32_t first_child, next_sibling;  // 0: none; the largest child comes first
     uint32_t child_count;
-    int64_t value;  // of everything below, itself included
+    int64_t value;    // of everything below, itself included
+    int64_t samples;  // of an estimate, with its variance
+    double variance;
 };
 
 struct frame_tree {

@@ -75,6 +75,7 @@ static void put_stack(struct json *json, const struct profile *profile, const st
     json_put_string(json, "id", id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     report_json_put_values(json, stack);
+    if (profile->sampling.is_on) report_json_put_estimates(json, stack->estimates, false);
     json_open_array(json, "places");
     for (uint32_t node = stack->node; node != TREE_ROOT; node = nodes[node].parent)
         if (!places[nodes[node].place].cut) json_put_uint(json, NULL, nodes[node].place);

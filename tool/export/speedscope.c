@@ -6,6 +6,7 @@
 
 #include "tool/base/json.h"
 #include "tool/export/frame_table.h"
+#include "tool/render/interval.h"
 
 #define SPEEDSCOPE_SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
@@ -61,7 +62,12 @@ static int64_t put_weights(struct json *json, const struct profile *profile, enu
 static bool put_profile(struct json *json, const struct export *export, struct frame_table *frames,
                         enum measure by) {
     char name[FRAME_TITLE_BYTES];
-    snprintf(name, sizeof name, "%s: %s", export->program, measure_name(by));
+    struct measured whole = {0};
+    for (size_t i = 0; i < export->profile->stack_count; i++)
+        measured_add(&whole, measure_stack(by, &export->profile->stacks[i]));
+    snprintf(name, sizeof name, "%s: %s%s%s", export->program, measure_name(by),
+             interval_text(whole, measure_about(by)->is_bytes, false).text,
+             interval_samples(whole).text);
     json_open_object(json, NULL);
     json_put_string(json, "type", "sampled");
     json_put_string(json, "name", name);

@@ -5,6 +5,7 @@
 #include "tool/export/sqlite.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 struct sums {
     int64_t calls, allocated_bytes, peak_bytes, exit_bytes;
+    struct estimate peak_estimate, exit_estimate;
 };
 
 struct function {
@@ -70,6 +72,17 @@ static void put_text(struct writer *writer, const char *value) {
     sqlite3_bind_text(writer->statement, writer->column++, safe, -1, SQLITE_TRANSIENT);
 }
 
+// Half the 95 % interval of bytes (and of blocks), and the samples behind it; NULL: it is exact.
+static void put_estimate(struct writer *writer, const struct estimate *estimate, bool has_blocks) {
+    if (!writer->export->profile->sampling.is_on) {
+        for (int i = has_blocks ? 3 : 2; i > 0; i--) put_null(writer);
+        return;
+    }
+    put_int(writer, estimate_interval(estimate->bytes_variance));
+    if (has_blocks) put_int(writer, estimate_interval(estimate->blocks_variance));
+    put_int(writer, estimate->samples);
+}
+
 static bool put_row(struct writer *writer) {
     int status = sqlite3_step(writer->statement);
     sqlite3_reset(writer->statement);
@@ -84,6 +97,27 @@ static bool put_fact(struct writer *writer, const char *key, const char *text, i
     else
         put_int(writer, number);
     return put_row(writer);
+}
+
+static bool fill_sampling(struct writer *writer) {
+    const struct profile *profile = writer->export->profile;
+    const struct estimate *peak = &profile->estimates[ESTIMATED_PEAK];
+    const struct estimate *left = &profile->estimates[ESTIMATED_EXIT];
+    const struct {
+        const char *key;
+        int64_t number;
+    } facts[] = {
+        {"sample_rate_bytes", (int64_t)profile->sampling.rate_bytes},
+        {"peak_interval_bytes", estimate_interval(peak->bytes_variance)},
+        {"peak_interval_blocks", estimate_interval(peak->blocks_variance)},
+        {"peak_samples", peak->samples},
+        {"at_exit_interval_bytes", estimate_interval(left->bytes_variance)},
+        {"at_exit_interval_blocks", estimate_interval(left->blocks_variance)},
+        {"at_exit_samples", left->samples},
+    };
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (!put_fact(writer, facts[i].key, NULL, facts[i].number)) return false;
+    return true;
 }
 
 static bool fill_info(struct writer *writer) {
@@ -114,6 +148,7 @@ static bool fill_info(struct writer *writer) {
     if (!prepare(writer, "INSERT INTO info VALUES(?,?)")) return false;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (!put_fact(writer, facts[i].key, facts[i].text, facts[i].number)) return false;
+    if (profile->sampling.is_on && !fill_sampling(writer)) return false;
     if (!prepare(writer, "INSERT INTO losses VALUES(?,?)")) return false;
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
         const char *key = loss_key(kind) ? loss_key(kind) : "unknown";
@@ -211,7 +246,8 @@ static bool fill_nodes(struct writer *writer) {
 static bool fill_stacks(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
     char hash[2 * sizeof(uint64_t) + 1];
-    if (!prepare(writer, "INSERT INTO stacks VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")) return false;
+    if (!prepare(writer, "INSERT INTO stacks VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"))
+        return false;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         const int64_t values[] = {
@@ -224,6 +260,8 @@ static bool fill_stacks(struct writer *writer) {
         put_int(writer, stack->node);
         put_text(writer, stack->cut ? cut_key(stack->cut) : NULL);
         for (size_t at = 0; at < sizeof values / sizeof *values; at++) put_int(writer, values[at]);
+        for (int kind = 0; kind < ESTIMATED_THEN; kind++)
+            put_estimate(writer, &stack->estimates[kind], true);
         if (!put_row(writer)) return false;
     }
     return true;
@@ -246,6 +284,8 @@ static void sums_add(struct sums *sums, const struct stack *stack) {
     sums->allocated_bytes = figures_add(sums->allocated_bytes, (int64_t)stack->allocated_bytes);
     sums->peak_bytes = figures_add(sums->peak_bytes, stack->peak_bytes);
     sums->exit_bytes = figures_add(sums->exit_bytes, stack->exit_bytes);
+    estimate_add(&sums->peak_estimate, &stack->estimates[ESTIMATED_PEAK]);
+    estimate_add(&sums->exit_estimate, &stack->estimates[ESTIMATED_EXIT]);
 }
 
 // Self is the first frame that is no plumbing, as on the screens; of a stack of nothing else, the
@@ -270,11 +310,14 @@ static void put_sums(struct writer *writer, const struct sums *sums) {
     put_int(writer, sums->allocated_bytes);
     put_int(writer, sums->peak_bytes);
     put_int(writer, sums->exit_bytes);
+    put_estimate(writer, &sums->peak_estimate, false);
+    put_estimate(writer, &sums->exit_estimate, false);
 }
 
 static bool put_functions(struct writer *writer) {
     char title[FRAME_TITLE_BYTES];
-    if (!prepare(writer, "INSERT INTO functions VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")) return false;
+    if (!prepare(writer, "INSERT INTO functions VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"))
+        return false;
     for (size_t i = 0; i < writer->functions.count; i++) {
         const struct function *function = &writer->functions.items[i];
         frame_title(function->frame, title, sizeof title);
@@ -310,7 +353,7 @@ static bool fill_functions(struct writer *writer) {
 
 static bool fill_threads(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
-    if (!prepare(writer, "INSERT INTO threads VALUES(?,?,?,?,?,?,?)")) return false;
+    if (!prepare(writer, "INSERT INTO threads VALUES(?,?,?,?,?,?,?,?,?)")) return false;
     for (size_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
         put_int(writer, thread->tid);
@@ -323,6 +366,12 @@ static bool fill_threads(struct writer *writer) {
         put_int(writer, (int64_t)thread->allocations);
         put_int(writer, (int64_t)thread->allocated_bytes);
         put_int(writer, thread->exit_bytes);
+        if (thread->sharing_count > 1) {  // only of their sum is known how sure it is
+            put_null(writer);
+            put_null(writer);
+        } else {
+            put_estimate(writer, &thread->exit_estimate, false);
+        }
         if (!put_row(writer)) return false;
     }
     return true;
@@ -346,13 +395,30 @@ static bool fill_points(struct writer *writer) {
     return true;
 }
 
+// Intervals add up as the root of the sum of their squares, for which SQL has no function that
+// every reader of the file would have.
+static void root(sqlite3_context *context, int count, sqlite3_value **values) {
+    (void)count;
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+        sqlite3_result_null(context);
+    else
+        sqlite3_result_int64(context, (sqlite3_int64)sqrt(sqlite3_value_double(values[0])));
+}
+
+static bool fill_module_sums(struct writer *writer) {
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    int status =
+        sqlite3_create_function(writer->database, "cairn_root", 1, flags, NULL, root, NULL, NULL);
+    return status == SQLITE_OK ? execute(writer, sqlite_module_sums) : fail(writer);
+}
+
 bool export_sqlite_fill(sqlite3 *database, const struct export *export, struct error *error) {
     struct writer writer = {.database = database, .export = export, .error = error};
     bool is_ok = execute(&writer, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;") &&
                  execute(&writer, sqlite_tables) && fill_info(&writer) && fill_modules(&writer) &&
                  fill_places(&writer) && fill_frames(&writer) && fill_nodes(&writer) &&
-                 fill_stacks(&writer) && fill_functions(&writer) && fill_threads(&writer) &&
-                 fill_points(&writer) && execute(&writer, sqlite_views) &&
+                 fill_stacks(&writer) && fill_functions(&writer) && fill_module_sums(&writer) &&
+                 fill_threads(&writer) && fill_points(&writer) && execute(&writer, sqlite_views) &&
                  execute(&writer, "COMMIT;");
     sqlite3_finalize(writer.statement);
     frame_table_free(&writer.frames);

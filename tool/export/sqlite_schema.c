@@ -4,7 +4,17 @@
 // What a stack holds, under the names of `cairn report --json`.
 #define VALUES                                                                                     \
     "allocations INTEGER, frees INTEGER, allocated_bytes INTEGER, freed_bytes INTEGER, "           \
-    "peak_blocks INTEGER, peak_bytes INTEGER, at_exit_blocks INTEGER, at_exit_bytes INTEGER"
+    "peak_blocks INTEGER, peak_bytes INTEGER, at_exit_blocks INTEGER, at_exit_bytes INTEGER, "     \
+    "peak_interval_bytes INTEGER, peak_interval_blocks INTEGER, peak_samples INTEGER, "            \
+    "at_exit_interval_bytes INTEGER, at_exit_interval_blocks INTEGER, at_exit_samples INTEGER, "   \
+    "allocated_interval_bytes INTEGER, allocated_interval_calls INTEGER, "                         \
+    "allocated_samples INTEGER"
+// What a function holds.
+#define SUMS(kind)                                                                                 \
+    kind "_calls INTEGER, " kind "_allocated_bytes INTEGER, " kind "_peak_bytes INTEGER, " kind    \
+         "_at_exit_bytes INTEGER, " kind "_peak_interval_bytes INTEGER, " kind                     \
+         "_peak_samples INTEGER, " kind "_at_exit_interval_bytes INTEGER, " kind                   \
+         "_at_exit_samples INTEGER"
 
 const char sqlite_tables[] =
     "CREATE TABLE info(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -21,13 +31,14 @@ const char sqlite_tables[] =
     "CREATE TABLE stacks(id INTEGER PRIMARY KEY, hash TEXT, node INTEGER REFERENCES nodes, "
     "  incomplete TEXT, " VALUES ");"
     "CREATE TABLE functions(id INTEGER PRIMARY KEY, function TEXT, module TEXT, plumbing INTEGER, "
-    "  self_calls INTEGER, self_allocated_bytes INTEGER, self_peak_bytes INTEGER, "
-    "  self_at_exit_bytes INTEGER, total_calls INTEGER, total_allocated_bytes INTEGER, "
-    "  total_peak_bytes INTEGER, total_at_exit_bytes INTEGER);"
-    "CREATE TABLE threads(tid INTEGER, name TEXT, start_ns INTEGER, end_ns INTEGER, "
-    "  allocations INTEGER, allocated_bytes INTEGER, at_exit_bytes INTEGER);"
-    "CREATE TABLE points(start_ns INTEGER, min_bytes INTEGER, max_bytes INTEGER, "
-    "  last_bytes INTEGER, last_blocks INTEGER, allocated_bytes INTEGER, allocations INTEGER);";
+    "  " SUMS("self") ", " SUMS(
+        "total") ");"
+                 "CREATE TABLE threads(tid INTEGER, name TEXT, start_ns INTEGER, end_ns INTEGER, "
+                 "  allocations INTEGER, allocated_bytes INTEGER, at_exit_bytes INTEGER, "
+                 "  at_exit_interval_bytes INTEGER, at_exit_samples INTEGER);"
+                 "CREATE TABLE points(start_ns INTEGER, min_bytes INTEGER, max_bytes INTEGER, "
+                 "  last_bytes INTEGER, last_blocks INTEGER, allocated_bytes INTEGER, allocations "
+                 "INTEGER);";
 
 // Spells out the stacks of a list: "inner <- outer", plumbing left out.
 #define SPELLED(list)                                                                              \
@@ -42,54 +53,43 @@ const char sqlite_tables[] =
     "SELECT chosen.*, frames FROM chosen LEFT JOIN texts ON texts.stack = chosen.id ORDER BY 2 "   \
     "DESC"
 
+#define SQUARES(column) "cairn_root(sum(1.0 * " column " * " column "))"
+
+const char sqlite_module_sums[] =
+    "CREATE TABLE module_sums AS SELECT module, sum(self_calls) AS calls, "
+    "  sum(self_allocated_bytes) AS allocated_bytes, sum(self_peak_bytes) AS peak_bytes, "
+    "  sum(self_at_exit_bytes) AS at_exit_bytes, "
+    "  " SQUARES(
+        "self_peak_interval_bytes") " AS peak_interval_bytes, "
+                                    "  sum(self_peak_samples) AS peak_samples, "
+                                    "  " SQUARES(
+                                        "self_at_exit_interval_bytes") " AS "
+                                                                       "at_exit_interval_bytes, "
+                                                                       "  "
+                                                                       "sum(self_at_exit_samples) "
+                                                                       "AS at_exit_samples FROM "
+                                                                       "functions GROUP BY module;";
+
+// clang-format off
 const char sqlite_views[] =
     "CREATE INDEX stacks_by_peak ON stacks(peak_bytes);"
     "CREATE INDEX stacks_by_exit ON stacks(at_exit_bytes);"
-    "CREATE VIEW summary AS SELECT count(*) AS stacks, sum(allocations) AS "
-    "allocations, "
+    "CREATE VIEW summary AS SELECT count(*) AS stacks, sum(allocations) AS allocations, "
     "  sum(frees) AS frees, sum(allocated_bytes) AS allocated_bytes, "
     "  sum(freed_bytes) AS freed_bytes, sum(peak_blocks) AS peak_blocks, "
     "  sum(peak_bytes) AS peak_bytes, sum(at_exit_blocks) AS at_exit_blocks, "
-    "  sum(at_exit_bytes) AS at_exit_bytes FROM stacks;"
+    "  sum(at_exit_bytes) AS at_exit_bytes, "
+    "  (SELECT value FROM info WHERE key = 'peak_interval_bytes') AS peak_interval_bytes, "
+    "  sum(peak_samples) AS peak_samples, "
+    "  (SELECT value FROM info WHERE key = 'at_exit_interval_bytes') AS at_exit_interval_bytes, "
+    "  sum(at_exit_samples) AS at_exit_samples FROM stacks;"
     "CREATE VIEW top AS " SPELLED(
-        "SELECT id, peak_bytes, peak_blocks, hash, node FROM stacks WHERE peak_bytes > "
-        "0 "
-        "ORDER BY peak_bytes DESC LIMIT 100") ";"
-                                              "CREATE VIEW leaks AS " SPELLED(
-                                                  "SELECT id, at_exit_bytes, "
-                                                  "at_exit_blocks, node FROM "
-                                                  "stacks WHERE at_exit_blocks > "
-                                                  "0 "
-                                                  "ORDER BY at_exit_bytes DESC "
-                                                  "LIMIT 100") ";"
-                                                               "CREATE VIEW "
-                                                               "by_module AS "
-                                                               "SELECT module, "
-                                                               "sum(self_calls) "
-                                                               "AS calls, "
-                                                               "  "
-                                                               "sum(self_"
-                                                               "allocated_bytes) "
-                                                               "AS "
-                                                               "allocated_bytes, "
-                                                               "sum(self_peak_"
-                                                               "bytes) AS "
-                                                               "peak_bytes, "
-                                                               "  "
-                                                               "sum(self_at_exit_"
-                                                               "bytes) AS "
-                                                               "at_exit_bytes "
-                                                               "FROM functions "
-                                                               "GROUP BY module "
-                                                               "  ORDER BY "
-                                                               "peak_bytes DESC;"
-                                                               "CREATE VIEW "
-                                                               "timeline AS "
-                                                               "SELECT start_ns / "
-                                                               "1e9 AS seconds, "
-                                                               "max_bytes, "
-                                                               "last_blocks, "
-                                                               "allocations "
-                                                               "  FROM points "
-                                                               "ORDER BY "
-                                                               "start_ns;";
+        "SELECT id, peak_bytes, peak_blocks, peak_interval_bytes, peak_samples, hash, node "
+        "FROM stacks WHERE peak_bytes > 0 ORDER BY peak_bytes DESC LIMIT 100") ";"
+    "CREATE VIEW leaks AS " SPELLED(
+        "SELECT id, at_exit_bytes, at_exit_blocks, at_exit_interval_bytes, at_exit_samples, node "
+        "FROM stacks WHERE at_exit_blocks > 0 ORDER BY at_exit_bytes DESC LIMIT 100") ";"
+    "CREATE VIEW by_module AS SELECT * FROM module_sums ORDER BY peak_bytes DESC;"
+    "CREATE VIEW timeline AS SELECT start_ns / 1e9 AS seconds, max_bytes, last_blocks, allocations "
+    "  FROM points ORDER BY start_ns;";
+// clang-format on

@@ -23,12 +23,18 @@ enum estimated {
 };
 
 void estimate_add(struct estimate *sum, const struct estimate *added);
+// Of processes one of which is a fork: both may have samples of the same blocks, and go wrong
+// together. Then deviations add up, which is never too little.
+void estimate_add_related(struct estimate *sum, const struct estimate *added);
+double estimate_related(double variance, double added);
 
 // Blocks beyond one a sample, as the format counts them (CAIRN_SAMPLE_ONE), rounded.
 int64_t estimate_whole_blocks(uint64_t parts);
 
 // Half the width of the 95 % interval of a number with this variance; 0: it is exact.
 int64_t estimate_interval(double variance);
+// The variance of a number whose interval is known.
+double estimate_variance(int64_t interval);
 
 // With fewer samples an interval says little.
 #define ESTIMATE_FEW_SAMPLES 5

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/live.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,8 +205,10 @@ static void sum_up(struct live *live) {
         profile->exit_bytes = figures_add(profile->exit_bytes, stack->exit_bytes);
         profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
         profile->totals.temporary += stack->temporary;
-        estimate_add(&profile->estimates[ESTIMATED_EXIT], &stack->estimates[ESTIMATED_EXIT]);
+        for (int kind = 0; kind < ESTIMATED_COUNT; kind++)
+            estimate_add(&profile->estimates[kind], &stack->estimates[kind]);
     }
+    profile->estimates[ESTIMATED_PEAK] = profile->figures.peak_estimate;
     profile->totals.allocations = profile->figures.allocations + profile->figures.inherited_blocks;
     profile->totals.allocated_bytes =
         profile->figures.allocated_bytes + profile->figures.inherited_bytes;
@@ -213,6 +216,10 @@ static void sum_up(struct live *live) {
     if (threads > THREADS_MOST) threads = THREADS_MOST;
     profile->peak.error_bytes = totals->is_threaded ? 2 * threads * totals->batch_bytes : 0;
     profile->peak.bytes = (int64_t)profile->figures.peak_bytes;
+}
+
+static struct live_sureness sureness_of(const struct estimate *estimates) {
+    return (struct live_sureness){estimates[ESTIMATED_EXIT], estimates[ESTIMATED_ALLOCATED]};
 }
 
 // Keeps what later looks are compared with.
@@ -223,10 +230,12 @@ static void note_look(struct live *live, uint64_t clock_ns) {
     live->looks[slot] = (struct live_look){.at_ns = clock_ns > start_ns ? clock_ns - start_ns : 0,
                                            .allocated_bytes = profile->totals.allocated_bytes,
                                            .allocations = profile->totals.allocations,
-                                           .live_bytes = profile->exit_bytes};
+                                           .live_bytes = profile->exit_bytes,
+                                           .sureness = sureness_of(profile->estimates)};
     for (size_t i = 0; i < live->stacks.count; i++) {
         live->more.items[i].past_bytes[slot] = live->stacks.items[i].allocated_bytes;
         live->more.items[i].past_calls[slot] = live->stacks.items[i].allocations;
+        live->more.items[i].past[slot] = sureness_of(live->stacks.items[i].estimates);
     }
 }
 
@@ -244,8 +253,10 @@ bool live_look(struct live *live, uint64_t clock_ns, struct error *error) {
 }
 
 void live_begin_growth(struct live *live, uint32_t generation) {
-    for (size_t i = 0; i < live->stacks.count; i++)
+    for (size_t i = 0; i < live->stacks.count; i++) {
         live->more.items[i].base_bytes = live->stacks.items[i].exit_bytes;
+        live->more.items[i].base = sureness_of(live->stacks.items[i].estimates);
+    }
     if (generation) {
         live->mark_generation = generation;
         for (size_t i = 0; i < live->more.count; i++)
@@ -311,6 +322,61 @@ int64_t live_value(const struct live *live, enum live_measure measure, size_t in
     default:
         return stack->exit_bytes;
     }
+}
+
+// What was held changed by this much between two moments: samples that lived in both cancel out, so
+// only what came and went makes it unsure. A rarer rate meanwhile shows as what went.
+static struct measured change_between(int64_t value, const struct live_sureness *then,
+                                      const struct live_sureness *now) {
+    double came = now->allocated.bytes_variance - then->allocated.bytes_variance;
+    double stayed = now->held.bytes_variance - then->held.bytes_variance;
+    int64_t new_samples = now->allocated.samples - then->allocated.samples;
+    int64_t more_samples = now->held.samples - then->held.samples;
+    double churn = fabs(came) + fabs(came - stayed);
+    double both = now->held.bytes_variance + then->held.bytes_variance;
+    return (struct measured){.value = value,
+                             .samples = new_samples + (new_samples - more_samples),
+                             .variance = churn < both ? churn : both};
+}
+
+static struct measured rate_measured(const struct live *live, size_t index) {
+    size_t last, first;
+    double seconds;
+    struct measured rate = {.value = live_value(live, LIVE_RATE, index)};
+    if (!find_looks(live, &last, &first, &seconds)) return rate;
+    const struct live_sureness *past = live->more.items[index].past;
+    rate.samples = past[last].allocated.samples - past[first].allocated.samples;
+    rate.variance = (past[last].allocated.bytes_variance - past[first].allocated.bytes_variance) /
+                    (seconds * seconds);
+    return rate;
+}
+
+struct measured live_measured(const struct live *live, enum live_measure measure, size_t index) {
+    const struct stack *stack = &live->stacks.items[index];
+    struct live_sureness now = sureness_of(stack->estimates);
+    int64_t value = live_value(live, measure, index);
+    switch (measure) {
+    case LIVE_GROWTH:
+        return change_between(value, &live->more.items[index].base, &now);
+    case LIVE_RATE:
+        return rate_measured(live, index);
+    case LIVE_TEMPORARY:
+        return (struct measured){.value = value};
+    default:
+        return measure_stack(MEASURE_EXIT, stack);
+    }
+}
+
+struct measured live_slope_measured(const struct live *live) {
+    const double most = 0x1p62;
+    size_t last, first;
+    double seconds, slope = live_slope(live);
+    int64_t value = (int64_t)(slope < most ? slope : most);
+    if (!find_looks(live, &last, &first, &seconds)) return (struct measured){.value = value};
+    struct measured change =
+        change_between(value, &live->looks[first].sureness, &live->looks[last].sureness);
+    change.variance /= seconds * seconds;
+    return change;
 }
 
 static const char *const measure_names[LIVE_MEASURES] = {"live", "growth", "rate", "temporary"};

@@ -9,11 +9,16 @@
 
 #include "tool/model/decode.h"
 #include "tool/model/follow.h"
-#include "tool/model/profile.h"
+#include "tool/model/measure.h"
 
 #define LIVE_LOOKS 5u  // rates are taken over so many looks
 
 enum live_measure { LIVE_BYTES, LIVE_GROWTH, LIVE_RATE, LIVE_TEMPORARY, LIVE_MEASURES };
+
+// How sure the numbers of a moment are; all zero if nothing is sampled.
+struct live_sureness {
+    struct estimate held, allocated;
+};
 
 // Beside the stack of the same index.
 struct live_stack {
@@ -21,12 +26,14 @@ struct live_stack {
     int64_t survivor_bytes, survivor_blocks;  // held, of blocks allocated since the mark
     uint64_t past_bytes[LIVE_LOOKS];          // allocated by then
     uint64_t past_calls[LIVE_LOOKS];
+    struct live_sureness base, past[LIVE_LOOKS];
 };
 
 struct live_look {
     uint64_t at_ns;  // since the start of the recording
     uint64_t allocated_bytes, allocations;
     int64_t live_bytes;
+    struct live_sureness sureness;
 };
 
 struct live {
@@ -64,6 +71,10 @@ void live_begin_growth(struct live *live, uint32_t generation);
 
 // A stack's value: bytes, bytes, bytes a second, blocks.
 int64_t live_value(const struct live *live, enum live_measure measure, size_t stack);
+// The same with how sure it is. What changed between two moments is no surer than what both held
+// alone, nor than what came and went in between; the narrower one counts, and neither is too
+// narrow.
+struct measured live_measured(const struct live *live, enum live_measure measure, size_t stack);
 // Bytes and calls per second of a stack, or of the process.
 struct live_rate {
     double bytes, calls;
@@ -72,6 +83,7 @@ struct live_rate live_rate_of(const struct live *live, size_t stack);
 struct live_rate live_rate_total(const struct live *live);
 // Bytes per second by which the heap grew or (below 0) shrank over the same looks.
 double live_slope(const struct live *live);
+struct measured live_slope_measured(const struct live *live);
 
 // "live", "growth", "rate", "temporary".
 const char *live_measure_name(enum live_measure measure);

@@ -144,6 +144,22 @@ struct measured measure_total(enum measure measure, const struct profile *profil
     }
 }
 
+struct measured measure_figures(enum measure measure, const struct figures *figures) {
+    int64_t calls = (int64_t)figures->allocations;
+    switch (measure) {
+    case MEASURE_PEAK:
+        return in_bytes((int64_t)figures->peak_bytes, 0, &figures->peak_estimate);
+    case MEASURE_EXIT:
+        return in_bytes(figures->exit_bytes, figures->exit_blocks, &figures->exit_estimate);
+    case MEASURE_EXIT_BLOCKS:
+        return in_blocks(figures->exit_blocks, &figures->exit_estimate);
+    case MEASURE_ALLOCATED:
+        return in_bytes((int64_t)figures->allocated_bytes, calls, &exact);
+    default:
+        return in_blocks(calls, &exact);
+    }
+}
+
 struct ranked {
     uint64_t key;  // ascending: the highest value first
     uint32_t index;

@@ -58,6 +58,8 @@ bool measured_is_unreliable(struct measured measured);
 
 struct measured measure_stack(enum measure measure, const struct stack *stack);
 struct measured measure_total(enum measure measure, const struct profile *profile);
+// The peak (of unknown blocks), what is left, or what was allocated, of a process without stacks.
+struct measured measure_figures(enum measure measure, const struct figures *figures);
 
 // Indexes of the stacks with a value above zero, highest value first, equal ones by id; for
 // free(). NULL without memory.

@@ -112,7 +112,12 @@ static bool add_stacks(struct merge *merge, const struct profile *profile, const
         struct stack *sum = stack_of(merge, map->nodes[stack->node], stack);
         if (!sum) return false;
         const struct cell_values values = stack_values(stack);
+        const struct stack before = *sum;
         stack_add(sum, &values);
+        for (int kind = 0; merge->has_forks && kind < ESTIMATED_COUNT; kind++) {
+            sum->estimates[kind] = before.estimates[kind];
+            estimate_add_related(&sum->estimates[kind], &stack->estimates[kind]);
+        }
     }
     for (size_t i = 0; i < profile->thread_count && merge->threads.count < THREADS_MAX; i++) {
         struct profile_thread *thread = array_push(&merge->threads);
@@ -122,7 +127,7 @@ static bool add_stacks(struct merge *merge, const struct profile *profile, const
     return true;
 }
 
-static void add_totals(struct profile *sum, const struct profile *profile) {
+static void add_totals(struct profile *sum, const struct profile *profile, bool has_forks) {
     sum->totals.allocations += profile->totals.allocations;
     sum->totals.frees += profile->totals.frees;
     sum->totals.allocated_bytes += profile->totals.allocated_bytes;
@@ -138,7 +143,10 @@ static void add_totals(struct profile *sum, const struct profile *profile) {
     sum->exit_blocks = figures_add(sum->exit_blocks, profile->exit_blocks);
     sum->figures.own_ns += profile->figures.own_ns;
     for (int i = 0; i < ESTIMATED_COUNT; i++)
-        estimate_add(&sum->estimates[i], &profile->estimates[i]);
+        if (has_forks)
+            estimate_add_related(&sum->estimates[i], &profile->estimates[i]);
+        else
+            estimate_add(&sum->estimates[i], &profile->estimates[i]);
     if (profile->sampling.is_on) sum->sampling = profile->sampling;
     struct cairn_guard *guard = &sum->overruns.guard;
     const struct cairn_guard *added = &profile->overruns.guard;
@@ -178,9 +186,10 @@ bool merge_add(struct merge *merge, const struct profile *profile, const uint64_
                       .modules = calloc(profile->modules.count + 1, sizeof(uint32_t)),
                       .places = calloc(profile->places.list.count + 1, sizeof(uint32_t)),
                       .nodes = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t))};
+    merge->has_forks |= profile->figures.inherited_blocks != 0;
     bool is_ok = map.modules && map.places && map.nodes && map_code(merge, profile, &map) &&
                  add_stacks(merge, profile, &map);
-    add_totals(&merge->profile, profile);
+    add_totals(&merge->profile, profile, merge->has_forks);
     add_facts(merge, profile->recording);
     free(map.modules);
     free(map.nodes);

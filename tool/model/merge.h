@@ -21,6 +21,7 @@ struct merge {
     ARRAY(uint32_t) stack_of_node;  // plus 1
     ARRAY(struct profile_thread) threads;
     size_t process_count;
+    bool has_forks;    // a fork was added: estimates are related from then on
     uint32_t *placed;  // by place of the profile that was added last: its number in the sum
 };
 

@@ -48,6 +48,7 @@ bool picture_of(const struct recording *recording, size_t index, struct picture 
                                 .free_resident_bytes = clamp(raw.free_resident_bytes),
                                 .arena_count = raw.arena_count,
                                 .stack_count = raw.stack_count,
+                                .is_sampled = recording_is_sampled(recording),
                                 .is_cut = raw.is_cut};
     split_heap(picture, &raw);
     picture->bytes[PICTURE_STACKS] = clamp(raw.stacks_bytes);

@@ -34,6 +34,7 @@ struct picture {
     uint64_t free_resident_bytes;      // of both
     uint32_t arena_count;              // 0: not known
     uint32_t stack_count;
+    bool is_sampled;    // what is live is an estimate
     bool is_cut;        // there are more free chunks than were counted
     bool is_live_more;  // more is live than resident: the heap is one part, PICTURE_LIVE
     bool is_free_part;  // PICTURE_FREE is known; else it is within PICTURE_REST

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/model/decode.h"
+#include "tool/model/sampled.h"
 #include "tool/model/threads.h"
 
 enum { HIGH_HALF_SHIFT = 32 };
@@ -29,17 +30,13 @@ static int64_t add_signed(int64_t a, int64_t b) {
 static void add_samples(const struct profile *profile, size_t id, bool is_saved,
                         struct cell_values *values) {
     struct cairn_sample_cell cell;
+    const struct sampled_counts counts = {(int64_t)values->calls, values->peak_blocks,
+                                          values->exit_blocks};
     recording_sample_cell(profile->recording, id, &cell);
-    double bytes = cell.allocated_variance - cell.freed_variance;
-    double blocks = cell.calls_variance - cell.frees_variance;
     uint64_t extra = cell.extra_calls - cell.extra_frees;
-    values->estimates[ESTIMATED_ALLOCATED] =
-        (struct estimate){(int64_t)values->calls, cell.allocated_variance, cell.calls_variance};
-    values->estimates[ESTIMATED_EXIT] = (struct estimate){values->exit_blocks, bytes, blocks};
-    values->estimates[ESTIMATED_PEAK] =
-        is_saved ? (struct estimate){values->peak_blocks, cell.peak_bytes_variance,
-                                     cell.peak_blocks_variance}
-                 : values->estimates[ESTIMATED_EXIT];
+    sampled_cell(profile->recording, id, is_saved, &counts, values->estimates);
+    values->freed_estimate =
+        (struct estimate){(int64_t)values->frees, cell.freed_variance, cell.frees_variance};
     values->peak_blocks =
         add_signed(values->peak_blocks, estimate_whole_blocks(is_saved ? cell.peak_extra : extra));
     values->exit_blocks = add_signed(values->exit_blocks, estimate_whole_blocks(extra));
@@ -72,8 +69,7 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
     values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
     values->slack_bytes = use.slack_bytes;
     values->waste_bytes = waste_of(profile->recording, id, &cold);
-    bool has_saved_peak = cell.epoch >= profile->recording->header.totals.peak_epoch;
-    bool is_saved = has_saved_peak && !profile->peak.is_at_end;
+    bool is_saved = sampled_has_saved_peak(profile->recording, &cell, profile->peak.is_at_end);
     values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
     values->peak_blocks = is_saved ? cold.peak_blocks : values->exit_blocks;
     if (profile->sampling.is_on) add_samples(profile, id, is_saved, values);
@@ -219,19 +215,14 @@ static bool name_stacks(const struct profile *profile, struct stack *stacks, siz
     return true;
 }
 
-// What is freed of a number that is exact, where an estimate still lives, which may be the larger.
-static uint64_t left_of(uint64_t exact, int64_t estimate) {
-    return estimate > 0 && (uint64_t)estimate > exact ? 0 : exact - (uint64_t)estimate;
-}
-
 // Calls and their bytes are counted beside the samples.
 static void take_exact_totals(struct profile *profile) {
     const struct figures *figures = &profile->figures;
     struct profile_totals *totals = &profile->totals;
     totals->allocations = figures->allocations + figures->inherited_blocks;
     totals->allocated_bytes = figures->allocated_bytes + figures->inherited_bytes;
-    totals->frees = left_of(totals->allocations, profile->exit_blocks);
-    totals->freed_bytes = left_of(totals->allocated_bytes, profile->exit_bytes);
+    totals->frees = figures_freed(totals->allocations, profile->exit_blocks);
+    totals->freed_bytes = figures_freed(totals->allocated_bytes, profile->exit_bytes);
 }
 
 static void sum_up(struct profile *profile, size_t slot_count) {

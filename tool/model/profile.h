@@ -107,6 +107,7 @@ struct cell_values {
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;
     struct estimate estimates[ESTIMATED_COUNT];
+    struct estimate freed_estimate;  // of frees and freed_bytes
 };
 // False if the cell does not exist or was never used.
 bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);

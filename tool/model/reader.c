@@ -349,6 +349,18 @@ bool recording_has_sample_values(const struct recording *recording) {
     return recording->sections[CAIRN_SECTION_SAMPLE_VALUES].entry_bytes != 0;
 }
 
+// Entries of older recordings end with the sums.
+bool recording_sample_sizes(const struct recording *recording, size_t id,
+                            struct cairn_sample_size sizes[CAIRN_SAMPLE_SIZES]) {
+    const struct recording_section *section = &recording->sections[CAIRN_SECTION_SAMPLE_CELLS];
+    if (id >= section->count || section->entry_bytes < sizeof(struct cairn_sample_entry))
+        return false;
+    const uint8_t *entry = section->bytes + id * section->entry_bytes;
+    memcpy(sizes, entry + offsetof(struct cairn_sample_entry, sizes),
+           CAIRN_SAMPLE_SIZES * sizeof *sizes);
+    return true;
+}
+
 const char *recording_string(struct recording *recording, uint32_t offset) {
     const struct recording_section *section = &recording->sections[CAIRN_SECTION_STRINGS];
     size_t left = offset < section->size ? section->size - offset : 0;

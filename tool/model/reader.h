@@ -100,6 +100,9 @@ bool recording_is_sampled(const struct recording *recording);
 // What samples add to a cell; zeros if there were none.
 void recording_sample_cell(const struct recording *recording, size_t id,
                            struct cairn_sample_cell *cell);
+// Which sizes they had. False: that was not recorded.
+bool recording_sample_sizes(const struct recording *recording, size_t id,
+                            struct cairn_sample_size sizes[CAIRN_SAMPLE_SIZES]);
 
 // What was behind the value of this index; zeros if that is not there.
 void recording_sample_value(const struct recording *recording, size_t index,

@@ -209,6 +209,7 @@ static uint64_t file_bytes(const struct run *run, const struct run_row *row) {
 
 struct run_sums run_sum(const struct run *run) {
     struct run_sums sums = {0};
+    bool has_forks = false;  // from the first of them on
     for (size_t i = 0; i < run->rows.count; i++) {
         const struct run_row *row = &run->rows.items[i];
         const struct figures *figures = &row->figures;
@@ -217,6 +218,11 @@ struct run_sums run_sum(const struct run *run) {
         sums.lost += figures->lost;
         sums.exit_blocks = figures_add(sums.exit_blocks, figures->exit_blocks);
         sums.exit_bytes = figures_add(sums.exit_bytes, figures->exit_bytes);
+        has_forks |= figures->inherited_blocks != 0;
+        if (has_forks)
+            estimate_add_related(&sums.exit_estimate, &figures->exit_estimate);
+        else
+            estimate_add(&sums.exit_estimate, &figures->exit_estimate);
         if (*row->file) {
             sums.file_count++;
             sums.bytes_of_files += file_bytes(run, row);

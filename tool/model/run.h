@@ -26,6 +26,7 @@ struct run {
 struct run_sums {
     uint64_t allocations, allocated_bytes, lost, bytes_of_files;
     int64_t exit_blocks, exit_bytes;
+    struct estimate exit_estimate;
     size_t small_count, file_count;
     uint64_t small_peak_bytes;  // highest of the small ones
 };

@@ -15,7 +15,9 @@ static const char suffix[] = ".cairn";
 static const char heading[] = RUN_INDEX_MAGIC
     ": file pid ppid parent name start_unix_ns start_clock_ns duration_ns state exit allocations "
     "allocated_bytes frees failed inherited_blocks inherited_bytes peak_bytes peak_ns "
-    "at_exit_blocks at_exit_bytes rss_peak_bytes cpu_ns own_ns lost size\n";
+    "at_exit_blocks at_exit_bytes rss_peak_bytes cpu_ns own_ns lost size "
+    "sample_rate_bytes peak_interval_bytes peak_samples at_exit_interval_bytes "
+    "at_exit_interval_blocks at_exit_samples\n";
 
 static const char *const states[] = {
     [CAIRN_STATE_NEW] = "new",   [CAIRN_STATE_RUNNING] = "running", [CAIRN_STATE_ENDED] = "ended",
@@ -107,6 +109,17 @@ static char *put_figures(char *out, const struct figures *figures) {
     return put_signed(out, figures->exit_bytes);
 }
 
+// Intervals as they are shown; the square of one is its variance again.
+static char *put_estimates(char *out, const struct figures *figures) {
+    const struct estimate *peak = &figures->peak_estimate, *left = &figures->exit_estimate;
+    out = put_number(out, figures->rate_bytes);
+    out = put_signed(out, estimate_interval(peak->bytes_variance));
+    out = put_signed(out, peak->samples);
+    out = put_signed(out, estimate_interval(left->bytes_variance));
+    out = put_signed(out, estimate_interval(left->blocks_variance));
+    return put_signed(out, left->samples);
+}
+
 size_t run_row_print(const struct run_row *row, char line[RUN_LINE_MAX]) {
     char *out = put_text(line, row->file);
     out = put_number(out, row->pid);
@@ -124,6 +137,7 @@ size_t run_row_print(const struct run_row *row, char line[RUN_LINE_MAX]) {
     out = put_number(out, row->figures.own_ns);
     out = put_number(out, row->figures.lost);
     out = put_text(out, figures_is_small(&row->figures) ? "small" : "large");
+    out = put_estimates(out, &row->figures);
     out[-1] = '\n';
     return (size_t)(out - line);
 }
@@ -226,6 +240,21 @@ static bool take_figures(struct fields *fields, struct figures *figures) {
            take_signed(fields, &figures->exit_bytes);
 }
 
+// Older indexes end with the size.
+static bool take_estimates(struct fields *fields, struct figures *figures) {
+    int64_t peak_bytes = 0, exit_bytes = 0, exit_blocks = 0;
+    struct estimate *peak = &figures->peak_estimate, *left = &figures->exit_estimate;
+    if (!take(fields) || !fields->rest) return true;
+    bool is_ok = take_u64(fields, &figures->rate_bytes) && take_signed(fields, &peak_bytes) &&
+                 take_signed(fields, &peak->samples) && take_signed(fields, &exit_bytes) &&
+                 take_signed(fields, &exit_blocks) && take_signed(fields, &left->samples);
+    peak->bytes_variance = estimate_variance(peak_bytes);
+    left->bytes_variance = estimate_variance(exit_bytes);
+    left->blocks_variance = estimate_variance(exit_blocks);
+    figures->is_sampled = figures->rate_bytes != 0;
+    return is_ok;
+}
+
 bool run_row_parse(char *line, struct run_row *row) {
     struct fields fields = {line};
     *row = (struct run_row){0};
@@ -236,7 +265,7 @@ bool run_row_parse(char *line, struct run_row *row) {
                  take_state(&fields, row) && take_exit(&fields, row) &&
                  take_figures(&fields, &row->figures) && take_u64(&fields, &row->rss_peak_bytes) &&
                  take_u64(&fields, &row->cpu_ns) && take_u64(&fields, &row->figures.own_ns) &&
-                 take_u64(&fields, &row->figures.lost);
+                 take_u64(&fields, &row->figures.lost) && take_estimates(&fields, &row->figures);
     if (!is_ok) return false;
     // whoever made the index, it names nothing outside of its directory
     bool has_file = !*row->file || run_row_is_file_name(row->file);

@@ -100,6 +100,45 @@ void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_
     qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
 }
 
+// `calls`: by the number of their sizes' bits, in units of CAIRN_SAMPLE_ONE so far.
+static void add_sampled(struct shape_sampled_size *sizes, const struct cairn_sample_size *from) {
+    struct shape_sampled_size *sum = &sizes[bits_of(from->least_bytes)];
+    const struct measured calls = {.value = (int64_t)from->calls,
+                                   .samples = from->samples,
+                                   .variance = (double)from->variance};
+    if (!from->samples) return;
+    if (!sum->calls.samples || from->least_bytes < sum->least) sum->least = from->least_bytes;
+    if (from->most_bytes > sum->most) sum->most = from->most_bytes;
+    measured_add(&sum->calls, calls);
+}
+
+size_t shape_sampled_sizes(const struct shape *shape, uint32_t stack_number,
+                           struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES],
+                           int64_t *other_calls) {
+    struct cairn_sample_size found[CAIRN_SAMPLE_SIZES];
+    struct cell_values values;
+    size_t count = 0;
+    *other_calls = 0;
+    memset(sizes, 0, SHAPE_SAMPLED_SIZES * sizeof *sizes);
+    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
+        uint32_t id = shape->cells[i];
+        if (!profile_cell(shape->profile, id, &values) || !values.calls) continue;
+        *other_calls = figures_add(*other_calls, (int64_t)values.calls);
+        if (!recording_sample_sizes(shape->profile->recording, id, found)) continue;
+        for (size_t at = 0; at < CAIRN_SAMPLE_SIZES; at++) add_sampled(sizes, &found[at]);
+    }
+    for (size_t bits = 0; bits < SHAPE_SAMPLED_SIZES; bits++) {
+        if (!sizes[bits].calls.samples) continue;
+        sizes[count] = sizes[bits];
+        sizes[count].calls.value =
+            (sizes[bits].calls.value + CAIRN_SAMPLE_ONE / 2) / CAIRN_SAMPLE_ONE;
+        *other_calls = figures_add(*other_calls, -sizes[count++].calls.value);
+    }
+    // both are rounded, each stack once and each size once
+    if (*other_calls <= (int64_t)(SHAPE_SAMPLED_SIZES)) *other_calls = 0;
+    return count;
+}
+
 void shape_reallocs(const struct shape *shape, uint32_t stack_number,
                     struct shape_reallocs *reallocs) {
     const struct recording *recording = shape->profile->recording;
@@ -192,6 +231,7 @@ static size_t merge_pairs(struct shape_freed *pairs, size_t count) {
         if (kept && !compare_pairs(&pairs[kept - 1], &pairs[i])) {
             pairs[kept - 1].frees += pairs[i].frees;
             pairs[kept - 1].bytes += pairs[i].bytes;
+            estimate_add(&pairs[kept - 1].estimate, &pairs[i].estimate);
         } else {
             pairs[kept++] = pairs[i];
         }
@@ -216,6 +256,7 @@ struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count)
             continue;
         pair.frees = values.frees;
         pair.bytes = values.freed_bytes;
+        pair.estimate = values.freed_estimate;
         pairs[(*count)++] = pair;
     }
     if (pairs) *count = merge_pairs(pairs, *count);

@@ -5,7 +5,7 @@
 #ifndef TOOL_MODEL_SHAPE_H
 #define TOOL_MODEL_SHAPE_H
 
-#include "tool/model/profile.h"
+#include "tool/model/measure.h"
 
 #define SHAPE_SIZE_BUCKETS 65  // by the number of a size's bits: bucket b has 2^(b-1) to 2^b - 1
 #define SHAPE_SIZES_MAX 64     // distinct sizes that are told apart
@@ -22,6 +22,13 @@ struct shape_sizes {
     uint64_t buckets[SHAPE_SIZE_BUCKETS];  // all blocks of known size, those of the list included
     uint64_t unknown;                      // blocks whose size was not noted one by one
 };
+
+// The same of samples: what they estimate, by the number of a size's bits.
+struct shape_sampled_size {
+    uint32_t least, most;  // of the samples
+    struct measured calls;
+};
+#define SHAPE_SAMPLED_SIZES 33
 
 struct shape_reallocs {
     uint64_t calls, in_place, grown, copied_bytes;  // moved: calls - in_place
@@ -57,6 +64,11 @@ bool shape_build(struct shape *shape, const struct profile *profile, struct erro
 void shape_free(struct shape *shape);
 
 void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes);
+// In ascending order, none of them without samples; how many there are. `other_calls` becomes the
+// estimated number of those whose sizes were not kept.
+size_t shape_sampled_sizes(const struct shape *shape, uint32_t stack_number,
+                           struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES],
+                           int64_t *other_calls);
 void shape_reallocs(const struct shape *shape, uint32_t stack_number,
                     struct shape_reallocs *reallocs);
 void shape_aligned(const struct shape *shape, uint32_t stack_number, struct shape_aligned *aligned);
@@ -69,6 +81,7 @@ bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_a
 struct shape_freed {
     uint16_t owner, freer;
     uint64_t frees, bytes;
+    struct estimate estimate;  // of samples, how sure both are
 };
 // All pairs with a free, by owner and freer; for free(). NULL without memory.
 struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count);

@@ -102,23 +102,65 @@ static struct profile_thread *group_of(struct profile_thread *groups, size_t cou
     return NULL;
 }
 
-size_t threads_group(const struct profile *profile, struct profile_thread *groups) {
-    size_t count = 0;
-    for (size_t i = 0; i < profile->thread_count; i++) {
-        const struct profile_thread *thread = &profile->threads[i];
-        struct profile_thread *group = group_of(groups, count, thread);
-        if (!group) {
-            groups[count++] = *thread;
-            continue;
-        }
-        group->tid = 0;
-        group->folded_count += thread->folded_count + 1;
-        group->allocations += thread->allocations;
-        group->allocated_bytes += thread->allocated_bytes;
-        group->failed += thread->failed;
-        group->exit_bytes = figures_add(group->exit_bytes, thread->exit_bytes);
-        group->peak_bytes = figures_add(group->peak_bytes, thread->peak_bytes);
-        group->sharing_count = group->folded_count + 1;
+// The slots that count for a group already.
+struct group_slots {
+    struct index_table table;
+    ARRAY(uint32_t) slots;  // with the numbers of their groups
+    ARRAY(uint32_t) groups;
+};
+
+static bool group_slots_add(struct group_slots *known, uint32_t group, uint32_t slot,
+                            bool *is_added) {
+    uint64_t hash = hash_mix(hash_mix(index_table_seed(), group), slot);
+    struct index_probe probe = index_probe_start(&known->table, hash);
+    uint32_t index;
+    *is_added = false;
+    while (index_probe_next(&known->table, &probe, &index)) {
+        bool is_there = index < known->slots.count && index < known->groups.count;
+        if (is_there && known->slots.items[index] == slot && known->groups.items[index] == group)
+            return true;
     }
-    return count;
+    index = (uint32_t)known->slots.count;
+    uint32_t *of_slot = array_push(&known->slots), *of_group = array_push(&known->groups);
+    if (!of_slot || !of_group) return false;
+    *of_slot = slot;
+    *of_group = group;
+    *is_added = true;
+    return index_table_insert(&known->table, hash, index);
+}
+
+static void group_add(struct profile_thread *group, const struct profile_thread *thread) {
+    group->tid = 0;
+    group->folded_count += thread->folded_count + 1;
+    group->allocations += thread->allocations;
+    group->allocated_bytes += thread->allocated_bytes;
+    group->failed += thread->failed;
+    group->exit_bytes = figures_add(group->exit_bytes, thread->exit_bytes);
+    group->peak_bytes = figures_add(group->peak_bytes, thread->peak_bytes);
+    group->sharing_count = group->folded_count + 1;
+}
+
+bool threads_group(const struct profile *profile, struct profile_thread *groups, size_t *count) {
+    struct group_slots known = {0};
+    bool is_ok = true;
+    *count = 0;
+    for (size_t i = 0; is_ok && i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        struct profile_thread *group = group_of(groups, *count, thread);
+        bool is_first = !group, is_added;
+        if (is_first) {
+            group = &groups[(*count)++];
+            *group = *thread;
+        } else {
+            group_add(group, thread);
+        }
+        is_ok = group_slots_add(&known, (uint32_t)(group - groups), thread->slot, &is_added);
+        if (is_first || !is_added) continue;
+        estimate_add(&group->exit_estimate, &thread->exit_estimate);
+        estimate_add(&group->peak_estimate, &thread->peak_estimate);
+    }
+    index_table_free(&known.table);
+    array_free(&known.slots);
+    array_free(&known.groups);
+    return is_ok;
 }

@@ -29,7 +29,9 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
                    size_t *slot_count);
 
 // Threads of one name as one entry, in the order of their first; folded_count says how many more.
-// Room for profile->thread_count entries; returns how many there are.
-size_t threads_group(const struct profile *profile, struct profile_thread *groups);
+// Its estimates are those of all slots that its threads had; a slot that threads of other names
+// had too counts as a whole, so that no interval is too narrow. Room for profile->thread_count
+// entries, how many there are in `count`. False without memory.
+bool threads_group(const struct profile *profile, struct profile_thread *groups, size_t *count);
 
 #endif

@@ -39,6 +39,8 @@ void timeline_start(struct timeline *timeline, const struct recording *recording
                                   .end_ns = header->end_ns ? header->end_ns : UINT64_MAX,
                                   .peak_bytes = (uint64_t)clamp((int64_t)figures.peak_bytes),
                                   .peak_ns = figures.peak_ns,
+                                  .peak_estimate = figures.peak_estimate,
+                                  .is_fork = figures.inherited_blocks != 0,
                                   .carried_bytes = inherited_bytes(recording)};
     timeline->margin_bytes = margin_of(recording, timeline->peak_bytes);
 }

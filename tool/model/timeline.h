@@ -9,6 +9,7 @@
 #ifndef TOOL_MODEL_TIMELINE_H
 #define TOOL_MODEL_TIMELINE_H
 
+#include "tool/model/estimate.h"
 #include "tool/model/reader.h"
 
 struct timeline_span {
@@ -19,6 +20,8 @@ struct timeline_span {
 struct timeline {
     const struct recording *recording;
     uint64_t point_ns, end_ns, peak_bytes, peak_ns;
+    struct estimate peak_estimate;
+    bool is_fork;           // that inherited blocks
     int64_t carried_bytes;  // live when the next interval begins
     int64_t margin_bytes;   // what may be live or gone without a note
     size_t next;            // point

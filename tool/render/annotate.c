@@ -10,6 +10,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/groups.h"
+#include "tool/render/interval.h"
 #include "tool/render/shorten.h"
 
 enum {
@@ -19,8 +20,9 @@ enum {
     CALLS_COLUMNS = 11,
     NUMBER_COLUMNS = 5,
     LINE_BYTES = 4096,
-    SHARE_BYTES = 64,
+    SHARE_BYTES = 128,
     TAB_COLUMNS = 8,
+    NOTE_COLUMNS = INTERVAL_NARROW_COLUMNS + 2,
     LISTED_MAX = 6,
 };
 
@@ -29,6 +31,7 @@ struct annotation {
     const struct terminal *terminal;
     const struct view_options *view;
     int size_columns;
+    bool is_sampled;  // with intervals, and without calls, which are estimates as well
     struct group_list files, lines, calls;
     char path[GROUP_TEXT_BYTES];
     const struct group *file;
@@ -88,11 +91,22 @@ static const struct group *group_of_line(const struct annotation *annotation,
     return index < 0 ? NULL : &list->groups.items[index];
 }
 
-static void print_size(const struct annotation *annotation, int64_t value) {
+static void print_size(const struct annotation *annotation, struct measured measured) {
     bool is_bytes = measure_about(annotation->view->by)->is_bytes;
+    int64_t value = measured.value;
     struct unit_text text =
         is_bytes ? units_size_as(value, annotation->view->is_plain_number) : units_count(value);
     fprintf(annotation->terminal->out, "%*s", annotation->size_columns, value ? text.text : "");
+    if (annotation->is_sampled && value)
+        interval_print(annotation->terminal, measured, true);
+    else if (annotation->is_sampled)
+        terminal_indent(annotation->terminal, NOTE_COLUMNS);
+}
+
+// What stands in front of a line's number.
+static size_t figures_columns(const struct annotation *annotation) {
+    return 2 * (size_t)annotation->size_columns +
+           (annotation->is_sampled ? 2 * NOTE_COLUMNS : CALLS_COLUMNS);
 }
 
 static void print_line(const struct annotation *annotation, unsigned number, const char *text) {
@@ -100,10 +114,13 @@ static void print_line(const struct annotation *annotation, unsigned number, con
     const struct group *calls = group_of_line(annotation, &annotation->calls, number);
     const struct terminal *terminal = annotation->terminal;
     char safe[LINE_BYTES];
-    size_t used = 2 * (size_t)annotation->size_columns + CALLS_COLUMNS + NUMBER_COLUMNS + 3;
-    print_size(annotation, line ? line->self.value : 0);
-    print_size(annotation, line ? line->total.value : 0);
-    fprintf(terminal->out, "%*s", CALLS_COLUMNS, calls ? units_count(calls->total.value).text : "");
+    size_t used = figures_columns(annotation) + NUMBER_COLUMNS + 3;
+    const struct measured nothing = {0};
+    print_size(annotation, line ? line->self : nothing);
+    print_size(annotation, line ? line->total : nothing);
+    if (!annotation->is_sampled)
+        fprintf(terminal->out, "%*s", CALLS_COLUMNS,
+                calls ? units_count(calls->total.value).text : "");
     terminal_print(terminal, STYLE_DIM, " %*u  ", NUMBER_COLUMNS, number);
     text_escape(safe, sizeof safe, text);
     text_cut(safe, terminal->columns > used + 1 ? terminal->columns - used : 1);
@@ -140,12 +157,23 @@ static void print_source(const struct annotation *annotation, FILE *source) {
         if (!is_wanted(annotation, number)) continue;
         if (number > last + 1)
             terminal_print(annotation->terminal, STYLE_DIM, "%*s\n",
-                           2 * annotation->size_columns + CALLS_COLUMNS + NUMBER_COLUMNS + 1,
-                           "...");
+                           (int)figures_columns(annotation) + NUMBER_COLUMNS + 1, "...");
         last = number;
         annotate_expand(line, text, sizeof text);
         print_line(annotation, number, text);
     }
+}
+
+static void print_columns(const struct annotation *annotation) {
+    static const char note[] = "  " INTERVAL_NARROW_HEADING;
+    const struct terminal *terminal = annotation->terminal;
+    bool is_sampled = annotation->is_sampled;
+    int columns = annotation->size_columns;
+    int pad = is_sampled ? (int)(NOTE_COLUMNS - text_columns(note)) : 0;
+    const char *shown = is_sampled ? note : "";
+    terminal_print(terminal, STYLE_DIM, "%*s%s%*s%*s%s%*s%*s %*s\n", columns, "itself", shown, pad,
+                   "", columns, "with all", shown, pad, "", is_sampled ? 0 : CALLS_COLUMNS,
+                   is_sampled ? "" : "calls", NUMBER_COLUMNS, "line");
 }
 
 static void print_heading(const struct annotation *annotation, const struct profile *profile,
@@ -157,8 +185,10 @@ static void print_heading(const struct annotation *annotation, const struct prof
     struct stat status;
     int64_t whole = measure_total(annotation->view->by, profile).value;
     char share[SHARE_BYTES], path[sizeof annotation->path];
-    snprintf(share, sizeof share, ", with all it calls %s %s",
-             units_percent(file->total.value, whole).text, about->moment);
+    bool is_estimate = measured_interval(file->total) > 0;
+    snprintf(share, sizeof share, ", with all it calls %s%s%s %s",
+             units_percent(file->total.value, whole).text, is_estimate ? ", " : "",
+             is_estimate ? interval_note(file->total).text : "", about->moment);
     snprintf(path, sizeof path, "%s", annotation->path);
     shorten_path(path, terminal->columns > strlen(share) ? terminal->columns - strlen(share) : 0);
     terminal_print(terminal, STYLE_STRONG, "%s", path);
@@ -167,9 +197,7 @@ static void print_heading(const struct annotation *annotation, const struct prof
         (uint64_t)status.st_mtime > profile->recording->header.start_unix_ns / ns_per_s)
         terminal_print(terminal, STYLE_WARNING,
                        "the file is newer than the recording: lines may have moved\n");
-    terminal_print(terminal, STYLE_DIM, "%*s%*s%*s %*s\n", annotation->size_columns, "itself",
-                   annotation->size_columns, "with all", CALLS_COLUMNS, "calls", NUMBER_COLUMNS,
-                   "line");
+    print_columns(annotation);
 }
 
 FILE *annotate_open_source(const char *path) {
@@ -196,6 +224,7 @@ bool annotate_print(const struct terminal *terminal, const struct profile *profi
                     const char *wanted, struct error *error) {
     struct annotation annotation = {.terminal = terminal,
                                     .view = view,
+                                    .is_sampled = profile->sampling.is_on != 0,
                                     .size_columns =
                                         view->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS};
     FILE *source = NULL;

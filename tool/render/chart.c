@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/model/timeline.h"
 #include "tool/render/area.h"
+#include "tool/render/interval.h"
 
 enum {
     ROWS = 10,
@@ -17,6 +18,7 @@ enum {
     COLUMNS_MAX = 160,
     MARK_BYTES = 4 * CAIRN_LABEL_BYTES,
     MARKS_BYTES = 1024,
+    PEAK_BYTES = 160,  // "13.3 MiB ± 1.2 MiB (62 samples)"
 };
 
 // What happened in the time that a column stands for.
@@ -151,7 +153,21 @@ static void print_axis(const struct chart *chart, const struct terminal *termina
                    (int)chart->count - 4, end.text);
 }
 
-// "▲ peak 13.3 MiB at 0.32 s" below its column.
+// How sure the heights of the chart are that samples give: the interval grows with the root of what
+// is live, so its share of a quarter of the peak is twice that of the peak.
+static void print_sureness(const struct terminal *terminal, struct measured peak) {
+    const int64_t part = 4, wider = 2;
+    int64_t interval = measured_interval(peak);
+    if (!interval) return;
+    terminal_print(
+        terminal, STYLE_DIM,
+        "  estimated from samples: \xc2\xb1 %s at the peak, about \xc2\xb1 %s at a quarter "
+        "of it\n",
+        units_percent(interval, peak.value).text,
+        units_percent(interval / wider, peak.value / part).text);
+}
+
+// "▲ peak 13.3 MiB ± 1.2 MiB (62 samples) at 0.32 s" below its column.
 static void print_peak(const struct chart *chart, const struct terminal *terminal,
                        const char *bytes, int axis_columns) {
     char text[MARK_BYTES];
@@ -207,7 +223,9 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error) {
     int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
     struct chart *chart = chart_start(terminal, axis_columns, error);
+    char bytes[PEAK_BYTES];
     if (!chart) return false;
     chart->end_ns = end_of(profile);
     fill(chart, profile);
@@ -216,8 +234,10 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     fputc('\n', terminal->out);
     print_rows(chart, terminal, view, axis_columns);
     print_axis(chart, terminal, axis_columns);
-    print_peak(chart, terminal, units_size_as(profile->peak.bytes, view->is_plain_number).text,
-               axis_columns);
+    snprintf(bytes, sizeof bytes, "%s%s%s", units_size_as(peak.value, view->is_plain_number).text,
+             interval_text(peak, true, view->is_plain_number).text, interval_samples(peak).text);
+    print_peak(chart, terminal, bytes, axis_columns);
+    print_sureness(terminal, peak);
     print_marks(chart, terminal, profile->recording, axis_columns);
     struct area_frame frame = {chart->count, axis_columns, chart->end_ns};
     free(chart);
@@ -252,26 +272,29 @@ static void fill_combined(struct chart *chart, const struct combined *combined) 
 
 bool chart_print_combined(const struct terminal *terminal, struct combined *combined,
                           const struct view_options *view, struct error *error) {
-    enum { BYTES = 96 };
     int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
     struct chart *chart = chart_start(terminal, axis_columns, error);
-    uint64_t low, high;
-    char bytes[BYTES];
+    char bytes[PEAK_BYTES];
     if (!chart) return false;
-    combined_find(combined, &low, &high);
+    struct combined_peak peak = combined_find(combined);
+    const struct measured highest = {.value = (int64_t)peak.high_bytes,
+                                     .samples = peak.estimate.samples,
+                                     .variance = peak.estimate.bytes_variance};
     uint64_t start = combined->changes.count ? combined->changes.items[0].at_ns : 0;
     chart->end_ns = last_known_ns(combined) > start ? last_known_ns(combined) - start : 1;
     fill_combined(chart, combined);
     if (!chart->most_bytes) chart->most_bytes = 1;
-    struct unit_text least = units_size_as((int64_t)low, view->is_plain_number);
-    struct unit_text most = units_size_as((int64_t)high, view->is_plain_number);
+    struct unit_text least = units_size_as((int64_t)peak.low_bytes, view->is_plain_number);
+    struct unit_text most = units_size_as((int64_t)peak.high_bytes, view->is_plain_number);
     bool is_one = !strcmp(least.text, most.text);
-    snprintf(bytes, sizeof bytes, "%s%s%s", least.text, is_one ? "" : " to ",
-             is_one ? "" : most.text);
+    snprintf(bytes, sizeof bytes, "%s%s%s%s%s", least.text, is_one ? "" : " to ",
+             is_one ? "" : most.text, interval_text(highest, true, view->is_plain_number).text,
+             interval_samples(highest).text);
     terminal_print(terminal, STYLE_STRONG, "heap of all processes over time\n");
     print_rows(chart, terminal, view, axis_columns);
     print_axis(chart, terminal, axis_columns);
     print_peak(chart, terminal, bytes, axis_columns);
+    print_sureness(terminal, highest);
     free(chart);
     return true;
 }

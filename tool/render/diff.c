@@ -20,7 +20,7 @@ void diff_free(struct diff *diff) {
     index_table_free(&diff->texts.table);
     array_free(&diff->rows);
     array_free(&diff->values);
-    array_free(&diff->variances);
+    array_free(&diff->estimates);
     array_free(&diff->unseen);
     index_table_free(&diff->table);
 }
@@ -87,10 +87,10 @@ static bool add_row(struct diff *diff, uint64_t hash, const struct diff_row *wan
                              .count = wanted->count};
     for (size_t i = 0; i < diff->recording_count; i++) {
         int64_t *value = array_push(&diff->values);
-        double *variance = array_push(&diff->variances);
-        if (!value || !variance) return false;
+        struct diff_estimate *estimate = array_push(&diff->estimates);
+        if (!value || !estimate) return false;
         *value = 0;
-        *variance = 0;
+        *estimate = (struct diff_estimate){0};
     }
     return row->names && row->where && index_table_insert(&diff->table, hash, index);
 }
@@ -107,6 +107,11 @@ static bool find(const struct diff *diff, uint64_t hash, const struct diff_row *
     return false;
 }
 
+static void estimate_join(struct diff_estimate *sum, double variance, int64_t samples) {
+    sum->variance += variance;
+    sum->samples = figures_add(sum->samples, samples);
+}
+
 bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row,
                   struct measured measured) {
     uint64_t hash = hash_of(row);
@@ -119,7 +124,7 @@ bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *ro
     }
     size_t at = index * diff->recording_count + recording;
     diff->values.items[at] = figures_add(diff->values.items[at], measured.value);
-    diff->variances.items[at] += measured.variance;
+    estimate_join(&diff->estimates.items[at], measured.variance, measured.samples);
     return true;
 }
 
@@ -268,12 +273,13 @@ bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct f
 void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to) {
     size_t source = from * diff->recording_count, target = to * diff->recording_count;
     int64_t *values = diff->values.items;
-    double *variances = diff->variances.items;
+    struct diff_estimate *estimates = diff->estimates.items;
     for (size_t i = 0; i < diff->recording_count; i++) {
         values[target + i] = figures_add(values[target + i], values[source + i]);
-        variances[target + i] += variances[source + i];
+        estimate_join(&estimates[target + i], estimates[source + i].variance,
+                      estimates[source + i].samples);
         values[source + i] = 0;
-        variances[source + i] = 0;
+        estimates[source + i] = (struct diff_estimate){0};
     }
     diff->joined_count++;
 }

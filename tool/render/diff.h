@@ -28,11 +28,17 @@ struct diff_texts {
     struct index_table table;
 };
 
+// How sure a value is: all zero if it was counted.
+struct diff_estimate {
+    double variance;
+    int64_t samples;
+};
+
 struct diff {
     size_t recording_count, first_count;
     ARRAY(struct diff_row) rows;
-    ARRAY(int64_t) values;    // by row, then by recording
-    ARRAY(double) variances;  // of the same; 0: counted
+    ARRAY(int64_t) values;                  // by row, then by recording
+    ARRAY(struct diff_estimate) estimates;  // of the same
     struct index_table table;
     ARRAY(double) unseen;  // by recording: variance of a value of 0; beyond the last ones 0
     struct diff_texts texts;
@@ -50,6 +56,7 @@ enum change_kind {
 
 struct change {
     int64_t before, after, delta;  // medians of the sides, and their difference
+    int64_t samples;               // behind both sides
     int64_t interval;       // half the width of the difference's 95 % interval; 0: it was counted
     enum change_kind kind;  // NONE: equal, or within the spread of a side or the interval
     bool is_noise;          // differs, but within the spread or the interval
@@ -109,10 +116,11 @@ bool diff_add_regions(struct diff *diff, size_t recording, const struct profile 
                       enum measure by, struct error *error);
 
 const int64_t *diff_values(const struct diff *diff, size_t row);
-// What values of the recordings say, and their variances, NULL: they were counted. Estimates are
+// What values of the recordings say, and how sure they are, NULL: they were counted. Estimates are
 // taken as independent; between moments of one process samples that live on cancel, and the
 // interval is wider than need be.
-struct change diff_change(const struct diff *diff, const int64_t *values, const double *variances);
+struct change diff_change(const struct diff *diff, const int64_t *values,
+                          const struct diff_estimate *estimates);
 struct change diff_row_change(const struct diff *diff, size_t row);
 
 // Rows that changed, the largest difference first, for free(); NULL without memory. `noise_count`

@@ -38,7 +38,7 @@ static struct change counted_change(const struct diff *diff, const int64_t *valu
     struct side after = side_of(values + diff->first_count, second_count);
     bool is_apart = after.low > before.high || after.high < before.low;
     int64_t difference = (int64_t)((uint64_t)after.median - (uint64_t)before.median);
-    struct change change = {before.median, after.median, difference, 0, CHANGE_NONE, false};
+    struct change change = {.before = before.median, .after = after.median, .delta = difference};
     bool differs = before.low != after.low || before.high != after.high ||
                    before.low != before.high || after.low != after.high;
     if (!is_apart)
@@ -53,21 +53,24 @@ static struct change counted_change(const struct diff *diff, const int64_t *valu
 }
 
 // Variance of the mean of recordings `from` to `end`, which is as sure as their median at least.
-static double side_variance(const struct diff *diff, const int64_t *values, const double *variances,
-                            size_t from, size_t end) {
+static double side_variance(const struct diff *diff, const int64_t *values,
+                            const struct diff_estimate *estimates, size_t from, size_t end) {
     double sum = 0, count = (double)(end - from);
     for (size_t i = from; i < end; i++)
-        sum += values[i] || i >= diff->unseen.count ? variances[i] : diff->unseen.items[i];
+        sum += values[i] || i >= diff->unseen.count ? estimates[i].variance : diff->unseen.items[i];
     return sum / (count * count);
 }
 
-struct change diff_change(const struct diff *diff, const int64_t *values, const double *variances) {
+struct change diff_change(const struct diff *diff, const int64_t *values,
+                          const struct diff_estimate *estimates) {
     size_t first = diff->first_count;
     struct change change = counted_change(diff, values);
-    if (!variances) return change;
+    if (!estimates) return change;
     change.interval =
-        estimate_interval(side_variance(diff, values, variances, 0, first) +
-                          side_variance(diff, values, variances, first, diff->recording_count));
+        estimate_interval(side_variance(diff, values, estimates, 0, first) +
+                          side_variance(diff, values, estimates, first, diff->recording_count));
+    for (size_t i = 0; i < diff->recording_count; i++)
+        change.samples = figures_add(change.samples, estimates[i].samples);
     bool is_within = change.delta <= change.interval && change.delta >= -change.interval;
     if (change.kind == CHANGE_NONE || !is_within) return change;
     change.kind = CHANGE_NONE;
@@ -77,7 +80,7 @@ struct change diff_change(const struct diff *diff, const int64_t *values, const 
 
 struct change diff_row_change(const struct diff *diff, size_t row) {
     return diff_change(diff, diff_values(diff, row),
-                       &diff->variances.items[row * diff->recording_count]);
+                       &diff->estimates.items[row * diff->recording_count]);
 }
 
 struct ranked {

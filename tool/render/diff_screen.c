@@ -7,9 +7,16 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/interval.h"
 #include "tool/render/shorten.h"
 
-enum { FRAME_INDENT = 8, LINE_BYTES = FRAME_TEXT_BYTES, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 15 };
+enum {
+    FRAME_INDENT = 8,
+    LINE_BYTES = FRAME_TEXT_BYTES,
+    SIZE_COLUMNS = 10,
+    PLAIN_COLUMNS = 15,
+    SURE_COLUMNS = 30,  // " ± 1.2 MiB (62 samples)"
+};
 static const char arrow[] = "\xe2\x86\x92";
 static const char *const known_of_change = "+-";
 
@@ -36,36 +43,41 @@ static void print_growth(const struct terminal *terminal, struct change change) 
                    fabs(percent) < 10 ? " (%+.1f %%)" : " (%+.0f %%)", percent);
 }
 
-// " ± 1.2 MiB" behind a difference of estimates.
+static struct measured sureness_of(struct change change) {
+    return (struct measured){.value = change.delta,
+                             .samples = change.samples,
+                             .variance = estimate_variance(change.interval)};
+}
+
+// " ± 1.2 MiB (62 samples)" behind a difference of estimates.
 static void print_interval(const struct diff_screen *screen, struct change change, bool is_bytes) {
-    if (change.interval)
-        fprintf(screen->terminal->out, " \xc2\xb1 %s",
-                value_text(change.interval, is_bytes, screen->view->is_plain_number).text);
+    const struct measured sure = sureness_of(change);
+    fprintf(screen->terminal->out, "%s%s",
+            interval_text(sure, is_bytes, screen->view->is_plain_number).text,
+            interval_samples(sure).text);
 }
 
 void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
-                       const double *variances, bool is_bytes) {
+                       const struct diff_estimate *estimates, bool is_bytes) {
     enum { INDENT = 2, KEY_COLUMNS = 13 };
     const struct terminal *terminal = screen->terminal;
     bool is_plain = screen->view->is_plain_number;
-    struct change change = diff_change(screen->diff, values, variances);
+    struct change change = diff_change(screen->diff, values, estimates);
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, name);
     fprintf(terminal->out, "%s %s %s", value_text(change.before, is_bytes, is_plain).text, arrow,
             value_text(change.after, is_bytes, is_plain).text);
     if (change.is_noise)
         terminal_print(terminal, STYLE_DIM,
-                       change.interval ? "   within the interval of the samples"
+                       change.interval ? "   within the interval of the samples,"
                                        : "   within the spread of the recordings");
     else if (!change.delta)
         terminal_print(terminal, STYLE_DIM, "   the same");
     else
         terminal_print(terminal, style_of(change.delta), "   %s",
                        diff_delta_text(change.delta, is_bytes, is_plain).text);
-    if (!change.is_noise) {
-        print_interval(screen, change, is_bytes);
-        print_growth(terminal, change);
-    }
+    print_interval(screen, change, is_bytes);
+    if (!change.is_noise) print_growth(terminal, change);
     fputc('\n', terminal->out);
 }
 
@@ -112,9 +124,14 @@ static void print_change(const struct diff_screen *screen, struct change change)
     fprintf(screen->terminal->out, " %*s %s %-*s", columns,
             value_text(change.before, is_bytes, is_plain).text, arrow, columns,
             value_text(change.after, is_bytes, is_plain).text);
-    if (screen->is_sampled)
-        fprintf(screen->terminal->out, " \xc2\xb1 %-*s", columns,
-                value_text(change.interval, is_bytes, is_plain).text);
+    if (!screen->is_sampled) return;
+    const struct measured sure = sureness_of(change);
+    char text[2 * SURE_COLUMNS];
+    snprintf(text, sizeof text, "%s%s", interval_text(sure, is_bytes, is_plain).text,
+             interval_samples(sure).text);
+    size_t used = text_columns(text);
+    fputs(text, screen->terminal->out);
+    terminal_indent(screen->terminal, used < SURE_COLUMNS ? SURE_COLUMNS - used : 0);
 }
 
 static void print_frames(const struct diff_screen *screen, const struct diff_row *row) {
@@ -204,7 +221,7 @@ static void print_group(const struct diff_screen *screen, const struct diff_row 
     const struct terminal *terminal = screen->terminal;
     char label[LINE_BYTES];
     const int columns = screen->view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
-    size_t used = (screen->is_sampled ? 4 : 3) * (size_t)columns + (screen->is_sampled ? 19 : 16);
+    size_t used = 3 * (size_t)columns + 16 + (screen->is_sampled ? SURE_COLUMNS : 0);
     size_t room = terminal->columns > used + 16 ? terminal->columns - used : 16;
     (void)number;
     print_change(screen, change);

@@ -24,7 +24,7 @@ struct unit_text diff_delta_text(int64_t delta, bool is_bytes, bool is_plain_num
 // "  peak heap    13.3 MiB → 15.1 MiB   +1.8 MiB (+13 %)": one line; values and variances as
 // diff_change takes them.
 void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
-                       const double *variances, bool is_bytes);
+                       const struct diff_estimate *estimates, bool is_bytes);
 
 // How many rows are new, gone and so on.
 void diff_print_counts(const struct diff_screen *screen);

@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/model/growth.h"
 #include "tool/model/shape.h"
+#include "tool/render/interval.h"
 #include "tool/render/rate.h"
 
 // What is worth a line.
@@ -173,9 +174,16 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
     case FINDING_KINDS:
         break;
     }
-    snprintf(out, size, "%s of what %s allocates is freed by %s: --view threads",
-             units_percent((int64_t)finding->flow.bytes, (int64_t)finding->flow.of_bytes).text,
-             finding->flow.from, finding->flow.to);
+    const struct freed_by_flow *flow = &finding->flow;
+    int64_t interval = measured_interval(flow->freed);
+    char sure[LABEL_COLUMNS * 2] = "";
+    if (interval)
+        snprintf(sure, sizeof sure, " \xc2\xb1 %s%s",
+                 units_percent(interval, (int64_t)flow->of_bytes).text,
+                 interval_samples(flow->freed).text);
+    snprintf(out, size, "%s%s of what %s allocates is freed by %s: --view threads",
+             units_percent((int64_t)flow->bytes, (int64_t)flow->of_bytes).text, sure, flow->from,
+             flow->to);
 }
 
 // The first frame that is not plumbing.

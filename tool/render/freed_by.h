@@ -4,7 +4,7 @@
 #ifndef TOOL_RENDER_FREED_BY_H
 #define TOOL_RENDER_FREED_BY_H
 
-#include "tool/model/profile.h"
+#include "tool/model/measure.h"
 #include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
@@ -18,6 +18,7 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
 struct freed_by_flow {
     char from[64], to[64];
     uint64_t bytes, of_bytes;  // of all that `from` allocated and somebody freed
+    struct measured freed;     // the bytes, and how sure they are
 };
 bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow);
 

@@ -11,13 +11,15 @@
 #include "tool/render/shorten.h"
 
 enum {
-    VALUE_COLUMNS = 18,                        // percent and size, with a blank before each ...
-    PLAIN_COLUMNS = 24,                        // ... and where sizes are plain numbers
-    BLOCKS_COLUMNS = 18,                       // " 1,234,567 blocks "
-    NOTE_COLUMNS = INTERVAL_NOTE_COLUMNS + 2,  // of sampled recordings, instead
-    WIDE_COLUMNS = 110,  // from here on there is room for the number of blocks too
+    VALUE_COLUMNS = 18,                            // percent and size, with a blank before each ...
+    PLAIN_COLUMNS = 24,                            // ... and where sizes are plain numbers
+    BLOCKS_COLUMNS = 18,                           // " 1,234,567 blocks "
+    NOTE_COLUMNS = INTERVAL_NOTE_COLUMNS + 2,      // of sampled recordings, instead ...
+    NARROW_COLUMNS = INTERVAL_NARROW_COLUMNS + 2,  // ... and where each line has two values
+    PERCENTS_COLUMNS = 94,  // of sampled recordings: below, two values have no shares
+    WIDE_COLUMNS = 110,     // from here on there is room for the number of blocks too
     PERCENT_COLUMNS = 6,
-    LABEL_COLUMNS_MIN = 24,
+    LABEL_COLUMNS_MIN = 22,
 };
 
 struct table {
@@ -27,7 +29,7 @@ struct table {
     const struct grouping *grouping;  // NULL: threads
     int64_t whole;
     int value_columns;
-    bool has_total, has_blocks;
+    bool has_total, has_blocks, has_shares;
     bool has_notes;  // on intervals
 };
 
@@ -35,14 +37,18 @@ static struct table table_of(const struct terminal *terminal, const struct profi
                              const struct view_options *view, const struct grouping *grouping) {
     bool has_total = grouping && grouping->has_total;
     const struct measure_row *about = measure_about(view->by);
+    bool has_notes = profile->sampling.is_on;
+    bool has_shares = !has_total || !has_notes || terminal->columns >= PERCENTS_COLUMNS;
+    int columns = view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS;
     return (struct table){.terminal = terminal,
                           .view = view,
                           .about = about,
                           .grouping = grouping,
                           .whole = measure_total(view->by, profile).value,
-                          .value_columns = view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS,
+                          .value_columns = columns - (has_shares ? 0 : PERCENT_COLUMNS + 1),
                           .has_total = has_total,
-                          .has_notes = profile->sampling.is_on,
+                          .has_notes = has_notes,
+                          .has_shares = has_shares,
                           .has_blocks =
                               about->is_bytes && (!has_total || terminal->columns >= WIDE_COLUMNS)};
 }
@@ -55,27 +61,34 @@ static void print_value(const struct table *table, int64_t value) {
         terminal_print(table->terminal, STYLE_DIM, "%*s", table->value_columns, "-");
         return;
     }
-    terminal_print(table->terminal, STYLE_STRONG, "%*s", PERCENT_COLUMNS + 1,
-                   units_percent(value, table->whole).text);
-    fprintf(table->terminal->out, " %*s", table->value_columns - PERCENT_COLUMNS - 2, text.text);
+    int columns = table->value_columns;
+    if (table->has_shares) {
+        terminal_print(table->terminal, STYLE_STRONG, "%*s", PERCENT_COLUMNS + 1,
+                       units_percent(value, table->whole).text);
+        columns -= PERCENT_COLUMNS + 1;
+    }
+    fprintf(table->terminal->out, " %*s", columns - 1, text.text);
+}
+
+static void print_measured(const struct table *table, struct measured measured) {
+    print_value(table, measured.value);
+    if (!table->has_notes) return;
+    if (measured.value)
+        interval_print(table->terminal, measured, table->has_total);
+    else
+        terminal_indent(table->terminal,
+                        (size_t)(table->has_total ? NARROW_COLUMNS : NOTE_COLUMNS));
 }
 
 static void print_blocks(const struct table *table, struct measured measured) {
-    if (table->has_notes) {
-        struct unit_text note = interval_note(measured);
-        terminal_indent(table->terminal, 2);
-        terminal_print(table->terminal, STYLE_DIM, "%s", note.text);
-        terminal_indent(table->terminal, INTERVAL_NOTE_COLUMNS - text_columns(note.text));
-        return;
-    }
-    if (!table->has_blocks) return;
+    if (table->has_notes || !table->has_blocks) return;
     fprintf(table->terminal->out, " %9s %-6s ", units_count(measured.blocks).text,
             table->about->noun[measured.blocks != 1]);
 }
 
 static size_t columns_of(const struct table *table) {
     size_t used = (size_t)table->value_columns * (table->has_total ? 2 : 1);
-    if (table->has_notes) return used + NOTE_COLUMNS + 2;
+    if (table->has_notes) return used + (table->has_total ? 2 * NARROW_COLUMNS : NOTE_COLUMNS) + 2;
     return used + (table->has_blocks ? BLOCKS_COLUMNS : 0) + 2;
 }
 
@@ -123,17 +136,25 @@ static void print_label(const struct table *table, const struct group *group) {
 }
 
 static void print_row(const struct table *table, const struct group *group) {
-    print_value(table, group->self.value);
-    if (table->has_total) print_value(table, group->total.value);
+    print_measured(table, group->self);
+    if (table->has_total) print_measured(table, group->total);
     print_blocks(table, group->self.value ? group->self : group->total);
     terminal_indent(table->terminal, 2);
     print_label(table, group);
 }
 
 static void print_columns(const struct table *table) {
+    static const char heading[] = INTERVAL_NARROW_HEADING;
+    const struct terminal *terminal = table->terminal;
     if (!table->has_total) return;
-    terminal_print(table->terminal, STYLE_DIM, "%*s%*s\n", table->value_columns, "itself",
-                   table->value_columns, "with callees");
+    size_t note_columns = table->has_notes ? NARROW_COLUMNS : 0;
+    for (int i = 0; i < 2; i++) {
+        terminal_print(terminal, STYLE_DIM, "%*s", table->value_columns,
+                       i ? "with callees" : "itself");
+        if (note_columns) terminal_print(terminal, STYLE_DIM, "  %s", heading);
+        if (note_columns && !i) terminal_indent(terminal, note_columns - 2 - text_columns(heading));
+    }
+    fputc('\n', terminal->out);
 }
 
 static void print_heading(const struct table *table, const char *what, size_t shown, size_t count) {
@@ -172,34 +193,37 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
             measured_add(&rest, list->groups.items[i].self);
     }
     if (!rest.value) return;
-    print_value(&table, rest.value);
-    if (table.has_total) terminal_indent(terminal, (size_t)table.value_columns);
+    print_measured(&table, rest);
+    if (table.has_total)
+        terminal_indent(terminal,
+                        (size_t)table.value_columns + (table.has_notes ? NARROW_COLUMNS : 0));
     print_blocks(&table, rest);
     terminal_print(terminal, STYLE_DIM, "  %s others\n",
                    units_count((int64_t)(count - shown)).text);
 }
 
-// How sure the estimate of a thread's row is: of what is ranked, of counted figures what it holds
-// at the end. Of threads that shared an account only its sum is known to so much.
-static void print_thread_note(const struct table *table, const struct profile_thread *thread) {
-    bool is_peak = table->view->by == MEASURE_PEAK;
+static struct measured thread_estimate(const struct profile_thread *thread, bool is_peak) {
     const struct estimate *estimate = is_peak ? &thread->peak_estimate : &thread->exit_estimate;
-    struct measured measured = {.value = is_peak ? thread->peak_bytes : thread->exit_bytes,
-                                .samples = estimate->samples,
-                                .variance = estimate->bytes_variance};
-    char text[INTERVAL_NOTE_COLUMNS * 2];
-    struct unit_text count = units_count(thread->sharing_count);
-    if (thread->folded_count)
-        snprintf(text, sizeof text, "%s threads", count.text);
-    else if (thread->sharing_count > 1)
-        snprintf(text, sizeof text, "a share of %s threads", count.text);
-    else
-        snprintf(text, sizeof text, "%s",
-                 estimate->samples ? interval_note(measured).text : "no sample");
-    terminal_indent(table->terminal, 2);
-    terminal_print(table->terminal, STYLE_DIM, "%s", text);
-    if (text_columns(text) < INTERVAL_NOTE_COLUMNS)
-        terminal_indent(table->terminal, INTERVAL_NOTE_COLUMNS - text_columns(text));
+    return (struct measured){.value = is_peak ? thread->peak_bytes : thread->exit_bytes,
+                             .samples = estimate->samples,
+                             .variance = estimate->bytes_variance};
+}
+
+// How sure the estimates of a thread's row are, on a line of its own. Of threads that shared an
+// account only its sum is known to so much.
+static void print_thread_note(const struct table *table, const struct profile_thread *thread) {
+    bool is_plain = table->view->is_plain_number;
+    struct parts parts = {.terminal = table->terminal};
+    if (thread->sharing_count > 1 && !thread->folded_count) {
+        parts_add(&parts, STYLE_DIM, "a share of %s threads",
+                  units_count(thread->sharing_count).text);
+    } else {
+        if (table->view->by == MEASURE_PEAK)
+            interval_add_part(&parts, table->about->moment, thread_estimate(thread, true), true,
+                              is_plain);
+        interval_add_part(&parts, "at the end", thread_estimate(thread, false), true, is_plain);
+    }
+    parts_end(&parts);
 }
 
 int64_t thread_value(const struct profile_thread *thread, enum measure by) {
@@ -234,13 +258,13 @@ static void print_thread(const struct table *table, const struct profile_thread 
             units_size_as((int64_t)thread->allocated_bytes, is_plain).text,
             units_count((int64_t)thread->allocations).text, columns,
             units_size_as(thread->exit_bytes, is_plain).text);
-    if (table->has_notes) print_thread_note(table, thread);
     terminal_print(table->terminal, STYLE_NAME, "  %s", *name ? name : "(no name)");
     if (thread->tid) terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
     if (thread->folded_count)
         terminal_print(table->terminal, STYLE_DIM, " and %s more",
                        units_count(thread->folded_count).text);
     fputc('\n', table->terminal->out);
+    if (table->has_notes) print_thread_note(table, thread);
 }
 
 static void print_threads_legend(const struct table *table, const struct profile_thread **threads,

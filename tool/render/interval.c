@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "tool/base/text.h"
+
 static const char plus_minus[] = "\xc2\xb1 ";
 
 struct unit_text interval_text(struct measured measured, bool is_bytes, bool is_plain_number) {
@@ -15,18 +17,57 @@ struct unit_text interval_text(struct measured measured, bool is_bytes, bool is_
     return text;
 }
 
-struct unit_text interval_note(struct measured measured) {
-    struct unit_text text = {"exact"};
+struct unit_text interval_samples(struct measured measured) {
+    struct unit_text text = {""};
+    if (!measured_interval(measured)) return text;
+    snprintf(text.text, sizeof text.text, " (%s sample%s%s)", units_count(measured.samples).text,
+             measured.samples == 1 ? "" : "s",
+             measured_is_unreliable(measured) ? ", unreliable" : "");
+    return text;
+}
+
+// `is_narrow`: without the word for what is counted.
+static struct unit_text note_of(struct measured measured, bool is_narrow) {
+    struct unit_text text;
     int64_t interval = measured_interval(measured);
     struct unit_text count = units_count(measured.samples);
-    const char *plural = measured.samples == 1 ? "" : "s";
-    if (!interval) return text;
-    if (measured_is_unreliable(measured))
-        snprintf(text.text, sizeof text.text, "%s sample%s, unreliable", count.text, plural);
+    const char *word = is_narrow ? "" : measured.samples == 1 ? " sample" : " samples";
+    bool is_nothing = !measured.samples && !measured.value;
+    if (!interval)
+        snprintf(text.text, sizeof text.text, "%s",
+                 !is_nothing ? "exact"
+                 : is_narrow ? "none"
+                             : "no sample");
+    else if (measured_is_unreliable(measured))
+        snprintf(text.text, sizeof text.text, "%s%s, unreliable", count.text, word);
     else
-        snprintf(text.text, sizeof text.text, "%s%s, %s sample%s", plus_minus,
-                 units_percent(interval, measured.value).text, count.text, plural);
+        snprintf(text.text, sizeof text.text, "%s%s, %s%s", plus_minus,
+                 units_percent(interval, measured.value).text, count.text, word);
     return text;
+}
+
+struct unit_text interval_note(struct measured measured) {
+    return note_of(measured, false);
+}
+
+void interval_print(const struct terminal *terminal, struct measured measured, bool is_narrow) {
+    struct unit_text note = note_of(measured, is_narrow);
+    size_t room = is_narrow ? INTERVAL_NARROW_COLUMNS : INTERVAL_NOTE_COLUMNS;
+    size_t columns = text_columns(note.text);
+    terminal_indent(terminal, 2);
+    terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM, "%s",
+                   note.text);
+    terminal_indent(terminal, room > columns ? room - columns : 0);
+}
+
+void interval_add_part(struct parts *parts, const char *name, struct measured measured,
+                       bool is_bytes, bool is_plain_number) {
+    if (measured_interval(measured))
+        parts_add(parts, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM, "%s%s%s",
+                  name, interval_text(measured, is_bytes, is_plain_number).text,
+                  interval_samples(measured).text);
+    else
+        parts_add(parts, STYLE_DIM, "%s %s", name, interval_note(measured).text);
 }
 
 struct unit_text interval_rate(const struct cairn_sampling *sampling) {

@@ -25,11 +25,13 @@ static void describe_free(const struct picture *picture, const struct view_optio
              plural(picture->arena_count, "end", "ends"));
 }
 
+// Between peak and end only the sum of what samples say is known, not how sure it is.
 static void describe_live(const struct picture *picture, const struct view_options *view, char *out,
                           size_t size) {
-    int used =
-        snprintf(out, size, "live heap, %s %s", units_count((int64_t)picture->live_blocks).text,
-                 plural(picture->live_blocks, "block", "blocks"));
+    int used = snprintf(out, size, "live heap, %s%s %s%s", picture->is_sampled ? "about " : "",
+                        units_count((int64_t)picture->live_blocks).text,
+                        plural(picture->live_blocks, "block", "blocks"),
+                        picture->is_sampled ? ", estimated from samples" : "");
     if (picture->is_live_more && used > 0 && (size_t)used < size)
         snprintf(out + used, size - (size_t)used, "; %s were asked for, not all of it is resident",
                  units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
@@ -182,9 +184,10 @@ void memory_print_line(const struct terminal *terminal, const struct profile *pr
              units_size_as((int64_t)picture.rss_bytes, view->is_plain_number).text, "=");
     for (int part = 0; part < PICTURE_PARTS; part++) {
         if (!picture.bytes[part]) continue;
+        bool is_estimate = part == PICTURE_LIVE && picture.is_sampled;
         add_term(terminal, &column, sign,
                  units_size_as((int64_t)picture.bytes[part], view->is_plain_number).text,
-                 words[part]);
+                 is_estimate ? "live (estimate)" : words[part]);
         sign = "+";
     }
     add_term(terminal, &column, "at", units_duration(picture.at_ns).text, "");

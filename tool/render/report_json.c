@@ -101,7 +101,7 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
-static void put_estimate(struct json *json, const char *key, const struct estimate *estimate) {
+void report_json_put_estimate(struct json *json, const char *key, const struct estimate *estimate) {
     json_open_object(json, key);
     json_put_int(json, "interval_bytes", estimate_interval(estimate->bytes_variance));
     json_put_int(json, "interval_blocks", estimate_interval(estimate->blocks_variance));
@@ -110,10 +110,10 @@ static void put_estimate(struct json *json, const char *key, const struct estima
 }
 
 void report_json_put_estimates(struct json *json, const struct estimate *estimates, bool has_then) {
-    put_estimate(json, "peak_estimate", &estimates[ESTIMATED_PEAK]);
-    put_estimate(json, "at_exit_estimate", &estimates[ESTIMATED_EXIT]);
-    put_estimate(json, "allocated_estimate", &estimates[ESTIMATED_ALLOCATED]);
-    if (has_then) put_estimate(json, "then_estimate", &estimates[ESTIMATED_THEN]);
+    report_json_put_estimate(json, "peak_estimate", &estimates[ESTIMATED_PEAK]);
+    report_json_put_estimate(json, "at_exit_estimate", &estimates[ESTIMATED_EXIT]);
+    report_json_put_estimate(json, "allocated_estimate", &estimates[ESTIMATED_ALLOCATED]);
+    if (has_then) report_json_put_estimate(json, "then_estimate", &estimates[ESTIMATED_THEN]);
 }
 
 static void put_sampling(struct json *json, const struct profile *profile) {
@@ -127,8 +127,8 @@ static void put_sampling(struct json *json, const struct profile *profile) {
     json_put_uint(json, "max_samples", sampling->max_samples);
     json_put_uint(json, "thinned", sampling->thinned_count);
     json_put_uint(json, "slowed", sampling->slowed_count);
-    put_estimate(json, "peak_estimate", &profile->estimates[ESTIMATED_PEAK]);
-    put_estimate(json, "at_exit_estimate", &profile->estimates[ESTIMATED_EXIT]);
+    report_json_put_estimate(json, "peak_estimate", &profile->estimates[ESTIMATED_PEAK]);
+    report_json_put_estimate(json, "at_exit_estimate", &profile->estimates[ESTIMATED_EXIT]);
     json_close(json);
 }
 
@@ -236,11 +236,13 @@ bool report_json_put_frames(struct json *json, const char *key, const struct pro
 }
 
 // Of threads that shared a slot only the sum is known to so much.
-static void put_thread_estimate(struct json *json, const struct profile_thread *thread) {
+static void put_thread_estimate(struct json *json, const char *key,
+                                const struct profile_thread *thread,
+                                const struct estimate *estimate) {
     if (thread->sharing_count > 1)
-        json_put_null(json, "at_exit_estimate");
+        json_put_null(json, key);
     else
-        put_estimate(json, "at_exit_estimate", &thread->exit_estimate);
+        report_json_put_estimate(json, key, estimate);
 }
 
 void report_json_put_threads(struct json *json, const struct profile *profile) {
@@ -258,8 +260,12 @@ void report_json_put_threads(struct json *json, const struct profile *profile) {
             json_put_null(json, "end_ns");
         json_put_uint(json, "allocations", thread->allocations);
         json_put_uint(json, "allocated_bytes", thread->allocated_bytes);
+        json_put_int(json, "peak_bytes", thread->peak_bytes);
         json_put_int(json, "at_exit_bytes", thread->exit_bytes);
-        if (profile->sampling.is_on) put_thread_estimate(json, thread);
+        if (profile->sampling.is_on) {
+            put_thread_estimate(json, "peak_estimate", thread, &thread->peak_estimate);
+            put_thread_estimate(json, "at_exit_estimate", thread, &thread->exit_estimate);
+        }
         json_close(json);
     }
     json_close(json);
@@ -297,7 +303,7 @@ static void put_row_figures(struct json *json, const struct run_row *row) {
     json_put_uint(json, "allocations", figures->allocations + figures->inherited_blocks);
     json_put_uint(json, "frees", figures->frees);
     json_put_uint(json, "allocated_bytes", allocated_bytes);
-    json_put_uint(json, "freed_bytes", allocated_bytes - (uint64_t)figures->exit_bytes);
+    json_put_uint(json, "freed_bytes", figures_freed(allocated_bytes, figures->exit_bytes));
     json_put_uint(json, "failed", figures->failed);
     json_put_null(json, "temporary");
     json_put_null(json, "slack_bytes");
@@ -318,9 +324,24 @@ static void put_row_figures(struct json *json, const struct run_row *row) {
     json_close(json);
 }
 
+// As of a whole profile, as far as the index has it.
+static void put_row_sampling(struct json *json, const struct run_row *row) {
+    const struct figures *figures = &row->figures;
+    if (!figures->is_sampled) return;
+    json_open_object(json, "sampling");
+    json_put_uint(json, "rate_bytes", figures->rate_bytes);
+    json_open_object(json, "peak_estimate");
+    json_put_int(json, "interval_bytes", estimate_interval(figures->peak_estimate.bytes_variance));
+    json_put_null(json, "interval_blocks");
+    json_put_int(json, "samples", figures->peak_estimate.samples);
+    json_close(json);
+    report_json_put_estimate(json, "at_exit_estimate", &figures->exit_estimate);
+    json_close(json);
+}
+
 static void put_row_trust(struct json *json, const struct run_row *row) {
     json_open_object(json, "trust");
-    json_put_bool(json, "exact", !row->figures.lost);
+    json_put_bool(json, "exact", !row->figures.lost && !row->figures.is_sampled);
     json_open_object(json, "lost");
     if (row->figures.lost) json_put_uint(json, "unknown", row->figures.lost);
     json_close(json);
@@ -345,6 +366,7 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     put_exit(json, row->has_exit, row->exit_status, row->exit_signal);
     json_close(json);
     put_row_figures(json, row);
+    put_row_sampling(json, row);
     put_row_trust(json, row);
     json_open_array(json, "stacks");
     json_close(json);

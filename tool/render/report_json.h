@@ -17,6 +17,7 @@
 void report_json_put_code(struct json *json, const struct frame *frame);
 void report_json_put_frame(struct json *json, const struct frame *frame);
 void report_json_put_values(struct json *json, const struct stack *stack);
+void report_json_put_estimate(struct json *json, const char *key, const struct estimate *estimate);
 void report_json_put_estimates(struct json *json, const struct estimate *estimates, bool has_then);
 
 // `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth).

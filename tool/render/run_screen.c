@@ -6,6 +6,8 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/model/measure.h"
+#include "tool/render/interval.h"
 
 enum {
     INDENT = 2,
@@ -20,13 +22,20 @@ enum {
 
 // Figures of one line of the table.
 struct line {
-    uint64_t peak_bytes, allocated_bytes, allocations;
-    int64_t exit_bytes;
-    bool has_peak;
+    struct measured peak, exit;
+    uint64_t allocated_bytes, allocations;
+    bool has_peak, is_sampled, has_forks;
 };
 
 static struct unit_text size_of(const struct run_screen *screen, int64_t bytes) {
     return units_size_as(bytes, screen->is_plain_number);
+}
+
+// " ± 1.2 MiB (62 samples)" behind an estimate.
+static void put_interval(const struct terminal *terminal, const struct run_screen *screen,
+                         struct measured measured) {
+    fprintf(terminal->out, "%s%s", interval_text(measured, true, screen->is_plain_number).text,
+            interval_samples(measured).text);
 }
 
 static void print_key(const struct terminal *terminal, const char *key) {
@@ -52,16 +61,41 @@ static void print_ending(const struct terminal *terminal, const struct run_scree
 }
 
 static void print_combined(const struct terminal *terminal, const struct run_screen *screen) {
-    struct unit_text low = size_of(screen, (int64_t)screen->combined_low_bytes);
-    struct unit_text high = size_of(screen, (int64_t)screen->combined_high_bytes);
+    const struct combined_peak *peak = &screen->combined;
+    struct unit_text low = size_of(screen, (int64_t)peak->low_bytes);
+    struct unit_text high = size_of(screen, (int64_t)peak->high_bytes);
+    const struct measured highest = {.value = (int64_t)peak->high_bytes,
+                                     .samples = peak->estimate.samples,
+                                     .variance = peak->estimate.bytes_variance};
+    struct measured alone = measure_figures(MEASURE_PEAK, &screen->run->rows.items[0].figures);
     print_key(terminal, "combined peak");
     if (strcmp(low.text, high.text) != 0)
         terminal_print(terminal, STYLE_STRONG, "%s to %s", low.text, high.text);
     else
         terminal_print(terminal, STYLE_STRONG, "%s", high.text);
-    terminal_print(terminal, STYLE_DIM, "     largest alone ");
-    fprintf(terminal->out, "%s\n",
-            size_of(screen, (int64_t)screen->run->rows.items[0].figures.peak_bytes).text);
+    put_interval(terminal, screen, highest);
+    if (measured_interval(highest)) {
+        fputc('\n', terminal->out);
+        print_key(terminal, "largest alone");
+    } else {
+        terminal_print(terminal, STYLE_DIM, "     largest alone ");
+    }
+    fputs(size_of(screen, alone.value).text, terminal->out);
+    put_interval(terminal, screen, alone);
+    fputc('\n', terminal->out);
+}
+
+static void print_left(const struct terminal *terminal, const struct run_screen *screen) {
+    const struct run_sums *sums = &screen->sums;
+    const struct figures figures = {.exit_bytes = sums->exit_bytes,
+                                    .exit_blocks = sums->exit_blocks,
+                                    .exit_estimate = sums->exit_estimate};
+    struct measured left = measure_figures(MEASURE_EXIT, &figures);
+    struct measured blocks = measure_figures(MEASURE_EXIT_BLOCKS, &figures);
+    print_key(terminal, "at exit");
+    fprintf(terminal->out, "%s%s in %s%s blocks%s\n", size_of(screen, left.value).text,
+            interval_text(left, true, screen->is_plain_number).text, units_count(blocks.value).text,
+            interval_text(blocks, false, false).text, interval_samples(left).text);
 }
 
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen) {
@@ -71,9 +105,7 @@ void run_screen_print_facts(const struct terminal *terminal, const struct run_sc
     print_key(terminal, "allocated");
     fprintf(terminal->out, "%s in %s calls\n", size_of(screen, (int64_t)sums->allocated_bytes).text,
             units_count((int64_t)sums->allocations).text);
-    print_key(terminal, "at exit");
-    fprintf(terminal->out, "%s in %s blocks\n", size_of(screen, sums->exit_bytes).text,
-            units_count(sums->exit_blocks).text);
+    print_left(terminal, screen);
     trust_sums_print(terminal, &screen->trust);
 }
 
@@ -88,23 +120,38 @@ static size_t name_room(const struct terminal *terminal, const struct run_screen
     return has_room ? terminal->columns - used : NAME_COLUMNS_MIN;
 }
 
+// Below a line's figures, named after their columns.
+static void print_estimates(const struct terminal *terminal, const struct run_screen *screen,
+                            const struct line *line) {
+    struct parts parts = {.terminal = terminal};
+    if (!line->is_sampled) return;
+    if (line->has_peak)
+        interval_add_part(&parts, "peak heap", line->peak, true, screen->is_plain_number);
+    interval_add_part(&parts, "at exit", line->exit, true, screen->is_plain_number);
+    parts_end(&parts);
+}
+
 static void print_figures(const struct terminal *terminal, const struct run_screen *screen,
                           const struct line *line, const char *ending) {
     int columns = size_columns(screen);
-    struct unit_text peak = size_of(screen, (int64_t)line->peak_bytes);
+    struct unit_text peak = size_of(screen, line->peak.value);
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_STRONG, "%*s", columns, line->has_peak ? peak.text : "");
     fprintf(terminal->out, "  %*s  %*s  %*s  %-*s  ", columns,
             size_of(screen, (int64_t)line->allocated_bytes).text, CALLS_COLUMNS,
             units_count((int64_t)line->allocations).text, columns,
-            size_of(screen, line->exit_bytes).text, ENDING_COLUMNS, ending);
+            size_of(screen, line->exit.value).text, ENDING_COLUMNS, ending);
 }
 
 static void print_row(const struct terminal *terminal, const struct run_screen *screen,
                       const struct run_row *row) {
     const struct figures *figures = &row->figures;
-    const struct line line = {figures->peak_bytes, figures->allocated_bytes, figures->allocations,
-                              figures->exit_bytes, true};
+    const struct line line = {.peak = measure_figures(MEASURE_PEAK, figures),
+                              .exit = measure_figures(MEASURE_EXIT, figures),
+                              .allocated_bytes = figures->allocated_bytes,
+                              .allocations = figures->allocations,
+                              .has_peak = true,
+                              .is_sampled = figures->is_sampled};
     const struct ending ending = {row->state, row->stop_reason, row->has_exit, row->exit_status,
                                   row->exit_signal};
     char word[TEXT_BYTES], name[TEXT_BYTES], pid[32];
@@ -115,13 +162,21 @@ static void print_row(const struct terminal *terminal, const struct run_screen *
     print_figures(terminal, screen, &line, word);
     terminal_print(terminal, STYLE_NAME, "%s", name);
     terminal_print(terminal, STYLE_DIM, "%s\n", pid);
+    print_estimates(terminal, screen, &line);
 }
 
 static void line_add(struct line *line, const struct figures *figures) {
+    struct measured peak = measure_figures(MEASURE_PEAK, figures);
     line->allocated_bytes += figures->allocated_bytes;
     line->allocations += figures->allocations;
-    line->exit_bytes = figures_add(line->exit_bytes, figures->exit_bytes);
-    if (figures->peak_bytes > line->peak_bytes) line->peak_bytes = figures->peak_bytes;
+    line->is_sampled |= figures->is_sampled;
+    struct measured left = measure_figures(MEASURE_EXIT, figures);
+    line->has_forks |= figures->inherited_blocks != 0;
+    double variance = line->has_forks ? estimate_related(line->exit.variance, left.variance)
+                                      : line->exit.variance + left.variance;
+    measured_add(&line->exit, left);
+    line->exit.variance = variance;
+    if (figures->peak_bytes > (uint64_t)line->peak.value) line->peak = peak;
 }
 
 // Processes that are one line together; the peak shown is the highest of theirs.
@@ -131,6 +186,7 @@ static void print_folded(const struct terminal *terminal, const struct run_scree
     print_figures(terminal, screen, line, "");
     terminal_print(terminal, STYLE_DIM, "%s %s%s\n", units_count((int64_t)count).text, what,
                    count == 1 ? "process" : "processes");
+    print_estimates(terminal, screen, line);
 }
 
 static void print_heading(const struct terminal *terminal, const struct run_screen *screen) {
@@ -164,4 +220,5 @@ void run_screen_print_table(const struct terminal *terminal, const struct run_sc
     print_folded(terminal, screen, &small, small_count, "small ");
     print_figures(terminal, screen, &sum, "");
     terminal_print(terminal, STYLE_DIM, "all %s\n", units_count((int64_t)run->rows.count).text);
+    print_estimates(terminal, screen, &sum);
 }

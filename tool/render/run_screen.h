@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run of several processes on a screen: how its first process ended, what all of them took
-// together, and a table with a line for each.
+// together, and a table with a line for each; of a sampled one, a second with its intervals.
 #ifndef TOOL_RENDER_RUN_SCREEN_H
 #define TOOL_RENDER_RUN_SCREEN_H
 
+#include "tool/model/combined.h"
 #include "tool/model/run.h"
 #include "tool/render/options.h"
 #include "tool/render/terminal.h"
@@ -13,7 +14,7 @@ struct run_screen {
     const struct run *run;
     struct run_sums sums;
     struct trust_sums trust;
-    uint64_t combined_low_bytes, combined_high_bytes;
+    struct combined_peak combined;
     size_t top;            // lines of the table, 0: all of them, the small ones too
     bool is_plain_number;  // sizes in bytes
     bool has_prefix;       // starts with "cairn: "

@@ -9,6 +9,8 @@
 #include "tool/model/measure.h"
 #include "tool/model/scopes.h"
 #include "tool/render/frames.h"
+#include "tool/render/interval.h"
+#include "tool/render/report_json.h"
 
 enum { PERCENT_COLUMNS = 5, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
 
@@ -25,6 +27,7 @@ struct table {
     struct row *rows;
     size_t count;
     int size_columns;
+    bool is_sampled;  // pools apart, which count for themselves
 };
 
 // What a pool did, in the terms of a stack. That the heap was at its peak is not known of pools:
@@ -78,6 +81,7 @@ static bool open_table(struct table *table, const struct terminal *terminal,
                        const struct view_options *view, struct error *error) {
     *table = (struct table){.terminal = terminal,
                             .view = view,
+                            .is_sampled = profile->sampling.is_on && kind == CAIRN_SCOPE_REGION,
                             .size_columns = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS};
     if (scopes_read(&table->scopes, profile->recording) && fill(table, profile, kind)) return true;
     scopes_free(&table->scopes);
@@ -123,6 +127,19 @@ static const char *value_text(const struct table *table, int64_t value, struct u
     return text->text;
 }
 
+// How sure the estimates of a region's row are, on a line of its own.
+static void print_estimates(const struct table *table, const struct row *row) {
+    const struct measure_row *about = measure_about(table->view->by);
+    struct parts parts = {.terminal = table->terminal};
+    bool is_plain = table->view->is_plain_number;
+    if (table->view->by != MEASURE_ALLOCATED && table->view->by != MEASURE_CALLS)
+        interval_add_part(&parts, about->moment, row->measured, about->is_bytes, is_plain);
+    interval_add_part(&parts, "allocated", measure_stack(MEASURE_ALLOCATED, &row->values), true,
+                      is_plain);
+    interval_add_part(&parts, "calls", measure_stack(MEASURE_CALLS, &row->values), false, is_plain);
+    parts_end(&parts);
+}
+
 static void print_region(const struct table *table, const struct row *row, int64_t whole) {
     struct unit_text value, allocated, rise;
     const int size = table->size_columns;
@@ -135,6 +152,7 @@ static void print_region(const struct table *table, const struct row *row, int64
             units_count((int64_t)row->scope->entry.entries).text, size,
             size_text(table, row->scope->entry.rise_bytes, &rise));
     print_name(table, row, PERCENT_COLUMNS + 3 * size + 2 * COUNT_COLUMNS + 6);
+    if (table->is_sampled) print_estimates(table, row);
 }
 
 // A sum of processes has no cells, which is where regions are known.
@@ -194,7 +212,7 @@ bool pools_print(const struct terminal *terminal, const struct profile *profile,
     return true;
 }
 
-static void put_row(struct json *json, const struct row *row) {
+static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     const struct stack *values = &row->values;
     const struct cairn_scope *entry = &row->scope->entry;
     bool is_pool = row->scope->kind == CAIRN_SCOPE_POOL;
@@ -211,6 +229,7 @@ static void put_row(struct json *json, const struct row *row) {
     json_put_int(json, "peak_bytes", values->peak_bytes);
     json_put_int(json, "at_exit_bytes", values->exit_bytes);
     json_put_int(json, "at_exit_blocks", values->exit_blocks);
+    if (is_sampled && !is_pool) report_json_put_estimates(json, values->estimates, false);
     json_close(json);
 }
 
@@ -225,7 +244,8 @@ bool scopes_put_json(struct json *json, const struct profile *profile) {
         struct table table;
         if (!open_table(&table, NULL, profile, lists[i].kind, &view, &error)) return false;
         if (table.count) json_open_array(json, lists[i].key);
-        for (size_t at = 0; at < table.count; at++) put_row(json, &table.rows[at]);
+        for (size_t at = 0; at < table.count; at++)
+            put_row(json, &table.rows[at], table.is_sampled);
         if (table.count) json_close(json);
         close_table(&table);
     }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tool/render/report_json.h"
+
 // Trailing buckets without blocks are left out.
 static void put_buckets(struct json *json, const char *name, const uint64_t *buckets,
                         size_t count) {
@@ -61,13 +63,37 @@ static void put_aligned(struct json *json, const struct shape_aligned *aligned) 
     json_close(json);
 }
 
+static void put_sampled_sizes(struct json *json, const struct shape *shape, uint32_t stack_number) {
+    struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
+    int64_t others;
+    size_t count = shape_sampled_sizes(shape, stack_number, sizes, &others);
+    if (!count) return;
+    json_open_object(json, "sizes_estimate");
+    json_open_array(json, "log2");
+    for (size_t i = 0; i < count; i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "least_bytes", sizes[i].least);
+        json_put_uint(json, "most_bytes", sizes[i].most);
+        json_put_int(json, "calls", sizes[i].calls.value);
+        json_put_int(json, "interval_calls", measured_interval(sizes[i].calls));
+        json_put_int(json, "samples", sizes[i].calls.samples);
+        json_close(json);
+    }
+    json_close(json);
+    json_put_int(json, "unknown", others);
+    json_close(json);
+}
+
 void shape_json_put(struct json *json, const struct shape *shape, uint32_t stack_number) {
     struct shape_sizes sizes;
     struct shape_reallocs reallocs;
     struct shape_aligned aligned;
     struct shape_ages ages;
     if (stack_number >= shape->profile->built_stack_count) return;
-    if (shape->profile->sampling.is_on) return;  // only blocks that were all recorded have them
+    if (shape->profile->sampling.is_on) {  // only blocks that were all recorded have the others
+        put_sampled_sizes(json, shape, stack_number);
+        return;
+    }
     shape_sizes(shape, stack_number, &sizes);
     if (sizes.count || sizes.unknown) put_sizes(json, &sizes);
     shape_reallocs(shape, stack_number, &reallocs);
@@ -91,6 +117,7 @@ bool shape_json_put_freed_by(struct json *json, const struct profile *profile) {
         json_put_uint(json, "freer_slot", pairs[i].freer);
         json_put_uint(json, "frees", pairs[i].frees);
         json_put_uint(json, "bytes", pairs[i].bytes);
+        if (profile->sampling.is_on) report_json_put_estimate(json, "estimate", &pairs[i].estimate);
         json_close(json);
     }
     json_close(json);

@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/interval.h"
 #include "tool/render/spark.h"
 #include "tool/render/stacks.h"
 
@@ -98,6 +99,32 @@ static void note_aligned(const struct terminal *terminal, const struct shape *sh
     if (!aligned.is_waste_known) return;
     snprintf(line, sizeof line, "such a call needs up to %s more in one piece",
              units_size_as((int64_t)aligned.reach_bytes, view->is_plain_number).text);
+    print_line(terminal, line);
+}
+
+// "65 B to 128 B × 12,345 ± 812 (62 samples)", a line each.
+static void note_sampled_sizes(const struct terminal *terminal, const struct profile *profile,
+                               const struct stack *stack, const struct view_options *view,
+                               void *context) {
+    struct shapes *shapes = context;
+    struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
+    int64_t others;
+    bool is_plain = view->is_plain_number;
+    char line[LINE_BYTES];
+    (void)profile;
+    size_t count = shape_sampled_sizes(&shapes->shape, stack->number, sizes, &others);
+    for (size_t i = 0; i < count; i++) {
+        const struct shape_sampled_size *size = &sizes[i];
+        bool is_one = size->least == size->most;
+        snprintf(line, sizeof line, "%s%s%s%s \xc3\x97 %s%s%s", i ? "      " : "sizes ",
+                 units_size_as(size->least, is_plain).text, is_one ? "" : " to ",
+                 is_one ? "" : units_size_as(size->most, is_plain).text,
+                 units_count(size->calls.value).text, interval_text(size->calls, false, false).text,
+                 interval_samples(size->calls).text);
+        print_line(terminal, line);
+    }
+    if (!others) return;
+    snprintf(line, sizeof line, "sizes of about %s calls were not kept", units_count(others).text);
     print_line(terminal, line);
 }
 
@@ -210,14 +237,16 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
                                             [SHAPES_SIZES] = note_sizes,
                                             [SHAPES_AGES] = note_ages};
     struct shapes shapes = {.short_ns = short_ns};
-    if (profile->sampling.is_on)
+    bool is_sampled = profile->sampling.is_on != 0;
+    if (is_sampled && kind != SHAPES_SIZES)
         return error_set(error,
-                         "sizes, ages and temporary blocks are known of whole recordings, not "
-                         "of samples (cairn run without --sample)");
+                         "ages and temporary blocks are known of whole recordings, not of samples "
+                         "(cairn run without --sample)");
     if (profile_is_sum(profile) && kind != SHAPES_TEMPORARY)
         return error_set(error, "sizes and ages are known of each process alone: -p PID or NAME");
     if (!shape_build(&shapes.shape, profile, error)) return false;
-    const struct stacks_notes noted = {.before = notes[kind], .context = &shapes};
+    const struct stacks_notes noted = {.before = is_sampled ? note_sampled_sizes : notes[kind],
+                                       .context = &shapes};
     bool is_ok = stacks_print_noted(terminal, profile, names, view, &noted, error);
     shape_free(&shapes.shape);
     return is_ok;

@@ -2,6 +2,7 @@
 #include "tool/render/stacks.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,34 +96,57 @@ void stacks_print_frames(const struct terminal *terminal, const struct frame_lis
         print_note(terminal, "[incomplete: %s]", cut_sentence(cut));
 }
 
-// What else there is to know about a stack than what it is ranked by; on a narrow screen two lines.
+// A sentence in phrases with commas between them; what does not fit goes to the next line.
+struct phrases {
+    const struct terminal *terminal;
+    size_t used;  // columns of the line so far
+};
+
+static void __attribute__((format(printf, 2, 3)))
+phrases_add(struct phrases *phrases, const char *format, ...) {
+    enum { PHRASE_BYTES = 256 };
+    char phrase[PHRASE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(phrase, sizeof phrase, format, arguments);
+    va_end(arguments);
+    size_t columns = text_columns(phrase);
+    bool is_new = phrases->used + 2 + columns > phrases->terminal->columns;
+    if (phrases->used) fputs(is_new ? ",\n" : ", ", phrases->terminal->out);
+    if (!phrases->used || is_new) terminal_indent(phrases->terminal, FRAME_INDENT);
+    phrases->used = (phrases->used && !is_new ? phrases->used + 2 : FRAME_INDENT) + columns;
+    terminal_print(phrases->terminal, STYLE_DIM, "%s", phrase);
+}
+
+// "20.7 MiB ± 1.2 MiB (62 samples)".
+static void value_text(const struct stack *stack, enum measure measure, bool is_plain, char *out,
+                       size_t size) {
+    struct measured measured = measure_stack(measure, stack);
+    snprintf(out, size, "%s%s%s", units_size_as(measured.value, is_plain).text,
+             interval_text(measured, true, is_plain).text, interval_samples(measured).text);
+}
+
+// What else there is to know about a stack than what it is ranked by, in as many lines as it takes.
 static void print_others(const struct terminal *terminal, const struct profile *profile,
                          const struct stack *stack, const struct view_options *view) {
-    enum { TEXT_BYTES = 256 };
+    enum { VALUE_BYTES = 128 };
     bool is_plain = view->is_plain_number;
-    char first[TEXT_BYTES], rest[TEXT_BYTES] = "";
-    bool is_estimate = measured_interval(measure_stack(MEASURE_ALLOCATED, stack)) > 0;
-    snprintf(first, sizeof first, "%s %s%s in %s %s",
-             profile->is_of_mappings ? "mapped" : "allocated", is_estimate ? "about " : "",
-             units_size_as((int64_t)stack->allocated_bytes, is_plain).text,
-             units_count((int64_t)stack->allocations).text,
-             plural((int64_t)stack->allocations, "call", "calls"));
-    if (view->by != MEASURE_PEAK)
-        snprintf(rest, sizeof rest, ", %s at the peak",
-                 units_size_as(stack->peak_bytes, is_plain).text);
-    size_t used = strlen(rest);
-    if (view->by != MEASURE_EXIT)
-        snprintf(rest + used, sizeof rest - used, ", %s %s",
-                 units_size_as(stack->exit_bytes, is_plain).text,
-                 profile_has_ended(profile) ? "at the end" : "now");
-    terminal_indent(terminal, FRAME_INDENT);
-    terminal_print(terminal, STYLE_DIM, "%s", first);
-    bool is_wide = FRAME_INDENT + strlen(first) + strlen(rest) > terminal->columns;
-    if (is_wide) {
-        fputs(",\n", terminal->out);
-        terminal_indent(terminal, FRAME_INDENT);
+    char value[VALUE_BYTES];
+    struct phrases phrases = {.terminal = terminal};
+    struct measured calls = measure_stack(MEASURE_CALLS, stack);
+    value_text(stack, MEASURE_ALLOCATED, is_plain, value, sizeof value);
+    phrases_add(&phrases, "%s %s in %s%s %s", profile->is_of_mappings ? "mapped" : "allocated",
+                value, units_count(calls.value).text, interval_text(calls, false, false).text,
+                plural(calls.value, "call", "calls"));
+    if (view->by != MEASURE_PEAK) {
+        value_text(stack, MEASURE_PEAK, is_plain, value, sizeof value);
+        phrases_add(&phrases, "%s at the peak", value);
     }
-    terminal_print(terminal, STYLE_DIM, "%s\n", rest + (is_wide ? 2 : 0));
+    if (view->by != MEASURE_EXIT) {
+        value_text(stack, MEASURE_EXIT, is_plain, value, sizeof value);
+        phrases_add(&phrases, "%s %s", value, profile_has_ended(profile) ? "at the end" : "now");
+    }
+    fputc('\n', terminal->out);
 }
 
 static void print_stack(const struct terminal *terminal, const struct profile *profile,
@@ -132,6 +156,7 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
     const struct measure_row *about = measure_about(view->by);
+    struct measured blocks = measure_stack(about->in_blocks, stack);
     const char *noun = about->noun[measured.blocks != 1];
     bool are_mappings = profile->is_of_mappings && !strncmp(noun, "block", strlen("block"));
     if (are_mappings) noun = plural(measured.blocks, "mapping", "mappings");
@@ -139,8 +164,7 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     if (about->is_bytes)
         fprintf(terminal->out, " %s%s in %s%s %s",
                 units_size_as(measured.value, view->is_plain_number).text, interval.text,
-                measured_interval(measured) ? "about " : "", units_count(measured.blocks).text,
-                noun);
+                units_count(measured.blocks).text, interval_text(blocks, false, false).text, noun);
     else
         fprintf(terminal->out, " %s%s %s", units_count(measured.value).text, interval.text, noun);
     if (profile->sampling.is_on)

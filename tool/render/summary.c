@@ -34,23 +34,20 @@ static void print_key(const struct terminal *terminal, const char *key) {
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
-// " in 4,182 blocks", or " ± 1.1 MiB in about 4,200 blocks".
+// " in 4,182 blocks", or " ± 1.1 MiB in 4,182 ± 310 blocks".
 static void print_blocks(const struct terminal *terminal, const struct summary *summary,
-                         struct measured measured) {
-    bool is_estimate = summary->profile->sampling.is_on;
-    bool is_plain = summary->view->is_plain_number;
-    fprintf(terminal->out, "%s in %s%s %s", interval_text(measured, true, is_plain).text,
-            is_estimate ? "about " : "", units_count(measured.blocks).text,
-            plural(measured.blocks, "block", "blocks"));
+                         enum measure measure) {
+    struct measured bytes = measure_total(measure, summary->profile);
+    struct measured blocks = measure_total(measure_about(measure)->in_blocks, summary->profile);
+    fprintf(terminal->out, "%s in %s%s %s",
+            interval_text(bytes, true, summary->view->is_plain_number).text,
+            units_count(blocks.value).text, interval_text(blocks, false, false).text,
+            plural(blocks.value, "block", "blocks"));
 }
 
-static void print_samples(const struct terminal *terminal, const struct summary *summary,
-                          struct measured measured) {
-    if (!summary->profile->sampling.is_on) return;
-    fprintf(terminal->out, " (%s %s", units_count(measured.samples).text,
-            plural(measured.samples, "sample", "samples"));
-    if (measured_is_unreliable(measured)) terminal_print(terminal, STYLE_WARNING, ", unreliable");
-    fputc(')', terminal->out);
+static void print_samples(const struct terminal *terminal, struct measured measured) {
+    terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN, "%s",
+                   interval_samples(measured).text);
 }
 
 static void print_peak(const struct terminal *terminal, const struct summary *summary) {
@@ -60,9 +57,9 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
     bool is_estimate = summary->profile->sampling.is_on;
     print_key(terminal, "peak heap");
     terminal_print(terminal, STYLE_STRONG, "%s", size_of(summary, peak->bytes).text);
-    print_blocks(terminal, summary, measured);
+    print_blocks(terminal, summary, MEASURE_PEAK);
     if (peak->at_ns) fprintf(terminal->out, " at %s", units_duration(peak->at_ns).text);
-    print_samples(terminal, summary, measured);
+    print_samples(terminal, measured);
     if (is_estimate && rss_peak) {
         fputc('\n', terminal->out);
         print_key(terminal, "RSS peak");
@@ -95,8 +92,8 @@ static void print_left(const struct terminal *terminal, const struct summary *su
         return;
     }
     fputs(size_of(summary, left.value).text, terminal->out);
-    print_blocks(terminal, summary, left);
-    print_samples(terminal, summary, left);
+    print_blocks(terminal, summary, MEASURE_EXIT);
+    print_samples(terminal, left);
     fputc('\n', terminal->out);
 }
 
@@ -134,12 +131,8 @@ static void print_figures(const struct terminal *terminal, const struct summary 
                 about->noun[measured.blocks != 1]);
         return;
     }
-    struct unit_text note = interval_note(measured);
-    size_t columns = text_columns(note.text);
+    interval_print(terminal, measured, false);
     terminal_indent(terminal, 2);
-    terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN, "%s",
-                   note.text);
-    terminal_indent(terminal, INTERVAL_NOTE_COLUMNS + 2 - columns);
 }
 
 static void print_heading(const struct terminal *terminal, const struct site_list *list,

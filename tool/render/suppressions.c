@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/narrow.h"
+#include "tool/render/interval.h"
 
 enum { LINE_BYTES = 4096 };
 
@@ -16,38 +17,38 @@ enum { LINE_BYTES = 4096 };
 // own function that merely sounds alike is not meant.
 // clang-format off
 static const struct suppression common[] = {
-    {"libstdc++: pool for exceptions", NULL, "^libstdc++.so*", "^ld-*", false, 0, 0},
-    {"libc: buffers of open streams", "^_IO_file_doallocate$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: locales", "^_nl_load_locale*", "^libc.so*", NULL, false, 0, 0},
-    {"libc: locales", "^_nl_intern_locale_data$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: locales", "^setlocale$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: message catalogues", "^_nl_*domain*", "^libc.so*", NULL, false, 0, 0},
-    {"libc: message catalogues", "^__dcigettext$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: message catalogues", "^bindtextdomain$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: time zones", "^__tzfile_read$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: time zones", "^tzset_internal$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: time zones", "^__tzstring*", "^libc.so*", NULL, false, 0, 0},
-    {"libc: character conversion", "^__gconv_*", "^libc.so*", NULL, false, 0, 0},
-    {"libc: name services", "^__nss_*", "^libc.so*", NULL, false, 0, 0},
-    {"libc: lists of exit handlers", "^__new_exitfn$", "^libc.so*", NULL, false, 0, 0},
-    {"libc: storage of kept threads", "^_dl_allocate_tls", "^ld-*", NULL, false, 0, 0},
-    {"libc: storage of kept threads", "^allocate_stack$", "^libc.so*", NULL, false, 0, 0},
-    {"ld.so: loaded libraries", "^_dl_new_object$", "^ld-*", NULL, false, 0, 0},
-    {"ld.so: loaded libraries", "^_dl_map_object*", "^ld-*", NULL, false, 0, 0},
-    {"glib: types", "^g_type_register_*", "^libgobject-*", NULL, false, 0, 0},
-    {"glib: types", "^g_type_add_interface_*", "^libgobject-*", NULL, false, 0, 0},
-    {"glib: types", "^g_type_class_ref$", "^libgobject-*", NULL, false, 0, 0},
-    {"glib: quarks and interned texts", "^g_quark_*", "^libglib-*", NULL, false, 0, 0},
-    {"glib: quarks and interned texts", "^g_intern_*", "^libglib-*", NULL, false, 0, 0},
-    {"glib: threads and once", "^g_private_*", "^libglib-*", NULL, false, 0, 0},
-    {"glib: threads and once", "^g_thread_self$", "^libglib-*", NULL, false, 0, 0},
-    {"glib: initialization", NULL, "^libglib-*", "^ld-*", false, 0, 0},
-    {"glib: initialization", NULL, "^libgobject-*", "^ld-*", false, 0, 0},
-    {"fontconfig: configuration", "^FcInit*", "^libfontconfig.so*", NULL, false, 0, 0},
-    {"fontconfig: configuration", "^FcConfig*", "^libfontconfig.so*", NULL, false, 0, 0},
-    {"openssl: initialization", "^OPENSSL_init_*", NULL, NULL, false, 0, 0},
-    {"openssl: initialization", "^ossl_init_*", NULL, NULL, false, 0, 0},
-    {"openssl: error state of threads", "^ERR_get_state$", NULL, NULL, false, 0, 0},
+    {"libstdc++: pool for exceptions", NULL, "^libstdc++.so*", "^ld-*", false, 0, 0, {0, 0, 0}},
+    {"libc: buffers of open streams", "^_IO_file_doallocate$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: locales", "^_nl_load_locale*", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: locales", "^_nl_intern_locale_data$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: locales", "^setlocale$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: message catalogues", "^_nl_*domain*", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: message catalogues", "^__dcigettext$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: message catalogues", "^bindtextdomain$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: time zones", "^__tzfile_read$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: time zones", "^tzset_internal$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: time zones", "^__tzstring*", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: character conversion", "^__gconv_*", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: name services", "^__nss_*", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: lists of exit handlers", "^__new_exitfn$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: storage of kept threads", "^_dl_allocate_tls", "^ld-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"libc: storage of kept threads", "^allocate_stack$", "^libc.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"ld.so: loaded libraries", "^_dl_new_object$", "^ld-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"ld.so: loaded libraries", "^_dl_map_object*", "^ld-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: types", "^g_type_register_*", "^libgobject-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: types", "^g_type_add_interface_*", "^libgobject-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: types", "^g_type_class_ref$", "^libgobject-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: quarks and interned texts", "^g_quark_*", "^libglib-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: quarks and interned texts", "^g_intern_*", "^libglib-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: threads and once", "^g_private_*", "^libglib-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: threads and once", "^g_thread_self$", "^libglib-*", NULL, false, 0, 0, {0, 0, 0}},
+    {"glib: initialization", NULL, "^libglib-*", "^ld-*", false, 0, 0, {0, 0, 0}},
+    {"glib: initialization", NULL, "^libgobject-*", "^ld-*", false, 0, 0, {0, 0, 0}},
+    {"fontconfig: configuration", "^FcInit*", "^libfontconfig.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"fontconfig: configuration", "^FcConfig*", "^libfontconfig.so*", NULL, false, 0, 0, {0, 0, 0}},
+    {"openssl: initialization", "^OPENSSL_init_*", NULL, NULL, false, 0, 0, {0, 0, 0}},
+    {"openssl: initialization", "^ossl_init_*", NULL, NULL, false, 0, 0, {0, 0, 0}},
+    {"openssl: error state of threads", "^ERR_get_state$", NULL, NULL, false, 0, 0, {0, 0, 0}},
 };
 // clang-format on
 
@@ -221,6 +222,7 @@ bool suppressions_apply(struct suppressions *suppressions, struct profile *profi
         struct suppression *used = &suppressions->rules.items[rule - 1];
         used->bytes = figures_add(used->bytes, stack->exit_bytes);
         used->blocks = figures_add(used->blocks, stack->exit_blocks);
+        estimate_add(&used->estimate, &stack->estimates[ESTIMATED_EXIT]);
     }
     if (is_ok) profile_keep_stacks(profile, are_kept);
     free(rules);
@@ -244,6 +246,7 @@ void suppressions_print(const struct suppressions *suppressions, const struct te
     for (size_t i = 0; i < suppressions->rules.count; i++) {
         const struct suppression *rule = &suppressions->rules.items[i];
         int64_t bytes = 0, blocks = 0;
+        struct estimate estimate = {0};
         char name[LINE_BYTES];
         if (!is_first_of_name(suppressions, i)) continue;
         for (size_t other = i; other < suppressions->rules.count; other++) {
@@ -251,6 +254,7 @@ void suppressions_print(const struct suppressions *suppressions, const struct te
             if (strcmp(same->name, rule->name) != 0) continue;
             bytes = figures_add(bytes, same->bytes);
             blocks = figures_add(blocks, same->blocks);
+            estimate_add(&estimate, &same->estimate);
         }
         if (!blocks) continue;
         if (!has_heading) terminal_print(terminal, STYLE_DIM, "\nsuppressed:\n");
@@ -259,6 +263,9 @@ void suppressions_print(const struct suppressions *suppressions, const struct te
         fprintf(terminal->out, "%*s %*s %s", SIZE_COLUMNS,
                 units_size_as(bytes, view->is_plain_number).text, BLOCKS_COLUMNS,
                 units_count(blocks).text, blocks == 1 ? "block " : "blocks");
+        const struct measured sum = {
+            .value = bytes, .samples = estimate.samples, .variance = estimate.bytes_variance};
+        if (measured_interval(sum)) interval_print(terminal, sum, false);
         terminal_print(terminal, STYLE_DIM, "  %s\n", name);
     }
 }

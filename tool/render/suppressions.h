@@ -20,7 +20,8 @@ struct suppression {
     const char *module;         // pattern of the module's base name; NULL: any
     const char *caller_module;  // the frame that called it is in such a module; NULL: any
     bool is_any_text;           // `function` may match file or module as well
-    int64_t bytes, blocks;      // what it took out
+    int64_t bytes, blocks;      // what it took out ...
+    struct estimate estimate;   // ... and of samples, how sure that is
 };
 
 struct suppressions {

@@ -21,11 +21,20 @@ static void put_rate(struct json *json, struct live_rate rate) {
 }
 
 // Half of an estimate's 95 % interval; null: it is exact.
-static void put_interval(struct json *json, struct measured measured) {
+static void put_interval(struct json *json, const char *key, struct measured measured) {
     if (measured_interval(measured))
-        json_put_int(json, "live_interval_bytes", measured_interval(measured));
+        json_put_int(json, key, measured_interval(measured));
     else
-        json_put_null(json, "live_interval_bytes");
+        json_put_null(json, key);
+}
+
+// How many are behind it; null: nothing is sampled.
+static void put_samples(struct json *json, const char *key, struct measured measured,
+                        bool is_sampled) {
+    if (is_sampled)
+        json_put_int(json, key, measured.samples);
+    else
+        json_put_null(json, key);
 }
 
 static void put_process(struct json *json, const struct top_view *view) {
@@ -42,9 +51,18 @@ static void put_process(struct json *json, const struct top_view *view) {
     json_put_uint(json, "at_ns", live_now_ns(view->live));
     json_put_int(json, "live_bytes", profile->exit_bytes);
     json_put_int(json, "live_blocks", profile->exit_blocks);
-    put_interval(json, measure_total(MEASURE_EXIT, profile));
-    json_put_int(json, "live_bytes_per_s", whole(live_slope(view->live)));
-    json_put_int(json, "peak_bytes", profile->peak.bytes);
+    bool is_sampled = profile->sampling.is_on != 0;
+    struct measured held = measure_total(MEASURE_EXIT, profile);
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
+    struct measured slope = live_slope_measured(view->live);
+    put_interval(json, "live_interval_bytes", held);
+    put_interval(json, "live_interval_blocks", measure_total(MEASURE_EXIT_BLOCKS, profile));
+    put_samples(json, "live_samples", held, is_sampled);
+    json_put_int(json, "live_bytes_per_s", slope.value);
+    put_interval(json, "live_interval_bytes_per_s", slope);
+    json_put_int(json, "peak_bytes", peak.value);
+    put_interval(json, "peak_interval_bytes", peak);
+    put_samples(json, "peak_samples", peak, is_sampled);
     json_put_uint(json, "allocated_bytes", profile->totals.allocated_bytes);
     json_put_uint(json, "allocations", profile->totals.allocations);
     put_rate(json, live_rate_total(view->live));
@@ -53,6 +71,22 @@ static void put_process(struct json *json, const struct top_view *view) {
     else
         json_put_null(json, "rss_bytes");
     json_put_uint(json, "stack_count", view->live->stacks.count);
+}
+
+static void put_stack_estimates(struct json *json, const struct top_view *view, uint32_t index) {
+    const struct stack *stack = &view->live->stacks.items[index];
+    bool is_sampled = view->live->profile.sampling.is_on != 0;
+    struct measured held = measure_stack(MEASURE_EXIT, stack);
+    struct measured allocated = measure_stack(MEASURE_ALLOCATED, stack);
+    put_interval(json, "live_interval_bytes", held);
+    put_interval(json, "live_interval_blocks", measure_stack(MEASURE_EXIT_BLOCKS, stack));
+    put_samples(json, "live_samples", held, is_sampled);
+    put_interval(json, "growth_interval_bytes", live_measured(view->live, LIVE_GROWTH, index));
+    put_interval(json, "allocated_interval_bytes", allocated);
+    put_interval(json, "allocated_interval_calls", measure_stack(MEASURE_CALLS, stack));
+    put_samples(json, "allocated_samples", allocated, is_sampled);
+    put_interval(json, "allocated_interval_bytes_per_s",
+                 live_measured(view->live, LIVE_RATE, index));
 }
 
 static bool put_stack(struct json *json, const struct top_view *view, uint32_t index) {
@@ -67,7 +101,7 @@ static bool put_stack(struct json *json, const struct top_view *view, uint32_t i
     json_put_string(json, "id", id);
     json_put_int(json, "live_bytes", stack->exit_bytes);
     json_put_int(json, "live_blocks", stack->exit_blocks);
-    put_interval(json, measure_stack(MEASURE_EXIT, stack));
+    put_stack_estimates(json, view, index);
     json_put_int(json, "growth_bytes", live_value(view->live, LIVE_GROWTH, index));
     json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
     json_put_uint(json, "allocations", stack->allocations);
@@ -110,8 +144,12 @@ void top_json_print_processes(FILE *out, const struct top_process *processes, si
         json_put_string(&json, "program", process->name);
         json_put_bool(&json, "is_off", process->is_off);
         json_put_uint(&json, "at_ns", process->age_ns);
-        json_put_int(&json, "live_bytes", process->live_bytes);
-        json_put_uint(&json, "peak_bytes", process->peak_bytes);
+        json_put_int(&json, "live_bytes", process->live.value);
+        put_interval(&json, "live_interval_bytes", process->live);
+        put_samples(&json, "live_samples", process->live, process->is_sampled);
+        json_put_int(&json, "peak_bytes", process->peak.value);
+        put_interval(&json, "peak_interval_bytes", process->peak);
+        put_samples(&json, "peak_samples", process->peak, process->is_sampled);
         if (process->run)
             json_put_int(&json, "run", process->run);
         else

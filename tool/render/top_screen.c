@@ -19,8 +19,10 @@ static const char none[] = "-";
 struct held_now top_held(const struct top_view *view, size_t index) {
     const struct stack *stack = &view->live->stacks.items[index];
     const struct live_stack *more = &view->live->more.items[index];
-    if (view->are_survivors) return (struct held_now){more->survivor_bytes, more->survivor_blocks};
-    return (struct held_now){stack->exit_bytes, stack->exit_blocks};
+    if (view->are_survivors)
+        return (struct held_now){.bytes = more->survivor_bytes, .blocks = more->survivor_blocks};
+    return (struct held_now){stack->exit_bytes, stack->exit_blocks,
+                             stack->estimates[ESTIMATED_EXIT]};
 }
 
 static struct unit_text size_text(const struct top_view *view, int64_t bytes) {
@@ -76,19 +78,30 @@ static void print_title(const struct terminal *terminal, const struct top_view *
     fputc('\n', terminal->out);
 }
 
+// "live 20.7 MiB ± 1.2 MiB in 812 ± 90 blocks (62 samples)".
+static void add_held(struct parts *parts, const struct top_view *view, struct measured held,
+                     struct measured blocks, const char *more) {
+    parts_add(parts, STYLE_PLAIN, "live %s%s in %s%s %s%s%s", size_text(view, held.value).text,
+              interval_text(held, true, view->is_plain_number).text, units_count(blocks.value).text,
+              interval_text(blocks, false, false).text, blocks.value == 1 ? "block" : "blocks",
+              interval_samples(held).text, more);
+}
+
 static void print_facts(const struct terminal *terminal, const struct top_view *view) {
     const struct profile *profile = &view->live->profile;
     struct parts parts = {.terminal = terminal};
     struct live_rate rate = live_rate_total(view->live);
-    int64_t slope = (int64_t)live_slope(view->live);
-    struct measured held = measure_total(MEASURE_EXIT, profile);
-    parts_add(&parts, STYLE_PLAIN, "live %s%s in %s %s", size_text(view, held.value).text,
-              interval_text(held, true, view->is_plain_number).text, units_count(held.blocks).text,
-              held.blocks == 1 ? "block" : "blocks");
-    if (slope) parts_add(&parts, STYLE_PLAIN, "%s/s", change_text(view, slope).text);
+    struct measured slope = live_slope_measured(view->live);
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
+    add_held(&parts, view, measure_total(MEASURE_EXIT, profile),
+             measure_total(MEASURE_EXIT_BLOCKS, profile), "");
+    if (slope.value)
+        parts_add(&parts, STYLE_PLAIN, "%s/s%s", change_text(view, slope.value).text,
+                  interval_text(slope, true, view->is_plain_number).text);
     if (view->rss_bytes)
         parts_add(&parts, STYLE_PLAIN, "RSS %s", size_text(view, (int64_t)view->rss_bytes).text);
-    parts_add(&parts, STYLE_PLAIN, "peak %s", size_text(view, profile->peak.bytes).text);
+    parts_add(&parts, STYLE_PLAIN, "peak %s%s%s", size_text(view, peak.value).text,
+              interval_text(peak, true, view->is_plain_number).text, interval_samples(peak).text);
     if (rate.calls >= 1)
         parts_add(&parts, STYLE_PLAIN, "allocates %s in %s", per_second_text(view, rate.bytes).text,
                   calls_text(rate.calls).text);
@@ -149,12 +162,16 @@ void top_print_what(const struct terminal *terminal, const struct top_view *view
         text_escape(safe, sizeof safe - 16, view->search);
         snprintf(search, sizeof search, " through \"%s\"", safe);
     }
-    int length = snprintf(text, sizeof text, "%s %s%s by %s%s: %s in %s %s",
-                          units_count((int64_t)sums->stack_count).text,
-                          sums->stack_count == 1 ? "stack" : "stacks", search, orders[view->by],
-                          view->are_survivors ? " of what came since the mark" : "",
-                          size_text(view, sums->bytes).text, units_count(sums->blocks).text,
-                          sums->blocks == 1 ? "block" : "blocks");
+    const struct measured held = {.value = sums->bytes,
+                                  .samples = sums->estimate.samples,
+                                  .variance = sums->estimate.bytes_variance};
+    int length = snprintf(
+        text, sizeof text, "%s %s%s by %s%s: %s%s in %s %s%s",
+        units_count((int64_t)sums->stack_count).text, sums->stack_count == 1 ? "stack" : "stacks",
+        search, orders[view->by], view->are_survivors ? " of what came since the mark" : "",
+        size_text(view, sums->bytes).text, interval_text(held, true, view->is_plain_number).text,
+        units_count(sums->blocks).text, sums->blocks == 1 ? "block" : "blocks",
+        interval_samples(held).text);
     static const char since[] = "; growth since ";
     bool has_room =
         text_columns(text) + sizeof since + text_columns(view->since) <= terminal->columns;
@@ -165,7 +182,8 @@ void top_print_what(const struct terminal *terminal, const struct top_view *view
 }
 
 // A column of figures. What there is no room for is left out, the last ones first, but never that
-// by which the list is ranked.
+// by which the list is ranked. Figures of samples have their intervals beside them, and those that
+// samples do not have are left out.
 enum column { COLUMN_LIVE, COLUMN_GROWTH, COLUMN_RATE, COLUMN_TEMPORARY, COLUMN_BLOCKS, COLUMNS };
 static const struct {
     const char *name;
@@ -175,7 +193,11 @@ static const struct {
     [COLUMN_RATE] = {"RATE", 11},     [COLUMN_TEMPORARY] = {"TEMP", 6},
     [COLUMN_BLOCKS] = {"BLOCKS", 11},
 };
-enum { PLAIN_EXTRA = 6 };
+enum { PLAIN_EXTRA = 6, NOTE_COLUMNS = INTERVAL_NARROW_COLUMNS + 2 };
+
+static bool is_sampled(const struct top_view *view) {
+    return view->live->profile.sampling.is_on != 0;
+}
 
 static enum column ranked_column(const struct top_view *view) {
     static const enum column of[LIVE_MEASURES] = {
@@ -191,19 +213,24 @@ static size_t width_of(const struct top_view *view, int column) {
     return figures[column].columns + (view->is_plain_number ? PLAIN_EXTRA : 0);
 }
 
+static size_t room_of(const struct top_view *view, int column) {
+    return width_of(view, column) + (is_sampled(view) ? NOTE_COLUMNS : 0);
+}
+
 // Which columns there is room for, as bits, and what they take.
 static unsigned choose_columns(const struct terminal *terminal, const struct top_view *view,
                                size_t *used) {
     enum column ranked = ranked_column(view);
     unsigned chosen = 1u << ranked;
-    *used = width_of(view, ranked);
+    *used = room_of(view, ranked);
     for (int column = 0; column < COLUMNS; column++) {
-        size_t wanted = *used + width_of(view, column) + STACK_COLUMNS_MIN;
+        size_t wanted = *used + room_of(view, column) + STACK_COLUMNS_MIN;
         bool is_wide = column == COLUMN_BLOCKS;
         if (chosen & 1u << column) continue;
+        if (is_sampled(view) && column >= COLUMN_TEMPORARY) continue;
         if (wanted + (is_wide ? STACK_COLUMNS_MIN : 0) > terminal->columns) continue;
         chosen |= 1u << column;
-        *used += width_of(view, column);
+        *used += room_of(view, column);
     }
     return chosen;
 }
@@ -217,6 +244,9 @@ void top_print_columns(const struct terminal *terminal, const struct top_view *v
         bool is_left = column == COLUMN_LIVE && view->are_survivors;
         terminal_print(terminal, is_ranked ? STYLE_STRONG : STYLE_DIM, "%*s",
                        (int)width_of(view, column), is_left ? "LEFT" : figures[column].name);
+        if (!is_sampled(view)) continue;
+        terminal_print(terminal, STYLE_DIM, "  %s", INTERVAL_NARROW_HEADING);
+        terminal_indent(terminal, NOTE_COLUMNS - 2 - text_columns(INTERVAL_NARROW_HEADING));
     }
     terminal_print(terminal, STYLE_DIM, "  STACK\n");
 }
@@ -264,6 +294,11 @@ static void print_site(const struct terminal *terminal, const struct frame_list 
 }
 
 bool top_print_row(const struct terminal *terminal, const struct top_view *view, size_t index) {
+    static const enum live_measure measures[COLUMNS] = {[COLUMN_LIVE] = LIVE_BYTES,
+                                                        [COLUMN_GROWTH] = LIVE_GROWTH,
+                                                        [COLUMN_RATE] = LIVE_RATE,
+                                                        [COLUMN_TEMPORARY] = LIVE_TEMPORARY,
+                                                        [COLUMN_BLOCKS] = LIVE_BYTES};
     const struct stack *stack = &view->live->stacks.items[index];
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     size_t used;
@@ -277,6 +312,8 @@ bool top_print_row(const struct terminal *terminal, const struct top_view *view,
         used += width - width_of(view, column);
         terminal_indent(terminal, width - columns);
         terminal_print(terminal, is_ranked ? STYLE_STRONG : STYLE_PLAIN, "%s", text.text);
+        if (is_sampled(view))
+            interval_print(terminal, live_measured(view->live, measures[column], index), true);
     }
     terminal_indent(terminal, 2);
     bool is_ok =
@@ -292,41 +329,57 @@ bool top_print_row(const struct terminal *terminal, const struct top_view *view,
     return is_ok;
 }
 
+// "+1.2 MiB ± 0.4 MiB (9 samples)".
+static void add_change(struct parts *parts, const struct top_view *view, size_t index) {
+    struct measured growth = live_measured(view->live, LIVE_GROWTH, index);
+    if (growth.value)
+        parts_add(parts, STYLE_PLAIN, "growth %s%s since %s%s",
+                  change_text(view, growth.value).text,
+                  interval_text(growth, true, view->is_plain_number).text, view->since,
+                  interval_samples(growth).text);
+    else
+        parts_add(parts, STYLE_PLAIN, "no growth since %s", view->since);
+}
+
+static void add_allocated(struct parts *parts, const struct top_view *view, size_t index) {
+    const struct stack *stack = &view->live->stacks.items[index];
+    struct live_rate rate = live_rate_of(view->live, index);
+    struct measured bytes = measure_stack(MEASURE_ALLOCATED, stack);
+    struct measured calls = measure_stack(MEASURE_CALLS, stack);
+    struct measured per_second = live_measured(view->live, LIVE_RATE, index);
+    bool is_plain = view->is_plain_number;
+    parts_add(parts, STYLE_PLAIN, "allocated %s%s in %s%s %s%s", size_text(view, bytes.value).text,
+              interval_text(bytes, true, is_plain).text, units_count(calls.value).text,
+              interval_text(calls, false, false).text, calls.value == 1 ? "call" : "calls",
+              interval_samples(bytes).text);
+    if (rate.calls >= 1)
+        parts_add(parts, STYLE_PLAIN, "%s%s in %s%s", per_second_text(view, rate.bytes).text,
+                  interval_text(per_second, true, is_plain).text, calls_text(rate.calls).text,
+                  interval_samples(per_second).text);
+}
+
 static void print_stack_figures(const struct terminal *terminal, const struct top_view *view,
                                 size_t index) {
     const struct live *live = view->live;
     const struct stack *stack = &live->stacks.items[index];
     const struct live_stack *more = &live->more.items[index];
-    struct live_rate rate = live_rate_of(live, index);
     struct measured held = measure_stack(MEASURE_EXIT, stack);
-    int64_t growth = live_value(live, LIVE_GROWTH, index);
     struct parts parts = {.terminal = terminal};
-    parts_add(&parts, STYLE_STRONG, "live %s%s in %s %s, %s of the heap",
-              size_text(view, held.value).text,
-              interval_text(held, true, view->is_plain_number).text, units_count(held.blocks).text,
-              held.blocks == 1 ? "block" : "blocks",
-              units_percent(held.value, live->profile.exit_bytes).text);
-    if (growth)
-        parts_add(&parts, STYLE_PLAIN, "growth %s since %s", change_text(view, growth).text,
-                  view->since);
-    else
-        parts_add(&parts, STYLE_PLAIN, "no growth since %s", view->since);
+    char share[TEXT_BYTES];
+    snprintf(share, sizeof share, ", %s of the heap",
+             units_percent(held.value, live->profile.exit_bytes).text);
+    add_held(&parts, view, held, measure_stack(MEASURE_EXIT_BLOCKS, stack), share);
+    add_change(&parts, view, index);
     if (more->survivor_blocks)
         parts_add(&parts, STYLE_PLAIN, "%s in %s %s are younger than the mark",
                   size_text(view, more->survivor_bytes).text,
                   units_count(more->survivor_blocks).text,
                   more->survivor_blocks == 1 ? "block" : "blocks");
-    parts_add(&parts, STYLE_PLAIN, "allocated %s in %s %s",
-              size_text(view, (int64_t)stack->allocated_bytes).text,
-              units_count((int64_t)stack->allocations).text,
-              stack->allocations == 1 ? "call" : "calls");
-    if (rate.calls >= 1)
-        parts_add(&parts, STYLE_PLAIN, "%s in %s", per_second_text(view, rate.bytes).text,
-                  calls_text(rate.calls).text);
+    add_allocated(&parts, view, index);
     if (stack->temporary)
         parts_add(&parts, STYLE_PLAIN, "%s of its blocks temporary",
                   share_text(stack->temporary, stack->allocations).text);
-    if (live->profile.sampling.is_on)
+    if (is_sampled(view))
         parts_add(&parts, measured_is_unreliable(held) ? STYLE_WARNING : STYLE_DIM, "%s",
                   interval_note(held).text);
     parts_end(&parts);
@@ -347,22 +400,40 @@ bool top_print_stack(const struct terminal *terminal, const struct top_view *vie
     return is_ok;
 }
 
-void top_print_process_columns(const struct terminal *terminal) {
-    terminal_print(terminal, STYLE_DIM, "%8s %9s %9s  PROGRAM\n", "PID", "LIVE", "PEAK");
+bool top_has_sampled(const struct top_process *processes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (processes[i].is_sampled) return true;
+    return false;
 }
 
-void top_print_process(const struct terminal *terminal, const struct top_process *process) {
+static void print_process_size(const struct terminal *terminal, struct measured measured,
+                               bool has_sampled, enum style style) {
+    terminal_print(terminal, style, " %9s", units_size(measured.value).text);
+    if (has_sampled) interval_print(terminal, measured, true);
+}
+
+void top_print_process_columns(const struct terminal *terminal, bool has_sampled) {
+    static const char note[] = "  " INTERVAL_NARROW_HEADING;
+    int pad = has_sampled ? (int)(NOTE_COLUMNS - text_columns(note)) : 0;
+    const char *shown = has_sampled ? note : "";
+    terminal_print(terminal, STYLE_DIM, "%8s %9s%s%*s %9s%s%*s  PROGRAM\n", "PID", "LIVE", shown,
+                   pad, "", "PEAK", shown, pad, "");
+}
+
+void top_print_process(const struct terminal *terminal, const struct top_process *process,
+                       bool has_sampled) {
     enum { FIGURES = 30, REST_BYTES = 160 };
     char rest[REST_BYTES];
-    fprintf(terminal->out, "%8d ", process->pid);
-    terminal_print(terminal, STYLE_STRONG, "%9s", units_size(process->live_bytes).text);
-    fprintf(terminal->out, " %9s  ", units_size((int64_t)process->peak_bytes).text);
+    fprintf(terminal->out, "%8d", process->pid);
+    print_process_size(terminal, process->live, has_sampled, STYLE_STRONG);
+    print_process_size(terminal, process->peak, has_sampled, STYLE_PLAIN);
+    fputs("  ", terminal->out);
     terminal_print(terminal, STYLE_NAME, "%s", process->name);
     int length = snprintf(rest, sizeof rest, " at %s%s", units_duration(process->age_ns).text,
                           process->is_off ? ", off" : "");
     if (process->run)
         snprintf(rest + length, sizeof rest - (size_t)length, ", run of %d", process->run);
-    size_t used = FIGURES + text_columns(process->name);
+    size_t used = FIGURES + text_columns(process->name) + (has_sampled ? 2 * NOTE_COLUMNS : 0);
     if (used + strlen(rest) <= terminal->columns) terminal_print(terminal, STYLE_DIM, "%s", rest);
     fputc('\n', terminal->out);
 }

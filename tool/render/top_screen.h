@@ -27,11 +27,13 @@ struct top_view {
 struct top_sums {
     size_t stack_count;
     int64_t bytes, blocks;
+    struct estimate estimate;
 };
 
 // What a stack holds: all of it, or what is left since the mark.
 struct held_now {
     int64_t bytes, blocks;
+    struct estimate estimate;  // survivors have none: samples do not tell them apart
 };
 struct held_now top_held(const struct top_view *view, size_t stack);
 
@@ -50,13 +52,15 @@ bool top_print_stack(const struct terminal *terminal, const struct top_view *vie
 struct top_process {
     int pid;
     char name[64];  // safe text
-    int64_t live_bytes;
-    uint64_t peak_bytes;
+    struct measured live, peak;
     uint64_t age_ns;
     int run;  // pid of the `cairn run` that records it, 0: none
-    bool is_off;
+    bool is_off, is_sampled;
 };
-void top_print_process_columns(const struct terminal *terminal);
-void top_print_process(const struct terminal *terminal, const struct top_process *process);
+// Where one of them is sampled there are columns for intervals.
+bool top_has_sampled(const struct top_process *processes, size_t count);
+void top_print_process_columns(const struct terminal *terminal, bool has_sampled);
+void top_print_process(const struct terminal *terminal, const struct top_process *process,
+                       bool has_sampled);
 
 #endif

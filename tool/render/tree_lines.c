@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "tool/render/calls.h"
+#include "tool/render/interval.h"
 #include "tool/render/tree.h"
 
 enum { INDENT = 2 };
@@ -16,8 +17,13 @@ struct printer {
 static void print_figures(const struct printer *printer, size_t level, int64_t calls,
                           struct measured measured) {
     bool is_bytes = measure_about(printer->view->by)->is_bytes;
-    fprintf(printer->out, "%*s->%" PRId64 " calls, %" PRId64 "%s: ", (int)(level * INDENT), "",
-            calls, measured.value, is_bytes ? "B" : " counted");
+    const char *unit = is_bytes ? "B" : " counted";
+    fprintf(printer->out, "%*s->%" PRId64 " calls, %" PRId64 "%s", (int)(level * INDENT), "", calls,
+            measured.value, unit);
+    if (measured_interval(measured))
+        fprintf(printer->out, " \xc2\xb1 %" PRId64 "%s%s", measured_interval(measured), unit,
+                interval_samples(measured).text);
+    fputs(": ", printer->out);
 }
 
 static void print_call(const struct printer *printer, size_t level, const struct call *call) {

@@ -10,11 +10,13 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/annotate.h"
+#include "tool/render/interval.h"
 #include "tool/tui/browser_state.h"
 #include "tool/tui/window.h"
 
 enum {
     FIGURES_COLUMNS = 32,
+    SAMPLED_COLUMNS = 21 + INTERVAL_NOTE_COLUMNS + 2,  // the same with intervals instead of blocks
     HEAD_LINES = 1,
     FOOT_LINES = 2,
     SIDE_BY_SIDE_COLUMNS = 140,  // from here on the source stands beside the tree, else below it
@@ -48,8 +50,9 @@ static void draw_head(const struct screen *screen) {
     if (browser->view.pivot) frame_label(browser->view.pivot, label, sizeof label, LINE_BYTES / 4);
     struct measured whole = browser->calls.nodes.items[CALLS_ROOT].measured;
     const char *direction = browser->view.is_inverted ? "by allocating function" : "from the start";
-    snprintf(text, sizeof text, " %s %s, %s%s%s",
+    snprintf(text, sizeof text, " %s%s%s %s, %s%s%s",
              about->is_bytes ? units_size(whole.value).text : units_count(whole.value).text,
+             interval_text(whole, about->is_bytes, false).text, interval_samples(whole).text,
              about->moment,
              !browser->view.pivot        ? direction
              : browser->view.is_inverted ? "callers of "
@@ -70,19 +73,25 @@ static void draw_line(const struct screen *screen, int y, const struct browser_l
                        : browser->are_open[line->node] ? "\xe2\x96\xbe"
                                                        : "\xe2\x96\xb8";
     int base = is_selected ? A_REVERSE : A_NORMAL;
+    bool is_sampled = browser->profile->sampling.is_on;
     size_t columns = (size_t)screen->tree_columns, indent = line->level;
     if (indent > columns / 3) indent = columns / 3;
     move(y, 0);
     attron(base);
-    printw("%6s %10s %10s  %*s", units_percent(call->measured.value, whole).text,
+    printw("%6s %10s ", units_percent(call->measured.value, whole).text,
            about->is_bytes ? units_size(call->measured.value).text
-                           : units_count(call->measured.value).text,
-           units_count(about->is_bytes ? call->measured.blocks : call->calls).text, (int)indent,
-           "");
+                           : units_count(call->measured.value).text);
+    if (is_sampled) {
+        struct unit_text note = interval_note(call->measured);
+        printw("  %s%*s", note.text, INTERVAL_NOTE_COLUMNS - (int)text_columns(note.text), "");
+    } else {
+        printw("%10s  ", units_count(about->is_bytes ? call->measured.blocks : call->calls).text);
+    }
+    printw("%*s", (int)indent, "");
     attroff(base);
     window_put(base, fold, 1);
     window_put(base, " ", 1);
-    size_t used = FIGURES_COLUMNS + indent + 1;
+    size_t used = (is_sampled ? SAMPLED_COLUMNS : FIGURES_COLUMNS) + indent + 1;
     size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
     if (call->frame) {
         frame_location(call->frame, location, sizeof location);

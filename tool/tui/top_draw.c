@@ -129,12 +129,13 @@ static void draw_processes(struct top *top) {
     terminal_print(&canvas.terminal, STYLE_STRONG, "%zu %s recorded: enter looks at one\n",
                    top->processes.count,
                    top->processes.count == 1 ? "process is" : "processes are");
-    top_print_process_columns(&canvas.terminal);
+    bool has_sampled = top_has_sampled(top->processes.items, top->processes.count);
+    top_print_process_columns(&canvas.terminal, has_sampled);
     int y = canvas_put(&canvas, 0, 0, body_end(), SIZE_MAX);
     top->list_lines = body_end() - y;
     if (top->list_lines <= 0 || !canvas_open(&canvas)) return;
     for (size_t i = 0; i < top->processes.count; i++)
-        top_print_process(&canvas.terminal, &top->processes.items[i]);
+        top_print_process(&canvas.terminal, &top->processes.items[i], has_sampled);
     top_keep_in_view(top, (size_t)top->list_lines);
     canvas_put(&canvas, y, top->first, top->list_lines, top->selected_process);
 }

@@ -128,6 +128,7 @@ bool top_list(struct top *top) {
         top->sums.stack_count++;
         top->sums.bytes = figures_add(top->sums.bytes, held.bytes);
         top->sums.blocks = figures_add(top->sums.blocks, held.blocks);
+        estimate_add(&top->sums.estimate, &held.estimate);
     }
     if (top->rows.count)
         qsort_r(top->rows.items, top->rows.count, sizeof *top->rows.items, compare,

@@ -50,6 +50,13 @@ static void put_life(struct json *json, const struct run *run, const struct run_
     recording_close(&recording);
 }
 
+static void put_estimate(struct json *json, const char *key, const struct estimate *estimate) {
+    json_open_object(json, key);
+    json_put_int(json, "interval_bytes", estimate_interval(estimate->bytes_variance));
+    json_put_int(json, "samples", estimate->samples);
+    json_close(json);
+}
+
 static void put_row(struct json *json, const struct run *run, const struct run_row *row) {
     json_open_object(json, NULL);
     json_put_string(json, "file", row->file);
@@ -66,6 +73,10 @@ static void put_row(struct json *json, const struct run *run, const struct run_r
     json_put_uint(json, "calls", row->figures.allocations);
     json_put_int(json, "exit", row->figures.exit_bytes);
     json_put_uint(json, "rss_peak", row->rss_peak_bytes);
+    if (row->figures.is_sampled) {
+        put_estimate(json, "peak_estimate", &row->figures.peak_estimate);
+        put_estimate(json, "exit_estimate", &row->figures.exit_estimate);
+    }
     put_life(json, run, row);
     json_close(json);
 }

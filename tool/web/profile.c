@@ -162,20 +162,28 @@ static void put_then(struct writer *writer) {
     put_series(writer, series, COUNT(series));
 }
 
-// Half the widths of the 95 % intervals, where stacks are estimates.
+// Half the widths of the 95 % intervals, by the page's names of measures, and the samples behind
+// them, where stacks are estimates.
 static void put_intervals(struct writer *writer) {
-    struct series series[ESTIMATED_COUNT] = {{.name = "stack.peak_interval"},
-                                             {.name = "stack.exit_interval"},
-                                             {.name = "stack.allocated_interval"},
-                                             {.name = "stack.then_interval"}};
+    enum { COLUMNS_EACH = 3 };
+    struct series series[ESTIMATED_COUNT * COLUMNS_EACH] = {
+        {.name = "stack.peak_interval"},        {.name = "stack.peak-blocks_interval"},
+        {.name = "stack.peak_samples"},         {.name = "stack.exit_interval"},
+        {.name = "stack.exit-blocks_interval"}, {.name = "stack.exit_samples"},
+        {.name = "stack.allocated_interval"},   {.name = "stack.calls_interval"},
+        {.name = "stack.allocated_samples"},    {.name = "stack.then_interval"},
+        {.name = "stack.then-blocks_interval"}, {.name = "stack.then_samples"}};
     const struct profile *profile = writer->about->export->profile;
     size_t count = writer->about->then ? ESTIMATED_COUNT : ESTIMATED_THEN;
     if (!profile->sampling.is_on) return;
     for (size_t i = 0; i < profile->stack_count; i++)
-        for (size_t kind = 0; kind < count; kind++)
-            column_put_number(&series[kind].column,
-                              estimate_interval(profile->stacks[i].estimates[kind].bytes_variance));
-    put_series(writer, series, count);
+        for (size_t kind = 0; kind < count; kind++) {
+            const struct estimate *estimate = &profile->stacks[i].estimates[kind];
+            const int64_t row[] = {estimate_interval(estimate->bytes_variance),
+                                   estimate_interval(estimate->blocks_variance), estimate->samples};
+            put_row(&series[kind * COLUMNS_EACH], row, COUNT(row));
+        }
+    put_series(writer, series, count * COLUMNS_EACH);
 }
 
 static void put_points(struct writer *writer) {

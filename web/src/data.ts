@@ -20,6 +20,7 @@ export interface Thread {
   allocations: number;
   allocated_bytes: number;
   at_exit_bytes: number;
+  at_exit_estimate?: Estimate | null;  // null: threads share it
 }
 
 /** What resident memory consisted of at a moment; its parts add up to `rss_bytes`. */
@@ -40,7 +41,7 @@ export interface Picture {
   heap_live_blocks: number;
 }
 
-export interface Estimate { interval_bytes: number; samples: number }
+export interface Estimate { interval_bytes: number; interval_blocks?: number; samples: number }
 
 export interface Resident { at_ns: number; rss_bytes: number }
 
@@ -82,6 +83,8 @@ export interface RunRow {
   calls: number;
   exit: number;
   rss_peak: number;
+  peak_estimate?: Estimate;
+  exit_estimate?: Estimate;
   live?: number[];  // the highest of each of equal stretches of its time
 }
 

@@ -13,11 +13,6 @@ export function amount(view: View, value: number): string {
   return view.measure.isBytes ? units.size(value) : units.count(value);
 }
 
-/** " ± 1.2 KiB", or nothing for what is exact. */
-export function sure(half: number): string {
-  return half ? ` ± ${units.size(half)}` : "";
-}
-
 export function fact(label: string, ...value: Child[]): HTMLElement {
   return h("div", { class: "fact" }, h("dt", {}, label), h("dd", {}, value));
 }
@@ -76,17 +71,17 @@ function linesOf(app: App, name: string): Child {
   })];
 }
 
-export interface Values { value: number; self: number; whole: number; pair: [number, number] | null }
+export interface Values { value: number; self: number; whole: number; pair: [number, number] | null; sure?: string; selfSure?: string }
 
 export function pairFacts(view: View, [before, after]: [number, number]): Child[] {
   return [fact("Before", amount(view, before)), fact("After", amount(view, after)), fact("Change", units.signed(amount(view, after - before), after - before))];
 }
 
 function valueFacts(view: View, values: Values): Child[] {
-  const { value, self, whole, pair } = values;
+  const { value, self, whole, pair, sure, selfSure } = values;
   if (pair) return pairFacts(view, pair);
-  return [fact(view.measure.label, amount(view, value), " ", h("span", { class: "dim" }, units.percent(value, whole))),
-    self > 0 ? fact("Itself", amount(view, self)) : null];
+  return [fact(view.measure.label, amount(view, value), sure, " ", h("span", { class: "dim" }, units.percent(value, whole))),
+    self > 0 ? fact("Itself", amount(view, self), selfSure) : null];
 }
 
 export function functionDetails(app: App, fn: number, values: Values): HTMLElement {
@@ -163,7 +158,7 @@ export function stackDetails(app: App, stack: number, pair: [number, number] | n
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
     sparkline(part, part.history?.values.map((held) => held[stack - part.firstStack]), 300, 44),
-    h("dl", {}, pair ? pairFacts(view, pair) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), sure(model.interval(stack, measure.id)), " ",
+    h("dl", {}, pair ? pairFacts(view, pair) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), model.sure(stack, measure), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
       view.measures.filter(({ id }) => ["temporary", "slack"].includes(id)).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),

@@ -133,7 +133,7 @@ export class FlameScreen implements Screen {
     }
     const share = units.percent(value, data.value[0]);
     const kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
-    return `${amount(view, value)}, ${share}${kept}`;
+    return `${amount(view, value)}${data === view.flame() ? view.nodeSure(node) : ""}, ${share}${kept}`;
   }
 
   private tooltip(data: Weighted, node: number): Node {
@@ -151,7 +151,7 @@ export class FlameScreen implements Screen {
     }
     fill(this.side, functionDetails(this.app, data.tree.fn[node], {
       value: data.value[node], self: data.self[node], whole: data.value[0],
-      pair: this.view.isDiff ? this.pairOf(data, node) : null,
+      pair: this.view.isDiff ? this.pairOf(data, node) : null, sure: data === this.view.flame() ? this.view.nodeSure(node) : "",
     }));
   }
 

@@ -319,10 +319,23 @@ export class Model {
     return found;
   }
 
-  /** Half the width of the 95 % interval of a stack's value; 0: it is no estimate. */
-  interval(stack: number, measure: string): number {
-    const { profile, firstStack } = this.parts[this.partOf[stack]];
-    return profile.numbers.get(`stack.${measure}_interval`)?.[stack - firstStack] ?? 0;
+  private spreads = new Map<string, [Float64Array, Float64Array] | null>();
+
+  /** By stack, squares of half the 95 % intervals, which add up, and numbers of samples; null: nothing is an estimate. */
+  spread(id: string): [Float64Array, Float64Array] | null {
+    let found = this.spreads.get(id);
+    if (found === undefined) {
+      const name = `${id}_interval`, of = { "peak-blocks": "peak", "exit-blocks": "exit", calls: "allocated" }[id] ?? id;
+      found = this.parts.some((part) => part.profile.numbers.has("stack." + name)) ? [this.joined(name).map((half) => half * half), this.joined(of + "_samples")] : null;
+      this.spreads.set(id, found);
+    }
+    return found;
+  }
+
+  /** How sure a stack's value is, in words. */
+  sure(stack: number, { id, isBytes }: Measure): string {
+    const spread = this.spread(id);
+    return spread ? units.sure(Math.sqrt(spread[0][stack]), spread[1][stack], isBytes) : "";
   }
 
   frameLocation(part: Part, frame: number): string {

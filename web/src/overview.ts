@@ -4,7 +4,7 @@
 
 import { focused, type App, type Screen } from "./app";
 import type { Estimate, Facts } from "./data";
-import { amount, sure } from "./details";
+import { amount } from "./details";
 import { fill, h, type Child } from "./dom";
 import { findings, stackTitle } from "./findings";
 import { heapMap } from "./heap";
@@ -69,12 +69,12 @@ export class Overview implements Screen {
 
   private figures(facts: Facts): HTMLElement[] {
     const { peak, totals, process, rss, at_exit } = facts, seconds = process.duration_ns / 1e9;
-    const estimate = (one?: Estimate) => (one ? `± ${units.size(one.interval_bytes)}, ${units.plural(one.samples, "sample")}` : null);
+    const estimate = (one?: Estimate) => (one ? units.sure(one.interval_bytes, one.samples).slice(1) : null), blocks = (value: number, one?: Estimate) => `in ${units.count(value)}${one?.interval_blocks ? ` ± ${units.count(one.interval_blocks)}` : ""} ${value === 1 ? "block" : "blocks"}`;
     const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
     return [
-      card("Peak heap", units.size(peak.bytes), `in ${units.plural(peak.blocks, "block")}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null, estimate(facts.sampling?.peak_estimate)),
+      card("Peak heap", units.size(peak.bytes), `${blocks(peak.blocks, facts.sampling?.peak_estimate)}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null, estimate(facts.sampling?.peak_estimate)),
       card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate),
-      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), `in ${units.plural(at_exit.blocks, "block")}`, facts.has_ended && at_exit.blocks ? "never freed" : null, estimate(facts.sampling?.at_exit_estimate)),
+      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), blocks(at_exit.blocks, facts.sampling?.at_exit_estimate), facts.has_ended && at_exit.blocks ? "never freed" : null, estimate(facts.sampling?.at_exit_estimate)),
       rss.peak_bytes ? card("Resident at most", units.size(rss.peak_bytes), peak.bytes ? `the heap's peak is ${units.percent(peak.bytes, rss.peak_bytes)} of it` : null) : null,
     ].filter((one): one is HTMLElement => one !== null);
   }
@@ -103,20 +103,20 @@ export class Overview implements Screen {
 
   private showFound(view: View): void {
     const list = findings(this.app, view);
-    fill(this.found, h("h2", {}, view.isDiff ? "What changed most" : "Worth knowing"),
+    fill(this.found, h("h2", {}, view.isDiff ? "What changed most" : "Worth knowing", view.model.spread("peak") ? h("span", { class: "dim small" }, " estimated from samples") : null),
       list.length ? h("ul", { class: "findings" }, list.map((one) => h("li", {}, link(this.app, one.go, [h("strong", {}, one.text), h("span", { class: "dim" }, one.detail)]))))
         : h("p", { class: "dim" }, view.isDiff ? "No stack changed by more than half a percent." : "Nothing stands out."));
   }
 
   private showStacks(view: View): void {
-    const { id, values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
+    const { values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
     const most = order.length ? values[order[0]] : 0, whole = view.sums().at(-1)!;
     const rows = order.map((stack) => {
       const fillBar = h("span", { class: "share", "aria-hidden": "true" });
       fillBar.style.width = `${(100 * values[stack]) / most}%`;
       return h("li", {}, link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) }, [
         fillBar, h("span", { class: "stack-value" }, amount(view, values[stack])), h("span", { class: "dim stack-share" }, units.percent(values[stack], whole)),
-        h("span", { class: "mono stack-name", title: stackTitle(this.app, stack, 9) }, stackTitle(this.app, stack)), h("span", { class: "dim stack-blocks" }, counts === values ? "" : units.plural(counts[stack], ...noun), sure(view.model.interval(stack, id)))]));
+        h("span", { class: "mono stack-name", title: stackTitle(this.app, stack, 9) }, stackTitle(this.app, stack)), h("span", { class: "dim stack-blocks" }, counts === values ? "" : units.plural(counts[stack], ...noun), view.model.sure(stack, view.measure))]));
     });
     const rest = whole - order.reduce((sum, stack) => sum + values[stack], 0);
     fill(this.stacks, h("h2", {}, `What holds most: ${label.toLowerCase()}${view.isDiff ? ", after" : ""}`),

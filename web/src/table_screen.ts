@@ -4,6 +4,7 @@
 import { focused, matcher, type App, type Screen } from "./app";
 import { amount, fact, functionDetails, pairFacts, shapesThrough, sourceAround, stackDetails } from "./details";
 import { fill, h, type Child } from "./dom";
+import type { Estimate } from "./data";
 import { lineOf, sparkline } from "./spark";
 import { Table, type Column } from "./table";
 import * as units from "./units";
@@ -21,6 +22,15 @@ function bar(text: string, value: number, most: number): HTMLElement {
 type Matches = (text: string) => boolean;
 
 interface Listed { columns: Column[]; rows: number[]; search(matches: Matches): (row: number) => boolean; select(row: number): HTMLElement; open(row: number): void }
+
+function sureOf(one: Estimate | null | undefined): string {
+  return one ? units.sure(one.interval_bytes, one.samples) : one === null ? " (a share)" : "";
+}
+
+/** The column with how sure its values are, where they are estimates. */
+function withSure(column: Column, of: (row: number) => Estimate | null | undefined): Column {
+  return of(0) === undefined ? column : { ...column, width: "230px", cell: (row) => [column.cell(row), sureOf(of(row))] };
+}
 
 export class TableScreen implements Screen {
   readonly element: HTMLElement;
@@ -71,7 +81,7 @@ export class TableScreen implements Screen {
     event.preventDefault();
   }
 
-  private stackColumns(view: View, rows: number[], most: number): Column[] {
+  private stackColumns(view: View, most: number): Column[] {
     const { model } = this.app, { measure } = view;
     const number = (id: string, label: string, help: string, of: (row: number) => number, text: (value: number) => string): Column =>
       ({ id, label, help, isNumber: true, width: "108px", sort: of, cell: (row) => text(of(row)) });
@@ -79,14 +89,16 @@ export class TableScreen implements Screen {
       { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(row), cell: (row) => this.stackCell(row) },
       { id: "value", label: measure.label, help: measure.help, isNumber: true, width: "130px", sort: (row) => measure.values[row], cell: (row) => bar(amount(view, measure.values[row]), measure.values[row], most) },
     ];
-    if (rows.some((row) => model.interval(row, measure.id))) columns.push(number("interval", "±", "half the width of the 95 % interval", (row) => model.interval(row, measure.id), (value) => (value ? units.size(value) : "exact")));
+    const spread = model.spread(measure.id);
+    if (spread) columns.push({ ...number("interval", "±", "half the width of the 95 % interval, and the samples behind it", (row) => spread[0][row], String), width: "190px", cell: (row) => model.sure(row, measure) || "exact" });
     if (!model.hasHistory) columns.push(number("share", "Share", "of all", (row) => measure.values[row], (value) => units.percent(value, view.sums()[0])));
     if (measure.counts !== measure.values)
       columns.push(number("blocks", measure.noun[1][0].toUpperCase() + measure.noun[1].slice(1), "as many " + measure.noun[1], (row) => measure.counts[row], units.count));
     for (const other of view.measures) {
       const { id } = other;
       if (id === measure.id || !USUAL_MEASURES.includes(id)) continue;
-      columns.push(number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count));
+      const column = number(id, other.label, other.help, (row) => other.values[row], other.isBytes ? units.size : units.count);
+      columns.push(model.spread(id) ? { ...column, width: "250px", cell: (row) => [column.cell(row), model.sure(row, other)] } : column);
     }
     if (model.hasHistory) columns.splice(1, 0, this.sparkColumn((row) => {
       const part = model.parts[model.partOf[row]];
@@ -120,7 +132,7 @@ export class TableScreen implements Screen {
       if (measure.values[stack] > most) most = measure.values[stack];
     }
     return {
-      columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, rows, most), rows: view.isDiff ? this.pairRows(view) : rows,
+      columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, most), rows: view.isDiff ? this.pairRows(view) : rows,
       search: (matches) => {
         const isFound = this.stacksWith(view, matches);
         return (row) => isFound(view.isDiff ? this.pairs!.stack[row] : row);
@@ -178,13 +190,13 @@ export class TableScreen implements Screen {
     if (view.isDiff) return this.changeColumns(view, (row) => groups.total[0][row], (row) => groups.total[1][row], name);
     let most = 0;
     for (const value of groups.total[at]) if (value > most) most = value;
-    const text = shown.isBytes ? units.size : units.count;
+    const text = shown.isBytes ? units.size : units.count, wide = view.model.spread("peak") ? "250px" : undefined;
     const columns: Column[] = [name,
-      { id: "total", label: shown.label, help: shown.help + ", with all it calls", isNumber: true, width: "130px", sort: (row) => groups.total[at][row], cell: (row) => bar(text(groups.total[at][row]), groups.total[at][row], most) },
+      { id: "total", label: shown.label, help: shown.help + ", with all it calls", isNumber: true, width: wide ?? "130px", sort: (row) => groups.total[at][row], cell: (row) => bar(text(groups.total[at][row]) + view.groupSure(groups.total, at, row), groups.total[at][row], most) },
       { id: "share", label: "Share", help: "of all", isNumber: true, width: "70px", sort: (row) => groups.total[at][row], cell: (row) => units.percent(groups.total[at][row], view.sums()[0]) },
-      { id: "self", label: "Itself", help: "by its own calls of the allocator", isNumber: true, width: "100px", sort: (row) => groups.self[at][row], cell: (row) => text(groups.self[at][row]) }];
+      { id: "self", label: "Itself", help: "by its own calls of the allocator", isNumber: true, width: wide ?? "100px", sort: (row) => groups.self[at][row], cell: (row) => text(groups.self[at][row]) + view.groupSure(groups.self, at, row) }];
     all.forEach((other, i) => {
-      if (i !== at) columns.push({ id: other.id, label: other.label, help: other.help, isNumber: true, width: "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) });
+      if (i !== at) columns.push({ id: other.id, label: other.label, help: other.help, isNumber: true, width: wide ?? "110px", sort: (row) => groups.total[i][row], cell: (row) => (other.isBytes ? units.size : units.count)(groups.total[i][row]) + view.groupSure(groups.total, i, row) });
     });
     const part = view.model.parts[view.profiles[0]];
     if (view.profiles.length === 1 && part.history) columns.splice(1, 0, this.sparkColumn((row) => this.later(() => sparkline(part, view.heldBy(part, groups.kind, row), 96, 22))));
@@ -200,7 +212,7 @@ export class TableScreen implements Screen {
 
   private listGroups(view: View, kind: string): Listed {
     const groups = view.groups(kind), rows: number[] = [];
-    for (let group = 0; group < groups.count; group++) if (groups.total.some((one) => one[group] > 0)) rows.push(group);
+    for (let group = 0; group < groups.count; group++) if (groups.total.slice(0, view.isDiff ? 2 : view.groupMeasures.length).some((one) => one[group] > 0)) rows.push(group);
     const keyOf = (row: number): [string, string] => {
       if (kind === "functions") return ["function", groups.label(row)];
       if (kind === "lines") return ["line", view.model.lines.list[row]];
@@ -216,11 +228,11 @@ export class TableScreen implements Screen {
   private groupDetails(view: View, groups: Groups, kind: string, row: number): HTMLElement {
     const { app } = this, { total, self } = groups, all = view.groupMeasures, at = view.isDiff ? 1 : all.indexOf(view.measure);
     if (kind === "functions")
-      return functionDetails(app, row, { value: total[at][row], self: self[at][row], whole: view.sums()[0], pair: view.isDiff ? [total[0][row], total[1][row]] : null });
+      return functionDetails(app, row, { value: total[at][row], self: self[at][row], whole: view.sums()[0], pair: view.isDiff ? [total[0][row], total[1][row]] : null, sure: view.groupSure(total, at, row), selfSure: view.groupSure(self, at, row) });
     const [focusKind, key] = kind === "lines" ? ["line", view.model.lines.list[row]] : kind === "files" ? ["file", groups.where(row)] : ["module", groups.where(row)];
     return h("div", { class: "details" }, h("h2", { class: "mono name" }, groups.label(row)), h("p", { class: "dim mono" }, groups.where(row)),
       h("dl", {}, view.isDiff ? pairFacts(view, [total[0][row], total[1][row]])
-        : all.map((measure, i) => fact(measure.label, (measure.isBytes ? units.size : units.count)(total[i][row])))),
+        : all.map((measure, i) => fact(measure.label, (measure.isBytes ? units.size : units.count)(total[i][row]), view.groupSure(total, i, row)))),
       h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => app.set(focused(app.state, focusKind, key)) }, "Only through it")),
       kind === "lines" ? sourceAround(app, groups.where(row), view.model.lineNumber[row]) : null,
       shapesThrough(app, (part, frame) => (kind === "lines" ? part.line[frame] : kind === "files" ? part.file[frame] : view.model.fnModule[part.fn[frame]]) === row));
@@ -246,7 +258,7 @@ export class TableScreen implements Screen {
         ...(threads.some(({ part }) => part.history) ? [this.sparkColumn(line)] : []),
         { id: "allocated", label: "Allocated", isNumber: true, width: "140px", sort: (row) => threads[row].thread.allocated_bytes, cell: (row) => bar(units.size(threads[row].thread.allocated_bytes), threads[row].thread.allocated_bytes, most) },
         number("calls", "Calls", (row) => threads[row].thread.allocations, units.count),
-        number("exit", "Left of it", (row) => threads[row].thread.at_exit_bytes, units.size),
+        withSure(number("exit", "Left of it", (row) => threads[row].thread.at_exit_bytes, units.size), (row) => threads[row].thread.at_exit_estimate),
         number("start", "Started at", (row) => threads[row].thread.start_ns, units.duration),
         number("lasted", "Ran for", (row) => Math.max(lasted(row), 0), units.duration)],
       rows: threads.map((_, i) => i), search: (matches) => (row) => matches(name(row)),
@@ -270,11 +282,11 @@ export class TableScreen implements Screen {
       columns: [
         { id: "name", label: "Process", width: "minmax(200px, 1fr)", sort: (row) => rows[row].name, cell: (row) => [h("span", { class: "mono strong" }, rows[row].name), " ", h("span", { class: "dim" }, rows[row].pid)] },
         ...(rows.some((row) => row.live) ? [this.sparkColumn((row) => line(rows[row].live))] : []),
-        { id: "peak", label: "Peak heap", isNumber: true, width: "140px", sort: (row) => rows[row].peak, cell: (row) => bar(units.size(rows[row].peak), rows[row].peak, most) },
+        { id: "peak", label: "Peak heap", isNumber: true, width: rows.some((row) => row.peak_estimate) ? "250px" : "140px", sort: (row) => rows[row].peak, cell: (row) => bar(units.size(rows[row].peak) + sureOf(rows[row].peak_estimate), rows[row].peak, most) },
         number("rss", "RSS peak", (row) => rows[row].rss_peak, (value) => (value ? units.size(value) : "–")),
         number("allocated", "Allocated", (row) => rows[row].allocated, units.size),
         number("calls", "Calls", (row) => rows[row].calls, units.count),
-        number("exit", "At the end", (row) => rows[row].exit, units.size),
+        withSure(number("exit", "At the end", (row) => rows[row].exit, units.size), (row) => rows[row].exit_estimate),
         number("duration", "Ran for", (row) => rows[row].duration_ns, units.duration),
         { id: "ending", label: "Ended", width: "90px", sort: ending, cell: ending }],
       rows: rows.map((_, i) => i), search: (matches) => (row) => matches(rows[row].name) || matches(String(rows[row].pid)),

@@ -109,6 +109,11 @@ function timeTicks(_: uPlot, ticks: number[]): string[] {
 /** Steps of 1, 2, 4, ... of a unit of 1024. */
 const SIZE_STEPS = Array.from({ length: 45 }, (_, i) => 2 ** i);
 
+function peakText({ peak, sampling }: Facts): string {
+  const one = sampling?.peak_estimate;
+  return units.size(peak.bytes) + (one ? units.sure(one.interval_bytes, one.samples) : "");
+}
+
 function peakMark(facts: Facts, at: number): uPlot.Plugin {
   return {
     hooks: {
@@ -131,7 +136,7 @@ function peakMark(facts: Facts, at: number): uPlot.Plugin {
         ctx.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
         ctx.fill();
         ctx.font = `${12 * ratio}px ${cssValue("--sans")}`;
-        const text = `peak ${units.size(facts.peak.bytes)}`, width = ctx.measureText(text).width;
+        const text = `peak ${peakText(facts)}`, width = ctx.measureText(text).width;
         const isRight = x + width + 10 * ratio > bbox.left + bbox.width;
         ctx.textAlign = isRight ? "right" : "left";
         ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, Math.max(y - 8 * ratio, bbox.top + 12 * ratio));
@@ -266,14 +271,14 @@ export class Timeline {
     // the peak's time is of a coarse clock: its mark goes to the highest point nearby
     const highest = series.seconds[series.live.indexOf(Math.max(...series.live))] ?? 0, noted = facts.peak.at_ns / 1e9;
     const peakAt = Math.abs(highest - noted) < 0.02 ? highest : noted;
-    this.element.setAttribute("aria-label", `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${units.size(facts.peak.bytes)} at ${units.duration(facts.peak.at_ns)}. Arrow keys read values.`);
+    this.element.setAttribute("aria-label", `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${peakText(facts)} at ${units.duration(facts.peak.at_ns)}. Arrow keys read values.`);
     if (series.seconds.length < 2) {
       this.holder.replaceChildren(h("p", { class: "dim" }, "This recording has no timeline."));
       return;
     }
     this.holder.replaceChildren();
     const isBytes = this.rate !== "calls";
-    fill(this.hint, this.rate === "stacks" ? "Stacks are known at the moments marked at the top, and drawn as unchanged in between." : "The line is the highest of each stretch of time.");
+    fill(this.hint, this.rate === "stacks" ? "Stacks are known at the moments marked at the top, and drawn as unchanged in between." : "The line is the highest of each stretch of time." + (facts.sampling ? " It is estimated from samples, at other times less surely than at the peak." : ""));
     const rateText = (value: number | null) => (value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s");
     const steps = uPlot.paths.stepped!({ align: 1 });
     const size = (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)), dashed = { scale: "y", width: 1.5, points: { show: false }, value: size };

@@ -45,6 +45,11 @@ export function plural(value: number, one: string, many = one + "s"): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** " ± 1.2 KiB (62 samples)", or nothing for what is exact. */
+export function sure(half: number, samples: number, isBytes = true): string {
+  return half ? ` ± ${(isBytes ? size : count)(half)} (${plural(samples, "sample")}${samples < 5 ? ", unreliable" : ""})` : "";
+}
+
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1) || path;
 }

@@ -5,6 +5,7 @@
 import { HIDDEN, MARK, type Measure, type Model, type Part } from "./model";
 import type { State } from "./state";
 import { calleesOf, childrenOf, inverted, occurrences, Tree, weigh, without, type Weighted } from "./tree";
+import * as units from "./units";
 
 const LEAST_SHARE = 5000;  // inverted trees stop below 1/5000 of the whole
 
@@ -260,7 +261,28 @@ export class View {
 
   /** What groups add up. */
   private get groupValues(): Float64Array[] {
-    return this.isDiff ? this.sides() : this.groupMeasures.map((one) => one.values);
+    if (this.isDiff) return this.sides();
+    const all = this.groupMeasures, spread = (one: Measure) => this.model.spread(one.id);
+    const values = all.map((one) => one.values), none = new Float64Array(this.model.stackCount);
+    return this.model.spread("peak") ? [...values, ...all.map((one) => spread(one)?.[0] ?? none), ...all.map((one) => spread(one)?.[1] ?? none)] : values;
+  }
+
+  /** How sure a sum of a group is, in words; `sums`: its own or its total. */
+  groupSure(sums: Float64Array[], at: number, group: number): string {
+    const all = this.groupMeasures, count = all.length;
+    return !this.isDiff && sums.length > count ? units.sure(Math.sqrt(sums[at + count][group]), sums[at + 2 * count][group], all[at].isBytes) : "";
+  }
+
+  /** How sure a node of the flame graph is; of inverted ones it is not known. */
+  nodeSure(node: number): string {
+    const { id, isBytes } = this.measure, spread = this.isDiff || this.state.inverted ? null : this.model.spread(id);
+    if (!spread) return "";
+    const { value, other } = this.kept(`spread.${this.weightKey()}`, () => {
+      const { tree, leaf } = this.baseTree, mask = this.mask, sums = [new Float64Array(tree.count), new Float64Array(tree.count)];
+      for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums.forEach((sum, i) => sum[leaf[stack]] += spread[i][stack]);
+      return weigh(tree, sums[0], sums[1]);
+    });
+    return units.sure(Math.sqrt(value[node]), other![node], isBytes);
   }
 
   private keysOf(kind: string): { count: number; keys: Int32Array[] } {

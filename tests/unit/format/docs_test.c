@@ -402,6 +402,11 @@ static void test_samples(void **state) {
     FIELD(cairn_sample_value, freed_variance);
     FIELD(cairn_sample_value, calls_variance);
     FIELD(cairn_sample_value, frees_variance);
+    FIELD(cairn_sample_size, least_bytes);
+    FIELD(cairn_sample_size, most_bytes);
+    FIELD(cairn_sample_size, calls);
+    FIELD(cairn_sample_size, samples);
+    FIELD(cairn_sample_size, variance);
 }
 
 static struct making making;

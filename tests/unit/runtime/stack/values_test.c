@@ -125,16 +125,16 @@ static void test_samples_beside_values(void **state) {
     (void)state;
     start();
     values.samples = recording_region(12, 4096 * sizeof(struct cairn_sample_value));
-    values.sample_cells = recording_region(13, 4096 * sizeof(struct cairn_sample_cell));
-    struct cairn_sample_cell *beside =
+    values.sample_cells = recording_region(13, 4096 * sizeof(struct cairn_sample_entry));
+    struct cairn_sample_entry *beside =
         region_take(&values.sample_cells, (FIRST + 1) * sizeof *beside);
     cell_alloc(&value_log, FIRST, 100);
     cell_alloc(&value_log, FIRST + 1, 50);
-    beside[FIRST] = (struct cairn_sample_cell){7, 2, 1.5, 0.5, 2.5, 0.25, 0, 0, 0};
+    beside[FIRST].sums = (struct cairn_sample_cell){7, 2, 1.5, 0.5, 2.5, 0.25, 0, 0, 0};
     assert_true(take(CAIRN_MOMENT_ASKED));
     cell_free(&value_log, FIRST, 100);
     cell_free(&value_log, FIRST + 1, 50);
-    beside[FIRST].extra_frees = 7;
+    beside[FIRST].sums.extra_frees = 7;
     assert_true(take(CAIRN_MOMENT_ASKED));
     cell_alloc(&value_log, FIRST, 1);
     const struct cairn_value *list = (const struct cairn_value *)values.entries.base;

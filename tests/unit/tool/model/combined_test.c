@@ -130,11 +130,11 @@ static void add_holder(struct combined *combined, uint64_t start_ns, int64_t byt
 }
 
 static void check_combined(struct combined *combined, uint64_t low, uint64_t high) {
-    uint64_t got_low, got_high;
-    combined_find(combined, &got_low, &got_high);
+    struct combined_peak peak = combined_find(combined);
     combined_free(combined);
-    assert_int_equal(got_low, low);
-    assert_int_equal(got_high, high);
+    assert_int_equal(peak.low_bytes, low);
+    assert_int_equal(peak.high_bytes, high);
+    assert_int_equal(peak.estimate.samples, 0);
 }
 
 static void test_together(void **state) {
@@ -153,6 +153,47 @@ static void test_one_after_the_other(void **state) {
     add_holder(&combined, 1000000, A);
     add_holder(&combined, 1010001, B);
     check_combined(&combined, B, B);
+}
+
+static void add_sampled(struct combined *combined, uint64_t start_ns, uint64_t duration_ns,
+                        uint64_t peak_bytes, const struct estimate *estimate) {
+    struct run_row row = {.start_clock_ns = start_ns, .duration_ns = duration_ns};
+    row.figures.peak_bytes = peak_bytes;
+    row.figures.peak_estimate = *estimate;
+    assert_true(combined_add_row(combined, &row));
+}
+
+// What lived together makes the sum unsure together; what came before or after does not.
+static void test_estimates(void **state) {
+    (void)state;
+    const struct estimate first = {10, 300, 3}, second = {20, 500, 5}, other = {90, 9000, 90};
+    struct combined combined = {0};
+    add_sampled(&combined, 1000, 100, 4000, &first);
+    add_sampled(&combined, 1050, 100, 3000, &second);
+    add_sampled(&combined, 2000, 100, 100, &other);
+    struct combined_peak peak = combined_find(&combined);
+    combined_free(&combined);
+    assert_int_equal(peak.high_bytes, 7000);
+    assert_int_equal(peak.estimate.samples, 30);
+    assert_true(peak.estimate.bytes_variance > 799 && peak.estimate.bytes_variance < 801);
+    // exec: the new image begins as the old one ends; one of them is the peak, both are counted
+    add_sampled(&combined, 1000, 100, 4000, &first);
+    add_sampled(&combined, 1100, 100, 4000, &second);
+    peak = combined_find(&combined);
+    combined_free(&combined);
+    assert_int_equal(peak.high_bytes, 8000);
+    assert_int_equal(peak.estimate.samples, 30);
+    // a fork may have samples of its parent's blocks: deviations add up
+    struct run_row fork = {.start_clock_ns = 1010, .duration_ns = 50};
+    fork.figures.peak_bytes = 10;
+    fork.figures.inherited_blocks = 3;
+    fork.figures.peak_estimate = first;
+    add_sampled(&combined, 1000, 100, 4000, &first);
+    assert_true(combined_add_row(&combined, &fork));
+    peak = combined_find(&combined);
+    combined_free(&combined);
+    assert_int_equal(peak.estimate.samples, 20);
+    assert_true(peak.estimate.bytes_variance > 1199 && peak.estimate.bytes_variance < 1201);
 }
 
 static void test_alone_is_exact(void **state) {
@@ -179,10 +220,11 @@ static void test_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timeline),       cmocka_unit_test(test_running),
-        cmocka_unit_test(test_inherited),      cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_together),       cmocka_unit_test(test_one_after_the_other),
-        cmocka_unit_test(test_alone_is_exact), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_timeline),  cmocka_unit_test(test_running),
+        cmocka_unit_test(test_inherited), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_together),  cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_estimates), cmocka_unit_test(test_alone_is_exact),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,8 +331,7 @@ static void test_run(void **state) {
     struct run_row rows[8];
     struct run run = {.directory = "/no/such", .rows = {.items = rows}};
     struct run_screen screen = {.run = &run,
-                                .combined_low_bytes = 119u << 20,
-                                .combined_high_bytes = 131u << 20,
+                                .combined = {.low_bytes = 119u << 20, .high_bytes = 131u << 20},
                                 .top = 3,
                                 .has_prefix = true};
     add_row(&run, "cc1plus-with-a-very-long-name", 4321, 85u << 20);
