@@ -74,7 +74,18 @@ def check_rules():
     t.check('snapshot "heap>20M"' in at and "28.6 MiB" in at, at)
 
 
+def check_limited():
+    """A limit on address space is cairn's too: it is still there to look at its rules."""
+    program = [t.PYTHON, "-c", "import time; block = bytearray(60 << 20); time.sleep(0.8)"]
+    result = t.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", t.CAIRN, "run", "-q", "--when", "heap>50M",
+                    "-o", "limited.cairn", "--", *program])
+    t.check_equal("limited", (result.status, result.err), (0, b""))
+    moments = t.report("limited.cairn")["moments"]
+    t.check("heap>50M" in [moment["label"] for moment in moments], f"limited: {moments}")
+
+
 check_ctl()
 check_since_is_no_difference()
 check_rules()
+check_limited()
 t.finish()

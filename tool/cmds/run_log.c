@@ -15,7 +15,12 @@
 #include "tool/model/moments.h"
 #include "tool/render/trust.h"
 
-enum { LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES, LABEL_COLUMNS = 200, PATH_BYTES = 64 };
+enum {
+    LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES,
+    LABEL_COLUMNS = 200,
+    PATH_BYTES = 64,
+    OTHERS_BYTES = 32
+};
 
 // What a stack had done when its process' last block was written.
 struct logged_stack {
@@ -28,6 +33,7 @@ struct logged_process {
     struct logged_stack *stacks;  // by id
     size_t count;
     uint64_t churn_bytes;
+    uint32_t epoch;  // of the last moment that it was written for
 };
 
 struct run_log {
@@ -78,22 +84,30 @@ static struct logged_stack before(const struct logged_process *logged, uint64_t 
     return found ? *found : key;
 }
 
-static void print_heading(struct run_log *log, struct opened *opened,
-                          const struct logged_process *logged, uint64_t churn_bytes) {
+static void print_heading(struct run_log *log, struct opened *opened, struct logged_process *logged,
+                          uint64_t churn_bytes) {
     const struct cairn_header *header = &opened->recording.header;
     struct cairn_moment moment, last = {0};
+    unsigned moments = 0;
     char name[FRAME_TEXT_BYTES], label[LABEL_TEXT_BYTES], raw[CAIRN_LABEL_BYTES + 1] = "";
-    for (size_t i = 0; recording_moment(&opened->recording, i, &moment); i++) last = moment;
+    char others[OTHERS_BYTES] = "";
+    for (size_t i = 0; recording_moment(&opened->recording, i, &moment); i++) {
+        moments += moment.epoch > logged->epoch;
+        last = moment;
+    }
+    logged->epoch = last.epoch;
+    if (moments > 1) snprintf(others, sizeof others, ", %u moments since", moments);
     memcpy(raw, last.label, CAIRN_LABEL_BYTES);
     text_escape(label, sizeof label, raw);
     program_name(&opened->profile, name, sizeof name);
     enum cairn_moment_reason reason = last.reason <= CAIRN_MOMENT_EXIT
                                           ? (enum cairn_moment_reason)last.reason
                                           : CAIRN_MOMENT_NONE;
-    fprintf(log->file, "[%4u]==== %s %d at %s, %s%s%s%s\nchurn=%" PRIu64 "/%" PRIu64 "\n",
+    fprintf(log->file, "[%4u]==== %s %d at %s, %s%s%s%s%s\nchurn=%" PRIu64 "/%" PRIu64 "\n",
             ++log->block_count, name, (int)logged->pid, units_duration(last.time_ns).text,
             reason ? moment_reason_name(reason) : "end", *label ? " \"" : "", label,
-            *label ? "\"" : "", churn_bytes - logged->churn_bytes, header->pace.every_bytes);
+            *label ? "\"" : "", others, churn_bytes - logged->churn_bytes,
+            header->pace.every_bytes);
 }
 
 static bool print_stack(FILE *file, const struct opened *opened, const struct frame_names *names,

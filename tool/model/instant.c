@@ -10,7 +10,12 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 
-enum { LABELS_BYTES = 256, LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES, DAY_S = 24 * 60 * 60 };
+enum {
+    LABELS_BYTES = 256,
+    LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES,
+    MINUTE_S = 60,
+    DAY_S = 24 * 60 * 60
+};
 static const uint64_t second_ns = 1000000000;
 
 static uint64_t end_ns(const struct moments *moments) {
@@ -75,7 +80,8 @@ static const char *read_date(const char *text, struct tm *tm) {
     return text + length;
 }
 
-// A time of the clock as an offset; a time without a date is the first one not before the start.
+// A time of the clock as an offset; a time without a date is the first one not before the start, or
+// the second or minute of the start itself.
 static bool read_wall_time(const struct moments *moments, const char *text, uint64_t *ns) {
     const struct cairn_header *header = &moments->profile->recording->header;
     time_t start = (time_t)(header->start_unix_ns / second_ns);
@@ -85,8 +91,8 @@ static bool read_wall_time(const struct moments *moments, const char *text, uint
     const char *clock = read_date(text, &tm);
     if (!read_clock(clock ? clock : text, &tm)) return false;
     tm.tm_isdst = -1;
-    time_t wanted = mktime(&tm);
-    if (!clock && wanted < start && start - wanted > 1) wanted += DAY_S;
+    time_t wanted = mktime(&tm), length = strchr(strchr(text, ':') + 1, ':') ? 1 : MINUTE_S;
+    if (!clock && wanted + length < start) wanted += DAY_S;
     *ns = wanted > start ? (uint64_t)(wanted - start) * second_ns : 0;
     return true;
 }

@@ -157,6 +157,8 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
                   struct error *error) {
     struct moments moments;
     struct growth growth;
+    if (profile_is_sum(profile))
+        return error_set(error, "growth is known of each process alone: -p PID or NAME");
     if (!moments_build(&moments, profile, error)) return false;
     bool is_ok = growth_build(&growth, &moments, growth_first(&moments), MOMENTS_MAX, error);
     if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));

@@ -42,6 +42,8 @@ static void print_moment(const struct terminal *terminal, const struct moment *m
 bool moments_print(const struct terminal *terminal, const struct profile *profile,
                    const struct view_options *view, struct error *error) {
     struct moments moments;
+    if (profile_is_sum(profile))
+        return error_set(error, "moments are known of each process alone: -p PID or NAME");
     if (!moments_build(&moments, profile, error)) return false;
     terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)moments.count).text,
                    moments.count == 1 ? "moment" : "moments");

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +13,18 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-// Sparse: address space for the largest recording. Less where a file size limit forbids it.
+// Sparse: address space for the largest recording. Less where a limit forbids it.
 static const uint64_t memory_most_bytes = 6ull << 30, memory_least_bytes = 64ull << 20;
+
+// Under a limit on address space, which is the program's too, no more than the program lays out
+// (runtime/sink).
+static uint64_t memory_space(void) {
+    const uint64_t share = 8, page_bytes = 4096;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur / share >= memory_most_bytes)
+        return memory_most_bytes;
+    return (limit.rlim_cur / share + page_bytes) & ~(page_bytes - 1);
+}
 
 static int memory_file(void) {
     int file = memfd_create("cairn", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -28,7 +39,7 @@ bool memory_make(struct memory *memory, struct error *error) {
 }
 
 bool memory_adopt(struct memory *memory, int file, struct error *error) {
-    *memory = (struct memory){.file = file, .bytes = memory_most_bytes};
+    *memory = (struct memory){.file = file, .bytes = memory_space()};
     while (ftruncate(memory->file, (off_t)memory->bytes) != 0 && memory->bytes > memory_least_bytes)
         memory->bytes /= 2;
     void *mapping = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,

@@ -220,9 +220,12 @@ static void watch_greet(struct watch *watch, const struct hello_guest *guest,
         hello_answer(guest, process ? process->memory.file : -1);
 }
 
-// A block of the log for each moment that was taken; when the saver is behind, one for several.
+// A block of the log for each moment that was taken, as far as they do not come faster than this
+// looks, and the saver writes: then one for several.
 static void log_moment(struct watch *watch, struct watched *process) {
-    if (!watch->log || saver_is_busy(&watch->saver)) return;
+    const struct cairn_totals *totals = &process->memory.header->totals;
+    uint32_t newest = __atomic_load_n(&totals->moment_epoch, __ATOMIC_RELAXED);
+    if (newest == process->logged_epoch || saver_is_busy(&watch->saver)) return;
     uint32_t epoch = watched_last_moment(process);
     if (!epoch || epoch == process->logged_epoch) return;
     process->logged_epoch = epoch;
@@ -237,7 +240,6 @@ static void watch_look(struct watch *watch, uint64_t now) {
         if (now < process->next_look_ns) continue;
         struct resident_now seen = watched_look(process, now, PICTURE_PAUSES * last);
         schedule_look(&watch->schedule, watch->list, process, &seen, now);
-        log_moment(watch, process);
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;
         process->next_look_ns = now + process->look_pause_ns;
@@ -289,7 +291,8 @@ static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first
         watch->polled[count++] = (struct pollfd){.fd = process->pid_file, .events = POLLIN};
     }
     if (watch->desk.silent_count && due > now + LOOK_LAST_NS) due = now + LOOK_LAST_NS;
-    if (watch->has_quick_clock && due > now + QUICK_CLOCK_NS) due = now + QUICK_CLOCK_NS;
+    bool is_quick = watch->has_quick_clock || watch->log;
+    if (is_quick && due > now + QUICK_CLOCK_NS) due = now + QUICK_CLOCK_NS;
     int wait_ms = due > now ? (int)((due - now + MS_NS - 1) / MS_NS) : 0;
     return poll(watch->polled, count, wait_ms) > 0 ? count : 0;
 }
@@ -311,6 +314,8 @@ void watch_turn(struct watch *watch, int signal_file) {
     for (struct watched *process = watch->list; process && watch->has_quick_clock;
          process = process->next)
         watched_publish_clock(process, now);
+    for (struct watched *process = watch->list; process && watch->log; process = process->next)
+        log_moment(watch, process);
     watch_look(watch, now);
     watch_checkpoint(watch, now);
 }

@@ -90,6 +90,8 @@ static void test_words(void **state) {
     check_time("1h", (uint64_t)10 * SECOND);
     check_time("-2s", (uint64_t)8 * SECOND);
     check_time("22:13:24", (uint64_t)4 * SECOND);
+    check_time("22:13", SECOND);  // the start's minute
+    check_time("22:14", (uint64_t)10 * SECOND);
     check_time("2023-11-14 22:13:26", (uint64_t)6 * SECOND);
     check_time("2023-11-14T22:13:26", (uint64_t)6 * SECOND);
     static const char *const wrong[] = {"", "soon", "22:1", "25:00", "-", "12:00x", "2023-11-14"};
