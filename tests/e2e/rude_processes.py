@@ -15,7 +15,7 @@ import time
 
 import cairn_test as t
 
-HELLO = struct.Struct("<IIII64s")
+HELLO = struct.Struct("<IIII64sQ")
 MAGIC, VERSION = 0x63616972, 2
 HEADER_BYTES = 16384
 BIG_BYTES = int(os.environ.get("BIG_BYTES", 256 << 20))
@@ -34,7 +34,7 @@ def hello(version=VERSION):
     """Says hello; returns (descriptor or None, seconds)."""
     start = time.monotonic()
     link = connect()
-    link.send(HELLO.pack(MAGIC, version, 0, 0, b""))
+    link.send(HELLO.pack(MAGIC, version, 0, 0, b"", 0))
     answer, files, _, _ = socket.recv_fds(link, 1, 1)
     link.close()
     if not answer:
@@ -70,7 +70,7 @@ def flood():
     """The same process again and again, half of it without waiting for the answer."""
     for _ in range(500):
         link = connect()
-        link.send(HELLO.pack(MAGIC, VERSION, 0, 0, b""))
+        link.send(HELLO.pack(MAGIC, VERSION, 0, 0, b"", 1 << 40))
         link.close()
         os.close(hello()[0])
     return hello()[1]
