@@ -17,12 +17,14 @@ import signal
 import statistics
 import subprocess
 import tempfile
+import time
 
 import machine
 from variants import BUILD
 
 RUNTIME, PROGRAM = str(BUILD / "libcairn.so"), str(BUILD / "bench/pairs")
-GROUP = f"cairn_bench_{os.getpid()}"
+LIBC = f"cairn_bench_{os.getpid()}"  # perf's names of probes: a group of our own, but for USDT
+USDT = "sdt_cairn"
 CAIRN = {"LD_PRELOAD": RUNTIME, "CAIRN_OUTPUT": "traced.cairn"}
 
 
@@ -47,22 +49,24 @@ def libc():
 
 
 @contextlib.contextmanager
-def probes(file, *definitions):
-    """perf's probes of a name of our own, so that nobody else's are in the way or taken away."""
+def probes(file, group, *definitions):
+    made = []
     try:
         for definition in definitions:
-            run("perf", "probe", "-q", "-x", file, "--add", f"{GROUP}:{definition}")
+            run("perf", "probe", "-q", "-x", file, "--add", f"{group}:{definition}")
+            made.append(definition.split("=")[0])
         yield
     finally:
-        subprocess.run(["perf", "probe", "-q", "-d", f"{GROUP}:*"], capture_output=True, check=False)
+        for name in made:
+            subprocess.run(["perf", "probe", "-q", "-d", f"{group}:{name}*"], capture_output=True, check=False)
 
 
 def alone(pairs, variables):
     return processor_ns(run(*program(pairs, variables)).stdout)[0]
 
 
-def with_perf(pairs, variables, *options):
-    result = run("perf", "record", "-o", "perf.data", "-m", "8M", "-e", f"{GROUP}:*", *options, "--",
+def with_perf(group, pairs, variables, *options):
+    result = run("perf", "record", "-o", "perf.data", "-m", "8M", "-e", f"{group}:*", *options, "--",
                  *program(pairs, variables))
     ns, count = processor_ns(result.stdout)
     counted = re.search(r"\((\d+) samples\)", result.stderr)
@@ -73,12 +77,14 @@ def with_perf(pairs, variables, *options):
 
 
 def with_bpftrace(pairs, variables):
-    script = f'BEGIN {{ printf("ready\\n"); }} usdt:{RUNTIME}:cairn:alloc, usdt:{RUNTIME}:cairn:free {{ @count++; }}'
+    script = f"usdt:{RUNTIME}:cairn:alloc, usdt:{RUNTIME}:cairn:free {{ @count++; }}" \
+             ' interval:ms:50 { if (!@is_ready) { printf("ready\\n"); @is_ready = 1; } }'
     with subprocess.Popen(["bpftrace", "-e", script], stdout=subprocess.PIPE, text=True) as tracer:
         for line in tracer.stdout:
             if "ready" in line:
                 break
         ns, count = processor_ns(run(*program(pairs, variables)).stdout)
+        time.sleep(1)
         tracer.send_signal(signal.SIGINT)
         said = tracer.stdout.read()
     if int(re.search(r"@count: (\d+)", said)[1]) < 2 * count:
@@ -92,13 +98,14 @@ def rows(pairs):
     yield "cairn, nobody listens", lambda: alone(pairs, CAIRN)
     if shutil.which("bpftrace"):
         yield "`cairn:alloc` and `cairn:free`, counted by bpftrace", lambda: with_bpftrace(pairs, CAIRN)
-    with probes(RUNTIME, "alloc=%sdt_cairn:alloc", "free=%sdt_cairn:free"):
-        yield "`cairn:alloc` and `cairn:free`, `perf record`", lambda: with_perf(pairs, CAIRN)
-        yield "the same with stacks, `perf record -g`", lambda: with_perf(pairs, CAIRN, "-g")
-    with probes(libc(), "malloc=malloc", "free=free"):
-        yield "uprobes on libc's malloc and free, `perf record`", lambda: with_perf(pairs, {})
-    with probes(libc(), "malloc=malloc bytes=%di", "malloc_return=malloc%return block=$retval", "free=free block=%di"):
-        yield "all that the import needs (below): returns and stacks too", lambda: with_perf(pairs, {}, "-g")
+    run("perf", "buildid-cache", "--add", RUNTIME)
+    with probes(RUNTIME, USDT, "alloc", "free"):
+        yield "`cairn:alloc` and `cairn:free`, `perf record`", lambda: with_perf(USDT, pairs, CAIRN)
+        yield "the same with stacks, `perf record -g`", lambda: with_perf(USDT, pairs, CAIRN, "-g")
+    with probes(libc(), LIBC, "malloc=malloc", "free=free"):
+        yield "uprobes on libc's malloc and free, `perf record`", lambda: with_perf(LIBC, pairs, {})
+    with probes(libc(), LIBC, "malloc=malloc bytes=%di", "block=malloc%return block=$retval", "free=free block=%di"):
+        yield "all that the import needs (below): returns and stacks too", lambda: with_perf(LIBC, pairs, {}, "-g")
 
 
 def main():
@@ -111,10 +118,11 @@ def main():
     print(f"{machine.description()}\n\n| | a pair |\n|---|---|")
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
+        os.environ["HOME"] = place  # perf's cache
         for name, take in rows(wanted.pairs):
             ns = statistics.median(take() for _ in range(wanted.rounds))
             print(f"| {name} | {ns / 1000:.{2 if ns < 1000 else 1}f} µs |", flush=True)
-            for file in pathlib.Path(place).iterdir():
+            for file in pathlib.Path(place).glob("*.cairn"):
                 file.unlink()
 
 

@@ -15,7 +15,7 @@ CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-d
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
     libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
-    heaptrack"
+    heaptrack bpftrace linux-perf"
 BENCH="$CHECK google-perftools"
 FUZZ="$CHECK afl++"
 

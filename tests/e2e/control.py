@@ -118,6 +118,8 @@ def check_refusals():
                 ([program.pid], 2, b"status, on, off"), ([program.pid, "frobnicate"], 2, b"status, on, off"),
                 ([program.pid, "on", "now"], 2, b"\"now\" is one word too many"),
                 ([program.pid, "mark", "x" * 40], 2, b"39 bytes"),
+                ([program.pid, "rate"], 2, b"give a size"), ([program.pid, "rate", "abc"], 2, b"give a size"),
+                ([program.pid, "rate", "1M"], 1, b"not samples"),
                 (["--all", program.pid, "on"], 2, b"either --all")):
             result = t.run_cairn("ctl", *words)
             t.check_equal(f"{words}: status", result.status, status)

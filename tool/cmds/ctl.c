@@ -114,10 +114,14 @@ static bool snapshot(const struct target *target, struct error *error) {
     return take_moment(target, CAIRN_MOMENT_ASKED, "snapshot", error);
 }
 
+static bool rate_read(const char *text, uint64_t *bytes, struct error *error) {
+    return (units_size_parse(text, bytes) && *bytes) ||
+           error_set(error, "ctl: rate: give a size as 256KiB, not \"%s\"", text);
+}
+
 static bool set_rate(const struct target *target, struct error *error) {
     uint64_t bytes;
-    if (!units_size_parse(target->argument, &bytes) || !bytes)
-        return error_set(error, "rate: give a size as 256KiB, not \"%s\"", target->argument);
+    if (!rate_read(target->argument, &bytes, error)) return false;
     if (!control_set_rate(&target->control, bytes, error)) return false;
     printf("%s: one sample in %s from the next one on\n", target->name,
            units_size((int64_t)bytes).text);
@@ -186,6 +190,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     if (at < count) return error_set(error, "ctl: \"%s\" is one word too many", words[at]);
     if (wish->which && wish->is_for_all)
         return error_set(error, "ctl: either --all or \"%s\"", wish->which);
+    uint64_t bytes;
+    if (wish->action->run == set_rate) return rate_read(wish->argument, &bytes, error);
     if (strlen(wish->argument) >= CAIRN_LABEL_BYTES)
         return error_set(error, "ctl: a label has %u bytes at most", CAIRN_LABEL_BYTES - 1);
     return true;

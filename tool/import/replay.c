@@ -213,8 +213,8 @@ static void tell(const struct walk *walk) {
         at += (size_t)snprintf(imported->lacks + at, sizeof imported->lacks - at,
                                ", the frees of %" PRIu64 " blocks", walk->missed_count);
     if (lost)
-        snprintf(imported->lacks + at, sizeof imported->lacks - at,
-                 ", %" PRIu64 " events that were lost", lost);
+        snprintf(imported->lacks + at, sizeof imported->lacks - at, ", %" PRIu64 " event%s lost",
+                 lost, lost == 1 ? " that was" : "s that were");
     imported->is_partial = lost || walk->missed_count;
 }
 
