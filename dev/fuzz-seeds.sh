@@ -44,6 +44,32 @@ json.loads(json.dumps([1, {"a": [2]}]))'
 
 recordings() { find . -name '*.cairn' -type f; }
 
+# A core of a program with a few blocks, small enough for core_fuzz.c.
+dump_core() {
+    command -v gcore >/dev/null && command -v gcc >/dev/null || return 0
+    cat >small.c <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+static void **volatile kept;
+int main(void) {
+    kept = malloc(64);
+    kept[0] = main;
+    kept[1] = calloc(1, 24);
+    kept[2] = calloc(1, 3000);
+    free(malloc(2000));
+    kept = malloc(32);
+    kept[0] = calloc(1, 40);
+    return pause();
+}
+END
+    gcc -O1 -w -o small small.c || return 0
+    ./small &
+    until [ "$(cut -d ' ' -f 3 "/proc/$!/stat")" = S ]; do :; done
+    gcore -o small "$!" >/dev/null 2>&1 || :
+    kill "$!"
+    find . -name 'small.*' -size -600k ! -name '*.c' -exec cp {} "$seeds/small" \;
+}
+
 # Small modules with their code from address 0x1000 on (symbol_fuzz.c), one for each form of debug
 # information.
 compile() {
@@ -109,7 +135,10 @@ index)
     ;;
 cfi) "$build/tests/cfi_seeds" "$seeds" ;;
 symbol) compile_modules ;;
-core) "$build/tests/core_seeds" "$seeds" ;;
+core)
+    "$build/tests/core_seeds" "$seeds"
+    dump_core
+    ;;
 told) # what a report leaves in the cache are bundles of names
     record ls ls
     XDG_CACHE_HOME=$scratch/cache "$build/cairn" report ls.cairn >/dev/null 2>&1 || :

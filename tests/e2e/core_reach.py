@@ -4,6 +4,7 @@
 guide say, the same with a recording and without; cores of static and foreign programs, damaged ones, and
 without the files of the program."""
 
+import glob
 import os
 import pathlib
 import re
@@ -27,16 +28,18 @@ def child_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
 
 
-def dump(name, argv, under=()):
-    """A core of a program when it has said its line; returns its path and the line's words."""
+def dump(name, argv, under=(), is_child=True):
+    """A core of a program when it has said its line; returns its path and the line's words. `under`: what runs it,
+    as a child or in its own place."""
+    is_child = is_child and under
     with subprocess.Popen([*under, *argv], env=t.environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as child:
         line = child.stdout.readline().decode()
-        pid = child_of(child.pid) if under else child.pid
+        pid = child_of(child.pid) if is_child else child.pid
         done = subprocess.run(["gcore", "-o", name, str(pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=False)
         t.check(os.path.exists(f"{name}.{pid}"), f"{name}: {done.stdout.decode()[-300:]}")
-        if not under:
+        if not is_child:
             child.kill()
         child.stdin.close()
     return f"{name}.{pid}", dict(word.split("=") for word in line.split() if "=" in word)
@@ -154,6 +157,23 @@ def check_foreign():
     t.check(count(core, "leaked")[0] < count(core, "used")[0] / 20, "python: much is leaked")
 
 
+def check_other_allocator():
+    """Without a recording nobody knows another allocator's blocks; with one they have sizes, types and stacks."""
+    library = glob.glob("/usr/lib/*/libjemalloc.so.2")
+    if not library:
+        print("left out: another allocator, since libjemalloc.so.2 is not here")
+        return
+    core, _ = dump("jemalloc", t.program("reach"), ["env", f"LD_PRELOAD={library[0]}"], is_child=False)
+    result = t.run_cairn("core", core, "count", "used")
+    t.check(result.status == 1 and b"no heap of glibc's malloc in it; it used libjemalloc.so.2" in result.err,
+            f"another allocator: {result.err}")
+    core, line = dump("jemalloc", t.program("reach"), ["env", f"LD_PRELOAD={library[0]}", t.CAIRN, "run", "-q", "-o",
+                                                       "jemalloc.cairn", "--"])
+    check_types("another allocator", core, line)
+    result = t.run_cairn("core", core, "count", "leaked")
+    t.check(result.status == 0 and b"libjemalloc.so.2 itself" in result.err, f"another allocator: {result.err}")
+
+
 def check_damaged(core):
     data = pathlib.Path(core).read_bytes()
     for size in (5000, len(data) // 10, len(data) // 2, len(data) - 5000):
@@ -196,9 +216,14 @@ check_leaks("recorded", recorded, ledger)
 check_types("recorded", recorded, ledger)
 t.check_equal("recorded: bytes leaked", count(recorded, "leaked")[1], int(ledger["leaked_bytes"]))
 t.check(b"main" in ask(recorded, "describe", "leaked"), "recorded: leaked blocks have no stacks")
+of_heap = set(re.findall(rb"Used allocation at ([0-9a-f]+) ", ask(recorded, "list", "allocations")))
+missing = set(ask(recorded, "enumerate", "used").split()) - of_heap
+t.check(not missing, f"recorded blocks that glibc has not in use: {missing}")
+t.check(len(of_heap) < count(recorded, "used")[0] + 20, "glibc has many blocks in use that were not recorded")
 check_guide()
 check_static()
 check_foreign()
+check_other_allocator()
 check_damaged(plain)
 check_missing_files(ledger)
 t.finish()

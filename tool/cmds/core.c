@@ -52,7 +52,7 @@ int cmd_core(const struct command_args *args) {
                            &error))
         return command_fail(STATUS_FAILURE, &error);
     bool is_ok = answer(&subject, &question, &error) || error_wrap(&error, "%s", subject.path);
-    if (is_ok) core_print_missing(&subject);
+    if (is_ok) core_print_doubts(&subject);
     core_subject_close(&subject);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

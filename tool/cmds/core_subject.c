@@ -102,6 +102,7 @@ bool core_need_reach(struct core_subject *subject, struct error *error) {
     if (is_ok && subject->is_recorded)
         is_ok = core_add_blocks(&subject->core, &subject->blocks, &subject->heap, &are_all_glibc);
     if (!is_ok) error_set(error, "out of memory");
+    subject->has_foreign = !are_all_glibc;
     subject->has_reach = is_ok && core_reach_open(&subject->core, &subject->heap, are_all_glibc,
                                                   &own, &subject->reach, error);
     core_spans_free(&own);
@@ -117,9 +118,14 @@ const struct core_heap *core_heap_of(const struct core_subject *subject) {
     return subject->has_reach ? &subject->reach.heap : &subject->heap;
 }
 
-void core_print_missing(const struct core_subject *subject) {
+void core_print_doubts(const struct core_subject *subject) {
     char text[LINE_BYTES];
     size_t count = subject->types ? core_types_missing(subject->types, text, sizeof text) : 0;
+    const char *other = core_other_allocator(subject);
+    if (subject->has_reach && subject->has_foreign)
+        fprintf(stderr,
+                "cairn: lists of %s itself refer to its blocks: not all that are leaked are seen\n",
+                other ? other : "the allocator");
     if (subject->types && !subject->core.files.count)
         fprintf(stderr,
                 "cairn: this core does not say which files were mapped: no block has a type\n");

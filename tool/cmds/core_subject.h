@@ -20,6 +20,7 @@ struct core_subject {
     struct core_reach reach;
     struct core_types *types;
     bool has_heap, has_reach;
+    bool has_foreign;  // some recorded blocks are another allocator's than glibc's
 };
 
 // `beside`: the recording's file, NULL: the recording is in the core if there is one.
@@ -36,8 +37,9 @@ bool core_need_types(struct core_subject *subject, struct error *error);
 // The heap, once core_need_heap or core_need_reach said that it is there.
 const struct core_heap *core_heap_of(const struct core_subject *subject);
 
-// A line about modules whose names are missing, if types were asked for and some are.
-void core_print_missing(const struct core_subject *subject);
+// Lines on stderr about what limits the answer: modules whose names are missing, an allocator whose
+// own memory counts as the program's.
+void core_print_doubts(const struct core_subject *subject);
 
 // The library of another allocator that the process had mapped; NULL: none is known by its name.
 const char *core_other_allocator(const struct core_subject *subject);
