@@ -3,7 +3,7 @@
 #   make                build/cairn and build/libcairn.so
 #   make try            record a real program and print the report (PROG='...' for another one)
 #   make check          everything: build, lint, unit tests, real programs
-#   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N: the long searches
+#   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make attach-long: the long searches
 #   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
 #   make install        PREFIX=/usr/local DESTDIR=
 #   make V=1            shows the commands
@@ -102,7 +102,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
-.PHONY: all tools runtime check-runtime tests fuzzers install install-api deps try check fuzz fuzz-afl afl-targets soak \
+.PHONY: all tools runtime check-runtime tests fuzzers install install-api deps try check fuzz fuzz-afl afl-targets soak attach-long \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
@@ -144,7 +144,7 @@ $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
 STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
-STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/entries.c runtime/check.c,\
+STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/census.c runtime/entries.c runtime/check.c,\
 	$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto
@@ -376,6 +376,12 @@ bench-latency:
 	@dev/deps.sh bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
 	BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/latency.py
+
+# 500 programs that do nothing but allocate, 1,000 times to and from one that is busy: some 20 minutes.
+attach-long: all $(BUILD)/tests/programs/tight $(BUILD)/tests/programs/attached
+	@mkdir -p $(BUILD)/attach-long
+	cd $(BUILD)/attach-long && ATTACH_TARGETS=500 ATTACH_CYCLES=1000 PYTHONPATH=$(CURDIR)/tests/tools \
+		BUILD_DIR=$(BUILD) SOURCE_DIR=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $(CURDIR)/tests/e2e/attach_cycles.py
 
 soak: all tests
 	dev/soak.sh $(BUILD) $(EVENTS)

@@ -33,7 +33,7 @@ ALLOWED = {
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/core": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/watch": ["format", "tool/base", "tool/model"],
-    "tool/attach": ["format", "tool/base"],
+    "tool/attach": ["format", "tool/base", "tool/model", "tool/core"],
     "tool/live": ["format", "tool/base", "tool/model", "tool/core", "tool/attach"],
     "tool": ["include", "format"],
 }

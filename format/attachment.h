@@ -25,6 +25,24 @@ enum cairn_attachment_result {
     CAIRN_ATTACHMENT_NOT_OPENED = 2,  // the recording could not be mapped, or no memory
     CAIRN_ATTACHMENT_NOT_LOADED = 3,  // the library was not loaded in the way that it expects
     CAIRN_ATTACHMENT_IS_RUNNING = 4,  // it is recording already
+    CAIRN_ATTACHMENT_IS_OFF = 5,      // frees would not be seen: recording is switched off
+};
+
+// The blocks that there were before, for `count`: the tool finds them in the allocator's own data
+// and writes them into memory that the process has for the call. Kinds are what blocks begin with;
+// each has a cell of its own, whose stack is the names of the group and of the kind.
+#define CAIRN_CENSUS_KIND_BITS 16u
+#define CAIRN_CENSUS_KINDS_MAX 4096u
+struct cairn_census_block {
+    uint64_t address;
+    uint64_t room_and_kind;  // usable bytes << CAIRN_CENSUS_KIND_BITS | number of the kind
+};
+struct cairn_census {
+    uint64_t blocks;  // address of struct cairn_census_block
+    uint64_t block_count;
+    uint64_t room_bytes;  // of all blocks together
+    uint64_t names;       // address of texts that each end in NUL: of the group, then of each kind
+    uint64_t kind_count;
 };
 
 // Kinds of an allocator's functions, by where they take their arguments. A hook is called with the
@@ -54,6 +72,7 @@ struct cairn_attachment {
 
     // Set by the library's constructor.
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool
+    uint64_t count;  // int (struct cairn_census *); between the two, before anything is recorded
     uint64_t code_start, code_end;
     int64_t tls_offset;  // its thread-locals, from each thread's thread pointer
     uint64_t tls_bytes;

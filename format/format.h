@@ -402,6 +402,9 @@ struct cairn_value {
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
 // One more escape, only as the last code of a record, says in which region the stack was seen:
 //     0xF4000000 | scope         it counts in n, but is no frame that other records keep
+// And one that stands for no code: blocks that were there before an attach have no stack, but
+// belong together, and to a kind by what they begin with.
+//     0xF5000000                 a name; next word: its offset in STRINGS
 // FOREIGN: the cell has the older cell's whole stack (keep is 0); it books frees, by this cell's
 // thread, of blocks that the older cell counts. With n = 1 (--free-stacks) word 2 is the cell whose
 // stack freed them.
@@ -414,6 +417,7 @@ struct cairn_value {
 #define CAIRN_CODE_FULL 0xF2000000u
 #define CAIRN_CODE_PYTHON 0xF3000000u
 #define CAIRN_CODE_REGION 0xF4000000u
+#define CAIRN_CODE_NAME 0xF5000000u
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
 
@@ -521,8 +525,8 @@ struct cairn_header {
     uint64_t mappings_peak_ns;
     uint64_t mappings_lost;    // (atomic) changes that could not be noted
     uint64_t mappings_ranges;  // address of struct cairn_mapping_table in the process
-    uint32_t is_attached;  // recorded from some moment of its life on: older blocks are not known
-    uint32_t reserved_attached;
+    uint32_t is_attached;      // recorded from some moment of its life on
+    uint32_t has_census;  // older blocks were counted then: those of the thread "(before attach)"
     uint64_t reserved[6];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 

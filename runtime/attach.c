@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 
 #include "format/attachment.h"
+#include "runtime/census.h"
 #include "runtime/entries.h"
 #include "runtime/gate.h"
 #include "runtime/real.h"
@@ -181,5 +182,6 @@ void attach_loaded(void) {
     attachment->code_start = (uintptr_t)__ehdr_start;
     attachment->code_end = (uintptr_t)etext;
     attachment->stop = (uintptr_t)attach_stop;
+    attachment->count = (uintptr_t)census_take;
     attachment->start = (uintptr_t)attach_start;
 }

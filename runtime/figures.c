@@ -34,6 +34,7 @@ static uint32_t code_words(uint32_t code) {
     if (code < CAIRN_CODE_ESCAPE) return 1;
     switch (CAIRN_CODE_KIND(code)) {
     case CAIRN_CODE_MODULE:
+    case CAIRN_CODE_NAME:
         return 2;
     case CAIRN_CODE_FULL:
     case CAIRN_CODE_PYTHON:

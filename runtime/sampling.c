@@ -304,20 +304,45 @@ void sampling_put_back(struct thread *thread, const void *block, uintptr_t *fram
     tell_alloc(frame, block, &thread->taken, &weight);
 }
 
-static enum blocks_fate inherit_one(void *context, const void *block, struct sampled *sampled) {
-    (void)block;
-    struct cairn_thread *record = context;
+// A sample that others allocated, in a cell that no thread owns.
+static bool count_found(struct cairn_thread *record, const struct sampled *sampled) {
     struct weight weight = weight_of(sampled->size_bytes, sampled->rate_bytes);
     struct cairn_cell *cell = &cells.hot[sampled->cell];
     if (((uint64_t)sampled->cell + 1) * sizeof *cell > *cells.hot_region.used_bytes ||
         !ledger_claim(sampled->cell))
-        return BLOCKS_DROP;
+        return false;
     cell->allocated_bytes += (uint64_t)weight.bytes;
     cell->calls++;
     ledger_alloc(sampled->cell, sampled->size_bytes, &weight, false);
     record->net_bytes += weight.bytes;
     record->estimated_blocks += blocks_of(&weight);
-    return BLOCKS_KEEP;
+    return true;
+}
+
+void sampling_find_begin(struct sampling_found *found, struct cairn_thread *record,
+                         uint64_t bytes) {
+    uint64_t number = __atomic_fetch_add(&sampling.thread_count, 1, __ATOMIC_RELAXED);
+    *found = (struct sampling_found){.record = record};
+    chance_start(&found->countdown.chance, sampling.seed, number);
+    while (bytes / rate_now() > settings.max_samples / 2 && rate_now() < COUNTDOWN_MOST_BYTES)
+        rate_set(rate_now() * 2);
+}
+
+void sampling_find(struct sampling_found *found, const void *block, uint64_t size, uint32_t cell) {
+    struct countdown *countdown = &found->countdown;
+    if (!countdown_pay(countdown, &found->left_bytes, size, rate_now())) return;
+    struct sampled sampled = {
+        .size_bytes = size, .rate_bytes = countdown->rate_bytes, .cell = cell};
+    if (countdown_charge(size) < sampled.rate_bytes)
+        countdown_draw(countdown, &found->left_bytes, rate_now());
+    if (!blocks_insert(block, &sampled)) return gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
+    if (!count_found(found->record, &sampled)) blocks_take(block, &sampled);
+    __atomic_store_n(&sampling.record->live_samples, blocks_count(), __ATOMIC_RELAXED);
+}
+
+static enum blocks_fate inherit_one(void *context, const void *block, struct sampled *sampled) {
+    (void)block;
+    return count_found(context, sampled) ? BLOCKS_KEEP : BLOCKS_DROP;
 }
 
 void sampling_inherit(struct cairn_thread *record) {

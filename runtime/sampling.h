@@ -18,6 +18,7 @@
 #include "runtime/gate.h"
 #include "runtime/live/live.h"
 #include "runtime/sample/blocks.h"
+#include "runtime/sample/countdown.h"
 #include "runtime/sink/sink.h"
 
 struct sampling {
@@ -38,6 +39,17 @@ bool sampling_open(bool is_on);
 // In a forked child, after sampling_open: other random numbers, and the sampled blocks that it
 // inherited, counted for `record`.
 void sampling_inherit(struct cairn_thread *record);
+
+// Blocks that were there before the recording, found one after the other: samples with the chance
+// that they would have had when they were allocated, counted for `record`. `bytes`, of all of them:
+// the rate rises until their samples take no more than half of the room.
+struct sampling_found {
+    struct cairn_thread *record;
+    struct countdown countdown;
+    int64_t left_bytes;
+};
+void sampling_find_begin(struct sampling_found *found, struct cairn_thread *record, uint64_t bytes);
+void sampling_find(struct sampling_found *found, const void *block, uint64_t size, uint32_t cell);
 
 // Another child begins, whose random numbers are to be its own.
 ALWAYS_INLINE void sampling_note_fork(void) {

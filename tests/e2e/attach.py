@@ -10,49 +10,9 @@ import signal
 import subprocess
 import time
 
-from cairn_test import (CAIRN, PROGRAMS, PYTHON, cannot_run_here, check, check_equal, environment,
-                        finish, fresh_path, report, run, run_cairn, stacks_through)
-
-
-class Target:
-    """tests/programs/attached.c, which does what it is told."""
-
-    def __init__(self, threads=1, path=PROGRAMS / "attached"):
-        self.process = subprocess.Popen([str(path), str(threads)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, env=environment(), text=True)
-        self.pid = self.process.pid
-        check_equal("the program starts", self.process.stdout.readline(), "ready\n")
-
-    def tell(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def end(self, what):
-        check_equal(f"{what}: the program's own look at its blocks", self.tell("end"), "sound")
-        self.process.stdin.close()
-        check_equal(f"{what}: its status", self.process.wait(60), 0)
-
-
-class Attached:
-    """cairn attach in the background; leave() has it leave and returns the report."""
-
-    def __init__(self, pid, *options):
-        self.path = fresh_path("attached") + ".cairn"
-        self.process = subprocess.Popen(
-            [CAIRN, "attach", str(pid), "-o", self.path, *options], env=environment(),
-            stderr=subprocess.PIPE, text=True)
-        self.first = self.process.stderr.readline()
-        check("cairn: recording" in self.first, f"attach begins: {self.first}")
-
-    def leave(self, ask=None):
-        if ask:
-            ask()
-        else:
-            self.process.send_signal(signal.SIGINT)
-        _, self.err = self.process.communicate(timeout=120)
-        check_equal("attach ends well", self.process.returncode, 0)
-        return report(self.path)
+from attached import Attached, Target
+from cairn_test import (CAIRN, PYTHON, cannot_run_here, check, check_equal, finish, fresh_path, run,
+                        run_cairn, stacks_through)
 
 
 def check_kept(what, found, calls, size, kept):
@@ -65,14 +25,14 @@ def check_kept(what, found, calls, size, kept):
 def exactly():
     target = Target()
     target.tell("keep 50 100")  # unknown to cairn
-    attached = Attached(target.pid, "--exact")
+    attached = Attached(target.pid, "--exact", "--no-census")
     target.tell("keep 300 1000")
     found = attached.leave()
     check_kept("first time", found, 300, 1000, 300)
     check(stacks_through(found, "keep"), "the stack goes through keep")
     check("was left running" in attached.err, f"the summary says that it goes on: {attached.err}")
 
-    attached = Attached(target.pid, "--exact")
+    attached = Attached(target.pid, "--exact", "--no-census")
     target.tell("keep 200 500")
     target.tell("drop")  # 550, of which 200 are known
     target.tell("keep 10 500")
@@ -122,7 +82,7 @@ def forks_and_ends():
     check(found["totals"]["allocations"] >= 100, "what an ended process allocated is kept")
 
     target = Target(1)
-    attached = Attached(target.pid, "--exact")
+    attached = Attached(target.pid, "--exact", "--no-census")
     target.tell("keep 20 20")
     target.process.stdin.write("exec /bin/sleep\n")
     target.process.stdin.flush()

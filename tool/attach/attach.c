@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "format/format.h"
+#include "tool/attach/count.h"
 #include "tool/attach/examine.h"
 #include "tool/attach/load.h"
 
@@ -19,6 +20,8 @@
 enum { LOOK_PAUSE_US = 1000, LOOK_PAUSE_SPREAD_US = 4000 };
 
 enum { SEARCH_BYTES = 64, NO_LIBRARY = -1 };
+
+static const uint64_t no_arguments[REGISTERS_ARGUMENTS];
 
 static bool stop_all(struct attach *attach, struct error *error) {
     if (!threads_stop(&attach->threads, attach->pid, error)) return false;
@@ -59,10 +62,15 @@ static uint64_t find_function(struct attach *attach, const char *name) {
     return 0;
 }
 
+// That of the program itself, which comes before those of other namespaces.
+struct loaded_module *attach_libc(const struct attach *attach) {
+    for (size_t i = 0; i < attach->modules.items.count; i++)
+        if (is_libc(&attach->modules.items.items[i])) return &attach->modules.items.items[i];
+    return NULL;
+}
+
 static bool find_functions(struct attach *attach, struct error *error) {
-    struct loaded_module *libc = NULL;
-    for (size_t i = 0; i < attach->modules.items.count && !libc; i++)
-        if (is_libc(&attach->modules.items.items[i])) libc = &attach->modules.items.items[i];
+    struct loaded_module *libc = attach_libc(attach);
     if (!libc) return error_set(error, "it does not use glibc");
     attach->dlopen_at = find_function(attach, "dlopen");
     attach->dlerror_at = find_function(attach, "dlerror");
@@ -180,6 +188,7 @@ bool attach_open(struct attach *attach, pid_t pid, const char *library_path, boo
 
 void attach_close(struct attach *attach) {
     go_on(attach);
+    census_close(&attach->census);
     watchtower_close(attach->tower);
     free(attach->library_bytes);
     slots_free(&attach->slots);
@@ -259,22 +268,6 @@ static void reset_locals(struct attach *attach) {
     }
 }
 
-static bool call_library(struct caller *caller, uint64_t function, struct error *error) {
-    static const char *const reasons[] = {
-        [CAIRN_ATTACHMENT_NO_SPACE] = "it has no address space left for cairn's tables",
-        [CAIRN_ATTACHMENT_NOT_OPENED] = "it could not map the recording",
-        [CAIRN_ATTACHMENT_NOT_LOADED] = "the library was not loaded as it should be",
-        [CAIRN_ATTACHMENT_IS_RUNNING] = "it is recorded already"};
-    const uint64_t none[REGISTERS_ARGUMENTS] = {0};
-    uint64_t result = 0;
-    if (!function) return error_set(error, "%s", reasons[CAIRN_ATTACHMENT_NOT_LOADED]);
-    if (!caller_function(caller, function, none, &result, error)) return false;
-    unsigned code = (uint32_t)result;
-    if (!code) return true;
-    const char *reason = code < sizeof reasons / sizeof *reasons ? reasons[code] : NULL;
-    return error_set(error, "%s", reason ? reason : "the library failed");
-}
-
 // The memory of the recording, made in the process and handed to the caller of attach_start.
 static bool give_memory(struct attach *attach, struct caller *caller,
                         const struct attach_request *request, int64_t *there, struct error *error) {
@@ -306,12 +299,23 @@ static bool write_settings(struct attach *attach, const struct attach_request *r
            error_set(error, "it has ended");
 }
 
+// The library that dlopen has just loaded; all modules are read again when the process runs.
+static bool find_loaded(struct attach *attach, uint64_t handle) {
+    struct loaded_module module;
+    if (!module_read_at(&module, &attach->remote, handle)) return false;
+    attach->place = module_symbol(&module, &attach->remote, "cairn_attachment");
+    module_free(&module);
+    return attach->place != 0;
+}
+
 static bool start_inside(struct attach *attach, struct caller *caller,
                          const struct attach_request *request, struct error *error) {
     int64_t there = -1;
     if (attach->library == NO_LIBRARY) {
-        if (!load_library(attach, caller, error) || !survey_modules(attach, error)) return false;
-        if (attach->library == NO_LIBRARY) return error_set(error, "the library was not loaded");
+        uint64_t handle = 0;
+        if (!load_library(attach, caller, &handle, error)) return false;
+        if (!find_loaded(attach, handle))
+            return error_set(error, "the library was not loaded as it should be");
     }
     if (!read_place(attach, error)) return false;
     reset_locals(attach);
@@ -320,7 +324,7 @@ static bool start_inside(struct attach *attach, struct caller *caller,
         return false;
     return give_memory(attach, caller, request, &there, error) &&
            write_settings(attach, request, there, error) &&
-           call_library(caller, attach->known.start, error);
+           load_call(caller, attach->known.start, no_arguments, error);
 }
 
 // Where the thread's errno is, and what it holds; 0 after an error was filled.
@@ -388,7 +392,8 @@ static bool take_slots(struct attach *attach, struct error *error) {
         if (!stop_all(attach, error)) return false;
         bool is_same =
             modules_fingerprint(&attach->modules, &attach->remote) == attach->modules.fingerprint;
-        bool is_taken = is_same && take_now(attach);
+        bool is_ready = is_same && count_find(attach), is_taken = is_ready && take_now(attach);
+        if (is_taken) count_give(attach);
         go_on(attach);
         if (is_taken) return true;
         if (is_same) usleep(LOOK_PAUSE_US);
@@ -406,6 +411,7 @@ static bool put_back_slots_of_before(struct attach *attach, struct error *error)
 bool attach_start(struct attach *attach, const struct attach_request *request,
                   struct error *error) {
     if (!put_back_slots_of_before(attach, error)) return false;
+    count_prepare(attach, request);
     if (!start_at_safe_moment(attach, request, error)) return false;
     if (take_slots(attach, error)) return true;
     struct error unused;
@@ -445,12 +451,6 @@ static bool stop_when_nobody_is_inside(struct attach *attach, struct error *erro
     }
 }
 
-static const struct stopped_thread *thread_without_signal(const struct attach *attach) {
-    for (size_t i = 0; i < attach->threads.stopped.count; i++)
-        if (!attach->threads.stopped.items[i].signal) return &attach->threads.stopped.items[i];
-    return NULL;
-}
-
 // The library's data are as before, but for what was written before its start.
 static void forget_patch(struct attach *attach, struct caller *caller) {
     const uint64_t none = 0;
@@ -468,10 +468,10 @@ bool attach_stop(struct attach *attach, struct error *error) {
     if (!read_place(attach, error)) return false;
     patch_recover(&attach->patch, attach->known.entries_at, &attach->remote);
     if (!stop_when_nobody_is_inside(attach, error)) return false;
-    const struct stopped_thread *thread = thread_without_signal(attach);
+    const struct stopped_thread *thread = threads_without_signal(&attach->threads);
     bool is_begun = thread && begin_calls(attach, thread, &caller, error);
     if (!thread) error_set(error, "all its threads are handling signals");
-    bool is_stopped = is_begun && call_library(&caller, attach->known.stop, error);
+    bool is_stopped = is_begun && load_call(&caller, attach->known.stop, no_arguments, error);
     if (is_stopped) {
         reset_locals(attach);
         forget_patch(attach, &caller);

@@ -11,6 +11,7 @@
 
 #include "format/attachment.h"
 #include "tool/attach/call.h"
+#include "tool/attach/census.h"
 #include "tool/attach/modules.h"
 #include "tool/attach/patch.h"
 #include "tool/attach/safe.h"
@@ -20,11 +21,22 @@
 // callee's to close.
 typedef bool attach_take_memory(void *context, int file, struct error *error);
 
+// Whether the blocks that there are already are counted: it takes time while the process is
+// stopped.
+enum census_wish {
+    CENSUS_IF_SMALL,  // up to ATTACH_CENSUS_BYTES of the allocator's memory
+    CENSUS_ALWAYS,
+    CENSUS_NEVER,
+};
+#define ATTACH_CENSUS_BYTES (128u << 20)
+
 struct attach_request {
     const char *settings;  // NAME=VALUE, each ends in NUL; an empty one ends them
     size_t settings_bytes;
     attach_take_memory *take_memory;
     void *context;
+    enum census_wish census;
+    char *(*readable)(const char *symbol);  // census_names
 };
 
 struct attach {
@@ -47,7 +59,13 @@ struct attach {
     struct cairn_attachment known;
     uint64_t pause_ns, longest_pause_ns;  // how long the process was stopped: in all, at a time
     bool is_stopped;
-    pid_t caller_tid;  // of the thread that makes calls
+    struct census census;
+    bool has_census;  // it was asked for, and can be made
+    unsigned census_tries;
+    uint64_t usual_broken;    // its broken_count while the process ran
+    uint64_t counted_blocks;  // that were entered
+    char uncounted_why[160];  // "": they were, or were not to be
+    pid_t caller_tid;         // of the thread that makes calls
 };
 
 bool attach_open(struct attach *attach, pid_t pid, const char *library_path, bool is_anyway,
@@ -57,6 +75,9 @@ bool attach_start(struct attach *attach, const struct attach_request *request, s
 bool attach_follow(struct attach *attach, bool *has_changed, struct error *error);
 bool attach_stop(struct attach *attach, struct error *error);
 void attach_close(struct attach *attach);
+
+// The module that the program's own libc is; NULL: it has none that is known.
+struct loaded_module *attach_libc(const struct attach *attach);
 
 // The library is still there: false if the process has replaced its program, or has ended.
 bool attach_is_there(const struct attach *attach);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,7 +17,7 @@
 #define SLOW_NS UINT64_C(30000000)
 #define SYSTEM_CALL_PATIENCE_NS UINT64_C(10000000000)
 
-enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10 };
+enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10, PAGE_BYTES = 4096 };
 
 // Signals that the thread's own instructions raise are not blocked: the kernel would end the
 // process.
@@ -28,6 +29,18 @@ static uint64_t mask_of_calls(void) {
     return mask;
 }
 
+// Bit of a signal in a line of /proc/PID/status such as "SigIgn:". True if it cannot be read.
+static bool is_ignored(pid_t pid, int signal) {
+    char path[32], line[256];
+    unsigned long long mask = UINT64_MAX;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "SigIgn: %llx", &mask) != 1) {
+    }
+    if (file) fclose(file);
+    return mask >> (signal - 1) & 1;
+}
+
 bool caller_begin(struct caller *caller, const struct remote *remote,
                   const struct stopped_thread *thread, uint64_t system_call_at,
                   struct error *error) {
@@ -37,6 +50,7 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
     caller->system_call_at = system_call_at;
     caller->saved = caller->now = thread->registers;
     caller->stack = 0;
+    caller->has_faults = !is_ignored(remote->pid, SIGSEGV);
     if (!vector_registers_get(thread->tid, &caller->vectors) ||
         ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof mask, &caller->signal_mask) != 0 ||
         ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) != 0)
@@ -49,11 +63,20 @@ static bool tell_end(struct error *error) {
     return error_set(error, "it has ended meanwhile");
 }
 
-// Goes on to the next stop at a system call's begin or end.
-static bool caller_step(struct caller *caller, uint64_t patience_ns, bool *is_late,
+static bool is_at_fault(struct caller *caller) {
+    return caller->has_faults && caller->stack && registers_get(caller->tid, &caller->now) &&
+           registers_pc(&caller->now) == caller->stack;
+}
+
+// How a thread goes on: to the next stop at a system call's begin or end, or to a fault.
+enum { STEP_SYSTEM_CALL = PTRACE_SYSCALL, STEP_FAULT = PTRACE_CONT };
+
+// Without patience it only looks whether the thread has stopped.
+static bool caller_step(struct caller *caller, int how, uint64_t patience_ns, bool *is_late,
                         struct error *error) {
+    enum __ptrace_request request = (enum __ptrace_request)how;
     *is_late = false;
-    if (patience_ns && ptrace(PTRACE_SYSCALL, caller->tid, NULL, NULL) != 0) return tell_end(error);
+    if (patience_ns && ptrace(request, caller->tid, NULL, NULL) != 0) return tell_end(error);
     for (;;) {
         int status = threads_wait(caller->tid, patience_ns);
         if (status == 0) return tell_end(error);
@@ -61,9 +84,10 @@ static bool caller_step(struct caller *caller, uint64_t patience_ns, bool *is_la
         if (*is_late) return true;
         int signal = WSTOPSIG(status);
         if (signal == SYSTEM_CALL_STOP) return registers_get(caller->tid, &caller->now);
+        if (signal == SIGSEGV && is_at_fault(caller)) return true;
         if (status >> 16 == 0 && signal != SIGSTOP)
             return error_set(error, "a call in it failed by signal %d", signal);
-        if (ptrace(PTRACE_SYSCALL, caller->tid, NULL, NULL) != 0) return tell_end(error);
+        if (ptrace(request, caller->tid, NULL, NULL) != 0) return tell_end(error);
     }
 }
 
@@ -76,23 +100,43 @@ bool caller_system_call(struct caller *caller, long number,
     registers_for_system_call(&registers, caller->system_call_at, (uint64_t)number, arguments);
     if (!registers_set(caller->tid, &registers)) return tell_end(error);
     for (int stop = 0; stop < 2; stop++) {
-        if (!caller_step(caller, SYSTEM_CALL_PATIENCE_NS, &is_late, error)) return false;
+        if (!caller_step(caller, STEP_SYSTEM_CALL, SYSTEM_CALL_PATIENCE_NS, &is_late, error))
+            return false;
         if (is_late) return error_set(error, "system call %ld takes too long", number);
     }
     *result = registers_result(&caller->now);
     return true;
 }
 
-static bool make_stack(struct caller *caller, struct error *error) {
-    const uint64_t arguments[] = {
-        0, CALL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+bool caller_map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error) {
+    const uint64_t page_bytes = 4096,
+                   arguments[] = {
+                       0,          bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       UINT64_MAX, 0};
     int64_t result = 0;
-    if (caller->stack) return true;
     if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
-    if (result < 0 && result > -4096)
+    if (result < 0 && result > -(int64_t)page_bytes)
         return error_set(error, "no memory can be mapped in it: %s", strerror((int)-result));
-    caller->stack = (uint64_t)result;
+    *address = (uint64_t)result;
+    return true;
+}
+
+void caller_unmap(struct caller *caller, uint64_t address, uint64_t bytes) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {address, bytes};
+    int64_t result = 0;
+    caller_system_call(caller, SYS_munmap, arguments, &result, NULL);
+}
+
+static bool make_stack(struct caller *caller, struct error *error) {
+    if (caller->stack) return true;
+    if (!caller_map(caller, CALL_STACK_BYTES, &caller->stack, error)) return false;
     caller->stack_bytes = CALL_STACK_BYTES;
+    // a program with an executable stack has nothing else
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {caller->stack, PAGE_BYTES, PROT_NONE};
+    int64_t result = 0;
+    if (!caller->has_faults) return true;
+    if (!caller_system_call(caller, SYS_mprotect, arguments, &result, error)) return false;
+    if (result) caller->has_faults = false;
     return true;
 }
 
@@ -101,27 +145,26 @@ uint64_t caller_room(struct caller *caller, size_t room, struct error *error) {
         error_set(error, "a text is too long");
         return 0;
     }
-    return make_stack(caller, error) ? caller->stack : 0;
+    return make_stack(caller, error) ? caller->stack + PAGE_BYTES : 0;
 }
 
-// At the instruction that calls return to, with the stack as a return leaves it.
+// Where calls return to, with the stack as a return leaves it.
 static bool has_returned(const struct caller *caller, uint64_t stack) {
-    const uint64_t at = caller->system_call_at + sizeof registers_system_call_code;
+    const uint64_t behind = caller->system_call_at + sizeof registers_system_call_code;
+    const uint64_t at = caller->has_faults ? caller->stack : behind;
     return registers_pc(&caller->now) == at && registers_stack(&caller->now) == stack;
 }
 
-// While the function makes system calls of its own, each is a stop at its begin and at its end.
 static bool await_return(struct caller *caller, uint64_t returned_stack, struct error *error) {
     bool is_late, was_slow = false;
-    uint64_t patience = SLOW_NS;
+    int how = caller->has_faults ? STEP_FAULT : STEP_SYSTEM_CALL;
     for (;;) {
-        if (!caller_step(caller, patience, &is_late, error)) return false;
-        patience = SLOW_NS;
+        if (!caller_step(caller, how, SLOW_NS, &is_late, error)) return false;
         if (is_late) {
             if (!was_slow && caller->when_slow) caller->when_slow(caller->context);
             was_slow = true;
             while (is_late)
-                if (!caller_step(caller, 0, &is_late, error)) return false;
+                if (!caller_step(caller, how, 0, &is_late, error)) return false;
         }
         if (has_returned(caller, returned_stack)) return true;
     }
@@ -135,24 +178,25 @@ bool caller_function(struct caller *caller, uint64_t function,
     if (!make_stack(caller, error)) return false;
     uint64_t top = (caller->stack + caller->stack_bytes - align) & ~(align - 1);
     uint64_t stack = top - word_bytes;
-    if (!remote_write(caller->remote, stack, &caller->system_call_at, word_bytes))
-        return tell_end(error);
+    uint64_t return_to = caller->has_faults ? caller->stack : caller->system_call_at;
+    if (!remote_write(caller->remote, stack, &return_to, word_bytes)) return tell_end(error);
     registers_for_call(&registers, function, stack, arguments);
     if (!registers_set(caller->tid, &registers)) return tell_end(error);
     if (!await_return(caller, top, error)) return false;
-    *result = registers_number(&caller->now);
+    *result = caller->has_faults ? (uint64_t)registers_result(&caller->now)
+                                 : registers_number(&caller->now);
+    if (caller->has_faults) return true;
     // the system call that would begin here is none
     registers = caller->now;
     registers_drop_system_call(&registers);
     bool is_late;
     return registers_set(caller->tid, &registers) &&
-           (caller_step(caller, SYSTEM_CALL_PATIENCE_NS, &is_late, error) && !is_late);
+           caller_step(caller, STEP_SYSTEM_CALL, SYSTEM_CALL_PATIENCE_NS, &is_late, error) &&
+           !is_late;
 }
 
 static void drop_stack(struct caller *caller) {
-    const uint64_t arguments[REGISTERS_ARGUMENTS] = {caller->stack, caller->stack_bytes};
-    int64_t result = 0;
-    if (caller->stack) caller_system_call(caller, SYS_munmap, arguments, &result, NULL);
+    if (caller->stack) caller_unmap(caller, caller->stack, caller->stack_bytes);
     caller->stack = 0;
 }
 

@@ -109,6 +109,14 @@ static bool check_libc(pid_t pid, struct error *error) {
     return !has_musl || error_set(error, "it uses musl's libc; cairn attaches to glibc only");
 }
 
+// The library is loaded from a file in memory, whose only path is there.
+static bool check_proc(pid_t pid, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/root/proc/version", (int)pid);
+    return access(path, F_OK) == 0 ||
+           error_set(error, "its root directory has no /proc, which a library is loaded through");
+}
+
 static bool has_shadow_stack(const char *status) {
     const char *features = field(status, "x86_Thread_features");
     const char *found = strstr(features, "shstk"), *line_end = strchr(features, '\n');
@@ -133,7 +141,7 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
     char status[STATUS_BYTES];
     if (!read_status(pid, status, error) || !check_state(pid, status, error) ||
         !check_running(pid, status, error) || !check_permission(pid, status, error) ||
-        !check_machine(pid, error) || !check_libc(pid, error))
+        !check_machine(pid, error) || !check_libc(pid, error) || !check_proc(pid, error))
         return false;
     long seccomp = number(status, "Seccomp");
     examined->has_filter = seccomp == SECCOMP_FILTER;

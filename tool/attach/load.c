@@ -2,6 +2,7 @@
 #include "tool/attach/load.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,6 +73,24 @@ static bool read_whole(const char *path, uint8_t **bytes, size_t *count) {
     return is_ok;
 }
 
+// The part of the file that is mapped; debug information and section headers lie behind it, and
+// need not be written while the process is stopped.
+static size_t mapped_count(const uint8_t *bytes, size_t count) {
+    Elf64_Ehdr header;
+    size_t end = 0;
+    if (count < sizeof header) return count;
+    memcpy(&header, bytes, sizeof header);
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        uint64_t at = header.e_phoff + i * sizeof segment;
+        if (at > count || count - at < sizeof segment) return count;
+        memcpy(&segment, bytes + at, sizeof segment);
+        uint64_t segment_end = segment.p_offset + segment.p_filesz;
+        if (segment.p_type == PT_LOAD && segment_end > end) end = segment_end;
+    }
+    return end && end < count ? end : count;
+}
+
 bool load_read_library(struct attach *attach, struct error *error) {
     errno = 0;
     if (!read_whole(attach->library_path, &attach->library_bytes, &attach->library_count))
@@ -81,6 +100,7 @@ bool load_read_library(struct attach *attach, struct error *error) {
     if (!mark)
         return error_set(error, "%s: it is of another version of cairn", attach->library_path);
     mark->is_by_tool = 1;
+    attach->library_count = mapped_count(attach->library_bytes, attach->library_count);
     return true;
 }
 
@@ -96,25 +116,43 @@ static bool tell_refusal(struct attach *attach, struct caller *caller, struct er
 }
 
 static bool open_library(struct attach *attach, struct caller *caller, int64_t there,
-                         struct error *error) {
+                         uint64_t *handle, struct error *error) {
     char path[64];
-    uint64_t handle = 0, flags = RTLD_NOW | (attach->is_old_dlopen ? LIBC_INTERNAL_DLOPEN : 0);
+    uint64_t flags = RTLD_NOW | (attach->is_old_dlopen ? LIBC_INTERNAL_DLOPEN : 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", (int)there);
     uint64_t room = caller_room(caller, sizeof path, error);
     if (!room || !remote_write(&attach->remote, room, path, sizeof path)) return false;
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {room, flags};
-    if (!caller_function(caller, attach->dlopen_at, arguments, &handle, error)) return false;
-    return handle || tell_refusal(attach, caller, error);
+    if (!caller_function(caller, attach->dlopen_at, arguments, handle, error)) return false;
+    return *handle || tell_refusal(attach, caller, error);
 }
 
-bool load_library(struct attach *attach, struct caller *caller, struct error *error) {
+bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle,
+                  struct error *error) {
     int64_t there = -1;
     int here = -1;
     if (!load_make_file(attach, caller, "libcairn.so", true, &there, &here, error)) return false;
     ssize_t written = pwrite(here, attach->library_bytes, attach->library_count, 0);
     bool is_loaded = written == (ssize_t)attach->library_count
-                         ? open_library(attach, caller, there, error)
+                         ? open_library(attach, caller, there, handle, error)
                          : error_set(error, "the library cannot be copied into it");
     close(here);
     return load_close_file(caller, there, is_loaded ? error : NULL) && is_loaded;
+}
+
+bool load_call(struct caller *caller, uint64_t function,
+               const uint64_t arguments[REGISTERS_ARGUMENTS], struct error *error) {
+    static const char *const reasons[] = {
+        [CAIRN_ATTACHMENT_NO_SPACE] = "it has no address space left for cairn's tables",
+        [CAIRN_ATTACHMENT_NOT_OPENED] = "it could not map the recording",
+        [CAIRN_ATTACHMENT_NOT_LOADED] = "the library was not loaded as it should be",
+        [CAIRN_ATTACHMENT_IS_RUNNING] = "it is recorded already",
+        [CAIRN_ATTACHMENT_IS_OFF] = "recording is switched off"};
+    uint64_t result = 0;
+    if (!function) return error_set(error, "%s", reasons[CAIRN_ATTACHMENT_NOT_LOADED]);
+    if (!caller_function(caller, function, arguments, &result, error)) return false;
+    unsigned code = (uint32_t)result;
+    if (!code) return true;
+    const char *reason = code < sizeof reasons / sizeof *reasons ? reasons[code] : NULL;
+    return error_set(error, "%s", reason ? reason : "the library failed");
 }

@@ -14,7 +14,13 @@ bool load_close_file(struct caller *caller, int64_t there, struct error *error);
 // Reads the library's file, before anything is stopped.
 bool load_read_library(struct attach *attach, struct error *error);
 
-// Loads the library by the process' own dlopen.
-bool load_library(struct attach *attach, struct caller *caller, struct error *error);
+// Loads the library by the process' own dlopen; `handle` is what that returned.
+bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle,
+                  struct error *error);
+
+// Calls one of the functions that the library names in cairn_attachment; what it returns becomes
+// the error.
+bool load_call(struct caller *caller, uint64_t function,
+               const uint64_t arguments[REGISTERS_ARGUMENTS], struct error *error);
 
 #endif

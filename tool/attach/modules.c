@@ -189,18 +189,30 @@ struct reading {
     const struct program_headers *headers;
 };
 
+// `executable`: NULL for any other module.
+static void read_module(struct loaded_module *module, const struct remote *remote, uint64_t address,
+                        const struct link_map *map, const struct program_headers *executable) {
+    *module = (struct loaded_module){.link_map = address, .bias = map->l_addr};
+    remote_read_text(remote, (uint64_t)(uintptr_t)map->l_name, module->name, sizeof module->name);
+    read_dynamic(module, remote, (uint64_t)(uintptr_t)map->l_ld);
+    read_extent(module, remote, executable);
+}
+
+bool module_read_at(struct loaded_module *module, const struct remote *remote, uint64_t link_map) {
+    struct link_map map;
+    if (!remote_read(remote, link_map, &map, sizeof map)) return false;
+    read_module(module, remote, link_map, &map, NULL);
+    return true;
+}
+
 static bool visit_read(void *context, uint64_t address, const struct link_map *map,
                        unsigned namespace) {
     struct reading *reading = context;
     bool is_executable = reading->modules->items.count == 0;
     struct loaded_module *module = array_push(&reading->modules->items);
     if (!module) return false;
-    *module = (struct loaded_module){
-        .link_map = address, .bias = map->l_addr, .is_elsewhere = namespace > 0};
-    remote_read_text(reading->remote, (uint64_t)(uintptr_t)map->l_name, module->name,
-                     sizeof module->name);
-    read_dynamic(module, reading->remote, (uint64_t)(uintptr_t)map->l_ld);
-    read_extent(module, reading->remote, is_executable ? reading->headers : NULL);
+    read_module(module, reading->remote, address, map, is_executable ? reading->headers : NULL);
+    module->is_elsewhere = namespace > 0;
     return visit_fingerprint(&reading->modules->fingerprint, address, map, namespace);
 }
 
@@ -230,6 +242,10 @@ static void forget_symbols(struct loaded_module *module) {
     module->symbol_table = NULL;
     module->text_table = NULL;
     module->symbol_count = 0;
+}
+
+void module_free(struct loaded_module *module) {
+    forget_symbols(module);
 }
 
 void modules_free(struct loaded_modules *modules) {

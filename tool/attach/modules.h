@@ -35,6 +35,9 @@ struct loaded_modules {
 
 // Reads the list. `error` says so where there is no dynamic linker.
 bool modules_read(struct loaded_modules *modules, const struct remote *remote, struct error *error);
+// One of them, by its struct link_map: of what dlopen has just loaded.
+bool module_read_at(struct loaded_module *module, const struct remote *remote, uint64_t link_map);
+void module_free(struct loaded_module *module);
 void modules_free(struct loaded_modules *modules);
 
 // The list's fingerprint now; 0: it is being changed, or cannot be read.

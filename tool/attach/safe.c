@@ -12,14 +12,13 @@
 
 #include "tool/attach/entries.h"
 
-enum { FRAMES_MAX = 512 };
+enum { FRAMES_MAX = 512, PAGE_BYTES = 4096, STACK_PAGES = 16 };
 
-enum frame_kind { FRAME_PROGRAM, FRAME_LIBC, FRAME_LINKER, FRAME_ALLOCATOR };
-
-struct frame {
-    uint64_t pc;
-    enum frame_kind kind;
-    const char *name;  // NULL: nobody knows
+// Pages of the stack that is being unwound, which is read word by word.
+struct stack_page {
+    uint64_t start;
+    bool is_read;
+    uint8_t bytes[PAGE_BYTES];
 };
 
 struct watchtower {
@@ -30,58 +29,11 @@ struct watchtower {
     const char *own_path;
     const struct entries *entries;        // NULL: the executable has no allocator
     const struct stopped_thread *thread;  // that is being looked at
-    struct frame frames[FRAMES_MAX];
+    struct whereabouts_frame frames[FRAMES_MAX];
     size_t frame_count;
+    struct stack_page pages[STACK_PAGES];  // by the low bits of their number
     bool is_attached;
-    bool is_complete;  // the last frame was the outermost
 };
-
-// Functions of libc after which, or in which, locks are held that loading a library needs as well.
-static const char *const unsafe_names[] = {"malloc",        "free",           "calloc",
-                                           "realloc",       "reallocarray",   "memalign",
-                                           "aligned_alloc", "posix_memalign", "valloc",
-                                           "pvalloc",       "cfree",          "mallopt",
-                                           "mallinfo",      "mallinfo2",      "malloc_trim",
-                                           "malloc_stats",  "malloc_info",    "malloc_usable_size",
-                                           "exit",          "quick_exit",     "on_exit",
-                                           "atexit",        "at_quick_exit",  "abort",
-                                           "fork",          "_Fork",          "vfork",
-                                           "daemon",        "system",         "popen",
-                                           "posix_spawn",   "posix_spawnp",   "pthread_create",
-                                           "pthread_exit",  "pthread_cancel", "pthread_atfork",
-                                           "setlocale",     "newlocale",      "freelocale",
-                                           "duplocale",     "uselocale",      "gettext",
-                                           "dgettext",      "dcgettext",      "ngettext",
-                                           "dngettext",     "dcngettext",     "bindtextdomain",
-                                           "textdomain",    "iconv_open",     "iconv_close",
-                                           "setenv",        "putenv",         "unsetenv",
-                                           "clearenv",      "backtrace",      "getaddrinfo",
-                                           "getnameinfo",   "tzset",          "localtime",
-                                           "localtime_r",   "mktime",         "strftime"};
-static const char *const unsafe_starts[] = {"dl",
-                                            "_dl",
-                                            "__libc_dl",
-                                            "__libc_malloc",
-                                            "__libc_calloc",
-                                            "__libc_realloc",
-                                            "__libc_free",
-                                            "__libc_memalign",
-                                            "__malloc",
-                                            "__cxa_",
-                                            "__register_",
-                                            "__nss",
-                                            "gethostby",
-                                            "getpw",
-                                            "getgr",
-                                            "getserv"};
-
-static bool is_unsafe_name(const char *name) {
-    for (size_t i = 0; i < sizeof unsafe_names / sizeof *unsafe_names; i++)
-        if (!strcmp(name, unsafe_names[i])) return true;
-    for (size_t i = 0; i < sizeof unsafe_starts / sizeof *unsafe_starts; i++)
-        if (!strncmp(name, unsafe_starts[i], strlen(unsafe_starts[i]))) return true;
-    return false;
-}
 
 static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                              const char *file, const char *link, GElf_Word crc, char **found) {
@@ -128,9 +80,18 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *argument, void **thread_argu
 }
 
 static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *argument) {
-    const struct watchtower *tower = argument;
+    struct watchtower *tower = argument;
     (void)dwfl;
-    return remote_read(tower->remote, address, word, sizeof *word);
+    uint64_t inside = address % PAGE_BYTES, start = address - inside;
+    struct stack_page *page = &tower->pages[start / PAGE_BYTES % STACK_PAGES];
+    if (inside > PAGE_BYTES - sizeof *word)
+        return remote_read(tower->remote, address, word, sizeof *word);
+    if (!page->is_read || page->start != start) {
+        page->start = start;
+        page->is_read = remote_read(tower->remote, start, page->bytes, PAGE_BYTES);
+    }
+    if (page->is_read) memcpy(word, page->bytes + inside, sizeof *word);
+    return page->is_read;
 }
 
 static bool set_registers(Dwfl_Thread *thread, void *argument) {
@@ -227,6 +188,10 @@ static const char *name_of(Dwfl_Module *module, uint64_t pc) {
     return name && offset < symbol.st_size ? name : NULL;
 }
 
+const char *watchtower_symbol(const struct watchtower *tower, uint64_t address) {
+    return name_of(dwfl_addrmodule(tower->dwfl, address), address);
+}
+
 static int visit_frame(Dwfl_Frame *state, void *argument) {
     struct watchtower *tower = argument;
     Dwarf_Addr pc;
@@ -236,64 +201,22 @@ static int visit_frame(Dwfl_Frame *state, void *argument) {
     if (!is_activation) pc--;
     Dwfl_Module *module = dwfl_addrmodule(tower->dwfl, pc);
     enum frame_kind kind = kind_of(tower, module);
+    // only those of libc and of an allocator are judged by name: a large program's symbols take
+    // long
+    const char *name = kind == FRAME_LIBC || tower->entries ? name_of(module, pc) : NULL;
+    bool is_entry =
+        kind == FRAME_PROGRAM && tower->entries && entries_may_hold(tower->entries, pc, name);
+    if (is_entry) kind = FRAME_ALLOCATOR;
     tower->frames[tower->frame_count++] =
-        (struct frame){.pc = pc, .kind = kind, .name = name_of(module, pc)};
+        (struct whereabouts_frame){.pc = pc, .kind = kind, .name = name};
     return DWARF_CB_OK;
-}
-
-static bool is_start(const struct frame *frame) {
-    return frame->name &&
-           (!strcmp(frame->name, "__libc_start_main") || !strcmp(frame->name, "clone"));
-}
-
-// Frames without a name that are known nevertheless: those of a wrapper that waits in a system
-// call, and those that every thread begins with.
-static bool is_known_unnamed(const struct watchtower *tower, size_t at, bool is_in_system_call) {
-    enum { START_FRAMES = 2 };
-    bool is_innermost = true;
-    for (size_t i = 0; i < at; i++)
-        if (tower->frames[i].kind != FRAME_LIBC || tower->frames[i].name) is_innermost = false;
-    if (is_innermost && is_in_system_call) return true;
-    size_t left = tower->frame_count - 1 - at;
-    if (left && is_start(&tower->frames[at + 1])) return true;
-    if (left >= START_FRAMES) return false;
-    return !left || (tower->frames[at + 1].kind == FRAME_LIBC && !tower->frames[at + 1].name);
-}
-
-static void refuse(struct whereabouts *where, const char *format, const char *text) {
-    if (where->why[0]) return;
-    where->is_safe = false;
-    snprintf(where->why, sizeof where->why, format, text);
-}
-
-static void judge_frame(const struct watchtower *tower, size_t at, bool is_in_system_call,
-                        struct whereabouts *where) {
-    const struct frame *frame = &tower->frames[at];
-    switch (frame->kind) {
-    case FRAME_LINKER:
-        where->is_in_linker = true;
-        refuse(where, "it is in the dynamic linker%s", "");
-        break;
-    case FRAME_ALLOCATOR:
-        refuse(where, "it is in the allocator%s", "");
-        break;
-    case FRAME_LIBC:
-        if (frame->name && is_unsafe_name(frame->name)) refuse(where, "it is in %s", frame->name);
-        if (frame->name && starts_with(frame->name, "dl_iterate")) where->is_in_linker = true;
-        if (!frame->name && !is_known_unnamed(tower, at, is_in_system_call))
-            refuse(where, "it is in a function of libc that has no name%s", "");
-        break;
-    case FRAME_PROGRAM:
-        if (tower->entries && entries_may_hold(tower->entries, frame->pc, frame->name))
-            refuse(where, "it is in the allocator%s", "");
-        break;
-    }
 }
 
 // Fills the frames; false: not up to the outermost.
 static bool follow(struct watchtower *tower, const struct stopped_thread *thread) {
     tower->thread = thread;
     tower->frame_count = 0;
+    for (size_t i = 0; i < STACK_PAGES; i++) tower->pages[i].is_read = false;
     int result = dwfl_getthread_frames(tower->dwfl, thread->tid, visit_frame, tower);
     return result == 0 && tower->frame_count > 0;
 }
@@ -309,15 +232,14 @@ bool watchtower_meets(struct watchtower *tower, const struct stopped_thread *thr
 
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
                                    uint64_t code_start, uint64_t code_end) {
-    struct whereabouts where = {.is_safe = true};
-    tower->is_complete = follow(tower, thread);
-    bool is_in_system_call = registers_are_in_system_call(&thread->registers);
-    for (size_t i = 0; i < tower->frame_count; i++) {
-        uint64_t pc = tower->frames[i].pc;
-        if (pc >= code_start && pc < code_end) where.is_in_range = true;
-        judge_frame(tower, i, is_in_system_call, &where);
-    }
-    if (!tower->is_complete) refuse(&where, "its stack cannot be followed%s", "");
-    if (where.is_in_range) refuse(&where, "it is in cairn%s", "");
-    return where;
+    bool is_complete = follow(tower, thread);
+    struct whereabouts_stack stack = {
+        .frames = tower->frames,
+        .count = tower->frame_count,
+        .is_complete = is_complete,
+        .is_in_system_call = registers_are_in_system_call(&thread->registers),
+        .code_start = code_start,
+        .code_end = code_end,
+    };
+    return whereabouts_of(&stack);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the threads of a stopped process are, by unwinding each of them from outside.
 //
-// A thread may load a library for us only if nothing that it is in the middle of can be met again
-// on the way: the allocator, the dynamic linker, functions of libc that hold locks or that nobody
-// can name (static functions of libc, such as the allocator's own).
+// whereabouts.h judges what was unwound.
 #ifndef TOOL_ATTACH_SAFE_H
 #define TOOL_ATTACH_SAFE_H
 
 #include "tool/attach/remote.h"
 #include "tool/attach/threads.h"
+#include "tool/attach/whereabouts.h"
 
 struct entries;
 struct watchtower;  // the process' modules with their unwind information
@@ -25,12 +24,8 @@ bool watchtower_refresh(struct watchtower *tower, struct error *error);
 // The allocator is in the executable: these functions. They stay the caller's.
 void watchtower_tell_entries(struct watchtower *tower, const struct entries *entries);
 
-struct whereabouts {
-    bool is_safe;       // may load a library
-    bool is_in_linker;  // holds up whoever loads a library
-    bool is_in_range;   // one of its frames is in the code that was asked about
-    char why[160];      // not safe: a clause
-};
+// The symbol that `address` lies in, as its file spells it; NULL: nobody knows.
+const char *watchtower_symbol(const struct watchtower *tower, uint64_t address);
 
 // `thread` is stopped. `code_start`, `code_end`: what is_in_range is about.
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,

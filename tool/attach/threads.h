@@ -2,7 +2,10 @@
 // All threads of a process stopped at once, by ptrace (SEIZE, INTERRUPT): no signal is sent that
 // the process could see. While they are stopped nothing else of the process happens.
 //
-// ptrace belongs to a thread of the tool: all of this is called from one and the same.
+// ptrace belongs to a thread of the tool: all of this is called from one and the same. From the
+// first thread that stops to the last one that goes on it is ahead of all others on the machine, if
+// the system lets it: each thread that goes on would otherwise run instead of it, while the rest
+// still stand.
 #ifndef TOOL_ATTACH_THREADS_H
 #define TOOL_ATTACH_THREADS_H
 
@@ -20,6 +23,8 @@ struct threads {
     pid_t pid;
     ARRAY(struct stopped_thread) stopped;
     uint64_t since_ns;  // CLOCK_MONOTONIC, when the first one was asked to stop
+    int usual_nice;     // of this thread of the tool, while it has a better one
+    bool is_hurried;
 };
 
 // Stops every thread. False, with none of them stopped any more, if that is refused or one does not
@@ -28,6 +33,9 @@ bool threads_stop(struct threads *threads, pid_t pid, struct error *error);
 
 // Lets all but one go on (0: all), and lets go of them. Signals that were on their way arrive.
 void threads_go(struct threads *threads, pid_t but);
+
+// One that can make calls; NULL: all are on the way of a signal.
+const struct stopped_thread *threads_without_signal(const struct threads *threads);
 
 // Waits until a stopped thread that was told to go on stops again: the status of waitpid, or -1 if
 // it does not for so long; 0 if it is gone.

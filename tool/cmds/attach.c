@@ -17,6 +17,7 @@
 #include "tool/cmds/name_options.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/report_summary.h"
+#include "tool/symbol/name.h"
 #include "tool/watch/launch.h"
 #include "tool/watch/program.h"
 #include "tool/watch/watch.h"
@@ -156,6 +157,8 @@ static bool session_read(struct session *session, struct error *error) {
     if (!args->word_count) return error_set(error, "attach: give the pid or name of a process");
     if (args_has(args, OPTION_EXACT) && args_has(args, OPTION_SAMPLE))
         return error_set(error, "attach: either --exact or --sample, which is usual");
+    if (args_has(args, OPTION_CENSUS) && args_has(args, OPTION_NO_CENSUS))
+        return error_set(error, "attach: either --census or --no-census");
     if (args_has(args, OPTION_GUARD) || args_has(args, OPTION_MMAP))
         return error_set(error,
                          "attach: --guard and --mmap need all calls from the start: cairn run");
@@ -186,6 +189,10 @@ static bool session_start(struct session *session, struct error *error) {
     struct attach_request request = {
         .settings = settings, .take_memory = take_memory, .context = session};
     request.settings_bytes = make_settings(session, settings);
+    request.readable = name_readable;
+    request.census = args_has(session->args, OPTION_NO_CENSUS) ? CENSUS_NEVER
+                     : args_has(session->args, OPTION_CENSUS)  ? CENSUS_ALWAYS
+                                                               : CENSUS_IF_SMALL;
     watch_start(&session->watch, 0, session->name, NULL);
     if (attach_start(&session->attach, &request, error)) return true;
     error_wrap(error, "cannot attach to %s %d", session->safe, (int)session->pid);
@@ -203,6 +210,8 @@ static void say_started(const struct session *session) {
     fprintf(stderr, "cairn: recording %s %d to %s; it was stopped for %s in all, %s at a time\n",
             session->safe, (int)session->pid, path, units_duration(attach->pause_ns).text,
             units_duration(attach->longest_pause_ns).text);
+    if (attach->uncounted_why[0])
+        fprintf(stderr, "cairn: blocks from before are not counted: %s\n", attach->uncounted_why);
     if (attach->slots.elsewhere_count)
         fprintf(stderr, "cairn: %zu modules in other namespaces (dlmopen) are not recorded\n",
                 attach->slots.elsewhere_count);

@@ -137,7 +137,8 @@ const struct command commands[] = {
             "The program is stopped for some milliseconds, at a moment at which a library can be\n"
             "loaded into it, and again when cairn leaves: by Ctrl-C, after --record-for, or by\n"
             "cairn ctl PID detach. It goes on as before, and can be attached to again. A random\n"
-            "sample is recorded unless --exact is given. What was allocated before is not known\n"
+            "sample is recorded unless --exact is given. What was allocated before is counted too,\n"
+            "by size and type, unless it takes long to find: --census, --no-census\n"
             "(docs/attach.md).\n",
         .run = cmd_attach,
         .words_max = 1,
@@ -145,6 +146,8 @@ const struct command commands[] = {
             OPTION_ROW_OUTPUT,
             {OPTION_EXACT, "exact", 0, NULL, "record every block instead of a sample"},
             {OPTION_RECORD_FOR, "record-for", 0, "TIME", "leave after that time, as 60s"},
+            {OPTION_CENSUS, "census", 0, NULL, "count the blocks from before in a large heap too"},
+            {OPTION_NO_CENSUS, "no-census", 0, NULL, "leave blocks from before out: they are not known"},
             OPTION_ROWS_RECORDING,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             OPTION_ROW_TOP,

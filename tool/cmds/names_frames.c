@@ -42,6 +42,14 @@ static const char *name_of_code(struct names *names, const char *function) {
     return function;
 }
 
+// What stands for no code is never plumbing, whatever it is called.
+static const struct frame *frame_of_name(struct names *names, uint32_t place,
+                                         const struct code *code) {
+    struct frame *frame = &names->unresolved[place];
+    *frame = (struct frame){.function = code->function};
+    return frame;
+}
+
 // The frame of Python code: its name and line are in the recording.
 static const struct frame *frame_of_code(struct names *names, uint32_t place,
                                          const struct code *code, uint32_t line) {
@@ -68,6 +76,7 @@ static const struct frame *frames_of_place(void *context, uint32_t place, size_t
     if (frame->function || frame->function_hash) return frame;  // was asked for before
     uint32_t line;
     const struct code *code = place_code(&names->profile->places, place, &line);
+    if (code && code->is_name) return frame_of_name(names, place, code);
     if (code) return frame_of_code(names, place, code, line);
     const struct place *entry = &names->profile->places.list.items[place];
     bool has_module = entry->module != MODULE_NONE;

@@ -18,6 +18,8 @@ void codes_free(struct codes *codes) {
     index_table_free(&codes->number_table);
 }
 
+static const uint64_t offset_basis = 0xcbf29ce484222325u;
+
 // FNV-1a, 64 bits: identities must be the same in every run and on every machine.
 static uint64_t hash_text(uint64_t hash, const char *text) {
     const uint64_t prime = 0x100000001b3u;
@@ -31,7 +33,8 @@ static uint64_t hash_code(const struct code *code) {
 
 static bool is_same(const struct code *a, const struct code *b) {
     return a->identity == b->identity && a->first_line == b->first_line &&
-           !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
+           a->is_name == b->is_name && !strcmp(a->function, b->function) &&
+           !strcmp(a->file, b->file);
 }
 
 // Function and file of the code in one block of memory.
@@ -77,7 +80,6 @@ static bool take_text(const uint8_t **at, size_t *left, uint32_t size, const cha
 // Checks the record at `offset` of CODES. False: it does not fit together.
 static bool open_record(const struct recording_section *section, uint64_t offset,
                         struct code *code) {
-    const uint64_t offset_basis = 0xcbf29ce484222325u;
     struct cairn_code head;
     if (offset > section->size || section->size - offset < sizeof head) return false;
     memcpy(&head, section->bytes + offset, sizeof head);
@@ -114,4 +116,17 @@ enum codes_result codes_read(struct codes *codes, const struct recording *record
     return index_table_insert(&codes->number_table, hash, (uint32_t)codes->numbers.count - 1)
                ? CODES_OK
                : CODES_NO_MEMORY;
+}
+
+enum codes_result codes_of_name(struct codes *codes, struct recording *recording, uint32_t offset,
+                                uint32_t *index) {
+    struct code code = {.function = recording_string(recording, offset), .file = ""};
+    if (!*code.function) return CODES_DAMAGED;
+    codes->read_bytes += strlen(code.function);
+    if (codes->read_bytes >
+        (uint64_t)recording->sections[CAIRN_SECTION_STRINGS].size * SHARING_MAX + READ_BYTES_MIN)
+        return CODES_DAMAGED;
+    code.is_name = true;
+    code.identity = ~hash_text(offset_basis, code.function);
+    return codes_add(codes, &code, index) ? CODES_OK : CODES_NO_MEMORY;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of Python code that frames of a recording belong to, numbered, each once by what it says:
-// its name and its place. Texts are copies.
+// What frames of a recording that have no address belong to, numbered, each once by what it says:
+// pieces of Python code, and names that stand for no code. Texts are copies.
 #ifndef TOOL_MODEL_CODES_H
 #define TOOL_MODEL_CODES_H
 
@@ -16,6 +16,7 @@ struct code {
     const char *function;  // as Python has it, "Class.method"; "" for code that is not known
     const char *file;
     uint32_t first_line;
+    bool is_name;       // no code: `function` is the name, which needs no other one
     uint64_t identity;  // hash of function and file; the same in every run
 };
 
@@ -38,6 +39,10 @@ enum codes_result { CODES_OK, CODES_DAMAGED, CODES_NO_MEMORY };
 // Index of the code whose record is that number of the recording (format.h, CAIRN_CODE_PYTHON).
 enum codes_result codes_read(struct codes *codes, const struct recording *recording,
                              uint32_t number, uint32_t *index);
+
+// Index of the name at that offset of STRINGS (format.h, CAIRN_CODE_NAME).
+enum codes_result codes_of_name(struct codes *codes, struct recording *recording, uint32_t offset,
+                                uint32_t *index);
 
 // Index of a code that says the same, which is added if there is none. False without memory.
 bool codes_add(struct codes *codes, const struct code *wanted, uint32_t *index);

@@ -87,6 +87,20 @@ static enum outcome decode_python(struct decoder *decoder, size_t *at, uint32_t 
     return places_of_code(decoder->places, code, line, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
 }
 
+static enum outcome decode_name(struct decoder *decoder, size_t *at, uint32_t *place) {
+    uint32_t offset, code;
+    if (!recording_word(decoder->recording, (*at)++, &offset)) return OUTCOME_DAMAGED;
+    switch (codes_of_name(&decoder->places->codes, decoder->recording, offset, &code)) {
+    case CODES_DAMAGED:
+        return OUTCOME_DAMAGED;
+    case CODES_NO_MEMORY:
+        return OUTCOME_NO_MEMORY;
+    case CODES_OK:
+        break;
+    }
+    return places_of_code(decoder->places, code, 0, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
+}
+
 // A code of the escape family; `at` is moved behind the words that belong to it.
 static enum outcome decode_escape(struct decoder *decoder, uint32_t code, size_t *at,
                                   uint32_t *place) {
@@ -110,6 +124,8 @@ static enum outcome decode_escape(struct decoder *decoder, uint32_t code, size_t
         break;
     case CAIRN_CODE_PYTHON:
         return decode_python(decoder, at, place);
+    case CAIRN_CODE_NAME:
+        return decode_name(decoder, at, place);
     default:
         return OUTCOME_DAMAGED;
     }

@@ -46,7 +46,7 @@ bool places_of_module(struct places *places, uint32_t module, uint64_t return_ad
 bool places_of_code(struct places *places, uint32_t code, uint32_t line, uint32_t *place);
 bool places_of_cut(struct places *places, uint32_t cut, uint32_t *place);
 
-// The Python code of a place and its line; NULL if it is none.
+// The Python code of a place and its line, or its name; NULL if it is none.
 const struct code *place_code(const struct places *places, uint32_t place, uint32_t *line);
 
 // Hash that is the same in every run and for every load address.

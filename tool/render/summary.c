@@ -72,16 +72,20 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
-// What a fork found when it began: counted among its allocations, though others made them.
+// What a fork found when it began, or cairn when it attached: counted among its allocations, though
+// others made them.
 static void print_inherited(const struct terminal *terminal, const struct summary *summary) {
     const struct figures *figures = &summary->profile->figures;
     if (!figures->inherited_blocks) return;
+    const struct cairn_header *header = &summary->profile->recording->header;
     print_key(terminal, "of these");
-    fprintf(terminal->out, "%s in %s %s inherited from process %" PRIu32 "\n",
-            size_of(summary, (int64_t)figures->inherited_bytes).text,
+    fprintf(terminal->out, "%s in %s %s ", size_of(summary, (int64_t)figures->inherited_bytes).text,
             units_count((int64_t)figures->inherited_blocks).text,
-            plural((int64_t)figures->inherited_blocks, "block", "blocks"),
-            summary->profile->recording->header.forked_from);
+            plural((int64_t)figures->inherited_blocks, "block", "blocks"));
+    if (header->has_census)
+        fputs("from before cairn was attached\n", terminal->out);
+    else
+        fprintf(terminal->out, "inherited from process %" PRIu32 "\n", header->forked_from);
 }
 
 // What is left at the end, or there now.

@@ -124,6 +124,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, python_version);
     FIELD(cairn_header, has_python_frames);
     FIELD(cairn_header, is_attached);
+    FIELD(cairn_header, has_census);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);

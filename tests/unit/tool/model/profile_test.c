@@ -284,7 +284,7 @@ static void test_circle_of_cells(void **state) {
 
 static void test_records_that_lead_outside(void **state) {
     (void)state;
-    const uint32_t codes[] = {CAIRN_CODE_MODULE | 99, 0, CAIRN_CODE_PYTHON, 0xf5000000,
+    const uint32_t codes[] = {CAIRN_CODE_MODULE | 99, 0, CAIRN_CODE_PYTHON, 0xf6000000,
                               CAIRN_CODE_CUT | 16};
     making_book(&making, making_cell(&making, 0, 0, 0, &codes[0], 2, 1), 1, 1, 0, 0);
     making_book(&making, making_cell(&making, 0, 0, 0, &codes[2], 1, 1), 1, 1, 0, 0);
@@ -299,6 +299,33 @@ static void test_records_that_lead_outside(void **state) {
     assert_int_equal(recording.damage.bad_stacks, 7);
     assert_int_equal(profile.stack_count, 1);
     assert_int_equal(profile.totals.allocations, 7);
+}
+
+// Blocks from before an attach: names instead of code, the same wherever the text lies.
+static void test_names(void **state) {
+    (void)state;
+    uint32_t group = making_string(&making, "before"), kind = making_string(&making, "Widget");
+    const uint32_t codes[] = {CAIRN_CODE_NAME, group, CAIRN_CODE_NAME, kind};
+    const uint32_t outside[] = {CAIRN_CODE_NAME, 1u << 30};
+    uint32_t cell = making_cell(&making, 0, 0, 0, codes, 4, 2);
+    making_book(&making, cell, 5, 500, 0, 0);
+    making_book(&making, making_foreign(&making, 0, cell), 0, 0, 2, 200);
+    making_book(&making, making_cell(&making, 0, 0, 0, outside, 2, 1), 1, 1, 0, 0);
+    build();
+    assert_int_equal(recording.damage.bad_stacks, 1);
+    assert_int_equal(profile.stack_count, 2);
+    const struct stack *stack = &profile.stacks[0];
+    const struct tree_node *nodes = profile.tree.nodes.items;
+    uint32_t line;
+    const struct code *inner = place_code(&profile.places, nodes[stack->node].place, &line);
+    const struct code *outer =
+        place_code(&profile.places, nodes[nodes[stack->node].parent].place, &line);
+    assert_true(inner && inner->is_name && outer && outer->is_name);
+    assert_string_equal(inner->function, "Widget");
+    assert_string_equal(outer->function, "before");
+    assert_int_equal(stack->exit_bytes, 300);
+    assert_int_equal(stack->exit_blocks, 3);
+    assert_int_equal(stack->cut, 0);
 }
 
 static void test_nothing(void **state) {
@@ -360,6 +387,7 @@ int main(void) {
         TEST(test_other_cell_and_high_halves),
         TEST(test_circle_of_cells),
         TEST(test_records_that_lead_outside),
+        TEST(test_names),
         TEST(test_nothing),
         TEST(test_losses),
         TEST(test_ranking),

@@ -304,6 +304,19 @@ static void test_inherited(void **state) {
                            "  of these     2.9 KiB in 3 blocks inherited from process 4241\n"));
 }
 
+static void test_census(void **state) {
+    (void)state;
+    struct cairn_thread *before = &making.threads[making_thread(&making, 0, "(before attach)")];
+    before->slot = CAIRN_SLOT_SHARED;
+    before->allocations = 1;
+    before->allocated_bytes = 100;
+    making.header.has_census = 1;
+    build();
+    struct view_options view = {.by = MEASURE_PEAK};
+    assert_non_null(strstr(print(SCREEN_SUMMARY, &view, NARROW),
+                           "  of these     100 B in 1 block from before cairn was attached\n"));
+}
+
 static void add_row(struct run *run, const char *name, uint32_t pid, uint64_t peak_bytes) {
     struct run_row *row = &run->rows.items[run->rows.count++];
     *row = (struct run_row){.pid = pid, .state = CAIRN_STATE_ENDED, .has_exit = true};
@@ -394,6 +407,7 @@ int main(void) {
         TEST(test_names_are_escaped),
         TEST(test_trust),
         TEST(test_inherited),
+        TEST(test_census),
         TEST(test_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks that there were before cairn attached: all of them, by size and by the class that they are of;
+their frees and reallocs are those of blocks that cairn knows; sampled, as estimates; left out where it was
+asked for or would take long."""
+
+import os
+import re
+
+from attached import Attached, Target
+from cairn_test import (PROGRAMS, cannot_run_here, check, check_equal, environment, finish, functions,
+                        run_cairn, stacks_through)
+
+GROUP = "allocated before cairn was attached"
+# Usable bytes of blocks that were asked for with 32, 112, 100 and 1 MiB.
+KINDS = {"drawing::Circle": (300, 40), "drawing::Square": (200, 120)}
+TEXTS, TEXT_ROOM, LARGE, LARGE_ROOM = 1000, 104, 5, (1 << 20) + 4096 - 16
+# The program's vectors, libc's and the dynamic linker's own.
+OTHERS_MOST, OTHERS_MOST_BYTES = 60, 150_000
+
+
+def group_of(found):
+    return {functions(stack)[0]: stack for stack in stacks_through(found, GROUP)}
+
+
+def check_kinds(what, found, freed):
+    group = group_of(found)
+    for name, (count, room) in KINDS.items():
+        check(name in group, f"{what}: {name} among {list(group)}")
+        stack = group[name]
+        check_equal(f"{what}: {name}", (stack["allocations"], stack["allocated_bytes"]),
+                    (count, count * room))
+        check_equal(f"{what}: {name} left", (stack["at_exit_blocks"], stack["at_exit_bytes"]),
+                    (count - freed, (count - freed) * room))
+    return group
+
+
+def exactly():
+    target = Target(path=PROGRAMS / "before")
+    attached = Attached(target.pid, "--exact")
+    target.tell("free 3")
+    target.tell("grow 10")
+    found = attached.leave()
+    group = check_kinds("exact", found, 3)
+    texts = group["unknown type"]
+    known = TEXTS * TEXT_ROOM + LARGE * LARGE_ROOM
+    check(0 <= texts["allocations"] - TEXTS - LARGE <= OTHERS_MOST, f"blocks: {texts['allocations']}")
+    check(0 <= texts["allocated_bytes"] - known <= OTHERS_MOST_BYTES,
+          f"bytes: {texts['allocated_bytes']}, of which {known} are known")
+    gone = 3 * TEXT_ROOM + 3 * LARGE_ROOM + 10 * TEXT_ROOM
+    check_equal("texts and large blocks that are gone", texts["allocated_bytes"] - texts["at_exit_bytes"],
+                gone)
+    check_equal("no free is unknown", found["trust"]["lost"].get("unknown_free"), None)
+    totals = found["totals"]
+    check_equal("totals add up", totals["allocated_bytes"] - totals["freed_bytes"],
+                sum(stack["at_exit_bytes"] for stack in found["stacks"]))
+    check_equal("and are what is left", found["at_exit"]["bytes"],
+                totals["allocated_bytes"] - totals["freed_bytes"])
+    check("from before cairn was attached" in attached.err, f"the summary names them: {attached.err}")
+    tree = run_cairn("report", "--view", "tree", "--threshold", "0", attached.path).out.decode()
+    check(GROUP in tree and "drawing::Circle" in tree, f"the tree has the group: {tree}")
+    leaks = run_cairn("leaks", attached.path).out.decode()
+    check(GROUP in leaks, f"and so has what was never freed: {leaks}")
+
+    again = Attached(target.pid, "--exact")
+    target.tell("free 7")
+    found = again.leave()
+    group = group_of(found)
+    check_equal("a second time", group["drawing::Circle"]["allocations"], 297)
+    check_equal("left of them", group["drawing::Circle"]["at_exit_blocks"], 290)
+    target.process.communicate("end\n")
+    check_equal("its status", target.process.returncode, 0)
+
+
+def threads():
+    """Arenas of threads that allocate and free all the time; nothing is freed twice or never."""
+    target = Target(8)
+    target.tell("keep 500 100")
+    attached = Attached(target.pid, "--exact")
+    target.tell("drop")
+    found = attached.leave()
+    left = sum(stack["at_exit_blocks"] for stack in stacks_through(found, GROUP))
+    blocks = sum(stack["allocations"] for stack in stacks_through(found, GROUP))
+    check(blocks >= 500, f"{blocks} blocks were there")
+    check(left <= blocks - 500, f"{left} of {blocks} blocks are left")
+    # of each thread the one that it was about to allocate or to free may be wrong
+    check(found["trust"]["lost"].get("unknown_free", 0) <= 8, f"unknown: {found['trust']['lost']}")
+    check(found["trust"]["lost"].get("implied_free", 0) <= 8, f"implied: {found['trust']['lost']}")
+    target.end("threads")
+
+
+def sampled():
+    target = Target()
+    target.tell("keep 20000 1000")
+    attached = Attached(target.pid, "--rate", "64K")
+    target.tell("drop")
+    found = attached.leave()
+    group = stacks_through(found, GROUP)
+    bytes_found = sum(stack["allocated_bytes"] for stack in group)
+    check(18_000_000 < bytes_found < 22_500_000, f"an estimate of 20 MB: {bytes_found}")
+    left = sum(stack["at_exit_bytes"] for stack in group)
+    check(left < 2_000_000, f"their frees are seen: {left} bytes are left")
+    target.end("sampled")
+
+
+def left_out():
+    target = Target()
+    target.tell("keep 40000 4000")  # 160 MB: more than is read unasked
+    attached = Attached(target.pid, "--exact", "--record-for", "50ms")
+    found = attached.leave(lambda: None)
+    check("not counted" in attached.err and "--census" in attached.err, f"it is said: {attached.err}")
+    check_equal("nothing of them", stacks_through(found, GROUP), [])
+    attached = Attached(target.pid, "--exact", "--census", "--record-for", "50ms")
+    found = attached.leave(lambda: None)
+    counted = sum(stack["allocations"] for stack in stacks_through(found, GROUP))
+    check(counted >= 40000, f"when asked for: {counted}")
+    target.end("left out")
+    both = run_cairn("attach", "--census", "--no-census", str(os.getpid()))
+    check_equal("both at once", (both.status, both.err.count(b"\n")), (2, 1))
+
+
+if os.uname().machine != "x86_64":
+    cannot_run_here("cairn attach knows x86-64")
+exactly()
+threads()
+sampled()
+left_out()
+finish()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cairn attach again and again: programs that do nothing but allocate and free, with 1 and with 16 threads,
+none of which may be harmed; and one process under load, of which attaching and leaving changes nothing but
+the memory map. `make attach-long` does it 500 and 1,000 times (ATTACH_TARGETS, ATTACH_CYCLES)."""
+
+import os
+import re
+import signal
+import statistics
+import subprocess
+import time
+
+from cairn_test import (CAIRN, PROGRAMS, cannot_run_here, check, check_equal, environment, finish,
+                        fresh_path)
+
+TARGETS = int(os.environ.get("ATTACH_TARGETS", "6"))
+CYCLES = int(os.environ.get("ATTACH_CYCLES", "20"))
+IS_LONG = "ATTACH_CYCLES" in os.environ
+UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000}
+
+
+def say(line):
+    if IS_LONG:
+        print(line, flush=True)
+
+
+def start(name, threads):
+    process = subprocess.Popen([str(PROGRAMS / name), str(threads)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, env=environment(), text=True)
+    check_equal("the program starts", process.stdout.readline(), "ready\n")
+    return process
+
+
+def attach(pid, *options):
+    """Attaches for a moment; the longest stop in ms, or None if it gave up after its patience."""
+    path = fresh_path("cycle") + ".cairn"
+    command = [CAIRN, "attach", str(pid), "-o", path, "--record-for", "10ms", "--top", "1", *options]
+    result = subprocess.run(command, env=environment(), stderr=subprocess.PIPE, text=True, check=False)
+    if "no safe moment was found" in result.stderr:
+        return None
+    check_equal(f"attach: {result.stderr}", result.returncode, 0)
+    os.unlink(path)
+    found = re.search(r"([\d.,]+) (\S+) at a time", result.stderr)
+    return float(found[1].replace(",", "")) * UNITS[found[2]]
+
+
+def kind(turn):
+    return ["--exact"] if turn % 2 else []
+
+
+def tight_loops(threads, count):
+    pauses, missed = [], 0
+    for turn in range(count):
+        with start("tight", threads) as process:
+            pause = attach(process.pid, *kind(turn))
+            missed += pause is None
+            pauses += [] if pause is None else [pause]
+            process.send_signal(signal.SIGTERM)
+            rest, _ = process.communicate(timeout=60)
+            check_equal(f"tight loop, {threads} threads, turn {turn}", (rest, process.returncode),
+                        ("sound\n", 0))
+    check(pauses, "some were attached to")
+    say(f"{count} targets with {threads} threads: 0 harmed, {missed} had no safe moment in 10 s; "
+        f"longest stop: median {statistics.median(pauses):.1f} ms, most {max(pauses):.1f} ms")
+
+
+def state_of(pid):
+    """What attaching must not change."""
+    fields = ("SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Seccomp", "NoNewPrivs", "TracerPid")
+    threads = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
+            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        threads[tid] = {name: lines.get(name) for name in fields}
+    links = {name: os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
+    return {"threads": threads, "files": links}
+
+
+def files_mapped(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        lines = [line.split(maxsplit=5) for line in maps]
+    return sorted(f"{line[1]} {line[5].strip()}" for line in lines if len(line) > 5 and line[5][0] in "/m")
+
+
+def mapped_bytes(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        ends = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
+    return sum(end - begin for begin, end in ends)
+
+
+def settled(pid):
+    """The state once no thread is just being started."""
+    while True:
+        state = state_of(pid)
+        time.sleep(0.1)
+        if state == state_of(pid) and all(int(thread["SigBlk"], 16) == 0 for thread in state["threads"].values()):
+            return state
+
+
+def check_unchanged(what, state, before):
+    threads, links = state["threads"], state["files"]
+    check_equal(f"{what}: files", links, before["files"])
+    check_equal(f"{what}: threads", sorted(threads), sorted(before["threads"]))
+    for tid, fields in threads.items():
+        check_equal(f"{what}: thread {tid}", fields, before["threads"].get(tid))
+
+
+def cycles(count):
+    slack_bytes = 4 << 20  # what the program's own heap may come and go by
+    process = start("attached", 16)
+    before = settled(process.pid)
+    pauses = []
+    for turn in range(count):
+        pause = attach(process.pid, *kind(turn))
+        pauses += [] if pause is None else [pause]
+        check_unchanged(f"cycle {turn}", state_of(process.pid), before)
+        if turn == 1:
+            files, size = files_mapped(process.pid), mapped_bytes(process.pid)
+    check_equal("mapped files", files_mapped(process.pid), files)
+    check(mapped_bytes(process.pid) - size < slack_bytes,
+          f"address space: {size} bytes, then {mapped_bytes(process.pid)}")
+    rest, _ = process.communicate("end\n", timeout=60)
+    check_equal("the program's own look at its blocks", rest, "sound\n")
+    check_equal("its status", process.returncode, 0)
+    say(f"{count} cycles with 16 threads: nothing changed; longest stop: median "
+        f"{statistics.median(pauses):.1f} ms, 90 % {sorted(pauses)[len(pauses) * 9 // 10]:.1f} ms, "
+        f"most {max(pauses):.1f} ms")
+
+
+if os.uname().machine != "x86_64":
+    cannot_run_here("cairn attach knows x86-64")
+tight_loops(1, (TARGETS + 1) // 2)
+tight_loops(16, TARGETS // 2)
+cycles(CYCLES)
+finish()

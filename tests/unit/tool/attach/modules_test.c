@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of a process read from its memory, against what its own dynamic linker says: this
+// process is the one that is looked at.
+#include <dlfcn.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tool/attach/modules.h"
+
+static struct remote remote;
+static struct loaded_modules modules;
+
+static int set_up(void **state) {
+    struct error error;
+    (void)state;
+    return !remote_open(&remote, getpid(), &error) || !modules_read(&modules, &remote, &error);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    modules_free(&modules);
+    remote_close(&remote);
+    return 0;
+}
+
+static struct loaded_module *module_at(uint64_t bias) {
+    for (size_t i = 0; i < modules.items.count; i++)
+        if (modules.items.items[i].bias == bias) return &modules.items.items[i];
+    return NULL;
+}
+
+struct seen {
+    size_t count, found;
+};
+
+static int see(struct dl_phdr_info *info, size_t size, void *argument) {
+    struct seen *seen = argument;
+    const struct loaded_module *module = module_at(info->dlpi_addr);
+    uint64_t end = 0;
+    (void)size;
+    seen->count++;
+    if (!module) return 0;
+    seen->found++;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD)
+            end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+    assert_int_equal(module->end, end);
+    return 0;
+}
+
+static void test_all_modules(void **state) {
+    struct seen seen = {0};
+    (void)state;
+    dl_iterate_phdr(see, &seen);
+    assert_int_equal(seen.found, seen.count);
+    assert_int_equal(modules.items.count, seen.count);
+    assert_string_equal(modules.items.items[0].name, "");
+}
+
+static void test_symbols(void **state) {
+    static const char *const names[] = {"getppid", "strtol", "qsort", "dlopen", "environ"};
+    (void)state;
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(libc);
+    struct link_map *map = libc;
+    struct loaded_module module;
+    assert_true(module_read_at(&module, &remote, (uint64_t)(uintptr_t)map));
+    assert_non_null(strstr(module.name, "libc.so.6"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(module_symbol(&module, &remote, names[i]),
+                         (uint64_t)(uintptr_t)dlsym(libc, names[i]));
+    assert_int_equal(module_symbol(&module, &remote, "there_is_none"), 0);
+    module_free(&module);
+}
+
+static void test_fingerprint(void **state) {
+    (void)state;
+    uint64_t before = modules_fingerprint(&modules, &remote);
+    assert_int_equal(before, modules.fingerprint);
+    void *library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+    if (!library) library = dlopen("libutil.so.1", RTLD_NOW);
+    if (!library) skip();
+    assert_int_not_equal(modules_fingerprint(&modules, &remote), before);
+    dlclose(library);
+    assert_int_equal(modules_fingerprint(&modules, &remote), before);
+}
+
+// Another namespace has the same libraries once more; they are told apart.
+static void test_namespaces(void **state) {
+    struct loaded_modules now;
+    struct error error;
+    size_t elsewhere = 0;
+    (void)state;
+    void *handle = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+    if (!handle) skip();
+    assert_true(modules_read(&now, &remote, &error));
+    for (size_t i = 0; i < now.items.count; i++) elsewhere += now.items.items[i].is_elsewhere;
+    modules_free(&now);
+    dlclose(handle);
+    assert_true(elsewhere >= 1);
+}
+
+// Whatever lies where a link map should be, nothing is read outside.
+static void test_nonsense(void **state) {
+    struct loaded_module module;
+    uint8_t bytes[sizeof(struct link_map)];
+    (void)state;
+    memset(bytes, 0x5a, sizeof bytes);
+    assert_false(module_read_at(&module, &remote, 16));
+    assert_true(module_read_at(&module, &remote, (uint64_t)(uintptr_t)bytes));
+    assert_int_equal(module_symbol(&module, &remote, "malloc"), 0);
+    assert_string_equal(module.name, "");
+    assert_int_equal(module.end, 0);
+    module_free(&module);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_modules), cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_nonsense),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

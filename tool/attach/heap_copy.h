@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A copy of what glibc's allocator has in the memory of a process, for tool/core to read: its data
+// in libc, its arenas, and of blocks with a mapping of their own the page they begin on.
+//
+// Copying is what takes time while the process is stopped. So only pages that are there are copied
+// (the others are zero in the process too), and the room is kept from one copy to the next: a first
+// one, made while the process runs, tells how much there is and has the pages ready.
+#ifndef TOOL_ATTACH_HEAP_COPY_H
+#define TOOL_ATTACH_HEAP_COPY_H
+
+#include "tool/attach/maps.h"
+#include "tool/attach/remote.h"
+#include "tool/core/image.h"
+
+struct heap_part {
+    uint64_t start, end;
+};
+
+struct heap_copy {
+    uint64_t libc_start, libc_end;  // the module that holds the allocator's own data
+    struct core_image image;        // its bytes lie in `room`
+    uint8_t *room;
+    size_t room_bytes;  // of address space
+    struct maps maps;
+    ARRAY(struct heap_part) parts;  // that a copy has
+};
+
+// Finds what a copy would have, and how many bytes of it there are.
+bool heap_copy_measure(struct heap_copy *copy, const struct remote *remote, uint64_t *bytes,
+                       struct error *error);
+
+// Copies what there is now. An earlier copy must have been cleared. False, with the reason, if the
+// process has ended or there is no memory.
+bool heap_copy_take(struct heap_copy *copy, const struct remote *remote, struct error *error);
+
+// Forgets what was copied, and keeps the pages for the next copy.
+void heap_copy_clear(struct heap_copy *copy);
+
+void heap_copy_free(struct heap_copy *copy);
+
+#endif
