@@ -114,7 +114,11 @@ static bool plan(struct heap_copy *copy, const struct remote *remote, const stru
         struct core_segment *segment = array_push(&copy->image.segments);
         if (!segment) return error_set(error, "out of memory");
         uint64_t bytes = mapping->end - mapping->start;
-        *segment = (struct core_segment){mapping->start, mapping->end, offset, bytes};
+        *segment = (struct core_segment){.start = mapping->start,
+                                         .end = mapping->end,
+                                         .offset = offset,
+                                         .bytes = bytes,
+                                         .is_writable = true};
         offset += bytes;
     }
     copy->image.source = (struct source){.descriptor = -1, .size = offset};
