@@ -78,6 +78,9 @@ struct cairn_attachment {
     uint64_t tls_bytes;
     uint8_t tls_image[CAIRN_ATTACHMENT_TLS_MAX];  // what they hold in a new thread
 
+    // Set by start: address space that the library takes its memory from.
+    uint64_t space_start, space_end;
+
     // Set by the tool before start.
     uint32_t tool_pid;     // of the tool that attached last
     uint32_t is_confined;  // a seccomp filter is in force: no system calls but those for memory

@@ -138,6 +138,8 @@ static int attach_start(void) {
     if (!pristine_take()) return CAIRN_ATTACHMENT_NO_SPACE;
     process_forget();
     if (!sys_space_open(ATTACH_SPACE_BYTES)) return CAIRN_ATTACHMENT_NO_SPACE;
+    cairn_attachment.space_start = sys_space_start();
+    cairn_attachment.space_end = cairn_attachment.space_start + ATTACH_SPACE_BYTES;
     cairn_attachment.is_running = 1;
     if (!process_start()) result = CAIRN_ATTACHMENT_NOT_OPENED;
     if (cairn_attachment.is_confined) sys_confine(SYS_FILTERED);

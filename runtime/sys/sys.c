@@ -151,6 +151,10 @@ bool sys_space_open(size_t bytes) {
     return true;
 }
 
+uintptr_t sys_space_start(void) {
+    return space.start;
+}
+
 void sys_space_close(void) {
     uintptr_t start = space.start, end = space.end;
     space.start = space.end = 0;

@@ -32,6 +32,7 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 // cairn is to leave nothing behind. False without so much address space. Not thread-safe.
 bool sys_space_open(size_t bytes);
 void sys_space_close(void);
+uintptr_t sys_space_start(void);
 
 // What a program under seccomp leaves us: a forbidden call could kill it.
 enum sys_confinement {

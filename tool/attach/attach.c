@@ -413,7 +413,7 @@ bool attach_start(struct attach *attach, const struct attach_request *request,
     if (!put_back_slots_of_before(attach, error)) return false;
     count_prepare(attach, request);
     if (!start_at_safe_moment(attach, request, error)) return false;
-    if (take_slots(attach, error)) return true;
+    if (read_place(attach, error) && take_slots(attach, error)) return true;
     struct error unused;
     attach_stop(attach, &unused);
     return false;

@@ -51,7 +51,10 @@ void count_prepare(struct attach *attach, const struct attach_request *request) 
 
 bool count_find(struct attach *attach) {
     struct error error;
+    struct heap_copy *copy = &attach->census.copy;
     if (!attach->has_census) return true;
+    copy->own_start = attach->known.space_start;
+    copy->own_end = attach->known.space_end;
     bool is_taken = census_take(&attach->census, &error);
     if (is_taken && attach->census.broken_count <= attach->usual_broken) return true;
     if (++attach->census_tries >= TRIES) {

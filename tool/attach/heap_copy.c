@@ -12,6 +12,8 @@ enum { PAGE_BYTES = 4096, RUNS_MAX = 256, PAGES_AT_A_TIME = 4096 };
 
 // glibc's: the alignment of threads' heaps, and the size word's flags of a block with a mapping.
 static const uint64_t heap_bytes = 64ull << 20, size_flags = 7, mapped_flag = 2;
+// Of such a block that does not begin where a mapping does; the usual threshold.
+static const uint64_t mapped_bytes_min = 128 << 10;
 
 static const uint64_t present_or_swapped = 3ull << 62;  // of a word in pagemap
 
@@ -52,9 +54,9 @@ static void open_pages(struct pages *pages, const struct remote *remote) {
     pages->first = pages->count = 0;
 }
 
-static bool add_part(struct heap_copy *copy, uint64_t start, uint64_t end) {
+static bool add_part(struct heap_copy *copy, uint64_t start, uint64_t end, uint64_t extent_end) {
     struct heap_part *slot = array_push(&copy->parts);
-    if (slot) *slot = (struct heap_part){start, end};
+    if (slot) *slot = (struct heap_part){start, end, extent_end};
     return slot != NULL;
 }
 
@@ -69,53 +71,107 @@ static bool add_heaps(struct heap_copy *copy, const struct remote *remote,
         uint64_t arena_from = head[0] % heap_bytes, size = head[2];
         bool is_heap = arena_from && arena_from < PAGE_BYTES && size && size % PAGE_BYTES == 0 &&
                        size <= heap_bytes && size <= mapping->end - at;
-        if (is_heap && !add_part(copy, at, at + size)) return false;
+        if (is_heap && !add_part(copy, at, at + size, at + size)) return false;
     }
     return true;
 }
 
-// Blocks with mappings of their own, one behind the other: the kernel joins neighbours.
-static bool add_mapped(struct heap_copy *copy, const struct remote *remote,
-                       const struct pages *pages, const struct map_range *mapping) {
-    uint64_t head[2], at = mapping->start;
-    while (at < mapping->end && is_page_there(pages, at) &&
-           remote_read(remote, at, head, sizeof head)) {
-        uint64_t size = head[1] & ~size_flags;
-        bool is_block = !head[0] && (head[1] & size_flags) == mapped_flag && size >= PAGE_BYTES &&
-                        size % PAGE_BYTES == 0 && size <= mapping->end - at;
-        if (!is_block) return true;
-        if (!add_part(copy, at, at + PAGE_BYTES)) return false;
-        at += size;
+// The first words of some pages.
+struct heads {
+    uint64_t addresses[RUNS_MAX], words[RUNS_MAX][2];
+    size_t count;
+};
+
+// Those of the next pages with memory from `at` on.
+static void read_heads(struct heads *heads, const struct remote *remote, struct pages *pages,
+                       uint64_t at, uint64_t end) {
+    struct iovec here[RUNS_MAX], there[RUNS_MAX];
+    const size_t head_bytes = sizeof heads->words[0];
+    heads->count = 0;
+    for (; at < end && heads->count < RUNS_MAX; at += PAGE_BYTES) {
+        if (!is_there(pages, at / PAGE_BYTES, end / PAGE_BYTES)) continue;
+        here[heads->count] = (struct iovec){heads->words[heads->count], head_bytes};
+        there[heads->count] = (struct iovec){(void *)(uintptr_t)at, head_bytes};
+        heads->addresses[heads->count++] = at;
     }
+    ssize_t got = heads->count
+                      ? process_vm_readv(remote->pid, here, heads->count, there, heads->count, 0)
+                      : 0;
+    if (got != (ssize_t)(heads->count * head_bytes))
+        for (size_t i = 0; i < heads->count; i++)
+            if (!remote_read(remote, heads->addresses[i], heads->words[i], head_bytes))
+                heads->words[i][1] = 0;
+}
+
+// Blocks with mappings of their own: the kernel joins neighbours, whatever they are. False: no
+// memory.
+static bool add_mapped(struct heap_copy *copy, const struct remote *remote, struct pages *pages,
+                       uint64_t start, uint64_t end) {
+    struct heads heads;
+    uint64_t at = start;
+    do {
+        read_heads(&heads, remote, pages, at, end);
+        for (size_t i = 0; i < heads.count; i++) {
+            uint64_t address = heads.addresses[i], size = heads.words[i][1] & ~size_flags;
+            uint64_t least = address == start ? PAGE_BYTES : mapped_bytes_min;
+            bool is_block = !heads.words[i][0] && (heads.words[i][1] & size_flags) == mapped_flag &&
+                            size >= least && size % PAGE_BYTES == 0 && size <= end - address;
+            if (address < at) continue;  // inside the block before
+            at = address + (is_block ? size : PAGE_BYTES);
+            if (is_block && !add_part(copy, address, address + PAGE_BYTES, at)) return false;
+        }
+    } while (heads.count == RUNS_MAX && at < end);
     return true;
 }
 
-static bool add_parts(struct heap_copy *copy, const struct remote *remote,
-                      const struct pages *pages, const struct map_range *mapping) {
+// Without what cairn has mapped itself.
+static bool add_anonymous(struct heap_copy *copy, const struct remote *remote, struct pages *pages,
+                          const struct map_range *mapping) {
+    struct map_range before = *mapping, behind = *mapping;
+    bool has_own = copy->own_start < mapping->end && copy->own_end > mapping->start;
+    if (has_own) {
+        before.end = copy->own_start > mapping->start ? copy->own_start : mapping->start;
+        behind.start = copy->own_end < mapping->end ? copy->own_end : mapping->end;
+        if (!add_mapped(copy, remote, pages, behind.start, behind.end) ||
+            !add_heaps(copy, remote, pages, &behind))
+            return false;
+    }
+    return add_mapped(copy, remote, pages, before.start, before.end) &&
+           add_heaps(copy, remote, pages, &before);
+}
+
+static bool add_parts(struct heap_copy *copy, const struct remote *remote, struct pages *pages,
+                      const struct map_range *mapping) {
     bool is_libc = mapping->start >= copy->libc_start && mapping->end <= copy->libc_end;
     if (!mapping->is_readable || !mapping->is_writable || !mapping->is_private) return true;
     if (mapping->kind == MAPS_HEAP || (mapping->kind == MAPS_FILE && is_libc))
-        return add_part(copy, mapping->start, mapping->end);
-    return mapping->kind != MAPS_ANONYMOUS ||
-           (add_mapped(copy, remote, pages, mapping) && add_heaps(copy, remote, pages, mapping));
+        return add_part(copy, mapping->start, mapping->end, mapping->end);
+    return mapping->kind != MAPS_ANONYMOUS || add_anonymous(copy, remote, pages, mapping);
 }
 
-// The mappings that something is copied of become the segments of the image.
-static bool plan(struct heap_copy *copy, const struct remote *remote, const struct pages *pages,
+static int compare_parts(const void *a, const void *b) {
+    const struct heap_part *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+// Each part is a segment of the image.
+static bool plan(struct heap_copy *copy, const struct remote *remote, struct pages *pages,
                  struct error *error) {
     uint64_t offset = 0;
     copy->parts.count = copy->image.segments.count = 0;
     if (!maps_read(remote->pid, &copy->maps, error)) return false;
-    for (size_t i = 0; i < copy->maps.items.count; i++) {
-        const struct map_range *mapping = &copy->maps.items.items[i];
-        size_t before = copy->parts.count;
-        if (!add_parts(copy, remote, pages, mapping)) return error_set(error, "out of memory");
-        if (copy->parts.count == before) continue;
+    for (size_t i = 0; i < copy->maps.items.count; i++)
+        if (!add_parts(copy, remote, pages, &copy->maps.items.items[i]))
+            return error_set(error, "out of memory");
+    if (copy->parts.count)
+        qsort(copy->parts.items, copy->parts.count, sizeof *copy->parts.items, compare_parts);
+    for (size_t i = 0; i < copy->parts.count; i++) {
+        const struct heap_part *part = &copy->parts.items[i];
         struct core_segment *segment = array_push(&copy->image.segments);
         if (!segment) return error_set(error, "out of memory");
-        uint64_t bytes = mapping->end - mapping->start;
-        *segment = (struct core_segment){.start = mapping->start,
-                                         .end = mapping->end,
+        uint64_t bytes = part->extent_end - part->start;
+        *segment = (struct core_segment){.start = part->start,
+                                         .end = part->extent_end,
                                          .offset = offset,
                                          .bytes = bytes,
                                          .is_writable = true};
@@ -138,7 +194,7 @@ static bool next_run(struct pages *pages, uint64_t *at, uint64_t end, struct hea
 bool heap_copy_measure(struct heap_copy *copy, const struct remote *remote, uint64_t *bytes,
                        struct error *error) {
     struct pages pages;
-    struct heap_part run;
+    struct heap_part run = {0};
     *bytes = 0;
     open_pages(&pages, remote);
     bool is_ok = plan(copy, remote, &pages, error);
@@ -197,7 +253,7 @@ static bool make_room(struct heap_copy *copy, struct error *error) {
 bool heap_copy_take(struct heap_copy *copy, const struct remote *remote, struct error *error) {
     struct pages pages;
     struct batch batch = {.remote = remote};
-    struct heap_part run;
+    struct heap_part run = {0};
     open_pages(&pages, remote);
     bool is_ok = plan(copy, remote, &pages, error) && make_room(copy, error);
     for (size_t i = 0; is_ok && i < copy->parts.count; i++) {

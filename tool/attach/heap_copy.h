@@ -12,12 +12,14 @@
 #include "tool/attach/remote.h"
 #include "tool/core/image.h"
 
+// What is copied from `start` on; the rest up to `extent_end` belongs to it as well.
 struct heap_part {
-    uint64_t start, end;
+    uint64_t start, end, extent_end;
 };
 
 struct heap_copy {
     uint64_t libc_start, libc_end;  // the module that holds the allocator's own data
+    uint64_t own_start, own_end;    // what the library has mapped in the process
     struct core_image image;        // its bytes lie in `room`
     uint8_t *room;
     size_t room_bytes;  // of address space
