@@ -347,6 +347,23 @@ def attach_under_load(name, archive):
     attached.end(0)
 
 
+def stripped():
+    """Exported functions are enough for cairn run; attach cannot tell the allocator's code without symbols."""
+    target, owned = os.path.abspath("attached_jemalloc"), os.path.abspath("exceptions_with_jemalloc_inside")
+    t.check_equal("strip", t.run(["strip", target, owned]).status, 0)
+    result, path = t.record([owned])
+    found = t.report(path)
+    t.check_equal("stripped: status", result.status, 0)
+    t.check(found["totals"]["allocations"] > 20000, f"stripped: {found['totals']}")
+    t.check_nothing_lost("stripped", found)
+    attached = Attached([target, "2"])
+    result = t.run_cairn("attach", str(attached.process.pid), "--record-for", "10ms")
+    t.check_equal("stripped, attach: status", result.status, 1)
+    t.check("its symbols were taken away (strip)" in result.err.decode(), f"stripped, attach: {result.err}")
+    attached.tell("end")
+    attached.end(0)
+
+
 t.need("gcc", "g++", "clang", "rustc", "objcopy")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("allocators in executables are led to cairn on x86-64")
@@ -364,4 +381,5 @@ rust(*rjem_small())
 rust(*rjem_real(find("libjemalloc.a")))
 for allocator in ("jemalloc", "tcmalloc"):
     attach_under_load(allocator, find(ARCHIVES[allocator]))
+stripped()
 t.finish()
