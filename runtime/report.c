@@ -20,8 +20,8 @@
 
 enum { STATUS_USAGE = 2, STATUS_NO_TOOL = 127, NUMBER_BYTES = 16, WORDS = 48, FORM_BYTES = 1024 };
 
-static const char *const export_forms[] = {"collapsed", "mptrace", "csv",
-                                           "json",      "massif",  "callgrind"};
+static const char *const export_forms[] = {"collapsed", "mptrace",    "csv",  "json",      "massif",
+                                           "callgrind", "speedscope", "dhat", "flamegraph"};
 static const size_t renamed_forms = 2;  // the first of them: a line a stack
 
 static bool is_export(const char *form, size_t among) {

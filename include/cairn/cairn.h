@@ -194,11 +194,11 @@ static inline int cairn_histogram_of(struct cairn_histogram *histogram) {
 
 /* Writes a report of this process so far to a descriptor. `form` is "summary", a view of cairn
  * report (stacks, tree, functions, lines, ...), or a format of cairn export that is text
- * (collapsed, mptrace, csv, json, massif, callgrind); options of that command may follow, as in
- * "stacks --top 3 --thread worker". It runs the tool `cairn` and waits for it: not for signal
- * handlers. `rename` (or NULL) is asked for each frame of collapsed and mptrace, the only forms
- * that take it. 0, or an errno: ENOSYS without cairn, ENOENT without the tool, EINVAL for an
- * unknown form or option, EIO if it failed otherwise. */
+ * (collapsed, mptrace, csv, json, massif, callgrind, speedscope, dhat, flamegraph);
+ * options of that command may follow, as in "stacks --top 3 --thread worker". It runs the tool
+ * `cairn` and waits for it: not for signal handlers. `rename` (or NULL) is asked for each frame of
+ * collapsed and mptrace, the only forms that take it. 0, or an errno: ENOSYS without cairn, ENOENT
+ * without the tool, EINVAL for an unknown form or option, EIO if it failed otherwise. */
 static inline int cairn_report(int descriptor, const char *form, cairn_rename rename,
                                void *context) {
     const int no_system = 38; /* ENOSYS */

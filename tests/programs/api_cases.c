@@ -2,6 +2,7 @@
 // What include/cairn/cairn.h promises, at its edges: api_cases CASE. Each case prints nothing and
 // ends with status 0 if all held; otherwise it says what did not.
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,6 +246,11 @@ static void reports(void) {
     expect("a frame left out", strstr(text, "main;reports;kept 222\n") != NULL, 1);
     expect("a stack cut off", strstr(text, "main;reports;kept 333\n") != NULL, 1);
     expect("no name of either", strstr(text, "cut_here") || strstr(text, "leave_me"), 0);
+    static const char *const forms[] = {"mptrace", "csv",        "json", "massif",    "callgrind",
+                                        "dhat",    "speedscope", "tree", "flamegraph"};
+    int null = open("/dev/null", O_WRONLY);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        expect(forms[i], cairn_report(null, forms[i], NULL, NULL), 0);
     expect("options", cairn_report(pipes[0], "stacks --no-such 3", NULL, NULL), EINVAL);
     expect("unknown form", cairn_report(1, "no-such", NULL, NULL), EINVAL);
     expect("form without callback", cairn_report(1, "tree", shorten, &count), EINVAL);
