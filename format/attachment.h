@@ -56,7 +56,8 @@ enum cairn_entry_kind {
     CAIRN_ENTRY_MEMALIGN = 5,  // (where the block is put, alignment, size), returns 0 or an error
     CAIRN_ENTRY_RESIZE = 6,    // (block, size, extra, ...), in place, returns the block's size
     CAIRN_ENTRY_FREE = 7,      // (block, ...)
-    CAIRN_ENTRY_KINDS = 8,
+    CAIRN_ENTRY_NEW = 8,       // (size, alignment, ...), returns the block
+    CAIRN_ENTRY_KINDS = 9,
 };
 
 struct cairn_attachment {

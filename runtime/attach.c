@@ -51,6 +51,7 @@ __attribute__((visibility("default"), used)) struct cairn_attachment cairn_attac
             [CAIRN_ENTRY_MEMALIGN] = (uintptr_t)entry_memalign,
             [CAIRN_ENTRY_RESIZE] = (uintptr_t)entry_resize,
             [CAIRN_ENTRY_FREE] = (uintptr_t)entry_free,
+            [CAIRN_ENTRY_NEW] = (uintptr_t)entry_new,
         },
 };
 

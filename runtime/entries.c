@@ -37,6 +37,13 @@ uintptr_t entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintpt
     return block;
 }
 
+uintptr_t entry_new(uintptr_t size, uintptr_t alignment, uintptr_t c, uintptr_t d, uintptr_t e,
+                    entry_function *actual) {
+    uintptr_t block = call(actual, size, alignment, c, d, e, EVENT_HERE());
+    event_record_aligned((void *)block, size, alignment, EVENT_HERE());
+    return block;
+}
+
 uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
                        entry_function *actual) {
     uintptr_t block = call(actual, count, size, c, d, e, EVENT_HERE());

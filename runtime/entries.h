@@ -21,6 +21,8 @@ HIDDEN uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t
                              entry_function *actual);
 HIDDEN uintptr_t entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintptr_t d,
                                uintptr_t e, entry_function *actual);
+HIDDEN uintptr_t entry_new(uintptr_t size, uintptr_t alignment, uintptr_t c, uintptr_t d,
+                           uintptr_t e, entry_function *actual);
 HIDDEN uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d,
                               uintptr_t e, entry_function *actual);
 HIDDEN uintptr_t entry_realloc(uintptr_t block, uintptr_t size, uintptr_t c, uintptr_t d,

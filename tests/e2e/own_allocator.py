@@ -95,6 +95,20 @@ def whole_account(name, archive, *flags):
     check_account(f"owned with {name}, every byte sampled", t.report(path), result.out.decode())
 
 
+def alignments(name, archive):
+    """Aligned calls are known of these allocators too, aligned operator new among them."""
+    target = build(f"aligned_{name}", SOURCES / "aligned.cc", archive)
+    found = t.report(t.record([target])[1])
+    calls = {}
+    for stack in found["stacks"]:
+        for one in stack.get("aligned", {"alignments": []})["alignments"]:
+            calls[one["alignment"]] = calls.get(one["alignment"], 0) + one["calls"]
+    by_new = [stack["aligned"] for stack in t.stacks_through(found, "by_new")]
+    t.check_equal(f"{name}: aligned calls", [calls.get(alignment) for alignment in (128, 256, 4096)], [200, 100, 50])
+    t.check_equal(f"{name}: operator new", [(one["calls"], one["usual_alignment"], one["waste_bytes"])
+                                            for one in by_new], [(150, 64, None)])
+
+
 def accounts_of_processes(archive):
     """Children that a program forks go on with the allocator led to cairn."""
     for program, *words in (("births", "fork"), ("short_threads", "many", 50)):
@@ -371,6 +385,7 @@ for allocator, file_name in ARCHIVES.items():
     place = find(file_name)
     if t.check(place is not None, f"{file_name} is not installed"):
         compare_with_libc(allocator, place)
+        alignments(allocator, place)
         whole_account(allocator, place, *(["-DOWNED_JEMALLOC"] if "jemalloc" in allocator else []))
 accounts_of_processes(find("libjemalloc.a"))
 refused("jumps_back", LOOP, "it jumps back into its first bytes")
