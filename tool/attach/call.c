@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef PTRACE_GETSIGMASK
 #define PTRACE_GETSIGMASK 0x420a
@@ -18,6 +19,7 @@
 #define SYSTEM_CALL_PATIENCE_NS UINT64_C(10000000000)
 
 enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10, PAGE_BYTES = 4096 };
+enum { SLOW_LOOK_US = 200 };
 
 // Signals that the thread's own instructions raise are not blocked: the kernel would end the
 // process.
@@ -163,8 +165,10 @@ static bool await_return(struct caller *caller, uint64_t returned_stack, struct 
         if (is_late) {
             if (!was_slow && caller->when_slow) caller->when_slow(caller->context);
             was_slow = true;
-            while (is_late)
+            while (is_late) {
+                usleep(SLOW_LOOK_US);  // so as not to take the processor from it
                 if (!caller_step(caller, how, 0, &is_late, error)) return false;
+            }
         }
         if (has_returned(caller, returned_stack)) return true;
     }
