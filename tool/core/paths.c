@@ -140,26 +140,61 @@ bool core_find_outgoing(const struct core_reach *reach, uint64_t address, uint64
 
 // --- the shortest way
 
-// Breadth first: each block is entered once, with the one that it was found in.
+// Breadth first: each block is entered once, with the one that it was found in. Blocks are known by
+// their places in the map, and numbered by how many blocks in use come before.
 struct walk {
     const struct core_reach *reach;
-    uint32_t *parents;  // by number of the chunk
-    uint32_t *queue;
-    size_t count;     // in the queue
-    uint32_t parent;  // whose words are looked at
-    uint32_t target;
+    uint32_t *ranks;    // number of the first block of each RANK_WORDS words of the map
+    uint32_t *parents;  // places, by number of the block
+    uint32_t *queue;    // places
+    size_t count;       // in the queue
+    uint32_t parent;    // whose words are looked at
+    uint64_t target;    // place
     bool is_found;
 };
+enum { RANK_WORDS = 8 };
+
+static uint32_t count_blocks(uint64_t word) {
+    const uint64_t starts = 0x1111111111111111;
+    return (uint32_t)__builtin_popcountll(word & word >> 1 & starts);
+}
+
+static uint32_t number_of(const struct walk *walk, uint64_t place) {
+    const uint64_t *words = walk->reach->map.words;
+    uint64_t at = place / PLACES_PER_WORD, first = at / RANK_WORDS * RANK_WORDS;
+    uint32_t number = walk->ranks[at / RANK_WORDS];
+    for (uint64_t i = first; i < at; i++) number += count_blocks(words[i]);
+    uint64_t before = ((uint64_t)1 << (place % PLACES_PER_WORD * PLACE_BITS)) - 1;
+    return number + count_blocks(words[at] & before);
+}
+
+// The directory of numbers, and room for as many blocks.
+static bool make_room(struct walk *walk) {
+    const struct block_map *map = &walk->reach->map;
+    uint64_t words = map->place_count / PLACES_PER_WORD;
+    uint32_t count = 0;
+    walk->ranks = calloc(words / RANK_WORDS + 1, sizeof *walk->ranks);
+    for (uint64_t i = 0; walk->ranks && i < words; i++) {
+        if (i % RANK_WORDS == 0) walk->ranks[i / RANK_WORDS] = count;
+        count += count_blocks(map->words[i]);
+    }
+    walk->parents = malloc((size_t)(count + 1) * sizeof *walk->parents);
+    walk->queue = malloc((size_t)(count + 1) * sizeof *walk->queue);
+    if (!walk->ranks || !walk->parents || !walk->queue) return false;
+    for (uint32_t i = 0; i < count; i++) walk->parents[i] = NO_PARENT;
+    return true;
+}
 
 static bool visit(void *context, uint64_t at, uint64_t word) {
     (void)at;
     struct walk *walk = context;
-    const struct core_chunk *chunk = chunk_of(walk->reach, word);
-    uint32_t number = chunk ? (uint32_t)(chunk - walk->reach->heap.chunks.items) : 0;
-    if (!chunk || walk->parents[number] != NO_PARENT) return true;
+    uint64_t place;
+    if (!block_map_find(&walk->reach->map, word, &place)) return true;
+    uint32_t number = number_of(walk, place);
+    if (walk->parents[number] != NO_PARENT) return true;
     walk->parents[number] = walk->parent;
-    walk->queue[walk->count++] = number;
-    walk->is_found = number == walk->target;
+    walk->queue[walk->count++] = (uint32_t)place;
+    walk->is_found = place == walk->target;
     return !walk->is_found;
 }
 
@@ -174,49 +209,53 @@ static void visit_roots(struct walk *walk, struct core_scan *scan) {
         core_scan_words(scan, roots->items.items[i].start, roots->items.items[i].end);
 }
 
-static int compare_numbers(const void *a, const void *b) {
+static int compare_places(const void *a, const void *b) {
     const uint32_t *left = a, *right = b;
     return (*left > *right) - (*left < *right);
 }
 
 // All that are as far from a root, in the order in which they lie in memory; then the next ones.
 static void visit_blocks(struct walk *walk, struct core_scan *scan) {
+    const struct block_map *map = &walk->reach->map;
     for (size_t next = 0, level = 0; next < walk->count && !walk->is_found; next++) {
         if (next == level) {
-            qsort(walk->queue + next, walk->count - next, sizeof *walk->queue, compare_numbers);
+            qsort(walk->queue + next, walk->count - next, sizeof *walk->queue, compare_places);
             level = walk->count;
         }
         walk->parent = walk->queue[next];
-        const struct core_chunk *chunk = &walk->reach->heap.chunks.items[walk->parent];
-        core_scan_words(scan, chunk->address, chunk->address + chunk->size);
+        core_scan_words(scan, block_map_address(map, walk->parent),
+                        block_map_end(map, walk->parent));
     }
 }
 
 // The word of a parent that leads to the child: the first one.
-static bool add_step(const struct walk *walk, uint32_t parent, uint32_t child,
+static bool add_step(const struct walk *walk, uint32_t parent, uint64_t child,
                      struct core_references *path) {
-    const struct core_chunk *chunks = walk->reach->heap.chunks.items, *to = &chunks[child];
+    const struct block_map *places = &walk->reach->map;
+    const struct core_chunk *to =
+        core_chunk_of(&walk->reach->heap, block_map_address(places, child));
+    if (!to) return false;
     struct search search = {.reach = walk->reach,
                             .found = path,
                             .start = to->address,
                             .end = to->address + to->size,
                             .most = path->items.count + 1};
     if (parent == ROOT) return find_references(&search, true);
-    search.from = chunks[parent].address;
+    search.from = block_map_address(places, parent);
     const struct block_map map = only(&search);
     struct core_scan scan = {
         .core = walk->reach->core, .map = &map, .see = note_reference, .context = &search};
     if (!core_scan_open(&scan)) return false;
-    core_scan_words(&scan, search.from, search.from + chunks[parent].size);
+    core_scan_words(&scan, search.from, block_map_end(places, parent));
     core_scan_close(&scan);
     return path->items.count == search.most;
 }
 
 // From the target back to the root, then turned around.
 static bool collect(const struct walk *walk, struct core_references *path) {
-    uint32_t child = walk->target;
+    uint64_t child = walk->target;
     for (uint32_t parent = 0; parent != ROOT; child = parent) {
-        parent = walk->parents[child];
+        parent = walk->parents[number_of(walk, child)];
         if (!add_step(walk, parent, child, path)) return false;
     }
     for (size_t i = 0; i < path->items.count / 2; i++) {
@@ -232,17 +271,14 @@ static bool collect(const struct walk *walk, struct core_references *path) {
 static bool walk_to(struct walk *walk, struct core_references *path) {
     struct core_scan scan = {
         .core = walk->reach->core, .map = &walk->reach->map, .see = visit, .context = walk};
-    size_t count = walk->reach->heap.chunks.count;
-    walk->parents = malloc(count * sizeof *walk->parents);
-    walk->queue = malloc(count * sizeof *walk->queue);
-    bool is_ok = walk->parents && walk->queue && core_scan_open(&scan);
-    for (size_t i = 0; is_ok && i < count; i++) walk->parents[i] = NO_PARENT;
+    bool is_ok = make_room(walk) && core_scan_open(&scan);
     if (is_ok) {
         visit_roots(walk, &scan);
         visit_blocks(walk, &scan);
         if (walk->is_found) is_ok = collect(walk, path);
     }
     core_scan_close(&scan);
+    free(walk->ranks);
     free(walk->parents);
     free(walk->queue);
     return is_ok;
@@ -250,11 +286,10 @@ static bool walk_to(struct walk *walk, struct core_references *path) {
 
 bool core_find_path(const struct core_reach *reach, uint64_t address,
                     struct core_references *path) {
-    const struct core_chunk *chunk = chunk_of(reach, address);
+    struct walk walk = {.reach = reach};
     *path = (struct core_references){0};
-    if (!chunk || core_reach_of(reach, address) != CORE_REACHABLE) return true;
-    struct walk walk = {.reach = reach, .target = (uint32_t)(chunk - reach->heap.chunks.items)};
-    if (walk_to(&walk, path)) return true;
+    if (core_reach_of(reach, address) != CORE_REACHABLE) return true;
+    if (block_map_find(&reach->map, address, &walk.target) && walk_to(&walk, path)) return true;
     core_references_free(path);
     return false;
 }

@@ -32,11 +32,27 @@ static bool see_words(const struct core_scan *scan, uint64_t at, const uint8_t *
     return true;
 }
 
+// Blocks follow each other in few segments, which need not be looked for each time.
+static size_t find_piece(struct core_scan *scan, uint64_t at, size_t wanted,
+                         const uint8_t **bytes) {
+    const struct core_image *core = scan->core;
+    if (!core->map) return core_piece(core, at, scan->scratch, wanted, bytes);
+    if (at < scan->start || at >= scan->end) {
+        const struct core_segment *segment = core_segment_of(core, at);
+        if (!segment || at - segment->start >= segment->bytes) return 0;
+        scan->start = segment->start;
+        scan->end = segment->start + segment->bytes;
+        scan->bytes = core->map + segment->offset;
+    }
+    *bytes = scan->bytes + (at - scan->start);
+    return scan->end - at < wanted ? (size_t)(scan->end - at) : wanted;
+}
+
 bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
     for (uint64_t at = (start + WORD - 1) / WORD * WORD; at < end;) {
         size_t wanted = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
         const uint8_t *bytes;
-        size_t size = core_piece(scan->core, at, scan->scratch, wanted, &bytes);
+        size_t size = find_piece(scan, at, wanted, &bytes);
         if (!size) return true;  // cut off
         if (!see_words(scan, at, bytes, size)) return false;
         core_looked_at(scan->core, &scan->places);
@@ -66,6 +82,9 @@ static bool mark(void *context, uint64_t at, uint64_t word) {
     if (!block_map_find(map, word, &place) || block_map_bits(map, place) & PLACE_MARKED)
         return true;
     block_map_set(map, place, PLACE_MARKED);
+    const struct core_scan *scan = &marking->scan;
+    if (word - scan->start < scan->end - scan->start)
+        __builtin_prefetch(scan->bytes + (word - scan->start));
     uint32_t *slot = array_push(&marking->windows[place >> WINDOW_SHIFT].places);
     if (slot) *slot = (uint32_t)place;
     return slot;
