@@ -66,6 +66,25 @@ def check_children():
     t.check_equal(f"children: not recorded, {runs}", len(re.findall(r"  0 B +0  .* leak \d+", runs)), 1)
 
 
+def check_switching():
+    """Off and on again while threads are at it: whatever was recorded is known when it is freed."""
+    for options in ([], ["--ages"], ["--sample", "--rate", "4K"]):
+        path = t.fresh_path("switched") + ".cairn"
+        with subprocess.Popen([t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("swappers")],
+                              env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tool:
+            tool.stdout.readline()
+            for _ in range(5):
+                for word in ("off", "on"):
+                    t.check_equal(word, t.run_cairn("ctl", "swappers", word).status, 0)
+            tool.communicate(b"\n")
+        t.check_equal(f"{options}: status", tool.returncode, 0)
+        found = t.report(path)
+        workers = t.stacks_through(found, "work")
+        t.check(sum(s["allocations"] for s in workers) > 1000, f"{options}: hardly anything was recorded")
+        keys = ["at_exit_bytes"] + ["at_exit_blocks"] * ("--sample" not in options)  # estimates are rounded
+        t.check_equal(f"{options}: left", sum(abs(s[key]) for s in workers for key in keys), 0)
+
+
 FORKS = """
 import os, sys, time
 pid = os.fork()
@@ -190,6 +209,7 @@ check_windows()
 check_exact_sums()
 check_modes()
 check_only_realloc()
+check_switching()
 check_children()
 check_forked("--off")
 check_forked("--off", "--sample", "--rate", "4K")
