@@ -205,7 +205,7 @@ static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size, uintptr_
 }
 
 uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
-    if (settings_is_outside(size)) {
+    if (settings_is_outside(size) && !settings.has_no_stacks) {
         generation_look(thread);
         return cell_of_bucket(thread, size, frame);
     }

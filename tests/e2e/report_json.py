@@ -28,7 +28,7 @@ ALIGNED = dict.fromkeys(["calls", "usual_alignment", "largest_alignment"], INTEG
     "slack_bytes": OrNull(INTEGER), "waste_bytes": OrNull(INTEGER),
     "alignments": [{"alignment": INTEGER, "calls": INTEGER}]}
 REALLOCS = dict.fromkeys(["calls", "in_place", "grown", "copied_bytes"], INTEGER)
-STACK = {"id": (INTEGER, TEXT), "frames": [FRAME], "allocations": INTEGER,
+STACK = {"id": (INTEGER, TEXT), "incomplete": OrNull(TEXT), "frames": [FRAME], "allocations": INTEGER,
          "frees": INTEGER, "temporary": INTEGER, "allocated_bytes": INTEGER, "freed_bytes": INTEGER,
          "slack_bytes": INTEGER, "alignment_waste_bytes": INTEGER, "peak_blocks": INTEGER, "peak_bytes": INTEGER,
          "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER, "sizes": Optional(SIZES),

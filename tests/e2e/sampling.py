@@ -4,7 +4,9 @@
 same program. Totals are equal, estimates right on average over seeds and within their intervals about as
 often as promised, and the same seed gives the same samples."""
 
+import csv
 import glob
+import io
 import json
 import math
 import os
@@ -79,6 +81,55 @@ def estimates(what, *arguments):
     t.check(inside >= 0.85 * runs, f"{what}: {inside} of {runs} intervals hold the truth")
     print(f"{what}: {inside} of {runs} intervals hold the truth")
     return truth, exact
+
+
+def trials(found, truth):
+    """Each stack of `together` by its depth: how far the estimate is off, and whether its interval holds the truth."""
+    variances, sums = {}, {}
+    for stack in found["stacks"]:
+        depth = sum(frame["function"] == "deeper" for frame in stack["frames"])
+        if depth:
+            interval = stack["at_exit_estimate"]["interval_bytes"] / 1.96
+            variances[depth] = variances.get(depth, 0) + interval ** 2
+            sums[depth] = sums.get(depth, 0) + stack["at_exit_bytes"]
+    depths = range(1, 65)
+    errors = [sums.get(depth, 0) - truth for depth in depths]
+    inside = [abs(error) <= 1.96 * math.sqrt(variances.get(depth, 0)) + 64 for depth, error in zip(depths, errors)]
+    return errors, inside
+
+
+def coverage(name, runs, *options):
+    """Several threads at once, 64 stacks a run: right on average, and about 95 of 100 intervals hold the truth. Where
+    the rate follows the samples or the clock no run is like another, so the bounds are wider than for a simulation
+    (tests/unit/runtime/sample/estimate_test.c), which has exactly 93 to 97."""
+    argv, errors, inside, adapted = t.program("sampled", "together", 3), [], [], 0
+    truth = truth_of(t.run(argv))["deeper"][0]
+    for seed in range(1, runs + 1):
+        found = t.report(record(argv, *options, "--seed", str(seed))[1])
+        adapted += found["sampling"]["thinned"] + found["sampling"]["slowed"]
+        more, held = trials(found, truth)
+        errors += more
+        inside += held
+    mean, spread = sum(errors) / len(errors), math.sqrt(sum(e * e for e in errors)) / len(errors)
+    t.check(abs(mean) <= 4 * spread, f"{name}: off by {mean:.0f} (+- {spread:.0f})")
+    share = sum(inside) / len(inside)
+    t.check(0.92 <= share <= 0.98, f"{name}: {share:.3f} of {len(inside)} intervals hold the truth")
+    print(f"{name}: {share:.3f} of {len(inside)} intervals hold the truth, off by {mean:.0f} +- {spread:.0f}")
+    return adapted
+
+
+def same_bytes():
+    """The same program, the same seed: the same samples in every thread, so the same file, byte for byte."""
+    for what, *arguments in ["sizes"], ["threads"], ["growth"], ["together", 3]:
+        argv = t.program("sampled", what, *arguments)
+        first, second, other = (t.export(record(argv, "--rate", RATE, "--seed", seed)[1], "csv", "--by", "allocated")
+                                for seed in ("7", "7", "8"))
+        # what was held at the peak of several threads depends on which was first
+        if what == "together":
+            first, second = ([{k: v for k, v in row.items() if not k.startswith("peak")}
+                              for row in csv.DictReader(io.StringIO(text.decode()))] for text in (first, second))
+        t.check(first == second, f"{what}: the same seed, and another recording")
+        t.check(first != other, f"{what}: another seed, and the same recording")
 
 
 def same_seed():
@@ -197,8 +248,41 @@ def thresholds():
     for name in "make_small", "make_middle":
         got, wanted = (sum(s["allocated_bytes"] for s in t.stacks_through(f, name)) for f in (found, exact))
         t.check_equal(f"bounds: {name}", got, wanted)
-    shown = t.run_cairn("report", path).out
-    t.check(b"small allocations" in shown and b"large allocations" in shown, f"bounds: {shown.decode()[:900]}")
+    for arguments in [], ["--view", "functions"], ["--view", "tree", "--print"]:
+        shown = t.run_cairn("report", *arguments, path).out
+        t.check(b"small allocations" in shown and b"large allocations" in shown, f"bounds: {shown.decode()[:900]}")
+
+
+# Which sites have no stack with these options, and what stands for them.
+BOUNDS = ((("--min-size", "512"), {"make_tiny"}, {"small"}), (("--max-size", "100KiB"), {"make_large", "make_huge"}, {"large"}),
+          (("--min-size", "512", "--max-size", "100KiB"), {"make_tiny", "make_large", "make_huge"}, {"small", "large"}),
+          (("--no-stacks",), None, {"no_stacks"}), (("--no-stacks", "--min-size", "512"), None, {"no_stacks"}))
+
+
+def thresholds_alone_and_sampled():
+    """What has no stack is one entry for its reason: exact in a whole recording, an estimate in a sample; what has one is
+    as it was."""
+    argv = t.program("sampled", "sizes")
+    plain, exact_path = t.record(argv)
+    truth, exact = truth_of(plain), t.report(exact_path)
+    for options, without, reasons in BOUNDS:
+        without = truth.keys() if without is None else without
+        for sampled in [], ["--sample", "--rate", RATE, "--seed", "6"]:
+            path = t.fresh_path("threshold") + ".cairn"
+            t.check_equal(f"{options}", t.run_cairn("run", "-q", *options, *sampled, "-o", path, "--", *argv).status, 0)
+            found, name = t.report(path), f"{' '.join(options)} {sampled[:1]}"
+            for total in "allocations", "allocated_bytes":
+                t.check_equal(f"{name}: {total}", found["totals"][total], exact["totals"][total])
+            buckets = [stack for stack in found["stacks"] if not stack["frames"] and stack["allocations"]]
+            t.check_equal(f"{name}: entries without a stack", {stack["incomplete"] for stack in buckets}, reasons)
+            held = sum(stack["at_exit_bytes"] for stack in buckets)
+            wanted = sum(truth[site][0] for site in without)
+            room = sum(stack.get("at_exit_estimate", {"interval_bytes": 0})["interval_bytes"] for stack in buckets)
+            t.check(abs(held - wanted) <= 2 * room + (128 << 10), f"{name}: {held} bytes, should be {wanted} +- {room}")
+            for site, (size, _) in truth.items():
+                got = left_of(found, site) if sampled else (sum(s["at_exit_bytes"] for s in t.stacks_through(found, site)), 0)
+                wanted = 0 if site in without else size
+                t.check(abs(got[0] - wanted) <= 2 * got[1], f"{name}: {site} {got}, should be {wanted}")
 
 
 def budgets():
@@ -251,6 +335,74 @@ def rate_of_a_running_process():
         os.kill(int(pid), signal.SIGKILL)
 
 
+def run_of_processes():
+    """The processes of a run and what they held together, in every form, with intervals; a row without a recording is no
+    more exact than one with, and its sums do not wrap."""
+    argv = t.program("sampled", "fork", 3)
+    path = t.fresh_path("several")
+    t.run_cairn("run", "-q", "--sample", "--rate", RATE, "--seed", "3", "-o", path, "--", *argv)
+    found = json.loads(t.run_cairn("report", "--json", path).out)
+    alone = [one["sampling"]["peak_estimate"]["interval_bytes"] for one in found["processes"]]
+    combined = found["combined_peak"]
+    t.check(max(alone) < combined["interval_bytes"] <= sum(alone) and combined["samples"] >= 500, f"{combined}, {alone}")
+    for view in "processes", "timeline":
+        shown = t.run_cairn("report", "--view", view, path).out.decode()
+        t.check(re.search(r"[KM]iB \u00b1 \S+ [KM]iB \([\d,]+ samples\)", shown), f"{view}: {shown}")
+    table = t.run_cairn("report", "--view", "processes", path).out.decode()
+    t.check_equal("lines with intervals", len(re.findall(r"\n  peak heap \u00b1 \S+ MiB \(\d+ samples\) \u00b7 at exit \u00b1 ", table)),
+                  len(found["processes"]))
+    for recording in glob.glob(os.path.join(path, "*.cairn")):
+        os.unlink(recording)
+    rows = json.loads(t.run_cairn("report", "--json", path).out)["processes"]
+    for row, whole in zip(rows, found["processes"]):
+        t.check_equal("a row's estimate", row["sampling"]["at_exit_estimate"], whole["sampling"]["at_exit_estimate"])
+        t.check(not row["trust"]["exact"], f"a row of samples is exact: {row}")
+        for name in "frees", "freed_bytes":
+            t.check(row["totals"][name] < 1 << 40, f"{name} below none: {row['totals']}")
+
+
+def sizes():
+    """How many blocks of which sizes, in groups of as many bits: each within twice its interval; with their sums the calls."""
+    argv = t.program("sampled", "together", 3)
+    found = t.report(record(argv, "--rate", "4KiB", "--seed", "9")[1])
+    calls, variances = {}, {}
+    for stack in t.stacks_through(found, "deeper"):
+        told = stack["sizes_estimate"]
+        sums = sum(one["calls"] for one in told["log2"]) + told["unknown"]
+        t.check(abs(sums - stack["allocations"]) <= 40, f"sizes: {sums} of {stack['allocations']} calls: {told}")
+        for one in told["log2"]:
+            bits = one["least_bytes"].bit_length()
+            t.check(one["most_bytes"].bit_length() == bits and one["samples"] > 0, f"sizes: {one}")
+            calls[bits] = calls.get(bits, 0) + one["calls"]
+            variances[bits] = variances.get(bits, 0) + (one["interval_calls"] / 1.96) ** 2
+    made = 2 * 3 * 20 * 64
+    t.check_equal("sizes: groups", sorted(calls), [7, 9, 10, 11, 14])
+    for bits in calls:
+        interval = 1.96 * math.sqrt(variances[bits])
+        # of five sizes a cell keeps four
+        t.check(calls[bits] <= made + 2 * interval, f"sizes of {bits} bits: {calls[bits]} +- {interval:.0f}, should be {made}")
+    shown = t.run_cairn("report", "--view", "sizes", "--top", "3", record(t.program("sampled", "sizes"), "--seed", "5")[1]).out.decode()
+    t.check(re.search(r"sizes 64 B \u00d7 [\d,]+ \u00b1 [\d,]+ \(\d+ samples\)", shown), f"sizes: {shown[-900:]}")
+
+
+def formats():
+    """What other programs read says how sure it is, where it has a place for it."""
+    path = record(t.program("sampled", "sizes"), "--seed", "5")[1]
+    sure = re.compile("peak \\d+ MiB \u00b1 \\S+ MiB \\(\\d+ samples\\)")
+    for name in "massif", "callgrind", "speedscope", "dhat", "flamegraph":
+        text = t.export(path, name).decode()
+        t.check(sure.search(text), f"{name}: {text[:900]}")
+    rows = t.run_cairn("sql", path, "select peak_interval_bytes, peak_samples from summary").out.decode()
+    t.check(re.search(r"\n\d{6,}\t\d+", rows), f"sql: {rows}")
+    for arguments, said in ((["info"], "stacks add up to"), (["check", "--max-peak", "1M"], "more than 1.0 MiB")):
+        shown = t.run_cairn(*arguments, path).out.decode()
+        t.check(re.search(r"MiB \u00b1 \S+ MiB \([\d,]+ samples\)", shown) and said in shown, f"{arguments}: {shown}")
+    interval = t.report(path)["sampling"]["peak_estimate"]["interval_bytes"]
+    peak = t.report(path)["peak"]["bytes"]
+    for limit, status in (peak - interval // 2, 0), (peak - 2 * interval, 1):
+        t.check_equal(f"check: {limit}", t.run_cairn("check", "--max-peak", str(limit), path).status, status)
+
+
 def differences():
     """Samples of the same run differ by less than their intervals say, but for one stack in twenty; a heap that
     doubled shows beside an exact recording, and what a sample does not have is not gone."""
@@ -280,6 +432,10 @@ def usage():
 estimates("sizes")
 estimates("threads")
 estimates("growth")
+same_bytes()
+coverage("several threads", 12, "--rate", "4KiB")
+t.check(coverage("thinned", 12, "--rate", "1KiB", "--max-samples", "2000") >= 12, "thinned: never")
+coverage("budget", 12, "--rate", "2KiB", "--cpu-budget", "20%")
 same_seed()
 large_blocks_are_exact()
 bounded_samples()
@@ -288,6 +444,10 @@ sums_agree()
 screens()
 threads()
 thresholds()
+thresholds_alone_and_sampled()
+run_of_processes()
+sizes()
+formats()
 budgets()
 presets()
 rate_of_a_running_process()

@@ -2,6 +2,7 @@
 // Known sites of very different sizes, so that estimates can be held against the truth:
 //   sampled sizes            blocks of 64 B to 4 MiB, half of them freed
 //   sampled threads          threads of 40 KiB each, one after the other
+//   sampled together [COUNT] threads at once, each with 64 stacks of blocks of several sizes
 //   sampled growth           blocks that grow by realloc, and some calls of it that fail
 //   sampled fork [COUNT]     children that go on with what they inherited
 //   sampled phases           what is held rises and falls between moments that it asks for
@@ -78,6 +79,44 @@ static void threads(void) {
         pthread_join(thread, NULL);
     }
     say("in_thread", (size_t)THREADS * 40 * KIB, (size_t)THREADS * 40);
+}
+
+// Threads that work at once. Stack number n goes n times through `deeper` and ends in one that says
+// nothing of n: so there are many alike, and what each holds is one trial.
+enum { STACKS = 64, ROUNDS = 20, TOGETHER_SIZES = 5 };
+static const size_t together_sizes[TOGETHER_SIZES] = {64, 300, 700, 2000, 9000};
+
+SITE static void *deeper(int depth, size_t size) {
+    void *block = depth ? deeper(depth - 1, size) : malloc(size);
+    __asm__ volatile("" ::: "memory");
+    return block;
+}
+
+static void *one_of_several(void *begun) {
+    sink = malloc(1);  // the thread's random numbers begin with its first event
+    pthread_barrier_wait(begun);
+    for (int i = 0; i < ROUNDS * STACKS * TOGETHER_SIZES; i++) {
+        size_t size = together_sizes[i / STACKS % TOGETHER_SIZES];
+        sink = deeper(i % STACKS, size);
+        free(deeper(i % STACKS, size));
+    }
+    return NULL;
+}
+
+static void together(int count) {
+    pthread_t threads[16];
+    pthread_barrier_t begun;
+    size_t bytes = 0;
+    if (count < 1 || count > 16) exit(2);
+    // one after the other up to here, so that each has the same random numbers in every run
+    for (int i = 0; i < count; i++) {
+        if (pthread_barrier_init(&begun, NULL, 2)) exit(1);
+        if (pthread_create(&threads[i], NULL, one_of_several, &begun)) exit(1);
+        pthread_barrier_wait(&begun);
+    }
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < TOGETHER_SIZES; i++) bytes += together_sizes[i];
+    say("deeper", (size_t)count * ROUNDS * bytes, (size_t)count * ROUNDS * TOGETHER_SIZES);
 }
 
 SITE static void *grow(void *block, size_t size) {
@@ -174,6 +213,8 @@ int main(int argc, char **argv) {
         sizes();
     else if (!strcmp(what, "threads"))
         threads();
+    else if (!strcmp(what, "together"))
+        together((int)number);
     else if (!strcmp(what, "growth"))
         growth();
     else if (!strcmp(what, "fork"))

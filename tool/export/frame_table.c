@@ -35,8 +35,10 @@ static bool push_mark(struct frame_table *table, uint32_t cut) {
     bool is_guessed = cut == CAIRN_CUT_GUESSED;
     bool has_mark = !is_guessed || table->choice == FRAMES_DISTINCT;
     if (table->choice == FRAMES_ALL || !has_mark) return true;
-    snprintf(table->mark_names[cut], sizeof table->mark_names[cut], "[%s: %s]",
-             is_guessed ? "complete" : "incomplete", cut_sentence(cut));
+    bool is_bucket = cut == CAIRN_CUT_SMALL || cut == CAIRN_CUT_LARGE;
+    snprintf(table->mark_names[cut], sizeof table->mark_names[cut],
+             is_bucket ? "%.0s%s" : "[%s: %s]", is_guessed ? "complete" : "incomplete",
+             cut_sentence(cut));
     table->marks[cut] = (struct frame){.function = table->mark_names[cut]};
     return push_frame(table, &table->marks[cut]);
 }

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/moments.h"
+#include "tool/render/interval.h"
 
 enum {
     STACKS_MAX = 10,
@@ -129,6 +130,19 @@ static void print_area(const struct terminal *terminal, const struct area *area,
     }
 }
 
+// Of samples how sure a stack's highest value is, is known at the peak of all: of its own it is
+// that by the root, as of what is live in all (docs/sampling.md).
+static struct unit_text sureness_of(const struct profile *profile, const struct stack *stack,
+                                    int64_t bytes, const struct view_options *view) {
+    struct measured peak = measure_stack(MEASURE_PEAK, stack);
+    struct unit_text nothing = {""};
+    if (!profile->sampling.is_on || bytes <= 0) return nothing;
+    if (peak.value <= 0) peak = measure_stack(MEASURE_ALLOCATED, stack);
+    if (peak.value <= 0) return nothing;
+    peak.variance *= (double)bytes / (double)peak.value;
+    return interval_text(peak, true, view->is_plain_number);
+}
+
 static bool print_legend(const struct terminal *terminal, const struct area *area,
                          const struct profile *profile, const struct frame_names *names,
                          const struct view_options *view) {
@@ -146,8 +160,9 @@ static bool print_legend(const struct terminal *terminal, const struct area *are
         struct unit_text size = units_size_as(area->most_of[i], view->is_plain_number);
         size_t room = terminal->columns - LEGEND_COLUMNS;
         text_cut(label, room);
-        fprintf(terminal->out, " %10s at most  %s", size.text, label);
-        size_t used = text_columns(label) + 2;
+        struct unit_text sure = sureness_of(profile, stack, area->most_of[i], view);
+        fprintf(terminal->out, " %10s%s at most  %s", size.text, sure.text, label);
+        size_t used = text_columns(label) + text_columns(sure.text) + 2;
         if (*location && used + 4 < room) {
             text_cut(location, room - used);
             terminal_print(terminal, STYLE_DIM, "  %s", location);

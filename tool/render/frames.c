@@ -20,6 +20,23 @@ static bool add_place(struct frame_list *list, const struct frame_names *names, 
     return true;
 }
 
+// What stands for the stacks of blocks that got none for their size.
+static const struct frame buckets[] = {
+    {.function = "small allocations"},
+    {.function = "large allocations"},
+};
+
+bool frame_is_bucket(const struct frame *frame) {
+    return frame == &buckets[0] || frame == &buckets[1];
+}
+
+static bool add_bucket(struct frame_list *list, uint32_t cut) {
+    if (cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE) return true;
+    const struct frame **slot = array_push(&list->frames);
+    if (slot) *slot = &buckets[cut == CAIRN_CUT_LARGE];
+    return slot != NULL;
+}
+
 static bool is_shown(const struct frame_list *list, size_t index) {
     return list->are_all_shown || !frame_is_hidden(list->frames.items[index], list->has_python);
 }
@@ -48,8 +65,8 @@ bool frame_list_fill(struct frame_list *list, const struct profile *profile,
     const struct tree_node *nodes = profile->tree.nodes.items;
     for (size_t used = 0; node != TREE_ROOT && (!place_limit || used < place_limit); used++) {
         uint32_t place = nodes[node].place;
-        bool is_code = !profile->places.list.items[place].cut;
-        if (is_code && !add_place(list, names, place)) return false;
+        uint32_t cut = profile->places.list.items[place].cut;
+        if (cut ? !add_bucket(list, cut) : !add_place(list, names, place)) return false;
         node = nodes[node].parent;
     }
     choose_shown(list);

@@ -65,6 +65,9 @@ void frame_label(const struct frame *frame, char *out, size_t size, size_t colum
 // ... and "file.c:12", the module's name or "".
 void frame_location(const struct frame *frame, char *out, size_t size);
 
+// Stands for blocks without a stack for their size (--min-size, --max-size): no code, one bucket.
+bool frame_is_bucket(const struct frame *frame);
+
 // Short and long name of enum cairn_cut ("no_cfi", "code without unwind information").
 const char *cut_key(uint32_t cut);
 const char *cut_sentence(uint32_t cut);

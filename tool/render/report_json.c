@@ -229,7 +229,8 @@ bool report_json_put_frames(struct json *json, const char *key, const struct pro
     const struct frame *frame;
     size_t index = 0;
     json_open_array(json, key);
-    while (is_ok && (frame = frame_list_next(&frames, &index))) report_json_put_frame(json, frame);
+    while (is_ok && (frame = frame_list_next(&frames, &index)))
+        if (!frame_is_bucket(frame)) report_json_put_frame(json, frame);
     json_close(json);
     frame_list_free(&frames);
     return is_ok;

@@ -92,7 +92,7 @@ void stacks_print_frames(const struct terminal *terminal, const struct frame_lis
                    units_count((int64_t)left).text);
     if (cut == CAIRN_CUT_GUESSED)
         print_note(terminal, "(%s)", cut_sentence(cut));
-    else if (cut)
+    else if (cut && cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE)
         print_note(terminal, "[incomplete: %s]", cut_sentence(cut));
 }
 
@@ -102,8 +102,9 @@ struct phrases {
     size_t used;  // columns of the line so far
 };
 
-static void __attribute__((format(printf, 2, 3)))
-phrases_add(struct phrases *phrases, const char *format, ...) {
+static void phrases_add(struct phrases *phrases, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void phrases_add(struct phrases *phrases, const char *format, ...) {
     enum { PHRASE_BYTES = 256 };
     char phrase[PHRASE_BYTES];
     va_list arguments;

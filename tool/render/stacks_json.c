@@ -63,7 +63,7 @@ static bool put_frames(const struct stack_writer *writer, uint32_t node) {
     if (writer->depth) {
         is_ok = frame_list_fill(&frames, writer->profile, writer->names, node, 0);
         for (size_t i = 0; i < writer->depth && (frame = frame_list_next(&frames, &index)); i++)
-            report_json_put_frame(writer->json, frame);
+            if (!frame_is_bucket(frame)) report_json_put_frame(writer->json, frame);
     } else {
         is_ok = put_all_frames(writer, node);
     }
@@ -108,6 +108,7 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     struct json *json = writer->json;
     json_open_object(json, NULL);
     put_id(json, stack->id);
+    json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     bool is_ok = put_frames(writer, stack->node);
     report_json_put_values(json, stack);
     if (writer->has_then) json_put_int(json, "then_blocks", stack->then_blocks);

@@ -109,7 +109,8 @@ static bool put_stack(struct json *json, const struct top_view *view, uint32_t i
     json_put_uint(json, "temporary", stack->temporary);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     json_open_array(json, "frames");
-    while (is_ok && (frame = frame_list_next(&frames, &at))) report_json_put_frame(json, frame);
+    while (is_ok && (frame = frame_list_next(&frames, &at)))
+        if (!frame_is_bucket(frame)) report_json_put_frame(json, frame);
     json_close(json);
     json_close(json);
     frame_list_free(&frames);
