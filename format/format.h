@@ -526,8 +526,9 @@ struct cairn_header {
     uint64_t mappings_lost;    // (atomic) changes that could not be noted
     uint64_t mappings_ranges;  // address of struct cairn_mapping_table in the process
     uint32_t is_attached;      // recorded from some moment of its life on
-    uint32_t has_census;  // older blocks were counted then: those of the thread "(before attach)"
-    uint64_t reserved[6];
+    uint32_t has_census;    // older blocks were counted then: those of the thread "(before attach)"
+    uint64_t live_samples;  // address of struct cairn_live_samples (sample.h) in the process
+    uint64_t reserved[5];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

@@ -92,8 +92,25 @@ struct cairn_sample_entry {
     struct cairn_sample_size sizes[CAIRN_SAMPLE_SIZES];
 };
 
+// Where the process keeps the samples that live, for who looks into its memory. A place without a
+// block has the key 0; the others' is the block's address with all bits inverted, the lowest one
+// clear while somebody is at work on the place.
+struct cairn_live_samples {
+    uint64_t keys;     // address of `count` words
+    uint64_t entries;  // address of as many struct cairn_live_sample
+    uint64_t count;
+};
+struct cairn_live_sample {
+    uint64_t size_bytes;  // as asked for
+    uint64_t rate_bytes;  // T as it was then
+    uint32_t cell;
+    uint32_t reserved;
+};
+
 _Static_assert(sizeof(struct cairn_sample_size) == 24, "layout");
 _Static_assert(sizeof(struct cairn_sample_entry) == 160, "layout");
+_Static_assert(sizeof(struct cairn_live_samples) == 24, "layout");
+_Static_assert(sizeof(struct cairn_live_sample) == 24, "layout");
 _Static_assert(sizeof(struct cairn_sampling) == 128, "layout");
 _Static_assert(sizeof(struct cairn_sample_cell) == 64, "layout");
 _Static_assert(sizeof(struct cairn_sample_value) == 56, "layout");

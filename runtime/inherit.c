@@ -71,6 +71,7 @@ bool inherit_recording(const struct cairn_header *parent) {
     modules.header->slot_bytes = parent->slot_bytes;
     modules.header->slot_granule = parent->slot_granule;
     modules.header->live_map = parent->live_map;
+    modules.header->live_samples = parent->live_samples;
     // before the cells that they refer to
     if (mapped_is_on && !inherit_section(parent, CAIRN_SECTION_MAPPERS, mapped_mappers()))
         return false;

@@ -33,6 +33,7 @@ bool sampling_open(bool is_on) {
 bool sampling_begin(void) {
     struct cairn_sampling *record = sampling.record;
     if (!record || !blocks_init(settings.max_samples)) return false;
+    modules.header->live_samples = blocks_place();
     record->seed = sampling.seed;
     record->rate_now_bytes = record->rate_most_bytes = settings.rate_bytes;
     record->start_ns = record->start_ns ? record->start_ns : sink_now_coarse_ns();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sample/blocks.h"
 
+#include <stddef.h>
 #include <sys/syscall.h>
+
+#include "format/sample.h"
 
 // Entries a row; a row's keys fill a cache line. At the most samples a quarter of all is in use,
 // two entries a row: that 16 places of a block are all taken does not happen.
@@ -10,10 +13,17 @@ enum { ROW_ENTRIES = 8, SPARE_FACTOR = 4, LEAST_ROWS = 128 };
 // How often somebody gives way to a party that has an entry at work.
 enum { WAIT_TRIES = 200 };
 
+_Static_assert(sizeof(struct sampled) == sizeof(struct cairn_live_sample) &&
+                   offsetof(struct sampled, rate_bytes) ==
+                       offsetof(struct cairn_live_sample, rate_bytes) &&
+                   offsetof(struct sampled, cell) == offsetof(struct cairn_live_sample, cell),
+               "as readers know it");
+
 static uint64_t *keys;  // (atomic) ROW_ENTRIES a row
 static struct sampled *entries;
 static uint64_t row_count;   // a power of two
 static uint64_t live_count;  // (atomic)
+static struct cairn_live_samples told;
 uint8_t blocks_filter[1 << FILTER_BITS];
 
 bool blocks_init(uint64_t max_samples) {
@@ -22,8 +32,16 @@ bool blocks_init(uint64_t max_samples) {
     if (keys) return true;
     entries = sys_reserve(count * ROW_ENTRIES * sizeof *entries);
     keys = entries ? sys_reserve(count * ROW_ENTRIES * sizeof *keys) : NULL;
+    sys_let_dump(entries, count * ROW_ENTRIES * sizeof *entries);
+    sys_let_dump(keys, count * ROW_ENTRIES * sizeof *keys);
     row_count = count;
+    told = (struct cairn_live_samples){(uintptr_t)keys, (uintptr_t)entries,
+                                       keys ? count * ROW_ENTRIES : 0};
     return keys != NULL;
+}
+
+uintptr_t blocks_place(void) {
+    return (uintptr_t)&told;
 }
 
 uint64_t blocks_capacity(void) {

@@ -188,6 +188,10 @@ void *sys_reserve(size_t bytes) {
     return memory;
 }
 
+void sys_let_dump(void *memory, size_t bytes) {
+    if (memory) sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
+}
+
 void sys_count_own(int64_t change_bytes) {
     __atomic_fetch_add(&own_bytes, (uint64_t)change_bytes, __ATOMIC_RELAXED);
 }

@@ -54,6 +54,9 @@ void sys_unmap(void *memory, size_t bytes);
 // Address space of which only a little will be touched: not in core dumps, not in sys_own_bytes.
 void *sys_reserve(size_t bytes);
 
+// Lets core dumps show reserved memory all the same.
+void sys_let_dump(void *memory, size_t bytes);
+
 // Gives back address space that sys_map did not hand out.
 void sys_release(void *memory, size_t bytes);
 

@@ -204,13 +204,27 @@ def recorded():
 
 
 def sampled():
-    target = Fragmented(run=[t.CAIRN, "run", "-q", "--sample", "--seed", "7", "-o", "sampled.cairn", "--"])
+    """What samples keep is scaled: within a fifth, with one block in sixteen or so sampled."""
+    run = [t.CAIRN, "run", "-q", "--sample", "--rate", "1K", "--seed", "7", "-o", "sampled.cairn", "--"]
+    target = Fragmented(run=run)
     found = look(target.pid, "pages")
     if found:
-        t.check_equal("sampled", (found["recorded"], found["sampled"]), (False, True))
-        t.check_equal("sampled: by size", found["pages"]["owners"][0]["size_from"], 64)
+        t.check_equal("sampled", (found["recorded"], found["sampled"]), (True, True))
+        little = [one for one in found["pages"]["owners"]
+                  if "keep_little" in t.functions({"frames": one.get("frames", [])})]
+        for what, wanted in (("kept_bytes", PAGE), ("live_bytes", SIZE), ("live_blocks", 1)):
+            got = sum(one[what] for one in little)
+            t.check(abs(got / (target.facts["kept"] * wanted) - 1) < 0.2, f"sampled: {what} {got} of {target.facts}")
+        t.check(all(one["alone_bytes"] is None for one in little), f"sampled: {little}")
+        live = found["heap"]["live"]["bytes"] / (target.facts["kept"] * SIZE + target.facts["full"] + target.facts["large"])
+        t.check(0.8 < live < 1.2, f"sampled: live {found['heap']['live']}")
     said = t.run_cairn("report", "--view", "pages", str(target.pid)).out
-    t.check(b"a sample is recorded: by type or size" in said, f"sampled: {said}")
+    subprocess.run(["gcore", "-o", "sampled", str(target.pid)], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+    core = look(f"sampled.{target.pid}", "pages")
+    if core and found:
+        t.check_equal("sampled: live in the core", core["heap"]["live"], found["heap"]["live"])
+    t.check(b"what stacks hold and keep is estimated" in said and b"keeps about" in said, f"sampled: {said}")
     target.end("sampled")
 
 

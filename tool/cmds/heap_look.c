@@ -71,18 +71,20 @@ bool heap_look_survey(const struct heap_look *look, const struct profile *profil
                       struct heap_state *state, struct error *error) {
     const struct core_image *core = look->is_core ? &look->core : &look->live.core;
     struct core_blocks blocks = {0};
-    bool is_sampled = look->is_recorded && profile && profile->sampling.is_on;
-    bool is_recorded = look->is_recorded && profile && !is_sampled;
+    struct core_samples samples = {0};
+    bool is_recorded = look->is_recorded && profile;
     struct survey survey = {.core = core,
                             .live = look->is_core ? NULL : &look->live,
                             .blocks = is_recorded ? &blocks : NULL,
-                            .profile = is_recorded ? profile : NULL,
-                            .is_sampled = is_sampled};
+                            .samples = is_recorded ? &samples : NULL,
+                            .profile = is_recorded ? profile : NULL};
+    size_t cells = is_recorded ? profile->cell_count : 0;
+    bool is_ok = !is_recorded || (core_read_blocks(core, &look->header, cells, &blocks, error) &&
+                                  core_read_samples(core, &look->header, cells, &samples, error));
     if (!is_recorded) survey.types = core_types_open(core, name_options_symbols());
-    bool is_ok =
-        !is_recorded || core_read_blocks(core, &look->header, profile->cell_count, &blocks, error);
     is_ok = is_ok && survey_build(&survey, state, error);
     core_free_blocks(&blocks);
+    core_free_samples(&samples);
     core_types_close(survey.types);
     return is_ok;
 }

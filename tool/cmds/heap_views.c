@@ -41,7 +41,7 @@ static bool resolve(struct opened *opened, const struct heap_state *state, size_
     return names_resolve(opened->names, error);
 }
 
-// `opened`: its recording; NULL: it has none. A sample knows the stacks of too few blocks.
+// `opened`: its recording; NULL: it has none.
 static bool show(const char *name, struct opened *opened, const struct heap_state *state,
                  const struct request *request, struct error *error) {
     const struct view_options *options = &request->options;
@@ -50,7 +50,6 @@ static bool show(const char *name, struct opened *opened, const struct heap_stat
     char safe[PATH_MAX];
     bool has_pages = !strcmp(request->view->name, "pages");
     text_escape(safe, sizeof safe, name);
-    if (!state->is_recorded) opened = NULL;
     if (has_pages && opened) {
         if (!resolve(opened, state, options->top, error)) return false;
         names = names_frames(opened->names);

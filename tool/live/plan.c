@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "format/live_map.h"
+#include "format/sample.h"
 #include "tool/live/extents.h"
 
 enum {
@@ -90,6 +91,17 @@ static void add_live_map(struct planning *planning, const struct cairn_header *h
         if (planning->plan->block_stretches.count == before) empty = tops[i];
     }
     free(tops);
+}
+
+// The table of the samples that live.
+static void add_samples(struct planning *planning, uint64_t address) {
+    const uint64_t most = 1 << 24;
+    struct cairn_live_samples table;
+    if (!peek_read(planning->peek, address, &table, sizeof table) || table.count > most) return;
+    add_piece(planning, address, address + sizeof table, PIECE_WHOLE);
+    add_piece(planning, table.keys, table.keys + table.count * sizeof(uint64_t), PIECE_WHOLE);
+    add_piece(planning, table.entries,
+              table.entries + table.count * sizeof(struct cairn_live_sample), PIECE_WHOLE);
 }
 
 static int compare_numbers(const void *a, const void *b) {
@@ -244,6 +256,7 @@ bool plan_make(const struct peek *peek, const struct cairn_header *header, struc
     if (is_ok && header) {
         planning.has_sizes = header->slot_bytes == sizeof(uint64_t);
         add_live_map(&planning, header);
+        if (header->live_samples) add_samples(&planning, header->live_samples);
         if (plan->block_stretches.count)
             qsort(plan->block_stretches.items, plan->block_stretches.count, sizeof(uint64_t),
                   compare_numbers);

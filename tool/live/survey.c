@@ -14,6 +14,7 @@ struct surveying {
     struct heap_state *state;
     struct core_heap heap;
     ARRAY(struct residency_range) ranges;  // of the areas
+    ARRAY(struct residency_block) known;   // that the recording has, all or samples
     ARRAY(struct residency_block) blocks;
     struct index_table types;      // names of types to their numbers
     const struct core_type *last;  // type and its owner: neighbours are often alike
@@ -271,10 +272,9 @@ static uint32_t stack_of(const struct profile *profile, uint32_t cell) {
     return number && number <= profile->stack_count ? number - 1 : (uint32_t)profile->stack_count;
 }
 
-static bool push_block(struct surveying *surveying, uint64_t address, uint64_t size,
-                       uint32_t owner) {
+static bool push_block(struct surveying *surveying, const struct residency_block *block) {
     struct residency_block *slot = array_push(&surveying->blocks);
-    if (slot) *slot = (struct residency_block){address, size, owner};
+    if (slot) *slot = *block;
     return slot != NULL;
 }
 
@@ -312,33 +312,107 @@ static uint32_t owner_of(struct surveying *surveying, const struct core_chunk *c
     return surveying->last_owner;
 }
 
-static bool push_recorded(struct surveying *surveying, const struct core_block *block) {
-    struct heap_state *state = surveying->state;
-    add(&state->live, block->size);
-    add(&state->classes[heap_class_of(block->size)].live, block->size);
-    return push_block(surveying, block->address, block->size,
-                      stack_of(surveying->from->profile, block->cell));
+static bool push_known(struct surveying *surveying, uint64_t address, uint64_t size, uint32_t cell,
+                       double weight) {
+    struct residency_block *slot = array_push(&surveying->known);
+    if (slot)
+        *slot = (struct residency_block){address, size, stack_of(surveying->from->profile, cell),
+                                         (float)weight};
+    return slot != NULL;
 }
 
-// Chunks in use that hold no recorded block are nobody's: from before the recording, or libc's own.
-// A recorded block lies in one chunk, not always at its start.
-static bool list_blocks(struct surveying *surveying) {
+static int compare_blocks(const void *a, const void *b) {
+    const struct residency_block *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+// A recording that began to sample later has blocks of both kinds.
+static bool list_known(struct surveying *surveying) {
     const struct core_blocks *blocks = surveying->from->blocks;
-    size_t next = 0, count = blocks ? blocks->items.count : 0;
-    const struct core_block *items = blocks ? blocks->items.items : NULL;
+    const struct core_samples *samples = surveying->from->samples;
+    bool is_ok = true;
+    for (size_t i = 0; blocks && i < blocks->items.count && is_ok; i++) {
+        const struct core_block *block = &blocks->items.items[i];
+        is_ok = push_known(surveying, block->address, block->size, block->cell, 1);
+    }
+    for (size_t i = 0; samples && i < samples->items.count && is_ok; i++) {
+        const struct core_sample *sample = &samples->items.items[i];
+        is_ok = push_known(surveying, sample->address, sample->size, sample->cell, sample->weight);
+    }
+    if (is_ok && samples && samples->items.count)
+        qsort(surveying->known.items, surveying->known.count, sizeof *surveying->known.items,
+              compare_blocks);
+    return is_ok;
+}
+
+// What the recording has by size.
+static void sum_known(struct surveying *surveying) {
+    double counts[HEAP_CLASSES] = {0}, bytes[HEAP_CLASSES] = {0};
+    struct heap_state *state = surveying->state;
+    for (size_t i = 0; i < surveying->known.count; i++) {
+        const struct residency_block *block = &surveying->known.items[i];
+        unsigned class = heap_class_of(block->size);
+        counts[class] += (double)block->weight;
+        bytes[class] += (double)block->weight * (double)block->size;
+    }
+    for (unsigned i = 0; i < HEAP_CLASSES; i++) {
+        state->classes[i].live = (struct heap_sum){(uint64_t)counts[i], (uint64_t)bytes[i]};
+        state->live.count += (uint64_t)counts[i];
+        state->live.bytes += (uint64_t)bytes[i];
+    }
+}
+
+// Chunks in use that hold no known block are nobody's: from before the recording, not sampled, or
+// libc's own. A known block lies in one chunk, not always at its start.
+static bool list_blocks(struct surveying *surveying) {
+    size_t next = 0, count = surveying->known.count;
+    const struct residency_block *known = surveying->known.items;
     for (size_t i = 0; i < surveying->heap.chunks.count; i++) {
         const struct core_chunk *chunk = &surveying->heap.chunks.items[i];
-        while (next < count && items[next].address < chunk->address)
-            if (!push_recorded(surveying, &items[next++])) return false;
-        bool is_known = next < count && items[next].address < chunk->address + chunk->size;
+        while (next < count && known[next].address < chunk->address)
+            if (!push_block(surveying, &known[next++])) return false;
+        bool is_known = next < count && known[next].address < chunk->address + chunk->size;
         if (chunk_is_free(chunk) || is_known) continue;
-        uint32_t owner =
-            blocks ? (uint32_t)surveying->state->stack_count : owner_of(surveying, chunk);
-        if (!push_block(surveying, chunk->address, chunk->size, owner)) return false;
+        struct residency_block block = {chunk->address, chunk->size, 0, 1};
+        block.owner = surveying->state->is_recorded ? (uint32_t)surveying->state->stack_count
+                                                    : owner_of(surveying, chunk);
+        if (!push_block(surveying, &block)) return false;
     }
     while (next < count)
-        if (!push_recorded(surveying, &items[next++])) return false;
+        if (!push_block(surveying, &known[next++])) return false;
     return true;
+}
+
+// Samples stand for more than themselves: so do their shares of pages. What is left of the pages is
+// kept by blocks that are not in the recording.
+static void scale_samples(struct surveying *surveying) {
+    struct heap_state *state = surveying->state;
+    struct residency *residency = &state->residency;
+    struct residency_owner *rest = &residency->owners[state->stack_count];
+    const uint64_t used = state->kinds[HEAP_USED].bytes + state->kinds[HEAP_MAPPED].bytes;
+    const uint64_t used_count = state->kinds[HEAP_USED].count + state->kinds[HEAP_MAPPED].count;
+    double *bytes = calloc(2 * (state->stack_count + 1), sizeof *bytes), kept = 0;
+    double *blocks = bytes ? bytes + state->stack_count + 1 : NULL;
+    for (size_t i = 0; bytes && i < surveying->known.count; i++) {
+        const struct residency_block *block = &surveying->known.items[i];
+        bytes[block->owner] += (double)block->weight * (double)block->size;
+        blocks[block->owner] += (double)block->weight;
+    }
+    for (size_t i = 0; bytes && i < state->stack_count; i++) {
+        struct residency_owner *owner = &residency->owners[i];
+        owner->kept_bytes = (uint64_t)owner->estimated_bytes;
+        owner->live_bytes = (uint64_t)bytes[i];
+        owner->blocks = (uint64_t)blocks[i];
+        owner->alone_bytes = 0;
+        kept += owner->estimated_bytes;
+    }
+    *rest = (struct residency_owner){0};
+    if ((double)residency->kept_bytes > kept)
+        rest->kept_bytes = residency->kept_bytes - (uint64_t)kept;
+    if (used > state->live.bytes) rest->live_bytes = used - state->live.bytes;
+    if (used_count > state->live.count) rest->blocks = used_count - state->live.count;
+    if (!bytes) surveying->is_bad = true;
+    free(bytes);
 }
 
 static bool build(struct surveying *surveying, struct error *error) {
@@ -346,14 +420,16 @@ static bool build(struct surveying *surveying, struct error *error) {
     const struct profile *profile = surveying->from->profile;
     sum_chunks(surveying);
     if (!sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
-        !list_blocks(surveying) || surveying->is_bad)
+        !list_known(surveying) || !list_blocks(surveying) || surveying->is_bad)
         return error_set(error, "no memory for the list of blocks");
     if (!residency_build(&state->residency, surveying->ranges.items, surveying->ranges.count,
                          surveying->blocks.items, surveying->blocks.count,
                          profile ? profile->stack_count + 1 : HEAP_CLASSES + state->types.count,
                          error))
         return false;
-    return true;
+    sum_known(surveying);
+    if (state->is_sampled) scale_samples(surveying);
+    return !surveying->is_bad || error_set(error, "no memory for the list of blocks");
 }
 
 bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error) {
@@ -365,13 +441,15 @@ bool survey_build(const struct survey *survey, struct heap_state *state, struct 
                                  .thread_count = live ? live->thread_count : 0,
                                  .copied_bytes = live ? live->copied_bytes : 0,
                                  .is_recorded = survey->blocks != NULL,
-                                 .is_sampled = survey->is_sampled,
+                                 .is_sampled = survey->profile && survey->profile->sampling.is_on,
                                  .stack_count = survey->profile ? survey->profile->stack_count : 0};
     if (survey->blocks) state->rejected_count = survey->blocks->rejected_count;
+    if (survey->samples) state->rejected_count += survey->samples->rejected_count;
     state->is_glibc = core_read_heap(survey->core, &surveying.heap, error);
     bool is_ok = (state->is_glibc || survey->blocks) && build(&surveying, error);
     core_free_heap(&surveying.heap);
     array_free(&surveying.ranges);
+    array_free(&surveying.known);
     array_free(&surveying.blocks);
     index_table_free(&surveying.types);
     if (!is_ok) heap_state_free(state);

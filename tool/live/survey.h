@@ -4,6 +4,7 @@
 #define TOOL_LIVE_SURVEY_H
 
 #include "tool/core/blocks.h"
+#include "tool/core/samples.h"
 #include "tool/core/types.h"
 #include "tool/live/image.h"
 #include "tool/model/heap_state.h"
@@ -11,11 +12,11 @@
 
 struct survey {
     const struct core_image *core;
-    const struct live_image *live;     // NULL: a core, of which nobody knows what was resident
-    const struct core_blocks *blocks;  // NULL: nothing was recorded
-    const struct profile *profile;     // of the recording, not narrowed; NULL likewise
-    struct core_types *types;          // where there is no profile; NULL: of none
-    bool is_sampled;                   // there is a recording, of a sample of blocks
+    const struct live_image *live;       // NULL: a core, of which nobody knows what was resident
+    const struct core_blocks *blocks;    // NULL: nothing was recorded
+    const struct core_samples *samples;  // likewise; without items unless some were sampled
+    const struct profile *profile;       // of the recording, not narrowed; NULL likewise
+    struct core_types *types;            // where there is no profile; NULL: of none
 };
 
 // False if there is no heap that can be read, or without memory.

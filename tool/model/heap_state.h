@@ -59,8 +59,8 @@ struct heap_state {
     size_t thread_count;
     uint64_t copied_bytes;
     bool is_glibc;     // the chunks of its malloc are known
-    bool is_recorded;  // live blocks are known with their stacks
-    bool is_sampled;   // a sample was recorded: the stacks of most blocks are not known
+    bool is_recorded;  // live blocks are known with their stacks ...
+    bool is_sampled;   // ... as a sample: what stacks hold and keep is estimated
 
     struct heap_class classes[HEAP_CLASSES];
     struct heap_sum kinds[HEAP_KINDS];

@@ -47,6 +47,7 @@ static void charge(const struct sweep *sweep, uint64_t page, uint64_t sum, bool 
         before += overlap(block, page);
         uint64_t until = before * RESIDENCY_PAGE_BYTES / sum;
         owner->kept_bytes += until - charged;
+        owner->estimated_bytes += (double)block->weight * (double)(until - charged);
         if (is_alone) owner->alone_bytes += until - charged;
         charged = until;
     }

@@ -25,12 +25,14 @@ struct residency_range {
 struct residency_block {
     uint64_t address, size;  // bytes as they count
     uint32_t owner;
+    float weight;  // blocks that it stands for as a sample; 1: itself
 };
 
 struct residency_owner {
     uint64_t blocks, live_bytes;  // of all its blocks, on resident pages or not
     uint64_t kept_bytes;          // its share of resident pages
     uint64_t alone_bytes;         // pages on which nobody else has a live block
+    double estimated_bytes;       // as kept_bytes, each block's share times its weight
 };
 
 struct residency {

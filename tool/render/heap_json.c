@@ -112,7 +112,7 @@ static bool put_owner(struct json *json, const struct heap_about *about, uint32_
     const struct residency_owner *values = &about->state->residency.owners[owner];
     json_open_object(json, NULL);
     json_put_uint(json, "kept_bytes", values->kept_bytes);
-    json_put_uint(json, "alone_bytes", values->alone_bytes);
+    put_known(json, "alone_bytes", values->alone_bytes, !about->state->is_sampled);
     json_put_uint(json, "live_bytes", values->live_bytes);
     json_put_uint(json, "live_blocks", values->blocks);
     bool is_ok = put_owner_name(json, about, owner);

@@ -57,7 +57,8 @@ static void print_classes(const struct terminal *terminal, const struct heap_sta
     FILE *out = terminal->out;
     fprintf(out, "%11s", "size from");
     if (state->is_glibc) fprintf(out, " %10s %10s", "used", "bytes");
-    if (state->is_recorded) fprintf(out, " %10s %10s", "recorded", "bytes");
+    if (state->is_recorded)
+        fprintf(out, " %10s %10s", state->is_sampled ? "estimated" : "recorded", "bytes");
     if (state->is_glibc) fprintf(out, " %10s %10s", "free", "bytes");
     fputc('\n', out);
     for (unsigned i = 0; i < HEAP_CLASSES; i++) {

@@ -48,12 +48,14 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
             units_size_as((int64_t)heap_state_empty_bytes(state), is_plain).text);
 }
 
+// Why owners are what they are, and how far they can be believed.
 static void print_note(const struct terminal *terminal, const struct heap_state *state) {
-    if (state->is_recorded) return;
-    terminal_print(terminal, STYLE_DIM, "%s: by type or size, since %s\n",
-                   state->is_sampled ? "a sample is recorded" : "the process is not recorded",
-                   state->is_sampled ? "the stacks of most blocks are not known"
-                                     : "nobody knows the stacks");
+    const char *note = NULL;
+    if (!state->is_recorded)
+        note = "the process is not recorded: by type or size, since nobody knows the stacks";
+    else if (state->is_sampled)
+        note = "a sample is recorded: what stacks hold and keep is estimated";
+    if (note) terminal_print(terminal, STYLE_DIM, "%s\n", note);
 }
 
 static void print_owner(const struct terminal *terminal, const struct heap_state *state,
@@ -62,11 +64,13 @@ static void print_owner(const struct terminal *terminal, const struct heap_state
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_STRONG, "%5s",
                    units_percent((int64_t)owner->kept_bytes, (int64_t)whole).text);
-    fprintf(terminal->out, " keeps %s %s with %s live in %s %s\n",
+    fprintf(terminal->out, " keeps %s%s %s with %s live in %s %s\n",
+            state->is_sampled ? "about " : "",
             units_size_as((int64_t)owner->kept_bytes, is_plain).text,
             state->is_core ? "of pages" : "resident",
             units_size_as((int64_t)owner->live_bytes, is_plain).text,
             units_count((int64_t)owner->blocks).text, plural(owner->blocks, "block", "blocks"));
+    if (state->is_sampled) return;
     terminal_indent(terminal, STACKS_NOTE_INDENT);
     terminal_print(terminal, STYLE_DIM, "alone on %s of it, shares the rest\n",
                    units_size_as((int64_t)owner->alone_bytes, is_plain).text);

@@ -125,6 +125,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, has_python_frames);
     FIELD(cairn_header, is_attached);
     FIELD(cairn_header, has_census);
+    FIELD(cairn_header, live_samples);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);
@@ -396,6 +397,12 @@ static void test_samples(void **state) {
     FIELD(cairn_sample_cell, peak_extra);
     FIELD(cairn_sample_cell, peak_bytes_variance);
     FIELD(cairn_sample_cell, peak_blocks_variance);
+    FIELD(cairn_live_samples, keys);
+    FIELD(cairn_live_samples, entries);
+    FIELD(cairn_live_samples, count);
+    FIELD(cairn_live_sample, size_bytes);
+    FIELD(cairn_live_sample, rate_bytes);
+    FIELD(cairn_live_sample, cell);
     FIELD(cairn_sample_value, calls);
     FIELD(cairn_sample_value, frees);
     FIELD(cairn_sample_value, extra);
