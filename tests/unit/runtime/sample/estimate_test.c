@@ -210,6 +210,12 @@ static void test_forks(void **state) {
     check_unbiased("forks", &trial);
 }
 
+// Of the bytes: 93 to 97 of 100 intervals hold the truth.
+static void check_covered(const char *what, const struct trial *trial) {
+    double share = trial->covered.bytes / (double)trial->runs;
+    if (share < 0.93 || share > 0.97) fail_msg("%s: bytes covered %.3f", what, share);
+}
+
 // A run whose rate doubles four times on the way, and once comes down again.
 static void test_changing_rate(void **state) {
     (void)state;
@@ -228,6 +234,36 @@ static void test_changing_rate(void **state) {
         trial_add(&trial, &estimate, truth);
     }
     check_unbiased("changing rate", &trial);
+    check_covered("changing rate", &trial);
+}
+
+// Several threads, each with random numbers of its own, and rates that follow the processor's time:
+// up by turns, and down again.
+static void test_threads_together(void **state) {
+    (void)state;
+    enum { THREADS = 6, BLOCKS = 1500, TURN = 100 };
+    struct trial trial = {0};
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        struct simulated threads[THREADS];
+        struct estimate estimate = {0};
+        struct sum truth = {0};
+        uint64_t rate = RATE / 32;
+        for (uint64_t i = 0; i < THREADS; i++) begin(&threads[i], seed, 60 + i, rate);
+        for (size_t i = 0; i < BLOCKS; i++) {
+            if (i % TURN == 0) rate = i / TURN % 5 < 3 ? rate * 2 : rate / 2;
+            if (rate > RATE / 8) rate = RATE / 8;
+            for (size_t at = 0; at < THREADS; at++) {
+                uint64_t size = mix[(i + at) % 6];
+                threads[at].rate = rate;
+                run(&threads[at], size, &estimate);
+                truth.bytes += (double)size;
+                truth.blocks += 1;
+            }
+        }
+        trial_add(&trial, &estimate, truth);
+    }
+    check_unbiased("threads", &trial);
+    check_covered("threads", &trial);
 }
 
 struct kept {
@@ -270,6 +306,7 @@ static void test_thinning(void **state) {
         trial_add(&trial, &estimate, truth);
     }
     check_unbiased("thinning", &trial);
+    check_covered("thinning", &trial);
 }
 
 // Intervals hold the truth in 93 to 97 of 100 runs, for mixes that give 30 samples and more.
@@ -355,11 +392,17 @@ static void test_same_seed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_parts_of_a_mix),
-        cmocka_unit_test(test_short_threads), cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_forks),         cmocka_unit_test(test_changing_rate),
-        cmocka_unit_test(test_thinning),      cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_large_blocks),  cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_parts_of_a_mix),
+        cmocka_unit_test(test_short_threads),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_forks),
+        cmocka_unit_test(test_changing_rate),
+        cmocka_unit_test(test_thinning),
+        cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_threads_together),
+        cmocka_unit_test(test_large_blocks),
+        cmocka_unit_test(test_edges),
         cmocka_unit_test(test_same_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
