@@ -220,6 +220,8 @@ of_heap = set(re.findall(rb"Used allocation at ([0-9a-f]+) ", ask(recorded, "lis
 missing = set(ask(recorded, "enumerate", "used").split()) - of_heap
 t.check(not missing, f"recorded blocks that glibc has not in use: {missing}")
 t.check(len(of_heap) < count(recorded, "used")[0] + 20, "glibc has many blocks in use that were not recorded")
+sampled, _ = dump("sampled", t.program("reach"), [t.CAIRN, "run", "-q", "--sample", "-o", "sample.cairn", "--"])
+t.check(b"a sample was recorded" in t.run_cairn("core", sampled, "count", "used").err, "sampled: not said")
 check_guide()
 check_static()
 check_foreign()

@@ -126,6 +126,8 @@ void core_print_doubts(const struct core_subject *subject) {
         fprintf(stderr,
                 "cairn: lists of %s itself refer to its blocks: not all that are leaked are seen\n",
                 other ? other : "the allocator");
+    if (subject->is_recorded && subject->opened.profile.sampling.is_on)
+        fprintf(stderr, "cairn: a sample was recorded: blocks in use are those of the sample\n");
     if (subject->types && !subject->core.files.count)
         fprintf(stderr,
                 "cairn: this core does not say which files were mapped: no block has a type\n");
