@@ -31,7 +31,8 @@ int threads_wait(pid_t tid, uint64_t timeout_ns) {
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
         if (got == tid) return WIFSTOPPED(status) ? status : 0;
         if (got < 0 && errno != EINTR) return 0;
-        if (threads_now_ns() > end) return -1;
+        // that a process has ended is told by its main thread, once all others were waited for
+        if (threads_now_ns() > end) return process_has_ended(process_state(tid, 0)) ? 0 : -1;
         if (look > EAGER_LOOKS) usleep(PAUSE_US);
     }
 }
