@@ -72,33 +72,28 @@ bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record 
 
 enum outcome { OUTCOME_OK, OUTCOME_DAMAGED, OUTCOME_NO_MEMORY };
 
-static enum outcome decode_python(struct decoder *decoder, size_t *at, uint32_t *place) {
-    uint32_t number, line, code;
-    if (!recording_word(decoder->recording, (*at)++, &number)) return OUTCOME_DAMAGED;
-    if (!recording_word(decoder->recording, (*at)++, &line)) return OUTCOME_DAMAGED;
-    switch (codes_read(&decoder->places->codes, decoder->recording, number, &code)) {
-    case CODES_DAMAGED:
-        return OUTCOME_DAMAGED;
-    case CODES_NO_MEMORY:
-        return OUTCOME_NO_MEMORY;
-    case CODES_OK:
-        break;
-    }
+static enum outcome place_of_code(struct decoder *decoder, enum codes_result outcome, uint32_t code,
+                                  uint32_t line, uint32_t *place) {
+    if (outcome == CODES_DAMAGED) return OUTCOME_DAMAGED;
+    if (outcome == CODES_NO_MEMORY) return OUTCOME_NO_MEMORY;
     return places_of_code(decoder->places, code, line, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
 }
 
+static enum outcome decode_python(struct decoder *decoder, size_t *at, uint32_t *place) {
+    uint32_t number, line, code = 0;
+    if (!recording_word(decoder->recording, (*at)++, &number)) return OUTCOME_DAMAGED;
+    if (!recording_word(decoder->recording, (*at)++, &line)) return OUTCOME_DAMAGED;
+    enum codes_result outcome =
+        codes_read(&decoder->places->codes, decoder->recording, number, &code);
+    return place_of_code(decoder, outcome, code, line, place);
+}
+
 static enum outcome decode_name(struct decoder *decoder, size_t *at, uint32_t *place) {
-    uint32_t offset, code;
+    uint32_t offset, code = 0;
     if (!recording_word(decoder->recording, (*at)++, &offset)) return OUTCOME_DAMAGED;
-    switch (codes_of_name(&decoder->places->codes, decoder->recording, offset, &code)) {
-    case CODES_DAMAGED:
-        return OUTCOME_DAMAGED;
-    case CODES_NO_MEMORY:
-        return OUTCOME_NO_MEMORY;
-    case CODES_OK:
-        break;
-    }
-    return places_of_code(decoder->places, code, 0, place) ? OUTCOME_OK : OUTCOME_NO_MEMORY;
+    enum codes_result outcome =
+        codes_of_name(&decoder->places->codes, decoder->recording, offset, &code);
+    return place_of_code(decoder, outcome, code, 0, place);
 }
 
 // A code of the escape family; `at` is moved behind the words that belong to it.

@@ -50,12 +50,12 @@
     X(tc_free_sized, FREE)                                                                         \
     X(tc_malloc, ALLOC)                                                                            \
     X(tc_new, ALLOC)                                                                               \
-    X(tc_new_aligned, ALLOC)                                                                       \
-    X(tc_new_aligned_nothrow, ALLOC)                                                               \
+    X(tc_new_aligned, NEW)                                                                         \
+    X(tc_new_aligned_nothrow, NEW)                                                                 \
     X(tc_new_nothrow, ALLOC)                                                                       \
     X(tc_newarray, ALLOC)                                                                          \
-    X(tc_newarray_aligned, ALLOC)                                                                  \
-    X(tc_newarray_aligned_nothrow, ALLOC)                                                          \
+    X(tc_newarray_aligned, NEW)                                                                    \
+    X(tc_newarray_aligned_nothrow, NEW)                                                            \
     X(tc_newarray_nothrow, ALLOC)                                                                  \
     X(tc_pvalloc, ALLOC)                                                                           \
     X(tc_valloc, ALLOC)                                                                            \
@@ -74,16 +74,16 @@
     X(mi_free_size, FREE)                                                                          \
     X(mi_free_size_aligned, FREE)                                                                  \
     X(mi_malloc, ALLOC)                                                                            \
-    X(mi_malloc_aligned, ALLOC)                                                                    \
+    X(mi_malloc_aligned, NEW)                                                                      \
     X(mi_malloc_small, ALLOC)                                                                      \
     X(mi_new, ALLOC)                                                                               \
-    X(mi_new_aligned, ALLOC)                                                                       \
-    X(mi_new_aligned_nothrow, ALLOC)                                                               \
+    X(mi_new_aligned, NEW)                                                                         \
+    X(mi_new_aligned_nothrow, NEW)                                                                 \
     X(mi_new_nothrow, ALLOC)                                                                       \
     X(mi_pvalloc, ALLOC)                                                                           \
     X(mi_valloc, ALLOC)                                                                            \
     X(mi_zalloc, ALLOC)                                                                            \
-    X(mi_zalloc_aligned, ALLOC)                                                                    \
+    X(mi_zalloc_aligned, NEW)                                                                      \
     X(mi_zalloc_small, ALLOC)                                                                      \
     X(mi_new_realloc, REALLOC)                                                                     \
     X(mi_realloc, REALLOC)                                                                         \
