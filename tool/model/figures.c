@@ -65,7 +65,7 @@ struct figures figures_of(const struct recording *recording) {
     bool is_at_end = figures.exit_bytes > 0 && (uint64_t)figures.exit_bytes > figures.peak_bytes;
     if (is_at_end) {
         figures.peak_bytes = (uint64_t)figures.exit_bytes;
-        figures.peak_ns = header->end_ns;
+        figures.peak_ns = recording_last_ns(recording);
     }
     add_estimates(&figures, recording, is_at_end);
     return figures;

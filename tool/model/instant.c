@@ -19,9 +19,7 @@ enum {
 static const uint64_t second_ns = 1000000000;
 
 static uint64_t end_ns(const struct moments *moments) {
-    const struct cairn_header *header = &moments->profile->recording->header;
-    uint64_t end = header->end_ns;
-    if (!end) end = (uint64_t)header->control.clock_ms * (second_ns / 1000);
+    uint64_t end = recording_last_ns(moments->profile->recording);
     for (size_t i = 0; i < moments->count; i++)
         if (moments->list[i].at_ns > end) end = moments->list[i].at_ns;
     return end > moments->profile->peak.at_ns ? end : moments->profile->peak.at_ns;

@@ -83,7 +83,8 @@ static void sum_up(struct profile *profile, const struct placed *list, size_t co
     struct mapped *mapped = &profile->mapped;
     const struct cairn_header *header = &profile->recording->header;
     bool is_peak_now = is_at_end(profile, list, count);
-    mapped->peak_ns = is_peak_now ? header->end_ns : header->mappings_peak_ns;
+    mapped->peak_ns =
+        is_peak_now ? recording_last_ns(profile->recording) : header->mappings_peak_ns;
     for (size_t i = 0; i < count; i++) {
         const struct cairn_mapper *mapper = &list[i].mapper;
         struct mapped_figures figures = figures_of_mapper(profile, mapper, is_peak_now);

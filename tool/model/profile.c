@@ -88,7 +88,8 @@ static void find_peak(struct builder *builder) {
             builder->exit_bytes = add_signed(builder->exit_bytes, values.exit_bytes);
     profile->peak.is_at_end =
         builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
-    profile->peak.at_ns = profile->peak.is_at_end ? header->end_ns : header->totals.peak_ns;
+    profile->peak.at_ns =
+        profile->peak.is_at_end ? recording_last_ns(profile->recording) : header->totals.peak_ns;
     // a coarse clock may lag behind the one that the start was read from
     if ((int64_t)profile->peak.at_ns < 0) profile->peak.at_ns = 0;
 }

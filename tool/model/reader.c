@@ -219,6 +219,12 @@ void recording_close(struct recording *recording) {
     }
 }
 
+uint64_t recording_last_ns(const struct recording *recording) {
+    const uint64_t ns_per_ms = 1000000;
+    const struct cairn_header *header = &recording->header;
+    return header->end_ns ? header->end_ns : header->control.clock_ms * ns_per_ms;
+}
+
 size_t recording_count(const struct recording *recording, uint32_t kind) {
     return recording->sections[kind].count;
 }

@@ -60,6 +60,10 @@ bool recording_load_header(struct recording *recording, const struct source *sou
 bool recording_claim(struct recording *recording, const struct cairn_section *claim,
                      uint64_t file_bytes, struct recording_section *section);
 
+// The last time that the recording knows of, in ns since the start: the end, or of a process that
+// goes on the clock of `cairn run`, some milliseconds old. 0: unknown.
+uint64_t recording_last_ns(const struct recording *recording);
+
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
 

@@ -93,6 +93,18 @@ static void test_peak_is_at_the_end(void **state) {
     assert_int_equal(profile.peak.error_bytes, 0);
 }
 
+// Of a process that goes on the clock of the tool says what is now.
+static void test_peak_is_now(void **state) {
+    (void)state;
+    uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, cell, 1, 100, 0, 0);
+    making.header.end_ns = 0;
+    making.header.control.clock_ms = 5120;
+    build();
+    assert_true(profile.peak.is_at_end);
+    assert_int_equal(profile.peak.at_ns, 5120000000);
+}
+
 // One cell changed after the peak (its saved value counts), one did not (its live value does),
 // one came later (zero counts).
 static void test_peak_in_the_middle(void **state) {
@@ -375,6 +387,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_one_stack),
         TEST(test_peak_is_at_the_end),
+        TEST(test_peak_is_now),
         TEST(test_peak_in_the_middle),
         TEST(test_saved_value_of_an_older_peak),
         TEST(test_threads_merge_and_foreign_frees),
