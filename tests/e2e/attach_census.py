@@ -7,8 +7,8 @@ import os
 import re
 
 from attached import Attached, Target
-from cairn_test import (PROGRAMS, cannot_run_here, check, check_equal, environment, finish, functions,
-                        run_cairn, stacks_through)
+from cairn_test import (PROGRAMS, cannot_run_here, check, check_equal, environment, finish, fresh_path,
+                        functions, run, run_cairn, stacks_through)
 
 GROUP = "allocated before cairn was attached"
 # Usable bytes of blocks that were asked for with 32, 112, 100 and 1 MiB.
@@ -16,6 +16,7 @@ KINDS = {"drawing::Circle": (300, 40), "drawing::Square": (200, 120)}
 TEXTS, TEXT_ROOM, LARGE, LARGE_ROOM = 1000, 104, 5, (1 << 20) + 4096 - 16
 # The program's vectors, libc's and the dynamic linker's own.
 OTHERS_MOST, OTHERS_MOST_BYTES = 60, 150_000
+MARKS, KINDS_MAX = 4000, 4096
 
 
 def group_of(found):
@@ -71,6 +72,32 @@ def exactly():
     check_equal("its status", target.process.returncode, 0)
 
 
+def stripped():
+    """Names of classes are in the process itself."""
+    path = fresh_path("before")
+    run(["strip", "-o", path, PROGRAMS / "before"])
+    target = Target(path=path)
+    attached = Attached(target.pid, "--exact", "--record-for", "50ms")
+    check_kinds("stripped", attached.leave(lambda: None), 0)
+    target.process.communicate("end\n")
+
+
+def many_kinds():
+    """Places take half of the kinds at most, so that classes are named behind them."""
+    target = Target(path=PROGRAMS / "before")
+    target.tell(f"point {MARKS}")
+    attached = Attached(target.pid, "--exact", "--record-for", "50ms")
+    group = check_kinds("many kinds", attached.leave(lambda: None), 0)
+    marks = [name for name in group if name.startswith("drawing::marks")]
+    check("drawing::marks" in marks and "drawing::marks+0x1" in marks, f"places: {marks[:5]}")
+    check(KINDS_MAX / 2 - OTHERS_MOST <= len(marks) <= KINDS_MAX / 2, f"{len(marks)} of {MARKS} places")
+    check("drawing::Late" in group, "a class that is found last")
+    lost = MARKS - len(marks)
+    check(0 <= group["unknown type"]["allocations"] - TEXTS - LARGE - lost <= OTHERS_MOST,
+          f"{group['unknown type']['allocations']} blocks of no kind, {lost} beyond the places")
+    target.process.communicate("end\n")
+
+
 def threads():
     """Arenas of threads that allocate and free all the time; nothing is freed twice or never."""
     target = Target(8)
@@ -122,6 +149,8 @@ def left_out():
 if os.uname().machine != "x86_64":
     cannot_run_here("cairn attach knows x86-64")
 exactly()
+stripped()
+many_kinds()
 threads()
 sampled()
 left_out()

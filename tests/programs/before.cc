@@ -3,6 +3,7 @@
 // "ready" and then does what it is told on stdin, a line each, answering "done":
 //   free N      frees N of its shapes, N of its texts and N of its large blocks
 //   grow N      reallocs N of its texts to twice their size
+//   point N     makes N blocks that each begin with the address of another constant, then a Late
 //   end         ends
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,11 @@ struct Square : Shape {
     double side = 4;
     char name[80] = "square";
 };
+struct Late : Shape {
+    double late = 5;
+};
+extern const char marks[4096];
+const char marks[4096] = "";
 }  // namespace drawing
 
 namespace {
@@ -37,6 +43,7 @@ enum {
 std::vector<drawing::Shape *> circles, squares;
 std::vector<char *> texts;
 std::vector<void *> large;
+std::vector<const char **> pointers;
 
 void make() {
     for (int i = 0; i < CIRCLES; i++) circles.push_back(new drawing::Circle);
@@ -66,6 +73,12 @@ void obey(const char *line) {
     } else if (sscanf(line, "grow %zu", &count) == 1) {
         for (size_t i = 0; i < count && i < texts.size(); i++)
             texts[i] = static_cast<char *>(realloc(texts[i], 2 * TEXT_BYTES));
+    } else if (sscanf(line, "point %zu", &count) == 1) {
+        for (size_t i = 0; i < count && i < sizeof drawing::marks; i++) {
+            pointers.push_back(static_cast<const char **>(malloc(sizeof(char *))));
+            *pointers.back() = &drawing::marks[i];
+        }
+        circles.push_back(new drawing::Late);
     }
 }
 }  // namespace

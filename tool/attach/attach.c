@@ -413,7 +413,9 @@ bool attach_start(struct attach *attach, const struct attach_request *request,
     if (!put_back_slots_of_before(attach, error)) return false;
     count_prepare(attach, request);
     if (!start_at_safe_moment(attach, request, error)) return false;
-    if (read_place(attach, error) && take_slots(attach, error)) return true;
+    bool is_taken = read_place(attach, error) && take_slots(attach, error);
+    census_close(&attach->census);
+    if (is_taken) return true;
     struct error unused;
     attach_stop(attach, &unused);
     return false;

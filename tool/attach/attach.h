@@ -36,7 +36,7 @@ struct attach_request {
     attach_take_memory *take_memory;
     void *context;
     enum census_wish census;
-    char *(*readable)(const char *symbol);  // census_names
+    const struct symbol_options *symbols;  // where names of types come from; outlives the attach
 };
 
 struct attach {

@@ -4,25 +4,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/attach/extents.h"
 #include "tool/core/glibc.h"
 
 #define GROUP_NAME "allocated before cairn was attached"
-enum { KIND_UNKNOWN = 0 };
+enum { KIND_UNKNOWN = 0, PLACES_MAX = CAIRN_CENSUS_KINDS_MAX / 2 };
+static const char unknown_name[] = "unknown type";
 
-void census_open(struct census *census, const struct remote *remote, uint64_t libc_start,
-                 uint64_t libc_end, const struct census_names *names) {
-    *census = (struct census){.remote = remote,
-                              .names = *names,
-                              .copy = {.libc_start = libc_start, .libc_end = libc_end}};
+// An image of the process' files whose offsets are addresses: its source is the process.
+static bool open_files(struct census *census, struct error *error) {
+    struct core_image *files = &census->files;
+    struct extents extents = {0};
+    bool is_ok = extents_look(census->remote->pid, &extents, error) &&
+                 extents_look_files(census->remote->pid, files, error);
+    for (size_t i = 0; is_ok && i < extents.items.count; i++) {
+        const struct extent *extent = &extents.items.items[i];
+        if (extent->kind != EXTENT_CONSTANT && extent->kind != EXTENT_DATA) continue;
+        struct core_segment *segment = array_push(&files->segments);
+        if (segment)
+            *segment = (struct core_segment){.start = extent->start,
+                                             .end = extent->end,
+                                             .offset = extent->start,
+                                             .bytes = extent->end - extent->start,
+                                             .is_writable = extent->kind == EXTENT_DATA};
+        is_ok = segment || error_set(error, "out of memory");
+    }
+    array_free(&extents.items);
+    files->source = (struct source){.descriptor = census->remote->memory, .size = INT64_MAX};
+    return is_ok;
+}
+
+bool census_open(struct census *census, const struct remote *remote, uint64_t libc_start,
+                 uint64_t libc_end, const struct symbol_options *symbols, struct error *error) {
+    *census =
+        (struct census){.remote = remote, .copy = {.libc_start = libc_start, .libc_end = libc_end}};
+    if (!open_files(census, error)) return false;
+    census->types = core_types_open(&census->files, symbols);
+    const char **unknown = array_push(&census->kinds);
+    if (unknown) *unknown = unknown_name;
+    return (census->types && unknown) || error_set(error, "out of memory");
 }
 
 void census_close(struct census *census) {
-    for (size_t i = 0; i < census->kinds.count; i++) free(census->kinds.items[i]);
+    core_types_close(census->types);
+    census->files.source.descriptor = -1;  // the remote's
+    core_close(&census->files);
     array_free(&census->kinds);
-    array_free(&census->words);
     array_free(&census->blocks);
-    index_table_free(&census->word_table);
+    index_table_free(&census->kind_table);
     heap_copy_free(&census->copy);
+    *census = (struct census){0};
 }
 
 bool census_measure(struct census *census, uint64_t *bytes, struct error *error) {
@@ -35,69 +66,20 @@ void census_clear(struct census *census) {
     census->room_bytes = 0;
 }
 
-// The mapping that `address` lies in, or NULL.
-static const struct map_range *mapping_of(const struct maps *maps, uint64_t address) {
-    size_t low = 0, high = maps->items.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct map_range *mapping = &maps->items.items[middle];
-        if (address >= mapping->start && address < mapping->end) return mapping;
-        if (address < mapping->start)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
-// Number of the kind with that name, which is taken over; KIND_UNKNOWN if there are too many.
-static uint32_t kind_named(struct census *census, char *name) {
-    for (size_t i = 0; i < census->kinds.count; i++) {
-        if (strcmp(census->kinds.items[i], name) != 0) continue;
-        free(name);
-        return (uint32_t)i;
-    }
-    char **slot = census->kinds.count < CAIRN_CENSUS_KINDS_MAX ? array_push(&census->kinds) : NULL;
-    if (!slot) {
-        free(name);
-        return KIND_UNKNOWN;
-    }
-    *slot = name;
-    return (uint32_t)census->kinds.count - 1;
-}
-
-static uint32_t kind_of_symbol(struct census *census, const char *symbol) {
-    static const char vtable_for[] = "vtable for ";
-    char *readable = symbol ? census->names.readable(symbol) : NULL;
-    if (!readable) return KIND_UNKNOWN;
-    size_t skipped = strncmp(readable, vtable_for, strlen(vtable_for)) ? 0 : strlen(vtable_for);
-    char *name = strdup(readable + skipped);
-    free(readable);
-    return name ? kind_named(census, name) : KIND_UNKNOWN;
-}
-
-// In a file's memory that the program does not write.
-static bool is_constant(const struct census *census, uint64_t address) {
-    const struct map_range *mapping = mapping_of(&census->copy.maps, address);
-    return mapping && mapping->kind == MAPS_FILE && !mapping->is_writable;
-}
-
-// Symbols are slow to look up: each word is, once.
-static uint32_t kind_of_word(struct census *census, uint64_t word) {
-    uint32_t index;
-    if (!is_constant(census, word)) return KIND_UNKNOWN;
-    uint64_t hash = hash_mix(word, index_table_seed());
-    struct index_probe probe = index_probe_start(&census->word_table, hash);
-    while (index_probe_next(&census->word_table, &probe, &index))
-        if (census->words.items[index].word == word) return census->words.items[index].kind;
-    const char *symbol = census->names.symbol_at(census->names.context, word);
-    uint32_t kind = kind_of_symbol(census, symbol);
-    struct word_kind *slot = array_push(&census->words);
-    if (slot) {
-        *slot = (struct word_kind){word, kind};
-        index_table_insert(&census->word_table, hash, (uint32_t)census->words.count - 1);
-    }
-    return kind;
+// Number of the type's kind; KIND_UNKNOWN if there are too many. Equal names are at one address.
+static uint32_t kind_of_type(struct census *census, const struct core_type *type) {
+    uint64_t hash = hash_mix((uintptr_t)type->name, index_table_seed());
+    struct index_probe probe = index_probe_start(&census->kind_table, hash);
+    for (uint32_t kind; index_probe_next(&census->kind_table, &probe, &kind);)
+        if (census->kinds.items[kind] == type->name) return kind;
+    size_t most = type->kind == CORE_TYPE_CLASS ? CAIRN_CENSUS_KINDS_MAX : PLACES_MAX;
+    const char **slot = census->kinds.count < most ? array_push(&census->kinds) : NULL;
+    if (!slot) return KIND_UNKNOWN;
+    *slot = type->name;
+    uint32_t kind = (uint32_t)census->kinds.count - 1;
+    if (index_table_insert(&census->kind_table, hash, kind)) return kind;
+    census->kinds.count--;
+    return KIND_UNKNOWN;
 }
 
 static bool add_block(struct census *census, const struct core_chunk *chunk) {
@@ -105,7 +87,8 @@ static bool add_block(struct census *census, const struct core_chunk *chunk) {
     core_read(&census->copy.image, chunk->address, &word, sizeof word);
     struct cairn_census_block *slot = array_push(&census->blocks);
     if (!slot) return false;
-    uint64_t kind = kind_of_word(census, word);
+    const struct core_type *type = core_type_of_word(census->types, word);
+    uint64_t kind = type ? kind_of_type(census, type) : KIND_UNKNOWN;
     *slot =
         (struct cairn_census_block){chunk->address, chunk->size << CAIRN_CENSUS_KIND_BITS | kind};
     census->room_bytes += chunk->size;
@@ -114,9 +97,6 @@ static bool add_block(struct census *census, const struct core_chunk *chunk) {
 
 bool census_take(struct census *census, struct error *error) {
     struct core_heap heap;
-    char *unknown = census->kinds.count ? NULL : strdup("unknown type");
-    if (unknown) kind_named(census, unknown);
-    if (!census->kinds.count) return error_set(error, "out of memory");
     if (!heap_copy_take(&census->copy, census->remote, error) ||
         !core_read_heap(&census->copy.image, &heap, error))
         return false;

@@ -11,22 +11,19 @@
 // are.
 enum { TRIES = 20 };
 
-static const char *symbol_at(void *context, uint64_t address) {
-    return watchtower_symbol(context, address);
-}
-
 // Everything about a census that can be done while the process runs.
 static bool prepare_census(struct attach *attach, const struct attach_request *request,
                            struct error *error) {
     const struct loaded_module *libc = attach_libc(attach);
-    struct census_names names = {symbol_at, attach->tower, request->readable};
     uint64_t bytes, limit = request->census == CENSUS_ALWAYS ? UINT64_MAX : ATTACH_CENSUS_BYTES;
     // where the executable has an allocator, what libc's holds beside it would be a part only
     if (!libc || attach->entries.items.count || attach->allocator < libc->start ||
         attach->allocator >= libc->end)
         return error_set(error, "its allocator is not glibc's");
-    census_open(&attach->census, &attach->remote, libc->start, libc->end, &names);
-    if (!census_measure(&attach->census, &bytes, error)) return false;
+    if (!census_open(&attach->census, &attach->remote, libc->start, libc->end, request->symbols,
+                     error) ||
+        !census_measure(&attach->census, &bytes, error))
+        return false;
     if (bytes > limit)
         return error_set(error, "it would be stopped while %" PRIu64 " MiB are read (--census)",
                          bytes >> 20);

@@ -63,7 +63,7 @@ static bool add_part(struct heap_copy *copy, uint64_t start, uint64_t end, uint6
 // Heaps of threads begin with the address of their arena, which lies behind the head of the first
 // of its heaps, the heap before, and their size.
 static bool add_heaps(struct heap_copy *copy, const struct remote *remote,
-                      const struct pages *pages, const struct map_range *mapping) {
+                      const struct pages *pages, const struct extent *mapping) {
     uint64_t first = (mapping->start + heap_bytes - 1) / heap_bytes * heap_bytes;
     for (uint64_t at = first; at < mapping->end; at += heap_bytes) {
         uint64_t head[3];
@@ -126,8 +126,8 @@ static bool add_mapped(struct heap_copy *copy, const struct remote *remote, stru
 
 // Without what cairn has mapped itself.
 static bool add_anonymous(struct heap_copy *copy, const struct remote *remote, struct pages *pages,
-                          const struct map_range *mapping) {
-    struct map_range before = *mapping, behind = *mapping;
+                          const struct extent *mapping) {
+    struct extent before = *mapping, behind = *mapping;
     bool has_own = copy->own_start < mapping->end && copy->own_end > mapping->start;
     if (has_own) {
         before.end = copy->own_start > mapping->start ? copy->own_start : mapping->start;
@@ -141,12 +141,11 @@ static bool add_anonymous(struct heap_copy *copy, const struct remote *remote, s
 }
 
 static bool add_parts(struct heap_copy *copy, const struct remote *remote, struct pages *pages,
-                      const struct map_range *mapping) {
+                      const struct extent *mapping) {
     bool is_libc = mapping->start >= copy->libc_start && mapping->end <= copy->libc_end;
-    if (!mapping->is_readable || !mapping->is_writable || !mapping->is_private) return true;
-    if (mapping->kind == MAPS_HEAP || (mapping->kind == MAPS_FILE && is_libc))
+    if (mapping->kind == EXTENT_BREAK || (mapping->kind == EXTENT_DATA && is_libc))
         return add_part(copy, mapping->start, mapping->end, mapping->end);
-    return mapping->kind != MAPS_ANONYMOUS || add_anonymous(copy, remote, pages, mapping);
+    return mapping->kind != EXTENT_MEMORY || add_anonymous(copy, remote, pages, mapping);
 }
 
 static int compare_parts(const void *a, const void *b) {
@@ -159,9 +158,9 @@ static bool plan(struct heap_copy *copy, const struct remote *remote, struct pag
                  struct error *error) {
     uint64_t offset = 0;
     copy->parts.count = copy->image.segments.count = 0;
-    if (!maps_read(remote->pid, &copy->maps, error)) return false;
-    for (size_t i = 0; i < copy->maps.items.count; i++)
-        if (!add_parts(copy, remote, pages, &copy->maps.items.items[i]))
+    if (!extents_look(remote->pid, &copy->extents, error)) return false;
+    for (size_t i = 0; i < copy->extents.items.count; i++)
+        if (!add_parts(copy, remote, pages, &copy->extents.items.items[i]))
             return error_set(error, "out of memory");
     if (copy->parts.count)
         qsort(copy->parts.items, copy->parts.count, sizeof *copy->parts.items, compare_parts);
@@ -277,6 +276,6 @@ void heap_copy_free(struct heap_copy *copy) {
     if (copy->room) munmap(copy->room, copy->room_bytes);
     array_free(&copy->image.segments);
     array_free(&copy->parts);
-    maps_free(&copy->maps);
+    array_free(&copy->extents.items);
     *copy = (struct heap_copy){0};
 }

@@ -8,7 +8,7 @@
 #ifndef TOOL_ATTACH_HEAP_COPY_H
 #define TOOL_ATTACH_HEAP_COPY_H
 
-#include "tool/attach/maps.h"
+#include "tool/attach/extents.h"
 #include "tool/attach/remote.h"
 #include "tool/core/image.h"
 
@@ -23,7 +23,7 @@ struct heap_copy {
     struct core_image image;        // its bytes lie in `room`
     uint8_t *room;
     size_t room_bytes;  // of address space
-    struct maps maps;
+    struct extents extents;
     ARRAY(struct heap_part) parts;  // that a copy has
 };
 

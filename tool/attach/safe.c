@@ -188,10 +188,6 @@ static const char *name_of(Dwfl_Module *module, uint64_t pc) {
     return name && offset < symbol.st_size ? name : NULL;
 }
 
-const char *watchtower_symbol(const struct watchtower *tower, uint64_t address) {
-    return name_of(dwfl_addrmodule(tower->dwfl, address), address);
-}
-
 static int visit_frame(Dwfl_Frame *state, void *argument) {
     struct watchtower *tower = argument;
     Dwarf_Addr pc;

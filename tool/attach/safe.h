@@ -24,9 +24,6 @@ bool watchtower_refresh(struct watchtower *tower, struct error *error);
 // The allocator is in the executable: these functions. They stay the caller's.
 void watchtower_tell_entries(struct watchtower *tower, const struct entries *entries);
 
-// The symbol that `address` lies in, as its file spells it; NULL: nobody knows.
-const char *watchtower_symbol(const struct watchtower *tower, uint64_t address);
-
 // `thread` is stopped. `code_start`, `code_end`: what is_in_range is about.
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
                                    uint64_t code_start, uint64_t code_end);

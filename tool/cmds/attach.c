@@ -17,7 +17,6 @@
 #include "tool/cmds/name_options.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/report_summary.h"
-#include "tool/symbol/name.h"
 #include "tool/watch/launch.h"
 #include "tool/watch/program.h"
 #include "tool/watch/watch.h"
@@ -36,6 +35,7 @@ struct session {
     char safe[NAME_BYTES];  // the same, safe to print
     struct launch launch;
     struct recording_options recording;
+    struct symbol_options symbols;  // for types of blocks from before
     uint64_t record_for_ns, end_ns, next_follow_ns;
     struct attach attach;
     struct store store;
@@ -189,7 +189,9 @@ static bool session_start(struct session *session, struct error *error) {
     struct attach_request request = {
         .settings = settings, .take_memory = take_memory, .context = session};
     request.settings_bytes = make_settings(session, settings);
-    request.readable = name_readable;
+    session->symbols = *name_options_symbols();
+    session->symbols.process = (uint32_t)session->pid;
+    request.symbols = &session->symbols;
     request.census = args_has(session->args, OPTION_NO_CENSUS) ? CENSUS_NEVER
                      : args_has(session->args, OPTION_CENSUS)  ? CENSUS_ALWAYS
                                                                : CENSUS_IF_SMALL;

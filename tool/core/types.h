@@ -26,7 +26,7 @@ enum core_type_kind {
 struct core_type {
     uint64_t signature;
     enum core_type_kind kind;
-    const char *name;  // safe to print; belongs to core_types
+    const char *name;  // safe to print; belongs to core_types, which has each text once
 };
 
 struct core_types;

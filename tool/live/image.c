@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #include "tool/attach/examine.h"
+#include "tool/attach/extents.h"
 #include "tool/attach/threads.h"
 #include "tool/base/units.h"
-#include "tool/live/extents.h"
 #include "tool/live/plan.h"
 
 enum { PAGE = PEEK_PAGE_BYTES, MEMORY_PERCENT = 75 };

@@ -9,7 +9,7 @@
 
 #include "format/live_map.h"
 #include "format/sample.h"
-#include "tool/live/extents.h"
+#include "tool/attach/extents.h"
 
 enum {
     PAGE = PEEK_PAGE_BYTES,

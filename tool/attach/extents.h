@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mappings of a process that a heap may lie in, or what its words lead to, as /proc/PID/maps
 // lists them.
-#ifndef TOOL_LIVE_EXTENTS_H
-#define TOOL_LIVE_EXTENTS_H
+#ifndef TOOL_ATTACH_EXTENTS_H
+#define TOOL_ATTACH_EXTENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

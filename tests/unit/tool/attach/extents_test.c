@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lines of /proc/PID/maps a heap may lie in.
-#include "tool/live/extents.h"
+#include "tool/attach/extents.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/live/extents.h"
+#include "tool/attach/extents.h"
 
 #include <errno.h>
 #include <inttypes.h>
