@@ -305,14 +305,18 @@ fuzz-afl:
 # The page of `cairn open` without its data is read by the assembler (web/README.md).
 $(foreach kind,obj san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/report.html
 
-# clang-tidy is slow: one stamp a file, renewed when the file's object was.
+# clang-tidy is slow: one stamp a file, renewed when the file's object was. Nearly all of its time is the
+# static analyzer's, which looks at no more than so many states of a function: 225000 is its own
+# limit (`make clean lint TIDY_STATES=225000`, before a release), a third of it takes a quarter of the time.
+TIDY_STATES ?= 75000
+TIDY_LIMIT := $(addprefix --extra-arg=,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES))
 TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
 TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok)
 tidy: $(TIDY_TOOL) $(TIDY_RUNTIME)
 $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
 	$(call say,TIDY)
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- -std=gnu17 -D_GNU_SOURCE -I. -Iinclude 2>$(@:.ok=.log) \
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(TIDY_LIMIT) $< -- -std=gnu17 -D_GNU_SOURCE -I. -Iinclude 2>$(@:.ok=.log) \
 		|| { cat $(@:.ok=.log) >&2; exit 1; }
 	@touch $@
 
