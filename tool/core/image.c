@@ -194,7 +194,12 @@ static uint64_t resident_file_bytes(void) {
 void core_looked_at(const struct core_image *core, uint64_t *places) {
     if (!core->map || ++*places % PLACES_BETWEEN || resident_file_bytes() < RESIDENT_BYTES_MAX)
         return;
-    madvise((void *)core->map, core->source.size, MADV_DONTNEED);
+    core_forget(core);
+}
+
+void core_forget(const struct core_image *core) {
+    if (core->map && core->source.descriptor >= 0)
+        madvise((void *)core->map, core->source.size, MADV_DONTNEED);
 }
 
 bool core_window_open(struct core_window *window, const struct core_image *core) {

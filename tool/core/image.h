@@ -76,6 +76,9 @@ const struct core_file *core_module_of(const struct core_image *core, uint64_t a
 // core would count as this program's. `places` is the caller's, zero at first.
 void core_looked_at(const struct core_image *core, uint64_t *places);
 
+// Pages of the file leave this program's memory: the next questions are not about them.
+void core_forget(const struct core_image *core);
+
 // Words that are read mostly in ascending order: an open piece of the image.
 struct core_window {
     const struct core_image *core;

@@ -2,6 +2,9 @@
 #include "tool/core/paths.h"
 
 #include <elf.h>
+#include <string.h>
+
+#include "tool/core/graph.h"
 
 #define NO_PARENT UINT32_MAX
 #define ROOT (UINT32_MAX - 1)
@@ -91,8 +94,11 @@ static struct block_map only(const struct search *search) {
 
 static bool find_references(struct search *search, bool are_roots_enough) {
     const struct block_map map = only(search);
-    struct core_scan scan = {
-        .core = search->reach->core, .map = &map, .see = note_reference, .context = search};
+    struct core_scan scan = {.core = search->reach->core,
+                             .map = &map,
+                             .see = note_reference,
+                             .context = search,
+                             .is_ascending = !are_roots_enough};
     if (!core_scan_open(&scan)) return false;
     bool is_ok = search_registers(search) && search_roots(search, &scan) &&
                  (are_roots_enough || search_blocks(search, &scan));
@@ -138,51 +144,79 @@ bool core_find_outgoing(const struct core_reach *reach, uint64_t address, uint64
     return is_ok;
 }
 
+// --- blocks to go on from
+
+// A set of numbers from which the smallest one is taken: a bit for each, and above each word of
+// bits one that says whether there are any.
+enum { STAGES = 6, STAGE_SHIFT = 6, STAGE_BITS = 1 << STAGE_SHIFT };
+
+struct pending {
+    uint64_t *words[STAGES];
+};
+
+static bool pending_open(struct pending *pending, uint32_t count) {
+    uint64_t bits = (uint64_t)count + 1;
+    for (int i = 0; i < STAGES; i++) {
+        bits = (bits + STAGE_BITS - 1) / STAGE_BITS;
+        pending->words[i] = calloc(bits, sizeof *pending->words[i]);
+        if (!pending->words[i]) return false;
+    }
+    return true;
+}
+
+static void pending_close(struct pending *pending) {
+    for (int i = 0; i < STAGES; i++) free(pending->words[i]);
+}
+
+static void pending_add(struct pending *pending, uint64_t number) {
+    for (int i = 0; i < STAGES; i++, number >>= STAGE_SHIFT) {
+        uint64_t *word = &pending->words[i][number >> STAGE_SHIFT], before = *word;
+        *word |= (uint64_t)1 << number % STAGE_BITS;
+        if (before) return;
+    }
+}
+
+static bool pending_take(struct pending *pending, uint32_t *number) {
+    uint64_t at = 0;
+    if (!*pending->words[STAGES - 1]) return false;
+    for (int i = STAGES - 1; i >= 0; i--)
+        at = at << STAGE_SHIFT | (unsigned)__builtin_ctzll(pending->words[i][at]);
+    *number = (uint32_t)at;
+    for (int i = 0; i < STAGES; i++, at >>= STAGE_SHIFT) {
+        uint64_t *word = &pending->words[i][at >> STAGE_SHIFT];
+        *word &= *word - 1;
+        if (*word) break;
+    }
+    return true;
+}
+
 // --- the shortest way
 
-// Breadth first: each block is entered once, with the one that it was found in. Blocks are known by
-// their places in the map, and numbered by how many blocks in use come before.
+// Breadth first: each block is entered once, with the one that it was found in. All that are as far
+// from a root are looked through in the order in which they lie in memory, then the next ones.
+// Blocks are known by their numbers in the graph. A way is looked for in the core at first, as most
+// are short; a walk that gets long begins anew when the graph has the edges.
 struct walk {
     const struct core_reach *reach;
-    uint32_t *ranks;    // number of the first block of each RANK_WORDS words of the map
-    uint32_t *parents;  // places, by number of the block
-    uint32_t *queue;    // places
-    size_t count;       // in the queue
-    uint32_t parent;    // whose words are looked at
-    uint64_t target;    // place
+    struct core_graph graph;
+    struct core_scan scan;
+    uint32_t *parents;         // numbers
+    struct pending levels[2];  // as far as the one that is looked through, and the next ones
+    struct pending *next;
+    uint64_t read;    // blocks whose words were read from the core
+    uint32_t parent;  // whose words are looked at
+    uint32_t target;
     bool is_found;
 };
-enum { RANK_WORDS = 8 };
+enum { READ_SHARE = 256 };  // of all blocks: more are not read in an order of their own
 
-static uint32_t count_blocks(uint64_t word) {
-    const uint64_t starts = 0x1111111111111111;
-    return (uint32_t)__builtin_popcountll(word & word >> 1 & starts);
-}
-
-static uint32_t number_of(const struct walk *walk, uint64_t place) {
-    const uint64_t *words = walk->reach->map.words;
-    uint64_t at = place / PLACES_PER_WORD, first = at / RANK_WORDS * RANK_WORDS;
-    uint32_t number = walk->ranks[at / RANK_WORDS];
-    for (uint64_t i = first; i < at; i++) number += count_blocks(words[i]);
-    uint64_t before = ((uint64_t)1 << (place % PLACES_PER_WORD * PLACE_BITS)) - 1;
-    return number + count_blocks(words[at] & before);
-}
-
-// The directory of numbers, and room for as many blocks.
-static bool make_room(struct walk *walk) {
-    const struct block_map *map = &walk->reach->map;
-    uint64_t words = map->place_count / PLACES_PER_WORD;
-    uint32_t count = 0;
-    walk->ranks = calloc(words / RANK_WORDS + 1, sizeof *walk->ranks);
-    for (uint64_t i = 0; walk->ranks && i < words; i++) {
-        if (i % RANK_WORDS == 0) walk->ranks[i / RANK_WORDS] = count;
-        count += count_blocks(map->words[i]);
-    }
-    walk->parents = malloc((size_t)(count + 1) * sizeof *walk->parents);
-    walk->queue = malloc((size_t)(count + 1) * sizeof *walk->queue);
-    if (!walk->ranks || !walk->parents || !walk->queue) return false;
-    for (uint32_t i = 0; i < count; i++) walk->parents[i] = NO_PARENT;
-    return true;
+static bool enter(struct walk *walk, uint32_t number) {
+    walk->is_found = number == walk->target;
+    if (!walk->is_found && !core_graph_is_inner(&walk->graph, number)) return true;
+    if (walk->parents[number] != NO_PARENT) return true;
+    walk->parents[number] = walk->parent;
+    pending_add(walk->next, number);
+    return !walk->is_found;
 }
 
 static bool visit(void *context, uint64_t at, uint64_t word) {
@@ -190,15 +224,10 @@ static bool visit(void *context, uint64_t at, uint64_t word) {
     struct walk *walk = context;
     uint64_t place;
     if (!block_map_find(&walk->reach->map, word, &place)) return true;
-    uint32_t number = number_of(walk, place);
-    if (walk->parents[number] != NO_PARENT) return true;
-    walk->parents[number] = walk->parent;
-    walk->queue[walk->count++] = (uint32_t)place;
-    walk->is_found = place == walk->target;
-    return !walk->is_found;
+    return enter(walk, core_graph_number(&walk->graph, place));
 }
 
-static void visit_roots(struct walk *walk, struct core_scan *scan) {
+static void visit_roots(struct walk *walk) {
     const struct core_image *core = walk->reach->core;
     const struct core_spans *roots = &walk->reach->roots;
     walk->parent = ROOT;
@@ -206,34 +235,52 @@ static void visit_roots(struct walk *walk, struct core_scan *scan) {
         for (uint32_t k = 0; k < core->threads.items[i].register_count; k++)
             if (!visit(walk, 0, core->threads.items[i].registers[k])) return;
     for (size_t i = 0; i < roots->items.count && !walk->is_found; i++)
-        core_scan_words(scan, roots->items.items[i].start, roots->items.items[i].end);
+        core_scan_words(&walk->scan, roots->items.items[i].start, roots->items.items[i].end);
 }
 
-static int compare_places(const void *a, const void *b) {
-    const uint32_t *left = a, *right = b;
-    return (*left > *right) - (*left < *right);
+static void visit_known(struct walk *walk, uint32_t number) {
+    const struct core_graph *graph = &walk->graph;
+    const uint32_t *starts = &graph->starts[number / GROUP_BLOCKS];
+    const uint8_t *sources = graph->sources.items;
+    uint32_t at = starts[0], end = starts[1];
+    while (at < end && sources[at] < number % GROUP_BLOCKS) at++;
+    for (; at < end && sources[at] == number % GROUP_BLOCKS; at++)
+        if (!enter(walk, graph->targets.items[at])) return;
 }
 
-// All that are as far from a root, in the order in which they lie in memory; then the next ones.
-static void visit_blocks(struct walk *walk, struct core_scan *scan) {
+static void visit_read(struct walk *walk, uint32_t number) {
     const struct block_map *map = &walk->reach->map;
-    for (size_t next = 0, level = 0; next < walk->count && !walk->is_found; next++) {
-        if (next == level) {
-            qsort(walk->queue + next, walk->count - next, sizeof *walk->queue, compare_places);
-            level = walk->count;
+    uint64_t place = core_graph_place(&walk->graph, number);
+    core_scan_words(&walk->scan, block_map_address(map, place), block_map_end(map, place));
+    walk->read++;
+}
+
+static bool is_too_long(const struct walk *walk) {
+    return !walk->graph.is_filled && walk->read > walk->graph.count / READ_SHARE;
+}
+
+static void visit_blocks(struct walk *walk) {
+    bool was_any = true;
+    for (unsigned turn = 0; was_any && !walk->is_found && !is_too_long(walk); turn++) {
+        walk->next = &walk->levels[(turn + 1) % 2];
+        was_any = false;
+        while (!walk->is_found && pending_take(&walk->levels[turn % 2], &walk->parent)) {
+            was_any = true;
+            if (walk->parent < walk->graph.known)
+                visit_known(walk, walk->parent);
+            else
+                visit_read(walk, walk->parent);
         }
-        walk->parent = walk->queue[next];
-        core_scan_words(scan, block_map_address(map, walk->parent),
-                        block_map_end(map, walk->parent));
     }
 }
 
 // The word of a parent that leads to the child: the first one.
-static bool add_step(const struct walk *walk, uint32_t parent, uint64_t child,
+static bool add_step(const struct walk *walk, uint32_t parent, uint32_t child,
                      struct core_references *path) {
     const struct block_map *places = &walk->reach->map;
+    uint64_t place = core_graph_place(&walk->graph, child);
     const struct core_chunk *to =
-        core_chunk_of(&walk->reach->heap, block_map_address(places, child));
+        core_chunk_of(&walk->reach->heap, block_map_address(places, place));
     if (!to) return false;
     struct search search = {.reach = walk->reach,
                             .found = path,
@@ -241,21 +288,22 @@ static bool add_step(const struct walk *walk, uint32_t parent, uint64_t child,
                             .end = to->address + to->size,
                             .most = path->items.count + 1};
     if (parent == ROOT) return find_references(&search, true);
-    search.from = block_map_address(places, parent);
+    place = core_graph_place(&walk->graph, parent);
+    search.from = block_map_address(places, place);
     const struct block_map map = only(&search);
     struct core_scan scan = {
         .core = walk->reach->core, .map = &map, .see = note_reference, .context = &search};
     if (!core_scan_open(&scan)) return false;
-    core_scan_words(&scan, search.from, block_map_end(places, parent));
+    core_scan_words(&scan, search.from, block_map_end(places, place));
     core_scan_close(&scan);
     return path->items.count == search.most;
 }
 
 // From the target back to the root, then turned around.
 static bool collect(const struct walk *walk, struct core_references *path) {
-    uint64_t child = walk->target;
+    uint32_t child = walk->target;
     for (uint32_t parent = 0; parent != ROOT; child = parent) {
-        parent = walk->parents[number_of(walk, child)];
+        parent = walk->parents[child];
         if (!add_step(walk, parent, child, path)) return false;
     }
     for (size_t i = 0; i < path->items.count / 2; i++) {
@@ -268,28 +316,56 @@ static bool collect(const struct walk *walk, struct core_references *path) {
     return true;
 }
 
-static bool walk_to(struct walk *walk, struct core_references *path) {
-    struct core_scan scan = {
-        .core = walk->reach->core, .map = &walk->reach->map, .see = visit, .context = walk};
-    bool is_ok = make_room(walk) && core_scan_open(&scan);
-    if (is_ok) {
-        visit_roots(walk, &scan);
-        visit_blocks(walk, &scan);
-        if (walk->is_found) is_ok = collect(walk, path);
-    }
-    core_scan_close(&scan);
-    free(walk->ranks);
+static bool make_room(struct walk *walk) {
+    size_t bytes = (size_t)(walk->graph.count + 1) * sizeof *walk->parents;
+    walk->parents = malloc(bytes);
+    if (walk->parents) memset(walk->parents, UINT8_MAX, bytes);  // NO_PARENT
+    return walk->parents && pending_open(&walk->levels[0], walk->graph.count) &&
+           pending_open(&walk->levels[1], walk->graph.count) && core_scan_open(&walk->scan);
+}
+
+static void leave_room(struct walk *walk) {
+    core_scan_close(&walk->scan);
+    pending_close(&walk->levels[0]);
+    pending_close(&walk->levels[1]);
     free(walk->parents);
-    free(walk->queue);
+    walk->parents = NULL;
+    walk->levels[0] = walk->levels[1] = (struct pending){0};
+}
+
+static bool walk_once(struct walk *walk, struct core_references *path) {
+    walk->scan = (struct core_scan){
+        .core = walk->reach->core, .map = &walk->reach->map, .see = visit, .context = walk};
+    bool is_ok = make_room(walk);
+    if (is_ok) {
+        walk->next = &walk->levels[0];
+        visit_roots(walk);
+        visit_blocks(walk);
+    }
+    if (walk->is_found) is_ok = collect(walk, path);
+    leave_room(walk);
+    return is_ok;
+}
+
+static bool walk_to(struct walk *walk, uint64_t place, struct core_references *path) {
+    bool is_ok = core_graph_open(walk->reach, &walk->graph);
+    if (is_ok) {
+        walk->target = core_graph_number(&walk->graph, place);
+        is_ok = walk_once(walk, path);
+    }
+    if (is_ok && !walk->is_found && is_too_long(walk))
+        is_ok = core_graph_fill(&walk->graph) && walk_once(walk, path);
+    core_graph_close(&walk->graph);
     return is_ok;
 }
 
 bool core_find_path(const struct core_reach *reach, uint64_t address,
                     struct core_references *path) {
     struct walk walk = {.reach = reach};
+    uint64_t place;
     *path = (struct core_references){0};
     if (core_reach_of(reach, address) != CORE_REACHABLE) return true;
-    if (block_map_find(&reach->map, address, &walk.target) && walk_to(&walk, path)) return true;
+    if (block_map_find(&reach->map, address, &place) && walk_to(&walk, place, path)) return true;
     core_references_free(path);
     return false;
 }

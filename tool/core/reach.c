@@ -12,8 +12,9 @@ enum {
 // --- looking through memory
 
 bool core_scan_open(struct core_scan *scan) {
-    if (!scan->core->map) scan->scratch = malloc(PIECE_BYTES);
-    return scan->core->map || scan->scratch;
+    bool is_read = !scan->core->map || scan->is_ascending;
+    if (is_read) scan->scratch = malloc(PIECE_BYTES);
+    return !is_read || scan->scratch;
 }
 
 void core_scan_close(struct core_scan *scan) {
@@ -32,17 +33,34 @@ static bool see_words(const struct core_scan *scan, uint64_t at, const uint8_t *
     return true;
 }
 
+static void read_ahead(struct core_scan *scan, uint64_t at) {
+    struct core_image core = *scan->core;
+    core.map = NULL;
+    scan->start = at;
+    scan->end = at + core_piece(&core, at, scan->scratch, PIECE_BYTES, &scan->bytes);
+}
+
+static bool find_segment(struct core_scan *scan, uint64_t at) {
+    const struct core_segment *segment = core_segment_of(scan->core, at);
+    if (!segment || at - segment->start >= segment->bytes) return false;
+    scan->start = segment->start;
+    scan->end = segment->start + segment->bytes;
+    scan->bytes = scan->core->map + segment->offset;
+    return true;
+}
+
 // Blocks follow each other in few segments, which need not be looked for each time.
 static size_t find_piece(struct core_scan *scan, uint64_t at, size_t wanted,
                          const uint8_t **bytes) {
     const struct core_image *core = scan->core;
-    if (!core->map) return core_piece(core, at, scan->scratch, wanted, bytes);
+    if (!core->map && !scan->is_ascending)
+        return core_piece(core, at, scan->scratch, wanted, bytes);
     if (at < scan->start || at >= scan->end) {
-        const struct core_segment *segment = core_segment_of(core, at);
-        if (!segment || at - segment->start >= segment->bytes) return 0;
-        scan->start = segment->start;
-        scan->end = segment->start + segment->bytes;
-        scan->bytes = core->map + segment->offset;
+        if (scan->is_ascending)
+            read_ahead(scan, at);
+        else if (!find_segment(scan, at))
+            return 0;
+        if (scan->start == scan->end) return 0;
     }
     *bytes = scan->bytes + (at - scan->start);
     return scan->end - at < wanted ? (size_t)(scan->end - at) : wanted;
@@ -55,7 +73,7 @@ bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
         size_t size = find_piece(scan, at, wanted, &bytes);
         if (!size) return true;  // cut off
         if (!see_words(scan, at, bytes, size)) return false;
-        core_looked_at(scan->core, &scan->places);
+        if (!scan->is_ascending) core_looked_at(scan->core, &scan->places);
         at += (size + WORD - 1) / WORD * WORD;
     }
     return true;

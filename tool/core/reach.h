@@ -39,9 +39,10 @@ struct core_scan {
     const struct block_map *map;
     bool (*see)(void *context, uint64_t at, uint64_t word);  // false: no memory, or enough seen
     void *context;
-    uint64_t places;      // for core_looked_at
-    uint8_t *scratch;     // for images that are not in memory
-    uint64_t start, end;  // of those that are: the addresses of the last segment, and its bytes
+    bool is_ascending;  // nearly all of memory is looked through, in order: it is read, not mapped
+    uint64_t places;    // for core_looked_at
+    uint8_t *scratch;   // for what is read
+    uint64_t start, end;  // addresses of what was read or of the last segment, and its bytes
     const uint8_t *bytes;
 };
 bool core_scan_open(struct core_scan *scan);

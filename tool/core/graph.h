@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks refer to which, in memory: whoever goes through them in an order that is not that of
+// their addresses would have the core's pages come and go again and again.
+//
+//     number  of a block in use: how many blocks in use come before it in the map
+//     edge    a reference from one block to another: the number of that one, and which block of
+//             its group it comes from; edges ascend by the block that they come from
+//     group   GROUP_BLOCKS blocks with consecutive numbers, whose edges begin at one index
+//
+// It takes five bytes for each edge and half a byte for each block. There is room for one edge per
+// block and EDGES_SPARE more; references of the blocks behind those are read from the core.
+#ifndef TOOL_CORE_GRAPH_H
+#define TOOL_CORE_GRAPH_H
+
+#include "tool/core/reach.h"
+
+enum { GROUP_BLOCKS = 16, EDGES_SPARE = 1 << 20 };
+
+struct core_graph {
+    const struct core_reach *reach;
+    uint32_t count;           // of blocks
+    uint32_t known;           // blocks with smaller numbers have their edges here
+    bool is_filled;           // core_graph_fill was called
+    uint32_t *ranks;          // number of the first block of each few words of the map
+    uint32_t *starts;         // index of the first edge of each group
+    uint64_t *is_inner;       // a bit for each block that is known: it has an edge
+    ARRAY(uint32_t) targets;  // numbers, by index of the edge
+    ARRAY(uint8_t) sources;   // that number modulo GROUP_BLOCKS, by index of the edge
+};
+
+// Numbers the blocks; no edge is known yet. False without memory.
+bool core_graph_open(const struct core_reach *reach, struct core_graph *graph);
+
+// Goes once through all reachable blocks for their edges. False without memory.
+bool core_graph_fill(struct core_graph *graph);
+void core_graph_close(struct core_graph *graph);
+
+uint32_t core_graph_number(const struct core_graph *graph, uint64_t place);
+uint64_t core_graph_place(const struct core_graph *graph, uint32_t number);
+
+// False: the block is known to refer to no other.
+static inline bool core_graph_is_inner(const struct core_graph *graph, uint32_t number) {
+    return number >= graph->known || graph->is_inner[number / 64] >> number % 64 & 1;
+}
+
+#endif
