@@ -385,7 +385,7 @@ bench-latency:
 attach-long: all $(BUILD)/tests/programs/tight $(BUILD)/tests/programs/attached
 	@mkdir -p $(BUILD)/attach-long
 	cd $(BUILD)/attach-long && ATTACH_TARGETS=500 ATTACH_CYCLES=1000 PYTHONPATH=$(CURDIR)/tests/tools \
-		BUILD_DIR=$(BUILD) SOURCE_DIR=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $(CURDIR)/tests/e2e/attach_cycles.py
+		BUILD_DIR=$(abspath $(BUILD)) SOURCE_DIR=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $(CURDIR)/tests/e2e/attach_cycles.py
 
 soak: all tests
 	dev/soak.sh $(BUILD) $(EVENTS)
