@@ -305,6 +305,7 @@ static bool collect(const struct walk *walk, struct core_references *path) {
     for (uint32_t parent = 0; parent != ROOT; child = parent) {
         parent = walk->parents[child];
         if (!add_step(walk, parent, child, path)) return false;
+        core_forget(walk->reach->core);  // steps lie far apart
     }
     for (size_t i = 0; i < path->items.count / 2; i++) {
         struct core_reference *first = &path->items.items[i];

@@ -23,7 +23,7 @@ static void put_facts(struct json *json, const struct export *export) {
     json_put_uint(json, "tuth", SHORT_LIVED_US);
     json_put_string(json, "cmd", export->command);
     json_put_uint(json, "pid", header->pid);
-    json_put_uint(json, "te", header->end_ns / NS_PER_US);
+    json_put_uint(json, "te", recording_last_ns(profile->recording) / NS_PER_US);
     json_put_uint(json, "tg", profile->peak.at_ns / NS_PER_US);
     json_put_string(json, "cairn", export->trust);
 }

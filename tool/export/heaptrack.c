@@ -233,6 +233,8 @@ static void put_part(struct writer *writer, size_t stack_count, enum part part, 
 static void put_events(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
     const struct cairn_header *header = &profile->recording->header;
+    uint64_t last_ns = recording_last_ns(profile->recording);
+    if (last_ns < profile->peak.at_ns) last_ns = profile->peak.at_ns;
     size_t count = profile->stack_count;
     put_passing(writer, count);
     fprintf(writer->out, "c %" PRIx64 "\n", profile->peak.at_ns / NS_PER_MS);
@@ -242,7 +244,7 @@ static void put_events(struct writer *writer) {
         fprintf(writer->out, "R %" PRIx64 "\n", header->rss_peak_bytes / PAGE_BYTES);
     put_part(writer, count, PART_PEAK_ONLY, '-');
     put_part(writer, count, PART_EXIT_ONLY, '+');
-    fprintf(writer->out, "c %" PRIx64 "\n", header->end_ns / NS_PER_MS);
+    fprintf(writer->out, "c %" PRIx64 "\n", last_ns / NS_PER_MS);
 }
 
 static bool put_all(struct writer *writer, struct error *error) {

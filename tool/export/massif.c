@@ -112,7 +112,7 @@ static void put_points(struct writer *writer, bool is_before_peak) {
     const struct profile *profile = writer->export->profile;
     const struct recording *recording = profile->recording;
     const struct cairn_totals *totals = &recording->header.totals;
-    uint64_t end_ns = recording->header.end_ns, peak_ns = profile->peak.at_ns;
+    uint64_t end_ns = recording_last_ns(recording), peak_ns = profile->peak.at_ns;
     size_t count = recording_count(recording, CAIRN_SECTION_POINTS);
     size_t stretch = count / SNAPSHOTS + 1;
     struct cairn_point point;
@@ -131,7 +131,7 @@ static void put_points(struct writer *writer, bool is_before_peak) {
 static bool put_all(struct writer *writer, struct error *error) {
     const struct export *export = writer->export;
     const struct profile *profile = export->profile;
-    uint64_t end_ns = profile->recording->header.end_ns;
+    uint64_t end_ns = recording_last_ns(profile->recording);
     char version[LINE_BYTES];
     snprintf(version, sizeof version, "desc: cairn %s; ", export->tool_version);
     put_line(writer->out, version, export->trust);

@@ -126,7 +126,8 @@ static void put_facts(struct writer *writer) {
     message_write_integer(writer->out, PROFILE_DEFAULT_TYPE,
                           strings_number(&writer->strings, usual));
     message_write_integer(writer->out, PROFILE_TIME_NS, header->start_unix_ns);
-    message_write_integer(writer->out, PROFILE_DURATION_NS, header->end_ns);
+    message_write_integer(writer->out, PROFILE_DURATION_NS,
+                          recording_last_ns(export->profile->recording));
     put_comment(writer, "cairn %s", export->tool_version);
     put_comment(writer, "command: %s", export->command);
     put_comment(writer, "%s", export->trust);
