@@ -32,15 +32,12 @@ def named_bytes(pid, pattern):
 
 
 def steady_picture(pid):
-    """The last picture, once it is one of the process at rest. What is free may stay unknown: see watch()."""
-    without_free = 0
+    """The last picture, once it is one of the process at rest."""
     for _ in range(200):
         found = t.report(pid)
         last = found["rss"]["last"]
-        if last and last["rss_bytes"] == rollup(pid)["Rss"]:
-            without_free += last["free_bytes"] is None
-            if last["free_bytes"] is not None or without_free > 20:
-                break
+        if last and last["rss_bytes"] == rollup(pid)["Rss"] and last["free_bytes"] is not None:
+            break
         time.sleep(0.05)
     return found, last
 
@@ -88,34 +85,20 @@ def check_screen(path):
 
 
 def watch(path, *options):
-    """In one address space of ten, cairn's memory lies right below an arena and the kernel joins them: what of it is
-    the arena's is not known then (docs/metrics.md), and another one is taken."""
-    for attempt in range(5):
-        if watch_once(f"{attempt}.{path}", options):
-            return f"{attempt}.{path}"
-    t.check(False, f"{path}: what is free was never known")
-    return f"0.{path}"
-
-
-def watch_once(path, options):
     with subprocess.Popen([t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("memory_parts")],
                           env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         said = child.stdout.readline().split()
         with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
             process = int(children.read().split()[0])
-        report, picture = steady_picture(process)
-        is_known = picture["free_bytes"] is not None
-        if is_known:
-            check_picture(report, picture, int(said[0]), int(said[2]), process)
+        check_picture(*steady_picture(process), int(said[0]), int(said[2]), process)
         child.stdin.close()
         child.wait(timeout=60)
-    return is_known
 
 
 watch("mapped.cairn", "--mmap")
-recording = watch("run.cairn")
-ended = t.report(recording)
+watch("run.cairn")
+ended = t.report("run.cairn")
 check_points(ended)
 t.check_equal("the last picture stays", ended["rss"]["last"]["shared_bytes"], SHARED)
-check_screen(recording)
+check_screen("run.cairn")
 t.finish()

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tool/base/text.h"
+#include "tool/watch/heaps.h"
 #include "tool/watch/pages.h"
 
 enum { PROC_PATH_BYTES = 64, PERMISSION_BYTES = 5 };
@@ -28,8 +29,7 @@ struct reading {
     struct mappings *out;
     struct mapping now, before;
     bool has_now, is_before_file_data, is_before_own;
-    uint64_t stack_limit_bytes;
-    int pages;
+    struct mappings_source source;
     char name[PATH_MAX], name_before[PATH_MAX];
 };
 
@@ -65,9 +65,9 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
                       !*before->name && before->end - before->start <= guard_max_bytes;
     if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
     if (!is_guarded || now->permissions[1] != 'w' || now->is_unreserved) return 0;
-    uint64_t limit = reading->stack_limit_bytes, size = now->end - now->start;
-    if (!limit || size <= limit || reading->pages < 0) return now->rss_bytes;
-    uint64_t present = pages_present_bytes(reading->pages, now->start, now->start + limit);
+    uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;
+    if (!limit || size <= limit || reading->source.pages < 0) return now->rss_bytes;
+    uint64_t present = pages_present_bytes(reading->source.pages, now->start, now->start + limit);
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
@@ -76,8 +76,8 @@ static void note_memory(struct reading *reading, uint64_t stack_bytes) {
     const struct mapping *now = &reading->now;
     uint64_t start = now->start, rss = now->rss_bytes - stack_bytes;
     if (!rss) return;
-    if (stack_bytes && reading->stack_limit_bytes < now->end - start)
-        start += reading->stack_limit_bytes;
+    if (stack_bytes && reading->source.stack_limit_bytes < now->end - start)
+        start += reading->source.stack_limit_bytes;
     struct mapped_memory *memory = array_push(&reading->out->memory);
     if (!memory) return;
     *memory = (struct mapped_memory){start, now->end, rss,
@@ -85,13 +85,22 @@ static void note_memory(struct reading *reading, uint64_t stack_bytes) {
                                          now->permissions[1] == 'w'};
 }
 
+// Of memory without reservation: what of it lies in glibc's arenas.
+static uint64_t arena_bytes_of(const struct reading *reading) {
+    const struct mapping *now = &reading->now;
+    const struct mappings_source *source = &reading->source;
+    if (now->permissions[1] != 'w' || now->is_undumped) return 0;
+    if (!source->pid || source->pages < 0)
+        return now->start % arena_align_bytes == 0 ? now->rss_bytes : 0;
+    uint64_t bytes = heaps_present_bytes(source->pid, source->pages, now->start, now->end);
+    return bytes < now->rss_bytes ? bytes : now->rss_bytes;
+}
+
 static void add_anonymous(struct reading *reading) {
     const struct mapping *now = &reading->now;
     struct cairn_picture *picture = &reading->out->picture;
     bool is_data = reading->is_before_file_data && reading->before.end == now->start &&
                    !now->is_unreserved && !*now->name;
-    bool may_be_arena = now->is_unreserved && now->start % arena_align_bytes == 0 &&
-                        now->permissions[1] == 'w' && !now->is_undumped;
     uint64_t stack = is_data ? 0 : stack_bytes_of(reading);
     picture->stack_count += stack > 0;
     picture->stacks_bytes += stack;
@@ -104,8 +113,8 @@ static void add_anonymous(struct reading *reading) {
     if (!is_data) note_memory(reading, stack);
     if (now->is_unreserved && now->is_undumped)
         reading->out->undumped_bytes += now->rss_bytes;
-    else if (now->is_unreserved && !may_be_arena)
-        reading->out->unreserved_bytes += now->rss_bytes;
+    else if (now->is_unreserved)
+        reading->out->unreserved_bytes += now->rss_bytes - arena_bytes_of(reading);
 }
 
 static void add_named(struct reading *reading) {
@@ -179,15 +188,14 @@ static void read_value(struct mapping *mapping, const char *line) {
     if (starts(line, "VmFlags:")) read_flags(mapping, line);
 }
 
-bool mappings_read(FILE *smaps, int pages, uint64_t stack_limit_bytes, struct mappings *mappings) {
+bool mappings_read(FILE *smaps, const struct mappings_source *source, struct mappings *mappings) {
     enum { LINE_BYTES = PATH_MAX + 128 };
     struct reading *reading = calloc(1, sizeof *reading);
     char *line = malloc(LINE_BYTES);
     *mappings = (struct mappings){0};
     bool is_ok = reading && line;
     if (is_ok) reading->out = mappings;
-    if (is_ok) reading->pages = pages;
-    if (is_ok) reading->stack_limit_bytes = stack_limit_bytes;
+    if (is_ok) reading->source = *source;
     while (is_ok && fgets(line, LINE_BYTES, smaps)) {
         bool is_value = line[0] >= 'A' && line[0] <= 'Z';
         if (is_value)
@@ -224,9 +232,9 @@ bool mappings_look(pid_t pid, struct mappings *mappings) {
     FILE *file = fopen(path, "re");
     *mappings = (struct mappings){0};
     if (!file) return false;
-    int pages = pages_open(pid);
-    bool is_ok = mappings_read(file, pages, stack_limit(pid), mappings);
-    if (pages >= 0) close(pages);
+    struct mappings_source source = {pid, pages_open(pid), stack_limit(pid)};
+    bool is_ok = mappings_read(file, &source, mappings);
+    if (source.pages >= 0) close(source.pages);
     fclose(file);
     return is_ok && mappings->picture.rss_bytes;
 }

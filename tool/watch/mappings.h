@@ -4,8 +4,8 @@
 //
 // Kinds are told by name, flags and neighbours. A thread's stack lies behind its guard page; where
 // the kernel joined it with the mapping above, the pages of the stack are counted apart. cairn maps
-// without reserving swap, which hardly anybody else does; glibc does so for its arenas, which begin
-// at multiples of 64 MiB. What the program maps itself is `heap` too: own_memory.h tells it apart.
+// without reserving swap, which hardly anybody else does; glibc does so for its arenas, which
+// heaps.h tells apart. What the program maps itself is `heap` too: own_memory.h tells it apart.
 #ifndef TOOL_WATCH_MAPPINGS_H
 #define TOOL_WATCH_MAPPINGS_H
 
@@ -37,10 +37,16 @@ struct mappings {
 };
 void mappings_free(struct mappings *mappings);
 
-// Reads `smaps`, a text in the form of /proc/PID/smaps. `pages`: descriptor of /proc/PID/pagemap,
-// or -1. `stack_limit_bytes`: usual size of a thread's stack, 0 if unknown. False without memory,
-// or if it is another text. mappings_free in any case.
-bool mappings_read(FILE *smaps, int pages, uint64_t stack_limit_bytes, struct mappings *mappings);
+// What else is known of the process that the mappings are of.
+struct mappings_source {
+    pid_t pid;                   // 0: its memory cannot be read; what begins as arenas do is one
+    int pages;                   // descriptor of /proc/PID/pagemap, or -1
+    uint64_t stack_limit_bytes;  // usual size of a thread's stack, 0 if unknown
+};
+
+// Reads `smaps`, a text in the form of /proc/PID/smaps. False without memory, or if it is another
+// text. mappings_free in any case.
+bool mappings_read(FILE *smaps, const struct mappings_source *source, struct mappings *mappings);
 
 // The same of a process; false also if it is gone or may not be looked at.
 bool mappings_look(pid_t pid, struct mappings *mappings);

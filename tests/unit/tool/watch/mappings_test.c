@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -17,7 +19,8 @@ static struct mappings read_text(const char *text, uint64_t stack_limit) {
     struct mappings mappings;
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     assert_non_null(file);
-    assert_true(mappings_read(file, -1, stack_limit, &mappings));
+    struct mappings_source source = {.pages = -1, .stack_limit_bytes = stack_limit};
+    assert_true(mappings_read(file, &source, &mappings));
     mappings_free(&mappings);
     fclose(file);
     return mappings;
@@ -80,6 +83,39 @@ static void test_own_memory(void **state) {
     assert_int_equal(limited.picture.own_bytes, (512 + 4 + 1024) * 1024);
 }
 
+// Memory of this process as the kernel shows it when cairn's lies right below an arena: one
+// mapping. In order: 1 MiB of cairn's, a heap that is full, one that is not, of which the rest has
+// no access.
+static void test_joined_with_arena(void **state) {
+    (void)state;
+    enum { OWN_BYTES = 1 << 20, SECOND_BYTES = 3 << 20, HEADER_BYTES = 48 };
+    const uint64_t heap_bytes = 64 * MIB;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *space = mmap(NULL, 4 * heap_bytes, PROT_NONE, flags, -1, 0);
+    assert_ptr_not_equal(space, MAP_FAILED);
+    char *first = space + heap_bytes + (heap_bytes - (uintptr_t)space % heap_bytes) % heap_bytes;
+    char *second = first + heap_bytes;
+    struct mappings before, unjoined, after;
+    assert_true(mappings_look(getpid(), &before));
+    mprotect(first - OWN_BYTES, OWN_BYTES + heap_bytes + SECOND_BYTES, PROT_READ | PROT_WRITE);
+    memset(first - OWN_BYTES, 1, OWN_BYTES);
+    memset(first, 1, MIB);
+    memset(second, 1, 2 * MIB);
+    // nothing that begins as a heap does: cairn's
+    assert_true(mappings_look(getpid(), &unjoined));
+    assert_int_equal(unjoined.unreserved_bytes - before.unreserved_bytes, 4 * MIB);
+    uint64_t arena = (uintptr_t)first + HEADER_BYTES;
+    memcpy(first, (uint64_t[]){arena, 0, heap_bytes, heap_bytes}, 4 * sizeof(uint64_t));
+    memcpy(second, (uint64_t[]){arena, (uintptr_t)first, SECOND_BYTES, SECOND_BYTES},
+           4 * sizeof(uint64_t));
+    assert_true(mappings_look(getpid(), &after));
+    assert_int_equal(after.unreserved_bytes - before.unreserved_bytes, MIB);
+    mappings_free(&before);
+    mappings_free(&unjoined);
+    mappings_free(&after);
+    munmap(space, 4 * heap_bytes);
+}
+
 static void test_damage(void **state) {
     (void)state;
     static const char *const texts[] = {"", "hello\n", "12-34\n", "Rss: 5 kB\n",
@@ -89,7 +125,7 @@ static void test_damage(void **state) {
         FILE *file = *texts[i] ? fmemopen((void *)(uintptr_t)texts[i], strlen(texts[i]), "r")
                                : fopen("/dev/null", "r");
         assert_non_null(file);
-        mappings_read(file, -1, 0, &mappings);
+        mappings_read(file, &(struct mappings_source){.pages = -1}, &mappings);
         assert_int_equal(mappings.picture.rss_bytes, 0);
         mappings_free(&mappings);
         fclose(file);
@@ -100,6 +136,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_joined_with_arena),
         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
