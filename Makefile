@@ -57,6 +57,9 @@ VERSION_SCRIPT := $(EXPORTS:%=-Wl,--version-script=%)
 # undefined symbols more. Constructors work without them.
 RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,relro \
 	-Wl,--no-undefined -Wl,--as-needed
+# Before all others (runtime/hooks.c). Not the check build: that loads libgcc as it starts, and dlopen before
+# libc is initialized would initialize it without arguments and environment.
+RUNTIME_FIRST := -Wl,-z,initfirst
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE)
@@ -121,13 +124,13 @@ $(BUILD)/cairn: $(TOOL_OBJECTS)
 # Renamed into place, never written in place: programs that run have the old one mapped.
 $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(RUNTIME_FIRST) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # The same with C++'s operator new and delete wrapped too (runtime/operators.c).
 $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports-cxx.map
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) \
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
 		-Wl,--version-script=runtime/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
 	$(Q)mv -f $@.new $@
 

@@ -15,6 +15,7 @@
 #include "runtime/gate.h"
 #include "runtime/real.h"
 #include "runtime/resize.h"
+#include "runtime/sys/environment.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -255,13 +256,21 @@ EXPORT int dlclose(void *handle) {
     return result;
 }
 
-__attribute__((constructor)) static void start(void) {
+// The library is marked as the one to be initialized first (INITFIRST), so that an allocator in the
+// executable is led here before any other constructor allocates: then not even libc has been
+// initialized. Where another library is so marked and loaded later (libpthread of glibc up
+// to 2.33), that one is first, and this runs after libc's, as with libcs that know no such mark.
+__attribute__((constructor)) static void start(int argument_count, char **arguments,
+                                               char **variables) {
+    (void)argument_count, (void)arguments;
     int saved_errno = errno;
     if (attach_is_by_tool()) {
         attach_loaded();
     } else {
+        environment_lend(variables);
         real_resolve();
         gate_start();
+        environment_lend(NULL);
     }
     errno = saved_errno;
 }

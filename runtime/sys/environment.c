@@ -24,14 +24,24 @@ static const char *given_get(const char *name, size_t length) {
     return NULL;
 }
 
+static char **lent;
+
+void environment_lend(char **variables) {
+    lent = variables;
+}
+
+static char **variables_now(void) {
+    return environ ? environ : lent;
+}
+
 bool environment_is_ready(void) {
-    return environ != NULL;
+    return variables_now() != NULL;
 }
 
 const char *environment_get(const char *name) {
     size_t length = strlen(name);
     if (given) return given_get(name, length);
-    for (char **entry = environ; entry && *entry; entry++)
+    for (char **entry = variables_now(); entry && *entry; entry++)
         if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
             return *entry + length + 1;
     return NULL;

@@ -10,6 +10,10 @@
 // False while libc has not been started yet, so that there is no environment to read.
 bool environment_is_ready(void);
 
+// What a constructor was called with, for one that runs before libc's. Only glibc does that, and
+// tells it; where libc knows the environment, that counts. NULL: no longer.
+void environment_lend(char **variables);
+
 // From now on variables come from here: NAME=VALUE, each ends in NUL, an empty one ends them. For a
 // process that was attached to, whose environment is older than that.
 void environment_give(const char *words);

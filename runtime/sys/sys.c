@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/sys/environment.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -79,9 +81,8 @@ static bool are_later_faults_too;
 
 // Read once, at the first call: later the program may be changing its environment.
 static void fault_configure(void) {
-    const char *text = "";
-    for (char **entry = environ; entry && *entry; entry++)
-        if (!strncmp(*entry, "CAIRN_FAULT=", 12)) text = *entry + 12;
+    const char *text = environment_get("CAIRN_FAULT");
+    if (!text) return;
     for (; *text >= '0' && *text <= '9'; text++)
         fault_number = fault_number * 10 + (unsigned long)(*text - '0');
     are_later_faults_too = *text == '+';
