@@ -53,6 +53,17 @@ struct unit_text units_count(int64_t count) {
     return out;
 }
 
+const char *units_noun(int64_t count, const char *one, const char *many) {
+    return count == 1 ? one : many;
+}
+
+struct unit_text units_counted(int64_t count, const char *one, const char *many) {
+    struct unit_text out;
+    snprintf(out.text, sizeof out.text, "%s %s", units_count(count).text,
+             units_noun(count, one, many));
+    return out;
+}
+
 struct unit_text units_rate(uint64_t count, uint64_t duration_ns) {
     static const char *const prefixes[] = {"", "k", "M", "G"};
     enum { LAST_PREFIX = sizeof prefixes / sizeof *prefixes - 1 };

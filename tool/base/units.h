@@ -12,8 +12,13 @@ struct unit_text {
     char text[40];
 };
 
-struct unit_text units_size(int64_t bytes);                           // "9.6 KiB", "-12 B"
-struct unit_text units_count(int64_t count);                          // "1,626,574"
+struct unit_text units_size(int64_t bytes);   // "9.6 KiB", "-12 B"
+struct unit_text units_count(int64_t count);  // "1,626,574"
+
+// The form of a noun that goes with the number, and both: "1 block", "1,024 blocks".
+const char *units_noun(int64_t count, const char *one, const char *many);
+struct unit_text units_counted(int64_t count, const char *one, const char *many);
+
 struct unit_text units_rate(uint64_t count, uint64_t duration_ns);    // "3.1 M/s"; "" for no time
 struct unit_text units_duration(uint64_t duration_ns);                // "0.52 s", "2 min 05 s"
 struct unit_text units_percent(int64_t part, int64_t whole);          // "62 %", "3.4 %"

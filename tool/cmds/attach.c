@@ -215,8 +215,8 @@ static void say_started(const struct session *session) {
     if (attach->uncounted_why[0])
         fprintf(stderr, "cairn: blocks from before are not counted: %s\n", attach->uncounted_why);
     if (attach->slots.elsewhere_count)
-        fprintf(stderr, "cairn: %zu modules in other namespaces (dlmopen) are not recorded\n",
-                attach->slots.elsewhere_count);
+        fprintf(stderr, "cairn: not recorded: %s of other namespaces (dlmopen)\n",
+                units_counted((int64_t)attach->slots.elsewhere_count, "module", "modules").text);
     if (isatty(STDERR_FILENO) && !session->record_for_ns)
         fputs("cairn: Ctrl-C leaves it\n", stderr);
     fflush(stderr);

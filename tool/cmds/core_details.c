@@ -42,7 +42,8 @@ static void print_dump(struct core_subject *subject, const struct core_member *m
         at += bytes;
     }
     uint64_t shown = (uint64_t)DUMP_LINES * DUMP_WORDS * sizeof(uint64_t);
-    if (size > shown) printf("  ... %s bytes more\n", units_count((int64_t)(size - shown)).text);
+    if (size > shown)
+        printf("  ... %s more\n", units_counted((int64_t)(size - shown), "byte", "bytes").text);
 }
 
 // --- how it is reached

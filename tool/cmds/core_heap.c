@@ -56,9 +56,9 @@ static void print_kinds(const struct core_heap *heap) {
         print_sum(&sums[i]);
         printf("  %s\n", names[i]);
     }
-    printf(" %12s %10s  free, at the end of %" PRIu64 " arena%s\n", "",
+    printf(" %12s %10s  free, at the end of %" PRIu64 " %s\n", "",
            units_size((int64_t)heap->top_bytes).text, heap->arena_count,
-           heap->arena_count == 1 ? "" : "s");
+           units_noun((int64_t)heap->arena_count, "arena", "arenas"));
 }
 
 // Of free memory between blocks in use only whole pages can go back to the system.

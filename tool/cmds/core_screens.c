@@ -198,8 +198,9 @@ bool core_print_overview(const struct core_subject *subject, struct error *error
     text_escape(path, sizeof path, subject->path);
     if (!core_print_groups(subject, NULL, NULL, error)) return false;
     if (blocks->rejected_count)
-        printf("%s slots of the map contradict what is around them and were left out\n",
-               units_count((int64_t)blocks->rejected_count).text);
+        printf("left out: %s that contradict what is around them\n",
+               units_counted((int64_t)blocks->rejected_count, "slot of the map", "slots of the map")
+                   .text);
     if (blocks->missing_leaves || subject->core.missing_bytes)
         printf("the core is not whole: %s of it are missing\n",
                units_size((int64_t)subject->core.missing_bytes).text);

@@ -132,6 +132,6 @@ void core_print_doubts(const struct core_subject *subject) {
         fprintf(stderr,
                 "cairn: this core does not say which files were mapped: no block has a type\n");
     if (count)
-        fprintf(stderr, "cairn: names of %zu module%s are missing (--sysroot, --debug-dir): %s\n",
-                count, count == 1 ? "" : "s", text);
+        fprintf(stderr, "cairn: names of %zu %s are missing (--sysroot, --debug-dir): %s\n", count,
+                units_noun((int64_t)count, "module", "modules"), text);
 }

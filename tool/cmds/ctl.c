@@ -44,8 +44,8 @@ static void print_moments(const struct terminal *terminal, const struct recordin
         snapshots += moment.reason != CAIRN_MOMENT_MARK;
         if (*moment.label) last = moment;
     }
-    fprintf(terminal->out, ", %u %s, %u %s", marks, marks == 1 ? "mark" : "marks", snapshots,
-            snapshots == 1 ? "snapshot" : "snapshots");
+    fprintf(terminal->out, ", %s, %s", units_counted(marks, "mark", "marks").text,
+            units_counted(snapshots, "snapshot", "snapshots").text);
     char label[LABEL_TEXT_BYTES];
     last.label[sizeof last.label - 1] = 0;
     text_escape(label, sizeof label, last.label);
@@ -66,11 +66,11 @@ static bool show_status(const struct target *target, struct error *error) {
     terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, "%s", is_off ? "off" : "on");
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured peak = measure_figures(MEASURE_PEAK, &figures);
-    printf(" at %s: %s%s live%s, peak %s%s%s, %s calls",
-           units_duration(control_age_ns(header)).text, units_size(left.value).text,
-           interval_text(left, true, false).text, interval_samples(left).text,
-           units_size(peak.value).text, interval_text(peak, true, false).text,
-           interval_samples(peak).text, units_count((int64_t)figures.allocations).text);
+    printf(" at %s: %s%s live%s, peak %s%s%s, %s", units_duration(control_age_ns(header)).text,
+           units_size(left.value).text, interval_text(left, true, false).text,
+           interval_samples(left).text, units_size(peak.value).text,
+           interval_text(peak, true, false).text, interval_samples(peak).text,
+           units_counted((int64_t)figures.allocations, "call", "calls").text);
     print_moments(&terminal, &recording);
     fputc('\n', stdout);
     recording_close(&recording);

@@ -32,11 +32,13 @@ static char *trust_text(const struct profile *profile, const struct frame_names 
 // In front of the trust line of one: what adding up means.
 static bool say_sum(const struct opened *opened, char **trust) {
     char *alone = *trust;
-    char lost[64] = "";
+    char lost[96] = "";
     if (opened->bad_files)
-        snprintf(lost, sizeof lost, " (%zu recordings could not be read)", opened->bad_files);
-    int length = asprintf(trust, "%zu processes, each at its own peak%s \xc2\xb7 %s",
-                          opened->process_count, lost, alone);
+        snprintf(lost, sizeof lost, " (%s could not be read)",
+                 units_counted((int64_t)opened->bad_files, "recording", "recordings").text);
+    int length = asprintf(
+        trust, "%s, each at its own peak%s \xc2\xb7 %s",
+        units_counted((int64_t)opened->process_count, "process", "processes").text, lost, alone);
     free(alone);
     if (length < 0) *trust = NULL;
     return length >= 0;

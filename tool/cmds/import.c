@@ -5,6 +5,7 @@
 
 #include "tool/base/output.h"
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/import/import.h"
 
@@ -47,8 +48,9 @@ static bool write_file(const struct command_args *args, const char *source, cons
     char lacks[TEXT_BYTES], name[PATH_MAX];
     text_escape(lacks, sizeof lacks, imported->lacks);
     text_escape(name, sizeof name, path);
-    fprintf(stderr, "cairn: %s, from %s: %zu stack%s%s%s\n", name, format, imported->stacks.count,
-            imported->stacks.count == 1 ? "" : "s", *lacks ? "; not in it: " : "", lacks);
+    fprintf(stderr, "cairn: %s, from %s: %s%s%s\n", name, format,
+            units_counted((int64_t)imported->stacks.count, "stack", "stacks").text,
+            *lacks ? "; not in it: " : "", lacks);
     return true;
 }
 

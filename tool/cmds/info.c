@@ -184,19 +184,20 @@ static void print_losses(const struct profile *profile) {
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
         uint64_t count = recording->header.lost[kind];
         if (!count) continue;
-        const char *sentence = loss_sentence(kind);
         if (has_any) print_key("");
-        printf("%s %s\n", units_count((int64_t)count).text, sentence ? sentence : "unknown");
+        printf("%s %s\n", units_count((int64_t)count).text, loss_sentence(kind, count));
         has_any = true;
     }
     if (!has_any) puts("nothing");
     const struct damage *damage = &recording->damage;
     if (!damage_is_any(damage)) return;
     print_key("damage");
-    printf("%s missing, %" PRIu32 " stacks, %" PRIu32 " modules, %" PRIu32 " texts, %" PRIu32
-           " sections unreadable\n",
-           units_size((int64_t)damage->missing_bytes).text, damage->bad_stacks, damage->bad_modules,
-           damage->bad_strings, damage->bad_sections);
+    printf("%s missing, %s, %s, %s, %s unreadable\n",
+           units_size((int64_t)damage->missing_bytes).text,
+           units_counted(damage->bad_stacks, "stack", "stacks").text,
+           units_counted(damage->bad_modules, "module", "modules").text,
+           units_counted(damage->bad_strings, "text", "texts").text,
+           units_counted(damage->bad_sections, "section", "sections").text);
 }
 
 static void print_build_id(const struct module *module) {
@@ -257,16 +258,18 @@ static void print_threads(const struct command_args *args, const struct profile 
         const struct measured left = {.value = thread->exit_bytes,
                                       .samples = thread->exit_estimate.samples,
                                       .variance = thread->exit_estimate.bytes_variance};
-        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s calls, %s%s left%s", thread->tid, name,
+        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s, %s%s left%s", thread->tid, name,
                size_of(args, thread->allocated_bytes).text,
-               units_count((int64_t)thread->allocations).text,
+               units_counted((int64_t)thread->allocations, "call", "calls").text,
                units_size_as(left.value, is_plain).text,
                is_share ? "" : interval_text(left, true, is_plain).text,
                is_share ? "" : interval_samples(left).text);
         if (profile->sampling.is_on && is_share)
             printf(" (a share of %s threads)", units_count(thread->sharing_count).text);
         if (thread->folded_count)
-            printf(", with %s more threads", units_count((int64_t)thread->folded_count).text);
+            printf(
+                ", with %s",
+                units_counted((int64_t)thread->folded_count, "more thread", "more threads").text);
         putchar('\n');
     }
 }

@@ -90,8 +90,8 @@ static void add_missing(const struct moments *moments, const struct instant *ins
     uint64_t missing = 0;
     if (instant->kind == INSTANT_MOMENT) missing = moments->list[instant->moment].missing_values;
     if (missing)
-        snprintf(opened->then + used, sizeof opened->then - used,
-                 " (%s values found no room and are missing)", units_count((int64_t)missing).text);
+        snprintf(opened->then + used, sizeof opened->then - used, " (missing for lack of room: %s)",
+                 units_counted((int64_t)missing, "value", "values").text);
 }
 
 static bool apply_at(const struct moments *moments, const char *text, struct opened *opened,

@@ -188,9 +188,9 @@ static void describe_share(const struct taken *taken, const struct budget *budge
     if (measured_interval(measured))
         snprintf(sure, sizeof sure, " \xc2\xb1 %s",
                  units_percent(measured_interval(measured), calls).text);
-    snprintf(verdict->text, sizeof verdict->text, "%s%s of %s calls%s%s%.4g %%",
+    snprintf(verdict->text, sizeof verdict->text, "%s%s of %s%s%s%.4g %%",
              units_percent(taken->values[budget->measure], calls).text, sure,
-             units_count(calls).text, interval_samples(measured).text,
+             units_counted(calls, "call", "calls").text, interval_samples(measured).text,
              verdict->holds ? ", at most " : ", more than ", budget->share * percent);
 }
 

@@ -42,12 +42,12 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
     struct unit_text value = about->is_bytes ? units_size_as(sum.value, options->is_plain_number)
                                              : units_count(sum.value);
     terminal_print(&terminal, STYLE_STRONG, "%s", text);
-    fprintf(out, ": %s%s %s%s (%s), %s of %s stacks\n", value.text,
+    fprintf(out, ": %s%s %s%s (%s), %s of %s\n", value.text,
             interval_text(sum, about->is_bytes, options->is_plain_number).text, about->moment,
             interval_samples(sum).text,
             units_percent(sum.value, measure_total(options->by, profile).value).text,
             units_count((int64_t)profile->stack_count).text,
-            units_count((int64_t)profile->built_stack_count).text);
+            units_counted((int64_t)profile->built_stack_count, "stack", "stacks").text);
 }
 
 // Which moment the view is about.
@@ -129,7 +129,8 @@ static bool print_sum(const struct report *report, const struct run *run, struct
     bool is_ok =
         request_apply(&report->request, report->filter, &opened, &names, &own_names, error);
     if (is_ok) {
-        terminal_print(&terminal, STYLE_STRONG, "  all %zu processes", opened.process_count);
+        terminal_print(&terminal, STYLE_STRONG, "  all %s",
+                       units_counted((int64_t)opened.process_count, "process", "processes").text);
         terminal_print(&terminal, STYLE_DIM, " with a recording, each at its own peak\n");
         trust_print(&terminal, &opened.profile, &own_names);
         is_ok = print_view(stdout, report, &opened, names, error);

@@ -69,9 +69,10 @@ int cmd_symbolize(const struct command_args *args) {
         !symbolize_path(subject.path, NAMES_ANEW, &done, &error))
         return command_fail(STATUS_FAILURE, &error);
     text_escape(path, sizeof path, subject.path);
-    printf("%s: %s of %s frames have names, %s", path,
+    printf("%s: names of %s of %s, %s", path,
            units_count((int64_t)(done.frames - done.unresolved)).text,
-           units_count((int64_t)done.frames).text, units_size((int64_t)done.bytes).text);
+           units_counted((int64_t)done.frames, "frame", "frames").text,
+           units_size((int64_t)done.bytes).text);
     if (done.recordings != 1)
         printf(" in %s recordings", units_count((int64_t)done.recordings).text);
     putchar('\n');

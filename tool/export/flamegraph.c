@@ -139,8 +139,9 @@ static void put_heading(struct writer *writer) {
 static void put_footing(struct writer *writer, unsigned height) {
     fprintf(writer->out, "<text id=\"details\" class=\"s\" x=\"%d\" y=\"%u\">", SIDE, height - 12);
     if (writer->left_out)
-        fprintf(writer->out, "%s frames below %.3f %% are not drawn",
-                units_count((int64_t)writer->left_out).text, 100.0 / THINNEST_SHARE);
+        fprintf(writer->out, "not drawn: %s below %.3f %%",
+                units_counted((int64_t)writer->left_out, "frame", "frames").text,
+                100.0 / THINNEST_SHARE);
     fputs("</text>\n", writer->out);
 }
 

@@ -152,7 +152,8 @@ static void print_frames(const struct diff_screen *screen, const struct diff_row
     }
     if (!left) return;
     terminal_indent(terminal, FRAME_INDENT);
-    terminal_print(terminal, STYLE_DIM, "\xe2\x80\xa6 %zu more frames: --depth 0\n", left);
+    terminal_print(terminal, STYLE_DIM, "\xe2\x80\xa6 %s: --depth 0\n",
+                   units_counted((int64_t)left, "more frame", "more frames").text);
 }
 
 // The least difference that is worth a line: a share of the larger side.

@@ -157,9 +157,9 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
                  finding->fit);
         return;
     case FINDING_REALLOC:
-        snprintf(out, size, "%s grows %s %s times: reserve (%s copied)", label,
+        snprintf(out, size, "%s grows %s %s: reserve (%s copied)", label,
                  finding->of_count > 1 ? "each of its buffers" : "its buffer",
-                 units_count((int64_t)finding->count).text,
+                 units_counted((int64_t)finding->count, "time", "times").text,
                  units_size_as((int64_t)finding->bytes, is_plain).text);
         return;
     case FINDING_TEMPORARY:

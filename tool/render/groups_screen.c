@@ -198,8 +198,8 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
         terminal_indent(terminal,
                         (size_t)table.value_columns + (table.has_notes ? NARROW_COLUMNS : 0));
     print_blocks(&table, rest);
-    terminal_print(terminal, STYLE_DIM, "  %s others\n",
-                   units_count((int64_t)(count - shown)).text);
+    terminal_print(terminal, STYLE_DIM, "  %s\n",
+                   units_counted((int64_t)(count - shown), "other", "others").text);
 }
 
 static struct measured thread_estimate(const struct profile_thread *thread, bool is_peak) {
@@ -297,7 +297,7 @@ bool threads_print(const struct terminal *terminal, const struct profile *profil
     if (threshold > 1)
         for (shown = 0; shown < count && (!own.top || shown < own.top); shown++)
             if (thread_value(order[shown], own.by) < threshold) break;
-    print_heading(&table, count == 1 ? "thread" : "threads", shown, count);
+    print_heading(&table, units_noun((int64_t)count, "thread", "threads"), shown, count);
     const int columns = own.is_plain_number ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
     terminal_print(terminal, STYLE_DIM, "%*s %*s %12s %*s\n", table.value_columns,
                    table.about->moment, columns, "allocated", "calls", columns, "at the end");

@@ -8,10 +8,6 @@
 
 enum { ARENAS_SHOWN = 8 };
 
-static const char *plural(uint64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 static void print_sum(FILE *out, const struct heap_sum *sum, bool is_plain) {
     fprintf(out, " %10s %10s", units_count((int64_t)sum->count).text,
             units_size_as((int64_t)sum->bytes, is_plain).text);
@@ -29,7 +25,7 @@ static void print_origin(const struct terminal *terminal, const struct heap_abou
     fprintf(terminal->out, ", stopped for %s", units_duration(state->pause_ns).text);
     terminal_print(terminal, STYLE_DIM, " (%s %s, %s copied)\n",
                    units_count((int64_t)state->thread_count).text,
-                   plural(state->thread_count, "thread", "threads"),
+                   units_noun((int64_t)state->thread_count, "thread", "threads"),
                    units_size((int64_t)state->copied_bytes).text);
 }
 
@@ -38,16 +34,17 @@ void heap_print_doubts(const struct terminal *terminal, const struct heap_state 
         terminal_print(terminal, STYLE_WARNING,
                        "%s %s of the heap were left where a chunk makes no sense\n",
                        units_count((int64_t)state->broken_count).text,
-                       plural(state->broken_count, "stretch", "stretches"));
+                       units_noun((int64_t)state->broken_count, "stretch", "stretches"));
     if (state->rejected_count)
         terminal_print(terminal, STYLE_WARNING,
                        "%s %s of live blocks contradict what is around them: left out\n",
                        units_count((int64_t)state->rejected_count).text,
-                       plural(state->rejected_count, "record", "records"));
+                       units_noun((int64_t)state->rejected_count, "record", "records"));
     if (state->residency.outside_blocks)
-        terminal_print(terminal, STYLE_WARNING, "%s live %s where no heap was found\n",
-                       units_count((int64_t)state->residency.outside_blocks).text,
-                       plural(state->residency.outside_blocks, "block lies", "blocks lie"));
+        terminal_print(
+            terminal, STYLE_WARNING, "%s live %s where no heap was found\n",
+            units_count((int64_t)state->residency.outside_blocks).text,
+            units_noun((int64_t)state->residency.outside_blocks, "block lies", "blocks lie"));
 }
 
 // --- view heap
@@ -93,7 +90,7 @@ static void print_kinds(const struct terminal *terminal, const struct heap_state
     }
     fprintf(out, " %10s %10s  free, at the end of %zu %s\n", "",
             units_size_as((int64_t)state->top_bytes, is_plain).text, state->arenas.count,
-            plural(state->arenas.count, "arena", "arenas"));
+            units_noun((int64_t)state->arenas.count, "arena", "arenas"));
 }
 
 static void print_arenas(const struct terminal *terminal, const struct heap_state *state,

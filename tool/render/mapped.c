@@ -11,10 +11,6 @@
 
 enum { KEY_COLUMNS = 13, INDENT = 2, RESERVED_TOP = 3, KINDS_BYTES = 64 };
 
-static const char *plural(int64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 static struct unit_text size_of(const struct view_options *view, int64_t bytes) {
     return units_size_as(bytes, view->is_plain_number);
 }
@@ -27,7 +23,7 @@ static void print_key(const struct terminal *terminal, const char *key) {
 static void print_ranges(const struct terminal *terminal, const struct view_options *view,
                          int64_t bytes, int64_t ranges) {
     fprintf(terminal->out, "%s in %s %s", size_of(view, bytes).text, units_count(ranges).text,
-            plural(ranges, "mapping", "mappings"));
+            units_noun(ranges, "mapping", "mappings"));
 }
 
 void mapped_print_line(const struct terminal *terminal, const struct profile *profile,
@@ -45,7 +41,7 @@ static void print_lost(const struct terminal *terminal, uint64_t lost) {
     if (!lost) return;
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_WARNING, "%s %s of mappings could not be noted\n",
-                   units_count((int64_t)lost).text, plural((int64_t)lost, "change", "changes"));
+                   units_count((int64_t)lost).text, units_noun((int64_t)lost, "change", "changes"));
 }
 
 void mapped_print_facts(const struct terminal *terminal, const struct profile *profile,
@@ -53,7 +49,7 @@ void mapped_print_facts(const struct terminal *terminal, const struct profile *p
     print_key(terminal, "peak mapped");
     terminal_print(terminal, STYLE_STRONG, "%s", size_of(view, profile->peak.bytes).text);
     fprintf(terminal->out, " in %s %s", units_count(profile->peak.blocks).text,
-            plural(profile->peak.blocks, "mapping", "mappings"));
+            units_noun(profile->peak.blocks, "mapping", "mappings"));
     if (profile->peak.at_ns)
         fprintf(terminal->out, " at %s", units_duration(profile->peak.at_ns).text);
     fputc('\n', terminal->out);
@@ -61,7 +57,7 @@ void mapped_print_facts(const struct terminal *terminal, const struct profile *p
     fprintf(terminal->out, "%s in %s %s\n",
             size_of(view, (int64_t)profile->totals.allocated_bytes).text,
             units_count((int64_t)profile->totals.allocations).text,
-            plural((int64_t)profile->totals.allocations, "call", "calls"));
+            units_noun((int64_t)profile->totals.allocations, "call", "calls"));
     print_key(terminal, profile_has_ended(profile) ? "at exit" : "mapped now");
     print_ranges(terminal, view, profile->exit_bytes, profile->exit_blocks);
     fputc('\n', terminal->out);

@@ -10,19 +10,15 @@
 
 enum { PART_BYTES = 512, KEY_COLUMNS = 15 };
 
-static const char *plural(uint64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 // "free in 2 arenas: 1.2 MiB in chunks, 0.9 MiB at the ends".
 static void describe_free(const struct picture *picture, const struct view_options *view, char *out,
                           size_t size) {
     const char *least = picture->is_cut ? "at least " : "";
     snprintf(out, size, "free in %" PRIu32 " %s: %s%s in chunks, %s at the %s",
-             picture->arena_count, plural(picture->arena_count, "arena", "arenas"), least,
-             units_size_as((int64_t)picture->chunk_bytes, view->is_plain_number).text,
+             picture->arena_count, units_noun((int64_t)picture->arena_count, "arena", "arenas"),
+             least, units_size_as((int64_t)picture->chunk_bytes, view->is_plain_number).text,
              units_size_as((int64_t)picture->top_bytes, view->is_plain_number).text,
-             plural(picture->arena_count, "end", "ends"));
+             units_noun((int64_t)picture->arena_count, "end", "ends"));
 }
 
 // Between peak and end only the sum of what samples say is known, not how sure it is.
@@ -30,7 +26,7 @@ static void describe_live(const struct picture *picture, const struct view_optio
                           size_t size) {
     int used = snprintf(out, size, "live heap, %s%s %s%s", picture->is_sampled ? "about " : "",
                         units_count((int64_t)picture->live_blocks).text,
-                        plural(picture->live_blocks, "block", "blocks"),
+                        units_noun((int64_t)picture->live_blocks, "block", "blocks"),
                         picture->is_sampled ? ", estimated from samples" : "");
     if (picture->is_live_more && used > 0 && (size_t)used < size)
         snprintf(out + used, size - (size_t)used, "; %s were asked for, not all of it is resident",
@@ -63,7 +59,7 @@ static void describe(const struct picture *picture, enum picture_part part,
         describe_rest(picture, out, size);
     else if (part == PICTURE_STACKS)
         snprintf(out, size, "%" PRIu32 " %s", picture->stack_count,
-                 plural(picture->stack_count, "stack", "stacks"));
+                 units_noun((int64_t)picture->stack_count, "stack", "stacks"));
     else
         snprintf(out, size, "%s", words[part]);
 }

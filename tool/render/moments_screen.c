@@ -34,8 +34,9 @@ static void print_moment(const struct terminal *terminal, const struct moment *m
     fprintf(terminal->out, "%s%s%s%s", reason_text(moment->reason), *label ? " \"" : "", label,
             *label ? "\"" : "");
     if (moment->missing_values)
-        terminal_print(terminal, STYLE_WARNING, "  %s values are missing",
-                       units_count((int64_t)moment->missing_values).text);
+        terminal_print(
+            terminal, STYLE_WARNING, "  %s missing",
+            units_counted((int64_t)moment->missing_values, "value is", "values are").text);
     fputc('\n', terminal->out);
 }
 
@@ -45,8 +46,8 @@ bool moments_print(const struct terminal *terminal, const struct profile *profil
     if (profile_is_sum(profile))
         return error_set(error, "moments are known of each process alone: -p PID or NAME");
     if (!moments_build(&moments, profile, error)) return false;
-    terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)moments.count).text,
-                   moments.count == 1 ? "moment" : "moments");
+    terminal_print(terminal, STYLE_STRONG, "%s",
+                   units_counted((int64_t)moments.count, "moment", "moments").text);
     terminal_print(terminal, STYLE_DIM, ": what stacks held is known of %s, the peak and the end\n",
                    moments.count ? "these" : "no others than");
     if (moments.count)

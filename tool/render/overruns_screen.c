@@ -11,10 +11,6 @@
 
 enum { INDENT = 2, KEY_COLUMNS = 13, TEXT_BYTES = 256, LABEL_COLUMNS = 48 };
 
-static const char *plural(uint64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 static struct unit_text count_text(uint64_t count) {
     return units_count(count < INT64_MAX ? (int64_t)count : INT64_MAX);
 }
@@ -27,14 +23,14 @@ void overruns_print_line(const struct terminal *terminal, const struct profile *
     if (guard->damaged_blocks)
         terminal_print(terminal, STYLE_WARNING, "%s %s written past: --view damage",
                        count_text(guard->damaged_blocks).text,
-                       plural(guard->damaged_blocks, "block was", "blocks were"));
+                       units_noun((int64_t)guard->damaged_blocks, "block was", "blocks were"));
     else
         fputs("no block", terminal->out);
     fprintf(terminal->out, " (guard bands of %" PRIu32 " bytes", guard->band_bytes);
     if (guard->unguarded_blocks)
         fprintf(terminal->out, ", %s %s none for want of memory",
                 count_text(guard->unguarded_blocks).text,
-                plural(guard->unguarded_blocks, "block had", "blocks had"));
+                units_noun((int64_t)guard->unguarded_blocks, "block had", "blocks had"));
     if (!guard->checked_ns) fputs(", what was never freed was not looked at", terminal->out);
     fputs(")\n", terminal->out);
 }
@@ -80,11 +76,11 @@ static void sides_text(const struct cairn_damage *damage, char *out, size_t size
     *out = 0;
     if (before->changed_bytes)
         used = (size_t)snprintf(out, size, "%" PRIu32 " %s before%s", before->changed_bytes,
-                                plural(before->changed_bytes, "byte", "bytes"),
+                                units_noun((int64_t)before->changed_bytes, "byte", "bytes"),
                                 behind->changed_bytes ? ", " : "");
     if (behind->changed_bytes)
         snprintf(out + used, size - used, "%" PRIu32 " %s behind", behind->changed_bytes,
-                 plural(behind->changed_bytes, "byte", "bytes"));
+                 units_noun((int64_t)behind->changed_bytes, "byte", "bytes"));
 }
 
 static const char *moment_text(uint32_t moment) {
@@ -167,10 +163,10 @@ bool overruns_print(const struct terminal *terminal, const struct profile *profi
     bool is_ok = kinds != NULL;
     size_t shown = view->top && view->top < count ? view->top : count;
     terminal_print(terminal, STYLE_STRONG, "%s damaged %s", count_text(damaged).text,
-                   plural(damaged, "block", "blocks"));
+                   units_noun((int64_t)damaged, "block", "blocks"));
     if (count)
         terminal_print(terminal, STYLE_DIM, ", %s %s of damage", count_text(count).text,
-                       plural(count, "kind", "kinds"));
+                       units_noun((int64_t)count, "kind", "kinds"));
     if (count && damaged > known)
         terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
     if (shown < count)
@@ -207,7 +203,8 @@ void overruns_print_short(FILE *out, const struct profile *profile, const struct
         const struct overrun *overrun = kinds[i].first;
         char sides[TEXT_BYTES];
         sides_text(&overrun->entry, sides, sizeof sides);
-        fprintf(out, "      %6s times  %s %s from ", count_text(kinds[i].count).text, sides,
+        fprintf(out, "      %6s %-5s  %s %s from ", count_text(kinds[i].count).text,
+                units_noun((int64_t)kinds[i].count, "time", "times"), sides,
                 units_size((int64_t)overrun->entry.size).text);
         print_site(out, profile, names, overrun->node);
         if (overrun->found_node != TREE_ROOT) fputs(", freed by ", out);

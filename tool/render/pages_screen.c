@@ -17,10 +17,6 @@ struct unit_text heap_class_name(unsigned class, bool is_plain_number) {
     return out;
 }
 
-static const char *plural(uint64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 static void print_heading(const struct terminal *terminal, const struct heap_about *about,
                           bool is_plain) {
     const struct heap_state *state = about->state;
@@ -37,7 +33,7 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
         fprintf(out, ", stopped for %s", units_duration(state->pause_ns).text);
         terminal_print(terminal, STYLE_DIM, " (%s %s)\n",
                        units_count((int64_t)state->thread_count).text,
-                       plural(state->thread_count, "thread", "threads"));
+                       units_noun((int64_t)state->thread_count, "thread", "threads"));
     }
     fprintf(out, "%12s  resident, with %s live on them\n",
             units_size_as((int64_t)residency->resident_bytes, is_plain).text,
@@ -69,7 +65,8 @@ static void print_owner(const struct terminal *terminal, const struct heap_state
             units_size_as((int64_t)owner->kept_bytes, is_plain).text,
             state->is_core ? "of pages" : "resident",
             units_size_as((int64_t)owner->live_bytes, is_plain).text,
-            units_count((int64_t)owner->blocks).text, plural(owner->blocks, "block", "blocks"));
+            units_count((int64_t)owner->blocks).text,
+            units_noun((int64_t)owner->blocks, "block", "blocks"));
     if (state->is_sampled) return;
     terminal_indent(terminal, STACKS_NOTE_INDENT);
     terminal_print(terminal, STYLE_DIM, "alone on %s of it, shares the rest\n",

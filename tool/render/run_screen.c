@@ -56,8 +56,8 @@ static void print_ending(const struct terminal *terminal, const struct run_scree
     terminal_print(terminal, is_bad ? STYLE_WARNING : STYLE_PLAIN, " %s", text);
     if (first->duration_ns)
         fprintf(terminal->out, " after %s", units_duration(first->duration_ns).text);
-    fprintf(terminal->out, ", %s processes recorded\n",
-            units_count((int64_t)screen->run->rows.count).text);
+    fprintf(terminal->out, ", %s recorded\n",
+            units_counted((int64_t)screen->run->rows.count, "process", "processes").text);
 }
 
 static void print_combined(const struct terminal *terminal, const struct run_screen *screen) {
@@ -93,9 +93,10 @@ static void print_left(const struct terminal *terminal, const struct run_screen 
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured blocks = measure_figures(MEASURE_EXIT_BLOCKS, &figures);
     print_key(terminal, "at exit");
-    fprintf(terminal->out, "%s%s in %s%s blocks%s\n", size_of(screen, left.value).text,
+    fprintf(terminal->out, "%s%s in %s%s %s%s\n", size_of(screen, left.value).text,
             interval_text(left, true, screen->is_plain_number).text, units_count(blocks.value).text,
-            interval_text(blocks, false, false).text, interval_samples(left).text);
+            interval_text(blocks, false, false).text, units_noun(blocks.value, "block", "blocks"),
+            interval_samples(left).text);
 }
 
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen) {
@@ -103,8 +104,8 @@ void run_screen_print_facts(const struct terminal *terminal, const struct run_sc
     print_ending(terminal, screen);
     print_combined(terminal, screen);
     print_key(terminal, "allocated");
-    fprintf(terminal->out, "%s in %s calls\n", size_of(screen, (int64_t)sums->allocated_bytes).text,
-            units_count((int64_t)sums->allocations).text);
+    fprintf(terminal->out, "%s in %s\n", size_of(screen, (int64_t)sums->allocated_bytes).text,
+            units_counted((int64_t)sums->allocations, "call", "calls").text);
     print_left(terminal, screen);
     trust_sums_print(terminal, &screen->trust);
 }

@@ -36,8 +36,8 @@ static void note_temporary(const struct terminal *terminal, const struct profile
     print_line(terminal, line);
     shape_reallocs(&shapes->shape, stack->number, &reallocs);
     if (!reallocs.calls) return;
-    snprintf(line, sizeof line, "%s reallocs: %s in place, %s grew, %s copied",
-             units_count((int64_t)reallocs.calls).text,
+    snprintf(line, sizeof line, "%s: %s in place, %s grew, %s copied",
+             units_counted((int64_t)reallocs.calls, "realloc", "reallocs").text,
              units_count((int64_t)reallocs.in_place).text,
              units_count((int64_t)reallocs.grown).text,
              units_size_as((int64_t)reallocs.copied_bytes, view->is_plain_number).text);
@@ -124,7 +124,8 @@ static void note_sampled_sizes(const struct terminal *terminal, const struct pro
         print_line(terminal, line);
     }
     if (!others) return;
-    snprintf(line, sizeof line, "sizes of about %s calls were not kept", units_count(others).text);
+    snprintf(line, sizeof line, "sizes of about %s were not kept",
+             units_counted(others, "call", "calls").text);
     print_line(terminal, line);
 }
 
@@ -147,8 +148,8 @@ static void note_sizes(const struct terminal *terminal, const struct profile *pr
                 units_size_as((int64_t)bucket_start(last), view->is_plain_number).text);
     }
     if (sizes.unknown) {
-        snprintf(line, sizeof line, "sizes of %s calls were not noted one by one",
-                 units_count((int64_t)sizes.unknown).text);
+        snprintf(line, sizeof line, "sizes of %s were not noted one by one",
+                 units_counted((int64_t)sizes.unknown, "call", "calls").text);
         print_line(terminal, line);
     }
     if (stack->slack_bytes) {
@@ -191,10 +192,10 @@ static void print_short(const struct terminal *terminal, const struct shape_ages
     for (size_t i = 0; i < CAIRN_AGE_BUCKETS; i++) total += ages->ms[i];
     for (; bucket < CAIRN_AGE_BUCKETS && bucket_start(bucket + 1) * ms_ns <= short_ns; bucket++)
         young += ages->ms[bucket];
-    snprintf(line, sizeof line, "%s of its freed blocks lived less than %s; %s were never freed",
+    snprintf(line, sizeof line, "%s of its freed blocks lived less than %s; %s never freed",
              units_percent((int64_t)young, (int64_t)total).text,
              units_duration(bucket_start(bucket) * ms_ns).text,
-             units_count(stack->exit_blocks).text);
+             units_counted(stack->exit_blocks, "was", "were").text);
     print_line(terminal, line);
 }
 
@@ -202,9 +203,10 @@ static void print_short(const struct terminal *terminal, const struct shape_ages
 static void print_kept(const struct terminal *terminal, const struct profile *profile,
                        const struct stack *stack) {
     char line[LINE_BYTES];
-    snprintf(line, sizeof line, "%s of %s blocks %s", units_count(stack->exit_blocks).text,
-             units_count((int64_t)stack->allocations).text,
-             profile_has_ended(profile) ? "lived to the end" : "are live");
+    snprintf(line, sizeof line, "%s of %s %s", units_count(stack->exit_blocks).text,
+             units_counted((int64_t)stack->allocations, "block", "blocks").text,
+             profile_has_ended(profile) ? "lived to the end"
+                                        : units_noun(stack->exit_blocks, "is live", "are live"));
     print_line(terminal, line);
 }
 

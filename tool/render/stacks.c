@@ -12,10 +12,6 @@
 
 enum { FRAME_INDENT = STACKS_NOTE_INDENT, LABEL_COLUMNS_MIN = 24, LABEL_COLUMNS_MAX = 56 };
 
-static const char *plural(int64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 // A line of a stack; direct recursion is one line with a count.
 struct entry {
     const struct frame *frame;
@@ -88,8 +84,8 @@ void stacks_print_frames(const struct terminal *terminal, const struct frame_lis
     }
     if (!frames->frames.count && !cut) print_note(terminal, "%s", STACK_NOT_RECORDED);
     if (left)
-        print_note(terminal, "\xe2\x80\xa6 %s more frames: --depth 0",
-                   units_count((int64_t)left).text);
+        print_note(terminal, "\xe2\x80\xa6 %s: --depth 0",
+                   units_counted((int64_t)left, "more frame", "more frames").text);
     if (cut == CAIRN_CUT_GUESSED)
         print_note(terminal, "(%s)", cut_sentence(cut));
     else if (cut && cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE)
@@ -138,7 +134,7 @@ static void print_others(const struct terminal *terminal, const struct profile *
     value_text(stack, MEASURE_ALLOCATED, is_plain, value, sizeof value);
     phrases_add(&phrases, "%s %s in %s%s %s", profile->is_of_mappings ? "mapped" : "allocated",
                 value, units_count(calls.value).text, interval_text(calls, false, false).text,
-                plural(calls.value, "call", "calls"));
+                units_noun(calls.value, "call", "calls"));
     if (view->by != MEASURE_PEAK) {
         value_text(stack, MEASURE_PEAK, is_plain, value, sizeof value);
         phrases_add(&phrases, "%s at the peak", value);
@@ -160,7 +156,7 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     struct measured blocks = measure_stack(about->in_blocks, stack);
     const char *noun = about->noun[measured.blocks != 1];
     bool are_mappings = profile->is_of_mappings && !strncmp(noun, "block", strlen("block"));
-    if (are_mappings) noun = plural(measured.blocks, "mapping", "mappings");
+    if (are_mappings) noun = units_noun(measured.blocks, "mapping", "mappings");
     struct unit_text interval = interval_text(measured, about->is_bytes, view->is_plain_number);
     if (about->is_bytes)
         fprintf(terminal->out, " %s%s in %s%s %s",
@@ -178,7 +174,7 @@ static void print_heading(const struct terminal *terminal, const struct profile 
                           const struct view_options *view, size_t shown, size_t count) {
     bool is_now = view->by == MEASURE_EXIT && !profile_has_ended(profile);
     terminal_print(terminal, STYLE_STRONG, "%s %s by %s", units_count((int64_t)count).text,
-                   plural((int64_t)count, "stack", "stacks"),
+                   units_noun((int64_t)count, "stack", "stacks"),
                    is_now ? "what they hold now" : measure_about(view->by)->order);
     if (shown < count)
         terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
@@ -209,7 +205,7 @@ bool stacks_print_noted(const struct terminal *terminal, const struct profile *p
     if (is_ok && hidden_count)
         terminal_print(terminal, STYLE_DIM, "\n%s plumbing %s hidden: --all-frames\n",
                        units_count((int64_t)hidden_count).text,
-                       plural((int64_t)hidden_count, "frame is", "frames are"));
+                       units_noun((int64_t)hidden_count, "frame is", "frames are"));
     free(ranking);
     frame_list_free(&frames);
     return is_ok || error_set(error, "no memory for the list of stacks");

@@ -24,10 +24,6 @@ static struct unit_text size_of(const struct summary *summary, int64_t bytes) {
     return units_size_as(bytes, summary->view->is_plain_number);
 }
 
-static const char *plural(int64_t count, const char *one, const char *many) {
-    return count == 1 ? one : many;
-}
-
 static void print_key(const struct terminal *terminal, const char *key) {
     enum { KEY_COLUMNS = 13 };
     terminal_indent(terminal, INDENT);
@@ -42,7 +38,7 @@ static void print_blocks(const struct terminal *terminal, const struct summary *
     fprintf(terminal->out, "%s in %s%s %s",
             interval_text(bytes, true, summary->view->is_plain_number).text,
             units_count(blocks.value).text, interval_text(blocks, false, false).text,
-            plural(blocks.value, "block", "blocks"));
+            units_noun(blocks.value, "block", "blocks"));
 }
 
 static void print_samples(const struct terminal *terminal, struct measured measured) {
@@ -81,7 +77,7 @@ static void print_inherited(const struct terminal *terminal, const struct summar
     print_key(terminal, "of these");
     fprintf(terminal->out, "%s in %s %s ", size_of(summary, (int64_t)figures->inherited_bytes).text,
             units_count((int64_t)figures->inherited_blocks).text,
-            plural((int64_t)figures->inherited_blocks, "block", "blocks"));
+            units_noun((int64_t)figures->inherited_blocks, "block", "blocks"));
     if (header->has_census)
         fputs("from before cairn was attached\n", terminal->out);
     else
@@ -107,7 +103,7 @@ static void print_totals(const struct terminal *terminal, const struct summary *
     print_key(terminal, "allocated");
     fprintf(terminal->out, "%s in %s %s", size_of(summary, (int64_t)totals->allocated_bytes).text,
             units_count((int64_t)totals->allocations).text,
-            plural((int64_t)totals->allocations, "call", "calls"));
+            units_noun((int64_t)totals->allocations, "call", "calls"));
     uint64_t end_ns = profile->recording->header.end_ns;
     if (end_ns) fprintf(terminal->out, " (%s)", units_rate(totals->allocations, end_ns).text);
     if (totals->failed)
@@ -146,7 +142,7 @@ static void print_heading(const struct terminal *terminal, const struct site_lis
     if (list->hidden_count)
         terminal_print(terminal, STYLE_DIM, " (%s plumbing %s hidden: --all-frames)",
                        units_count((int64_t)list->hidden_count).text,
-                       plural((int64_t)list->hidden_count, "frame", "frames"));
+                       units_noun((int64_t)list->hidden_count, "frame", "frames"));
     fputc('\n', terminal->out);
 }
 
@@ -168,7 +164,7 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
     size_t others = list->sites.count - top;
     print_figures(terminal, summary, rest);
     terminal_print(terminal, STYLE_DIM, "%s other %s\n", units_count((int64_t)others).text,
-                   plural((int64_t)others, "place", "places"));
+                   units_noun((int64_t)others, "place", "places"));
 }
 
 bool summary_print_list(const struct terminal *terminal, const struct summary *summary,

@@ -132,7 +132,8 @@ static size_t count_shown(const struct printer *printer, const struct call *call
 static void print_rest(const struct printer *printer, size_t count, struct measured rest) {
     print_figures(printer, rest);
     print_prefix(printer, "\xe2\x94\x94 ");
-    terminal_print(printer->terminal, STYLE_DIM, "%s others\n", units_count((int64_t)count).text);
+    terminal_print(printer->terminal, STYLE_DIM, "%s\n",
+                   units_counted((int64_t)count, "other", "others").text);
 }
 
 // A level with only one branch worth a line goes on in the same column; then the tree branches.
@@ -190,8 +191,10 @@ bool tree_print(const struct terminal *terminal, const struct profile *profile,
         print_root(&printer, profile);
         print_below(&printer, &calls.nodes.items[CALLS_ROOT]);
         if (calls.hidden_count)
-            terminal_print(terminal, STYLE_DIM, "%s plumbing frames are hidden: --all-frames\n",
-                           units_count((int64_t)calls.hidden_count).text);
+            terminal_print(terminal, STYLE_DIM, "%s hidden: --all-frames\n",
+                           units_counted((int64_t)calls.hidden_count, "plumbing frame is",
+                                         "plumbing frames are")
+                               .text);
     }
     calls_free(&calls);
     return is_ok;

@@ -13,17 +13,25 @@
 enum { PART_BYTES = 160 };
 
 static const struct {
-    const char *key, *sentence;
+    const char *key, *one, *many;
 } losses[] = {
-    [CAIRN_LOST_NESTED] = {"nested", "in signal handlers"},
-    [CAIRN_LOST_NO_THREAD] = {"no_thread", "of threads beyond cairn's table"},
-    [CAIRN_LOST_NO_MEMORY] = {"no_memory", "without their stack, for lack of memory"},
-    [CAIRN_LOST_NO_LIVE_MAP] = {"no_live_map", "whose free will not be seen"},
-    [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "whose free was not seen"},
-    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "frees of blocks from before"},
-    [CAIRN_LOST_MODULES] = {"modules", "modules or Python code beyond cairn's table"},
-    [CAIRN_LOST_DEEPBIND] = {"deepbind", "libraries opened so that their calls bypass cairn"},
-    [CAIRN_LOST_BUDGET] = {"budget", "without their stack, for the limit on overhead"},
+    [CAIRN_LOST_NESTED] = {"nested", "event in a signal handler", "events in signal handlers"},
+    [CAIRN_LOST_NO_THREAD] = {"no_thread", "event of a thread beyond cairn's table",
+                              "events of threads beyond cairn's table"},
+    [CAIRN_LOST_NO_MEMORY] = {"no_memory", "event without its stack, for lack of memory",
+                              "events without their stack, for lack of memory"},
+    [CAIRN_LOST_NO_LIVE_MAP] = {"no_live_map", "block whose free will not be seen",
+                                "blocks whose free will not be seen"},
+    [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "block whose free was not seen",
+                                 "blocks whose free was not seen"},
+    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "free of a block from before",
+                                 "frees of blocks from before"},
+    [CAIRN_LOST_MODULES] = {"modules", "module or Python code beyond cairn's table",
+                            "modules or Python code beyond cairn's table"},
+    [CAIRN_LOST_DEEPBIND] = {"deepbind", "library opened so that its calls bypass cairn",
+                             "libraries opened so that their calls bypass cairn"},
+    [CAIRN_LOST_BUDGET] = {"budget", "event without its stack, for the limit on overhead",
+                           "events without their stack, for the limit on overhead"},
 };
 
 static bool is_known_loss(size_t kind) {
@@ -34,8 +42,9 @@ const char *loss_key(size_t kind) {
     return is_known_loss(kind) ? losses[kind].key : NULL;
 }
 
-const char *loss_sentence(size_t kind) {
-    return is_known_loss(kind) ? losses[kind].sentence : NULL;
+const char *loss_sentence(size_t kind, uint64_t count) {
+    if (!is_known_loss(kind)) return "of an unknown kind";
+    return units_noun((int64_t)count, losses[kind].one, losses[kind].many);
 }
 
 static void add_sampling(struct parts *line, const struct cairn_sampling *sampling) {
@@ -79,13 +88,12 @@ static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewh
     bool has_lost = elsewhere != 0;
     if (elsewhere)
         parts_add(line, STYLE_WARNING, "lost: %s in processes without a recording",
-                  units_count((int64_t)elsewhere).text);
+                  units_counted((int64_t)elsewhere, "event", "events").text);
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
         if (!lost[kind]) continue;
-        const char *sentence = loss_sentence(kind);
         parts_add(line, STYLE_WARNING, "%s%s %s",
                   has_lost ? "" : "lost: ", units_count((int64_t)lost[kind]).text,
-                  sentence ? sentence : "of an unknown kind");
+                  loss_sentence(kind, lost[kind]));
         has_lost = true;
     }
     if (!has_lost) parts_add(line, STYLE_PLAIN, "nothing lost");
@@ -94,14 +102,14 @@ static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewh
 static void add_stacks(struct parts *line, const struct profile *profile) {
     if (!profile->built_stack_count) return;
     uint64_t incomplete = profile_incomplete_count(profile);
-    struct unit_text all = units_count((int64_t)profile->built_stack_count);
+    struct unit_text all = units_counted((int64_t)profile->built_stack_count, "stack", "stacks");
     if (incomplete)
-        parts_add(line, STYLE_PLAIN, "%s of %s stacks incomplete",
-                  units_count((int64_t)incomplete).text, all.text);
+        parts_add(line, STYLE_PLAIN, "%s of %s incomplete", units_count((int64_t)incomplete).text,
+                  all.text);
     else if (profile->built_stack_count == 1)
         parts_add(line, STYLE_PLAIN, "its one stack complete");
     else
-        parts_add(line, STYLE_PLAIN, "all %s stacks complete", all.text);
+        parts_add(line, STYLE_PLAIN, "all %s complete", all.text);
     uint64_t guessed = profile->incomplete[CAIRN_CUT_GUESSED];
     if (guessed)
         parts_add(line, STYLE_PLAIN, "%s by frame pointers", units_count((int64_t)guessed).text);
@@ -109,22 +117,23 @@ static void add_stacks(struct parts *line, const struct profile *profile) {
 
 static void add_damage(struct parts *line, const struct damage *damage) {
     if (damage->missing_bytes)
-        parts_add(line, STYLE_WARNING, "recording cut off: %s are missing",
+        parts_add(line, STYLE_WARNING, "recording cut off: %s missing",
                   units_size((int64_t)damage->missing_bytes).text);
     if (damage->bad_stacks)
-        parts_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " stacks are unreadable",
-                  damage->bad_stacks);
+        parts_add(line, STYLE_WARNING, "recording damaged: %s unreadable",
+                  units_counted(damage->bad_stacks, "stack is", "stacks are").text);
     uint32_t others = damage->bad_sections + damage->bad_modules + damage->bad_strings;
     if (others)
-        parts_add(line, STYLE_WARNING, "recording damaged: %" PRIu32 " entries are unreadable",
-                  others);
+        parts_add(line, STYLE_WARNING, "recording damaged: %s unreadable",
+                  units_counted(others, "entry is", "entries are").text);
 }
 
 static void add_names(struct parts *line, const struct frame_names *names) {
     if (!names || !names->unresolved_count) return;
-    parts_add(line, STYLE_PLAIN, "%s of %s frames without a name%s%s%s",
+    parts_add(line, STYLE_PLAIN, "%s of %s without a name%s%s%s",
               units_count((int64_t)names->unresolved_count).text,
-              units_count((int64_t)names->wanted_count).text, names->unresolved_modules ? " (" : "",
+              units_counted((int64_t)names->wanted_count, "frame", "frames").text,
+              names->unresolved_modules ? " (" : "",
               names->unresolved_modules ? names->unresolved_modules : "",
               names->unresolved_modules ? ")" : "");
 }
@@ -185,16 +194,17 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
         parts_add(&line, STYLE_PLAIN, "%s of the processes sampled",
                   units_count((int64_t)sums->sampled_count).text);
     if (sums->damaged_blocks)
-        parts_add(&line, STYLE_WARNING, "%s %s written past: --view damage",
-                  units_count((int64_t)sums->damaged_blocks).text,
-                  sums->damaged_blocks == 1 ? "block was" : "blocks were");
+        parts_add(&line, STYLE_WARNING, "%s written past: --view damage",
+                  units_counted((int64_t)sums->damaged_blocks, "block was", "blocks were").text);
     add_losses(&line, sums->lost, sums->lost_elsewhere);
     if (sums->bad_files)
-        parts_add(&line, STYLE_WARNING, "%s recordings are unreadable",
-                  units_count((int64_t)sums->bad_files).text);
+        parts_add(&line, STYLE_WARNING, "%s unreadable",
+                  units_counted((int64_t)sums->bad_files, "recording is", "recordings are").text);
     if (sums->bad_lines)
-        parts_add(&line, STYLE_WARNING, "%s lines of the index are unreadable",
-                  units_count((int64_t)sums->bad_lines).text);
+        parts_add(&line, STYLE_WARNING, "%s unreadable",
+                  units_counted((int64_t)sums->bad_lines, "line of the index is",
+                                "lines of the index are")
+                      .text);
     add_own(&line, "up to ", sums->own_bytes, sums->own_ns, sums->cpu_ns);
     parts_end(&line);
 }

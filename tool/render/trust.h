@@ -44,8 +44,11 @@ void ending_print(const struct terminal *terminal, const struct profile *profile
 // Name of the program: last part of what it was started as; escaped.
 void program_name(const struct profile *profile, char *out, size_t size);
 
-// Name of a kind of loss in JSON ("no_thread") and in a sentence; NULL: not known.
+// Name of a kind of loss in JSON ("no_thread");
+// NULL: not known.
 const char *loss_key(size_t kind);
-const char *loss_sentence(size_t kind);
+
+// What follows the number of them: "free of a block from before" for 1, else "frees of ...".
+const char *loss_sentence(size_t kind, uint64_t count);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/units.h"
+
 bool verdicts_add(struct verdicts *verdicts, const struct verdict *verdict) {
     struct verdict *slot = array_push(&verdicts->list);
     if (!slot) {
@@ -32,8 +34,8 @@ void verdicts_print(const struct verdicts *verdicts, const struct terminal *term
     }
     size_t count = verdicts->list.count;
     if (verdicts->failed_count)
-        fprintf(terminal->out, "%zu of %zu %s exceeded\n", verdicts->failed_count, count,
-                count == 1 ? "budget" : "budgets");
+        fprintf(terminal->out, "%zu of %s exceeded\n", verdicts->failed_count,
+                units_counted((int64_t)count, "budget", "budgets").text);
     else if (count == 1)
         fputs("the budget holds\n", terminal->out);
     else

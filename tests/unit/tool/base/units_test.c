@@ -46,6 +46,14 @@ static void test_counts(void **state) {
     assert_string_equal(units_count(INT64_MIN).text, "-9,223,372,036,854,775,808");
 }
 
+static void test_counts_with_nouns(void **state) {
+    (void)state;
+    assert_string_equal(units_counted(0, "block", "blocks").text, "0 blocks");
+    assert_string_equal(units_counted(1, "block", "blocks").text, "1 block");
+    assert_string_equal(units_counted(1024, "process", "processes").text, "1,024 processes");
+    assert_string_equal(units_noun(-1, "call", "calls"), "calls");
+}
+
 static void test_rates(void **state) {
     (void)state;
     const uint64_t second = 1000000000;
@@ -130,6 +138,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_counts_with_nouns),
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_durations_parsed),

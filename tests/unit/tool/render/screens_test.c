@@ -183,8 +183,9 @@ static void test_endings(void **state) {
     struct view_options view = {.by = MEASURE_PEAK, .top = 1};
     const char *screen = print(SCREEN_SUMMARY, &view, NARROW);
     assert_memory_equal(screen, "cairn: sample ended by SIGKILL after 0.52 s\n", 44);
-    assert_non_null(strstr(screen, "  not exact · lost: 12 in signal handlers · 1 of 4 stacks "
-                                   "incomplete\n"));
+    assert_non_null(strstr(screen,
+                           "  not exact · lost: 12 events in signal handlers · 1 of 4 stacks "
+                           "incomplete\n"));
 }
 
 static void test_threaded_peak(void **state) {
@@ -369,7 +370,7 @@ static void test_run(void **state) {
         "  combined peak  119 MiB to 131 MiB     largest alone 85.0 MiB\n"
         "  allocated      325 MiB in 30,193,000 calls\n"
         "  at exit        3.5 KiB in 7 blocks\n"
-        "  1 of the processes not exact · lost: 4 in signal handlers\n"
+        "  1 of the processes not exact · lost: 4 events in signal handlers\n"
         "  cairn itself up to 2.0 MiB\n"
         "  peak heap  allocated          calls    at exit  ended      process\n"
         "   85.0 MiB    255 MiB      4,321,000      512 B  status 0   cc1plus-with-… 4321\n"
@@ -381,6 +382,14 @@ static void test_run(void **state) {
         "               325 MiB     30,193,000    3.5 KiB             all 7\n");
     screen.top = 0;
     assert_non_null(strstr(print_run(&screen), "SIGKILL    e\\x1bvil 4324\n"));
+}
+
+static void test_losses(void **state) {
+    (void)state;
+    assert_string_equal(loss_sentence(CAIRN_LOST_UNKNOWN_FREE, 1), "free of a block from before");
+    assert_string_equal(loss_sentence(CAIRN_LOST_UNKNOWN_FREE, 2), "frees of blocks from before");
+    assert_string_equal(loss_sentence(CAIRN_LOSS_MAX, 1), "of an unknown kind");
+    for (size_t kind = 0; kind < CAIRN_LOST_KINDS; kind++) assert_non_null(loss_key(kind));
 }
 
 // Names from a file that means no good.
@@ -409,6 +418,7 @@ int main(void) {
         TEST(test_inherited),
         TEST(test_census),
         TEST(test_run),
+        TEST(test_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
