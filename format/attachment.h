@@ -60,6 +60,27 @@ enum cairn_entry_kind {
     CAIRN_ENTRY_KINDS = 9,
 };
 
+// Functions of the libc of another link-map namespace (dlmopen). In the namespace's modules, slots
+// for NAME lead to a way of the library's own for (namespace, NAME), which calls the hook called so
+// with the real function as its sixth argument. LINKER: only where the library looks for such
+// modules itself, without the tool.
+#define CAIRN_NAMESPACES_MAX 15u  // beside the program's own: glibc has no more
+#define CAIRN_NAMESPACE_WAY_BYTES 16u
+// clang-format off
+#define CAIRN_NAMESPACE_HEAP(NAME)                                                          \
+    NAME(malloc, alloc) NAME(free, free) NAME(calloc, calloc) NAME(realloc, realloc)        \
+    NAME(reallocarray, rearray) NAME(posix_memalign, memalign) NAME(aligned_alloc, aligned) \
+    NAME(memalign, aligned) NAME(valloc, alloc) NAME(pvalloc, alloc) NAME(cfree, free)      \
+    NAME(free_sized, free) NAME(free_aligned_sized, free) NAME(dlclose, dlclose)            \
+    NAME(prctl, prctl)
+#define CAIRN_NAMESPACE_LINKER(NAME)                                                        \
+    NAME(dlopen, dlopen) NAME(dlmopen, dlopen) NAME(dlsym, dlsym) NAME(dlvsym, dlsym)
+// clang-format on
+#define CAIRN_NAMESPACE_ONE(name, hook) +1u
+#define CAIRN_NAMESPACE_HEAP_COUNT (0u CAIRN_NAMESPACE_HEAP(CAIRN_NAMESPACE_ONE))
+#define CAIRN_NAMESPACE_COUNT                                                                      \
+    (CAIRN_NAMESPACE_HEAP_COUNT CAIRN_NAMESPACE_LINKER(CAIRN_NAMESPACE_ONE))
+
 struct cairn_attachment {
     uint64_t magic;           // CAIRN_ATTACHMENT_MAGIC
     uint32_t struct_bytes;    // of this, as the library knows it
@@ -70,6 +91,9 @@ struct cairn_attachment {
     uint64_t entry_hooks[CAIRN_ENTRY_KINDS];
     uint64_t entries_at;  // mapping over which an allocator in the executable is led to them, set
                           // by the tool; 0: there is none
+    // Ways for [CAIRN_NAMESPACES_MAX][CAIRN_NAMESPACE_COUNT] functions, and the real ones as many
+    // words, which the tool fills in. 0: the library has no ways.
+    uint64_t namespace_ways, namespace_real;
 
     // Set by the library's constructor.
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool

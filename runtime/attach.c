@@ -24,6 +24,7 @@
 #include "runtime/census.h"
 #include "runtime/entries.h"
 #include "runtime/gate.h"
+#include "runtime/namespaces.h"
 #include "runtime/real.h"
 #include "runtime/sink/sink.h"
 #include "runtime/slots.h"
@@ -184,6 +185,8 @@ void attach_loaded(void) {
     memcpy(attachment->tls_image, &initial, sizeof initial);
     attachment->code_start = (uintptr_t)__ehdr_start;
     attachment->code_end = (uintptr_t)etext;
+    attachment->namespace_ways = namespaces_ways();
+    attachment->namespace_real = namespaces_real();
     attachment->stop = (uintptr_t)attach_stop;
     attachment->count = (uintptr_t)census_take;
     attachment->start = (uintptr_t)attach_start;

@@ -14,26 +14,39 @@
 
 #include "runtime/sys/sys.h"
 
+// Some are called by machine code that the compiler does not see.
+#define ENTRY HIDDEN __attribute__((used)) uintptr_t
+
 // A function with all its arguments as words: more than it takes are passed on unread.
 typedef uintptr_t entry_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
-HIDDEN uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
-                             entry_function *actual);
-HIDDEN uintptr_t entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintptr_t d,
-                               uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_new(uintptr_t size, uintptr_t alignment, uintptr_t c, uintptr_t d,
-                           uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d,
-                              uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_realloc(uintptr_t block, uintptr_t size, uintptr_t c, uintptr_t d,
-                               uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_rearray(uintptr_t block, uintptr_t count, uintptr_t size, uintptr_t d,
-                               uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_memalign(uintptr_t result, uintptr_t alignment, uintptr_t size, uintptr_t d,
-                                uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_resize(uintptr_t block, uintptr_t size, uintptr_t extra, uintptr_t d,
-                              uintptr_t e, entry_function *actual);
-HIDDEN uintptr_t entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
-                            entry_function *actual);
+ENTRY entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                  entry_function *actual);
+ENTRY entry_aligned(uintptr_t alignment, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
+                    entry_function *actual);
+ENTRY entry_new(uintptr_t size, uintptr_t alignment, uintptr_t c, uintptr_t d, uintptr_t e,
+                entry_function *actual);
+ENTRY entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
+                   entry_function *actual);
+ENTRY entry_realloc(uintptr_t block, uintptr_t size, uintptr_t c, uintptr_t d, uintptr_t e,
+                    entry_function *actual);
+ENTRY entry_rearray(uintptr_t block, uintptr_t count, uintptr_t size, uintptr_t d, uintptr_t e,
+                    entry_function *actual);
+ENTRY entry_memalign(uintptr_t result, uintptr_t alignment, uintptr_t size, uintptr_t d,
+                     uintptr_t e, entry_function *actual);
+ENTRY entry_resize(uintptr_t block, uintptr_t size, uintptr_t extra, uintptr_t d, uintptr_t e,
+                   entry_function *actual);
+ENTRY entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                 entry_function *actual);
+
+// For modules of other namespaces (namespaces.h), with what these call of the dynamic linker.
+ENTRY entry_dlopen(uintptr_t path, uintptr_t flags, uintptr_t c, uintptr_t d, uintptr_t e,
+                   entry_function *actual);
+ENTRY entry_dlsym(uintptr_t handle, uintptr_t name, uintptr_t c, uintptr_t d, uintptr_t e,
+                  entry_function *actual);
+ENTRY entry_dlclose(uintptr_t handle, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                    entry_function *actual);
+ENTRY entry_prctl(uintptr_t option, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                  entry_function *actual);
 
 #endif

@@ -6,8 +6,10 @@
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
 //   _exit       a recording that this process writes itself is finished before its image goes
-//   dlopen      with RTLD_DEEPBIND, or into another namespace: calls from there bypass us, and that
-//               is counted
+//   dlopen      with RTLD_DEEPBIND: calls from there bypass us, and that is counted
+//   dlmopen     into another namespace: calls from there are led to us afterwards (namespaces.h),
+//   or
+//               counted as bypassing us
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -19,6 +21,7 @@
 
 #include "runtime/event.h"
 #include "runtime/gate.h"
+#include "runtime/namespaces.h"
 #include "runtime/real.h"
 #include "runtime/sampling.h"
 #include "runtime/start.h"
@@ -156,13 +159,25 @@ EXPORT int _Fork(void) {
 // Tail calls: dlopen looks at its caller's address to find $ORIGIN and the caller's RUNPATH.
 EXPORT void *dlopen(const char *path, int flags) {
     be_ready();
+    namespaces_look_if_expected();
     if (flags & RTLD_DEEPBIND) gate_count_loss(CAIRN_LOST_DEEPBIND);
     return real.dlopen(path, flags);
 }
 
+static NOINLINE void *open_elsewhere(Lmid_t namespace, const char *path, int flags) {
+    void *handle = real.dlmopen(namespace, path, flags);
+    if (handle && !namespaces_look()) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    EVENT_KEEP_FRAME();
+    return handle;
+}
+
 EXPORT void *dlmopen(Lmid_t namespace, const char *path, int flags) {
     be_ready();
-    if (namespace != LM_ID_BASE) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    if (namespace == LM_ID_BASE) return real.dlmopen(namespace, path, flags);
+    if (namespaces_may_call(path, (uintptr_t)__builtin_return_address(0)))
+        return open_elsewhere(namespace, path, flags);
+    namespaces_expect();
+    gate_count_loss(CAIRN_LOST_DEEPBIND);
     return real.dlmopen(namespace, path, flags);
 }
 

@@ -153,9 +153,9 @@ def ignores_faults():
 
 
 def another_namespace():
-    """A library in a namespace of its own (dlmopen) has another allocator: said, and left alone."""
-    plugin = PROGRAMS / "libplugin.so"
-    code = (f"libc.dlmopen.restype = ctypes.c_void_p\nhandle = libc.dlmopen(-1, b'{plugin}', 2)\n"
+    """A library in a namespace of its own (dlmopen) whose malloc is not its libc's: said, and left alone."""
+    library = PROGRAMS / "libowned.so"
+    code = (f"libc.dlmopen.restype = ctypes.c_void_p\nhandle = libc.dlmopen(-1, b'{library}', 2)\n"
             f"assert handle\n{SAY}time.sleep(60)")
     with child(code) as process:
         if process.stdout.readline():

@@ -38,11 +38,6 @@ static void go_on(struct attach *attach) {
     attach->is_stopped = false;
 }
 
-static bool is_libc(const struct loaded_module *module) {
-    const char *slash = strrchr(module->name, '/');
-    return !strcmp(slash ? slash + 1 : module->name, "libc.so.6");
-}
-
 // An instruction of libc that makes system calls: that of its function syscall.
 static uint64_t find_system_call(const struct attach *attach, struct loaded_module *libc) {
     uint8_t bytes[SEARCH_BYTES];
@@ -56,7 +51,7 @@ static uint64_t find_system_call(const struct attach *attach, struct loaded_modu
 static uint64_t find_function(struct attach *attach, const char *name) {
     for (size_t i = 0; i < attach->modules.items.count; i++) {
         struct loaded_module *module = &attach->modules.items.items[i];
-        uint64_t at = module->is_elsewhere ? 0 : module_symbol(module, &attach->remote, name);
+        uint64_t at = module->namespace ? 0 : module_symbol(module, &attach->remote, name);
         if (at) return at;
     }
     return 0;
@@ -65,7 +60,7 @@ static uint64_t find_function(struct attach *attach, const char *name) {
 // That of the program itself, which comes before those of other namespaces.
 struct loaded_module *attach_libc(const struct attach *attach) {
     for (size_t i = 0; i < attach->modules.items.count; i++)
-        if (is_libc(&attach->modules.items.items[i])) return &attach->modules.items.items[i];
+        if (module_is_libc(&attach->modules.items.items[i])) return &attach->modules.items.items[i];
     return NULL;
 }
 
@@ -282,7 +277,7 @@ static bool write_settings(struct attach *attach, const struct attach_request *r
     const size_t room = sizeof known->settings;
     size_t used =
         (size_t)snprintf(known->settings, room, "CAIRN_MEMORY_FILE=%d", (int)memory_file) + 1;
-    for (size_t i = 0; i < attach->slots.functions.count && used < room; i++) {
+    for (size_t i = 0; i < attach->slots.own_count && used < room; i++) {
         const struct hooked *function = &attach->slots.functions.items[i];
         if (function->real)
             used += (size_t)snprintf(known->settings + used, room - used, "@%s=%" PRIx64,
@@ -379,6 +374,7 @@ static bool take_now(struct attach *attach) {
     if (patch->items.count && !patch->is_taken &&
         (!is_way_free(attach) || !patch_take(patch, &attach->remote)))
         return false;
+    slots_tell(&attach->slots, &attach->remote);
     slots_take(&attach->slots, &attach->remote);
     return true;
 }
@@ -423,7 +419,8 @@ bool attach_start(struct attach *attach, const struct attach_request *request,
 
 bool attach_follow(struct attach *attach, bool *has_changed, struct error *error) {
     uint64_t now = modules_fingerprint(&attach->modules, &attach->remote);
-    *has_changed = now && now != attach->modules.fingerprint;
+    *has_changed =
+        now && (now != attach->modules.fingerprint || !slots_hold(&attach->slots, &attach->remote));
     return !*has_changed || take_slots(attach, error);
 }
 
@@ -476,6 +473,7 @@ bool attach_stop(struct attach *attach, struct error *error) {
     bool is_stopped = is_begun && load_call(&caller, attach->known.stop, no_arguments, error);
     if (is_stopped) {
         reset_locals(attach);
+        slots_tell(&attach->slots, &attach->remote);  // who had read a slot before it was put back
         forget_patch(attach, &caller);
     }
     if (is_begun && !caller_end(&caller, &problem) && is_stopped) {

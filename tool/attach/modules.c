@@ -212,7 +212,7 @@ static bool visit_read(void *context, uint64_t address, const struct link_map *m
     struct loaded_module *module = array_push(&reading->modules->items);
     if (!module) return false;
     read_module(module, reading->remote, address, map, is_executable ? reading->headers : NULL);
-    module->is_elsewhere = namespace > 0;
+    module->namespace = namespace;
     return visit_fingerprint(&reading->modules->fingerprint, address, map, namespace);
 }
 
@@ -251,6 +251,11 @@ void module_free(struct loaded_module *module) {
 void modules_free(struct loaded_modules *modules) {
     for (size_t i = 0; i < modules->items.count; i++) forget_symbols(&modules->items.items[i]);
     array_free(&modules->items);
+}
+
+bool module_is_libc(const struct loaded_module *module) {
+    const char *slash = strrchr(module->name, '/');
+    return !strcmp(slash ? slash + 1 : module->name, "libc.so.6");
 }
 
 // The number of symbols is that of the chains of the older hash table; the newer one has to be

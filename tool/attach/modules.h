@@ -13,7 +13,7 @@
 struct loaded_module {
     char name[PATH_MAX];  // of the link map; "" for the executable
     uint64_t link_map, bias;
-    bool is_elsewhere;        // of another namespace (dlmopen)
+    unsigned namespace;       // 0: the program's own; others are of dlmopen
     uint64_t symbols, texts;  // addresses of the tables; 0: none
     uint64_t text_bytes;
     uint64_t hash, gnu_hash;
@@ -39,6 +39,9 @@ bool modules_read(struct loaded_modules *modules, const struct remote *remote, s
 bool module_read_at(struct loaded_module *module, const struct remote *remote, uint64_t link_map);
 void module_free(struct loaded_module *module);
 void modules_free(struct loaded_modules *modules);
+
+// Whether it is glibc's libc.
+bool module_is_libc(const struct loaded_module *module);
 
 // The list's fingerprint now; 0: it is being changed, or cannot be read.
 uint64_t modules_fingerprint(const struct loaded_modules *modules, const struct remote *remote);

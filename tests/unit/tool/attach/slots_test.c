@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "format/attachment.h"
 #include "tool/attach/slots.h"
 
 enum { HOOK_MALLOC = 0x10, HOOK_FREE = 0x20, REAL_MALLOC = 0x30, REAL_FREE = 0x40, OTHER = 0x50 };
@@ -22,8 +23,8 @@ static struct loaded_modules modules;
 static struct slots slots;
 
 // A name, then the two that are looked for.
-static const char texts[] = "\0malloc\0free\0puts";
-enum { TEXT_MALLOC = 1, TEXT_FREE = 8, TEXT_PUTS = 13 };
+static const char texts[] = "\0malloc\0free\0puts\0cairn_attachment";
+enum { TEXT_MALLOC = 1, TEXT_FREE = 8, TEXT_PUTS = 13, TEXT_ATTACHMENT = 18 };
 
 static Elf64_Sym symbol(unsigned name, uint64_t value) {
     return (Elf64_Sym){.st_name = name,
@@ -99,6 +100,7 @@ static int set_up(void **state) {
     (void)state;
     memset(words, 0, sizeof words);
     memset(relocations, 0, sizeof relocations);
+    modules.linker = OTHER;  // none of the modules
     return !remote_open(&remote, getpid(), &error);
 }
 
@@ -175,10 +177,75 @@ static void test_other_namespace(void **state) {
     (void)state;
     slot(0, R_X86_64_JUMP_SLOT, MALLOC, REAL_MALLOC);
     find();
-    modules.items.items[0].is_elsewhere = true;
+    modules.items.items[0].namespace = 1;
     assert_true(slots_find(&slots, &modules, &modules.items.items[2], &remote, &error));
     assert_int_equal(slots.items.count, 0);
     assert_int_equal(slots.elsewhere_count, 1);
+}
+
+// A namespace with a libc of its own, and a library that has ways for it.
+enum { WAYS = 0x100000, REAL_ELSEWHERE_MALLOC = 0x60, REAL_ELSEWHERE_FREE = 0x70 };
+static uint64_t told[CAIRN_NAMESPACES_MAX][CAIRN_NAMESPACE_COUNT];
+static struct cairn_attachment attachment = {
+    .magic = CAIRN_ATTACHMENT_MAGIC, .struct_bytes = sizeof attachment, .namespace_ways = WAYS};
+
+static void find_elsewhere(const char *name_of_libc) {
+    static Elf64_Sym of_library[4], of_libc[3];
+    struct error error;
+    attachment.namespace_real = address_of(told);
+    memset(told, 0, sizeof told);
+    memcpy(of_library, library_symbols(), 3 * sizeof *of_library);
+    of_library[3] = symbol(TEXT_ATTACHMENT, address_of(&attachment));
+    of_libc[1] = symbol(TEXT_MALLOC, REAL_ELSEWHERE_MALLOC);
+    of_libc[2] = symbol(TEXT_FREE, REAL_ELSEWHERE_FREE);
+    add_module(libc_symbols(), three);
+    add_module(of_library, four);
+    struct loaded_module *program = add_module(program_symbols(), four);
+    program->namespace = 2;
+    program->relocations[0] = address_of(relocations);
+    program->relocation_bytes[0] = sizeof relocations;
+    struct loaded_module *libc = add_module(of_libc, three);
+    libc->namespace = 2;
+    strcpy(libc->name, name_of_libc);
+    struct loaded_module *library = &modules.items.items[1];
+    assert_true(slots_find_functions(&slots, &modules, library, &remote, &error));
+    assert_true(slots_find(&slots, &modules, library, &remote, &error));
+}
+
+static uint64_t way(unsigned namespace, unsigned function) {
+    return WAYS + (uint64_t)((namespace - 1) * CAIRN_NAMESPACE_COUNT + function) *
+                      CAIRN_NAMESPACE_WAY_BYTES;
+}
+
+static void test_ways_of_namespace(void **state) {
+    (void)state;
+    slot(0, R_X86_64_JUMP_SLOT, MALLOC, REAL_ELSEWHERE_MALLOC);
+    slot(1, R_X86_64_GLOB_DAT, FREE, REAL_ELSEWHERE_FREE);
+    slot(2, R_X86_64_GLOB_DAT, MALLOC, REAL_MALLOC);  // of the program's own libc: nobody knows why
+    slot(3, R_X86_64_JUMP_SLOT, FREE, CODE + 0x16);
+    uint64_t before[SLOTS];
+    memcpy(before, words, sizeof words);
+    find_elsewhere("/lib/libc.so.6");
+    assert_int_equal(slots.elsewhere_count, 0);
+    slots_tell(&slots, &remote);
+    assert_int_equal(slots_take(&slots, &remote), 3);
+    const uint64_t taken[] = {way(2, 0), way(2, 1), REAL_MALLOC, way(2, 1)};
+    assert_memory_equal(words, taken, sizeof taken);
+    assert_int_equal(told[1][0], REAL_ELSEWHERE_MALLOC);
+    assert_int_equal(told[1][1], REAL_ELSEWHERE_FREE);
+    assert_true(slots_hold(&slots, &remote));
+    words[1] = REAL_ELSEWHERE_FREE;  // its module was loaded anew
+    assert_false(slots_hold(&slots, &remote));
+    slots_put_back(&slots, &remote);
+    assert_memory_equal(words, before, sizeof words);
+}
+
+static void test_other_allocator(void **state) {
+    (void)state;
+    slot(0, R_X86_64_JUMP_SLOT, MALLOC, REAL_ELSEWHERE_MALLOC);
+    find_elsewhere("/lib/libjemalloc.so.2");
+    assert_int_equal(slots.items.count, 0);
+    assert_int_equal(slots.elsewhere_count, 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -186,7 +253,8 @@ static void test_other_namespace(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_taken_and_put_back), TEST(test_left_alone),      TEST(test_changed_meanwhile),
-        TEST(test_left_behind),        TEST(test_other_namespace),
+        TEST(test_left_behind),        TEST(test_other_namespace), TEST(test_ways_of_namespace),
+        TEST(test_other_allocator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
