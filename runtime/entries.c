@@ -26,7 +26,7 @@ ALWAYS_INLINE uintptr_t call(entry_function *actual, uintptr_t a, uintptr_t b, u
 uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
                       entry_function *actual) {
     uintptr_t block = call(actual, size, b, c, d, e, EVENT_HERE());
-    event_record_alloc((void *)block, size, EVENT_HERE());
+    event_record_alloc_in((void *)block, size, EVENT_HERE(), EVENT_WIDE);
     return block;
 }
 
@@ -49,7 +49,7 @@ uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d
     uintptr_t block = call(actual, count, size, c, d, e, EVENT_HERE());
     size_t bytes = 0;
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
-    event_record_alloc((void *)block, bytes, EVENT_HERE());
+    event_record_alloc_in((void *)block, bytes, EVENT_HERE(), EVENT_WIDE);
     return block;
 }
 
@@ -108,6 +108,6 @@ uintptr_t entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uin
                      entry_function *actual) {
     uintptr_t *frame = EVENT_HERE();
     if (!block) return actual(block, b, c, d, e);
-    if (!event_record_free((void *)block, frame)) count_unknown();
+    if (!event_record_free_in((void *)block, frame, EVENT_WIDE)) count_unknown();
     return call(actual, block, b, c, d, e, frame);
 }

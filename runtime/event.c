@@ -241,7 +241,7 @@ static COLD void count_untracked(struct thread *thread, const void *block, uint3
     count_free(thread, (struct live_block){cell, size}, NULL, true, 0);
 }
 
-static COLD void alloc_enter_rare(struct thread *thread, void *block, size_t size, uint32_t cell) {
+static COLD void alloc_enter_slow(struct thread *thread, void *block, size_t size, uint32_t cell) {
     struct live_block stale = {0, 0};
     bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
     if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
@@ -249,11 +249,22 @@ static COLD void alloc_enter_rare(struct thread *thread, void *block, size_t siz
     count_alloc(thread, block, cell, size);
 }
 
+// Blocks of another allocator than glibc's come here too.
+static NOINLINE void alloc_enter_rare(struct thread *thread, void *block, size_t size,
+                                      uint32_t cell) {
+    bool has_usual_size;
+    bool is_done =
+        live.is_wide && cell == thread->seen.value &&
+        likely(event_enter_fast(thread, block, size, EVENT_GROWING, EVENT_WIDE, &has_usual_size));
+    if (unlikely(!is_done)) return alloc_enter_slow(thread, block, size, cell);
+    if (!has_usual_size) use_count_other_size(cell, size);
+}
+
 ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
     bool has_usual_size;
     bool is_done =
         cell == thread->seen.value &&
-        likely(event_enter_fast(thread, block, size, EVENT_GROWING, false, &has_usual_size));
+        likely(event_enter_fast(thread, block, size, EVENT_GROWING, EVENT_NARROW, &has_usual_size));
     if (unlikely(!is_done)) return alloc_enter_rare(thread, block, size, cell);
     if (!has_usual_size) use_count_other_size(cell, size);
 }
@@ -326,7 +337,9 @@ static bool free_known(struct thread *thread, const void *block, struct live_blo
 }
 
 ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame) {
-    if (likely(event_free_fast(thread, block, EVENT_GROWING, false))) return true;
+    if (likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW))) return true;
+    if (live.is_wide && likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_WIDE)))
+        return true;
     return free_known(thread, block, take_now(block), frame);
 }
 
@@ -470,6 +483,15 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
         sampling_put_back(gate_self, block, frame);
     else if (old.id)
         live_insert((uintptr_t)block, old.id, old.size, &stale);
+}
+
+// A mark leaves a stack with another cell, which the long way finds.
+NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(!block || stack_has_new_generation(&thread->stack)))
+        return event_alloc_rare(thread, block, size, frame);
+    alloc_enter(thread, block, size, thread->seen.value);
+    gate_leave(thread);
+    return block;
 }
 
 NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size) {

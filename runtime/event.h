@@ -41,12 +41,14 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 // The ways that hooks end when an event is not usual; they return the block, so that a hook need
 // not keep it. BUSY is left again.
 // ..._unseen: only the stack is not that of the last event; it differs so much (walk_differs).
+// ..._seen: the stack is that of the last event, only what it counts in is not as usual.
 // ..._other_size: only the size is not the stack's usual one; all else is counted.
 // ..._rare: anything else. ..._closed: the gate was not open.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          uint32_t differs);
 void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                               uint32_t differs);
+void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_other_size(struct thread *thread, void *block, size_t size);
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
@@ -154,6 +156,8 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // kept for after one; out of line, also an older epoch, a peak and a total to publish, which are
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
+// Which of the live map's layouts a fast path knows; AGED: the narrow one, and each block's birth.
+enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_WIDE };
 
 // Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it moves the
 // epoch, so that no cell of an older generation is of the present one until its thread turns it.
@@ -166,20 +170,30 @@ ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, ui
 // nothing does all is written. On false nothing was; event_alloc and event_free start again and
 // know every case.
 ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
-                                    enum event_skill skill, bool is_aged, bool *has_usual_size) {
+                                    enum event_skill skill, enum event_layout layout,
+                                    bool *has_usual_size) {
+    const bool is_wide = layout == EVENT_WIDE;
     struct cairn_thread *record = thread->record;
-    uint32_t word, id = thread->seen.value;
+    uint32_t word = 0, id = thread->seen.value, *slot = NULL;
+    uint64_t wide_word = 0, *wide_slot = NULL;
     struct cairn_cell_use *use = &cells.use[id];
     struct cairn_cell *cell = &cells.hot[id];
     bool is_high = record->net_bytes + (int64_t)size > thread->high_bytes;
     if (skill == EVENT_USUAL && unlikely(is_high || !cell_is_current(cell))) return false;
-    uint32_t *slot = live_insert_slot((uintptr_t)block, id, size, &word);
-    if (unlikely(!slot)) return false;
+    if (is_wide)
+        wide_slot = live_wide_insert_slot((uintptr_t)block, id, size, &wide_word);
+    else
+        slot = live_insert_slot((uintptr_t)block, id, size, &word);
+    if (unlikely(is_wide ? !wide_slot : !slot)) return false;
     if (skill == EVENT_GROWING) event_turn(thread, cell, id);
-    if (is_aged) ages_note_birth(thread, live_narrow_birth(slot, (uintptr_t)block));
-    *slot = word;
+    if (layout == EVENT_NARROW_AGED)
+        ages_note_birth(thread, live_narrow_birth(slot, (uintptr_t)block));
+    if (is_wide)
+        *wide_slot = wide_word;
+    else
+        *slot = word;
     cell_count_alloc(cell, id, size);
-    use->slack_bytes += word & LIVE_SLACK_ESCAPE;
+    if (!is_wide) use->slack_bytes += word & LIVE_SLACK_ESCAPE;
     *has_usual_size = use_has_usual_size(use, size);
     record->allocations++;
     record->allocated_bytes += size;
@@ -204,11 +218,14 @@ ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
 }
 
 ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill,
-                                   bool is_aged) {
+                                   enum event_layout layout) {
+    const bool is_wide = layout == EVENT_WIDE, is_aged = layout == EVENT_NARROW_AGED;
     struct cairn_thread *record = thread->record;
     struct live_block known;
-    uint32_t *slot = live_take_slot((uintptr_t)block, &known);
-    if (unlikely(!slot || known.id >= (is_aged ? cells.id_limit : cells.fast_limit))) return false;
+    uint32_t *slot = is_wide ? NULL : live_take_slot((uintptr_t)block, &known);
+    uint64_t *wide_slot = is_wide ? live_wide_take_slot((uintptr_t)block, &known) : NULL;
+    if (unlikely(is_wide ? !wide_slot : !slot)) return false;
+    if (unlikely(known.id >= (is_aged ? cells.id_limit : cells.fast_limit))) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
@@ -228,7 +245,10 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         const struct birth *birth = live_narrow_birth(slot, (uintptr_t)block);
         if (unlikely(!is_own || !ages_count(thread, known.id, birth))) return false;
     }
-    *slot = 0;
+    if (is_wide)
+        *wide_slot = 0;
+    else
+        *slot = 0;
     if (skill == EVENT_GROWING) {
         if (is_peak) totals_peak_left(thread);
         if (is_low) totals_publish(thread, -size, -1);
@@ -245,7 +265,8 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
 // Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
 // the modes FULL and AGED.
 ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t *frame,
-                                             bool is_aged) {
+                                             enum event_layout layout) {
+    const bool is_aged = layout == EVENT_NARROW_AGED;
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     bool is_usual = event_is_usual(thread) && thread->trace.generation == rule_generation();
@@ -255,14 +276,15 @@ ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t
         return is_aged ? event_alloc_unseen_aged(thread, block, size, frame, differs)
                        : event_alloc_unseen(thread, block, size, frame, differs);
     bool has_usual_size;
-    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, is_aged, &has_usual_size)))
-        return event_alloc_rare(thread, block, size, frame);
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, layout, &has_usual_size)))
+        return is_aged ? event_alloc_rare(thread, block, size, frame)
+                       : event_alloc_seen(thread, block, size, frame);
     if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
 ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t *frame) {
-    return event_record_alloc_stack(block, size, frame, false);
+    return event_record_alloc_stack(block, size, frame, EVENT_NARROW);
 }
 
 // The same in the mode TOTALS, where seen is the thread's only cell, once there is one.
@@ -270,8 +292,8 @@ ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     bool has_usual_size, is_usual = event_is_usual(thread) && thread->seen.value;
-    if (unlikely(!is_usual) ||
-        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, false, &has_usual_size)))
+    if (unlikely(!is_usual) || unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL,
+                                                          EVENT_NARROW, &has_usual_size)))
         return event_alloc_rare(thread, block, size, frame);
     if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
@@ -279,23 +301,27 @@ ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_
 }
 
 // The same in every mode.
-ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
+ALWAYS_INLINE void *event_record_alloc_in(void *block, size_t size, uintptr_t *frame,
+                                          enum event_layout layout) {
     if (unlikely(probes_event.word)) {
         if (event_is_sampling() && likely(sampling_passes(block, size))) return block;
         return event_record_alloc_otherwise(block, size, frame);
     }
-    return event_record_alloc_full(block, size, frame);
+    return event_record_alloc_stack(block, size, frame, layout);
+}
+ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
+    return event_record_alloc_in(block, size, frame, EVENT_NARROW);
 }
 
 // The same of a block that was asked for with an alignment.
 void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame);
 
 // Records that `block` is about to be freed if that is as usual, without a call. Otherwise nothing
-// was done, but `thread` is BUSY, or NULL if the gate was not open. `is_aged`: in the mode AGED.
-ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, bool is_aged,
+// was done, but `thread` is BUSY, or NULL if the gate was not open.
+ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, enum event_layout layout,
                                            struct thread **thread) {
     *thread = gate_enter_open((uintptr_t)frame);
-    if (unlikely(!*thread) || unlikely(!event_free_fast(*thread, block, EVENT_USUAL, is_aged)))
+    if (unlikely(!*thread) || unlikely(!event_free_fast(*thread, block, EVENT_USUAL, layout)))
         return false;
     gate_leave(*thread);
     return true;
@@ -305,11 +331,14 @@ ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, bool i
 bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame);
 
 // Records that `block` is about to be freed; false: it is not known.
-ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
+ALWAYS_INLINE bool event_record_free_in(void *block, uintptr_t *frame, enum event_layout layout) {
     struct thread *thread;
     if (unlikely(probes_event.word >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
-    return likely(event_record_free_usual(block, frame, false, &thread)) ||
+    return likely(event_record_free_usual(block, frame, layout, &thread)) ||
            event_record_free_rest(thread, block, frame);
+}
+ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
+    return event_record_free_in(block, frame, EVENT_NARROW);
 }
 
 #endif

@@ -31,7 +31,7 @@ static NOINLINE void *malloc_full(size_t size) {
 
 static NOINLINE void *malloc_aged(size_t size) {
     void *block = real.malloc(size);
-    block = event_record_alloc_stack(block, size, EVENT_HERE(), true);
+    block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_AGED);
     EVENT_KEEP_FRAME();
     return block;
 }
@@ -121,7 +121,7 @@ static NOINLINE void free_rare(void *block) {
 
 static NOINLINE void free_aged(void *block) {
     struct thread *thread;
-    if (likely(event_record_free_usual(block, EVENT_HERE(), true, &thread)))
+    if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_AGED, &thread)))
         return real.free(block);
     free_rest(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();
@@ -146,7 +146,7 @@ EXPORT void free(void *block) {
         __asm__ volatile("" : : : "memory");
         return free_otherwise(block);
     }
-    if (likely(event_record_free_usual(block, EVENT_HERE(), false, &thread)))
+    if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW, &thread)))
         return real.free(block);
     free_rest(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();

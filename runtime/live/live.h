@@ -19,8 +19,8 @@
 //             size (32 bits) << 32 | id (32 bits);
 //           size 2^32-1: the next slot holds the size. Blocks at odd multiples of 8 (8-byte size
 //           classes) live in a second set of tops, mids and leaves, chosen by address bit 3.
-// The fast functions know the narrow layout only: where the wide one is in use, its own top holds
-// the blocks and the narrow one stays empty.
+// Where the wide layout is in use, its own tops hold the blocks and the narrow one stays empty, so
+// that the fast functions of the narrow layout leave such a block to others.
 // Where ages are recorded (has_births), each slot has a birth: they lie behind the slots of the
 // leaf. They are never taken out, but overwritten by the next block; a block that is not in the map
 // has none. An empty slot is 0. A slot never holds an address, so leak scanners take nothing for a
@@ -136,6 +136,36 @@ ALWAYS_INLINE uint32_t *live_take_slot(uintptr_t address, struct live_block *blo
     block->id = word >> LIVE_ID_SHIFT;
     if (unlikely(slack == LIVE_SLACK_ESCAPE)) return NULL;
     block->size = live_room(address) - slack;
+    return slot;
+}
+
+// The wide mode's slot of an address; NULL: there is no leaf.
+ALWAYS_INLINE uint64_t *live_wide_slot(uintptr_t address) {
+    const uintptr_t top_mask = LIVE_TOP_COUNT - 1, mid_mask = LIVE_MID_COUNT - 1;
+    uintptr_t top = (address >> LIVE_MID_SHIFT & top_mask) + (address >> 3 & 1) * LIVE_TOP_COUNT;
+    const struct live_mid *mid = __atomic_load_n(&live.tops[top], __ATOMIC_ACQUIRE);
+    uintptr_t origin =
+        __atomic_load_n(&mid->origins[address >> LIVE_LEAF_SHIFT & mid_mask], __ATOMIC_ACQUIRE);
+    if (unlikely(!origin)) return NULL;
+    return (uint64_t *)(origin + (address >> LIVE_WIDE_SHIFT) * sizeof(uint64_t));
+}
+
+// The same two functions of the wide mode. The slot before a leaf's first one is in another leaf.
+ALWAYS_INLINE uint64_t *live_wide_insert_slot(uintptr_t address, uint32_t id, uint64_t size,
+                                              uint64_t *word) {
+    const uintptr_t leaf_mask = ((uintptr_t)1 << LIVE_LEAF_SHIFT) - 1;
+    uint64_t *slot = live_wide_slot(address);
+    if (unlikely(!slot || (address & leaf_mask) >> LIVE_WIDE_SHIFT == 0)) return NULL;
+    if (unlikely(size >= LIVE_SIZE_ESCAPE || *slot != 0 || slot[-1] >> 32 == LIVE_SIZE_ESCAPE))
+        return NULL;
+    *word = size << 32 | id;
+    return slot;
+}
+
+ALWAYS_INLINE uint64_t *live_wide_take_slot(uintptr_t address, struct live_block *block) {
+    uint64_t *slot = live_wide_slot(address);
+    if (unlikely(!slot || *slot >> 32 == LIVE_SIZE_ESCAPE)) return NULL;
+    *block = (struct live_block){(uint32_t)*slot, *slot >> 32};
     return slot;
 }
 
