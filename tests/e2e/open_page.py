@@ -6,6 +6,7 @@ screens, zoom, search, switches, comparison, keys, hostile names, contrast, no r
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 
@@ -86,6 +87,7 @@ _, alone = t.record_alone(t.program("leak"))
 pathlib.Path("half.cairn").write_bytes(pathlib.Path(alone).read_bytes()[:-5000])
 _, bare = t.run_cairn("run", "-q", "--no-stacks", "-o", "bare.cairn", "--", *t.program("leak")), "bare.cairn"
 t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "-o", "sampled.cairn", "--", *t.program("leak"))
+t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "-o", "sampled2.cairn", "--", *t.program("containers", 3))
 t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
 t.run([str(t.BUILD / "tests/large_recording"), "none.cairn", "0"])
 t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)])
@@ -93,7 +95,7 @@ t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)]
 found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads)["threads"]}
 pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
-         "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
+         "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "moments": make_page("moments", "moments.cairn"), "then": make_page("then", "moments.cairn@390ms", "moments.cairn@1.95s"), "threads": make_page("threads", threads)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")
@@ -103,12 +105,20 @@ end = cut.index("</script>", start)
 pages["cut"] = os.path.abspath("cut.html")
 pathlib.Path(pages["cut"]).write_text(cut[:start + (end - start) // 8 * 4] + cut[end:])
 
+# the page's intervals of differences are those of cairn diff: of the whole, of a stack that one side alone has
+differ = t.run_cairn("diff", "--by", "exit", "--depth", "1", "sampled.cairn", "sampled2.cairn").out.decode()
+sure = r"(\S+ [KM]?i?B)( ± .*?\))"
+changes = {"peak": re.search(rf"peak heap .*?   {sure}", differ), "end": re.search(rf"at exit .*?   {sure}", differ),
+           "stack": re.search(r"^ *(-\S+ KiB) .* 0 B *(± .*?\)) gone\n +leak_large", differ, re.M)}
+t.check(all(changes.values()), f"differences of samples: {differ}")
+
 producer_bytes = by_thread["producer"]["allocated_bytes"]
 plan = {
     "leak_peak": size(found["peak"]["bytes"]),
     # the first thread keeps what it took, the consumer takes nothing
     "threads": {"share": f"{100 * producer_bytes / sum(one['allocated_bytes'] for one in by_thread.values()):.0f} % of all",
                 "most": {"threads": size(by_thread["threads"]["at_exit_bytes"]), "consumer": "0 B"}},
+    "changes": {name: [one[1], one[2].strip()] for name, one in changes.items()},
     "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,
     "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS, "grows": "example+0x4000ff", "stays": "example+0x4001ff",
     "only": sys.argv[1] if len(sys.argv) > 1 else None,

@@ -4,6 +4,7 @@
 on average over seeds, within their intervals about as often as promised."""
 
 import math
+import re
 
 import cairn_test as t
 
@@ -77,6 +78,8 @@ def check_screens(path):
     t.check('then: snapshot "second"' in shown and "in about" in shown and "\u00b1" in shown, shown[:900])
     grown = t.run_cairn("report", "--view", "growth", path).out.decode()
     t.check("make_tiny" in grown and "\u00b1 is of the rise" in grown and "make_page" not in grown, grown[:900])
+    differ = t.run_cairn("diff", f"{path}@first", f"{path}@second").out.decode()
+    t.check(re.search(r"live then .* \u00b1 .* samples\)", differ), f"live then has no interval: {differ[:300]}")
     at_first = t.run_cairn("report", "--at", "peak", path)
     t.check(at_first.status == 0 and b"then: the peak" in at_first.out, f"--at peak: {at_first.out!r}")
 

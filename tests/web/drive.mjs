@@ -327,6 +327,16 @@ async function odd() {
   const sampled = await open("sampled", "#view=table");
   check((await text(sampled, ".t-head")).includes("±"), `a sample's intervals: ${await text(sampled, ".t-head")}`);
   await sampled.context().close();
+  const wholes = await open("sampled", "#view=flame&inverted=1"), side = async (page, name) => (await clickFrame(page, name)) && text(page, ".side");
+  check((await side(wholes, "leak_small"))?.includes("±"), "an inverted flame graph has intervals");
+  await wholes.context().close();
+  const { peak, end, stack } = plan.changes, pair = await open("sampled2"), cards = await text(pair, ".cards");
+  for (const [by, sure] of [peak, end]) check(cards.includes(by) && cards.includes(sure), `samples compared: no ${by} ${sure} in ${cards}`);
+  await pair.goto("file://" + plan.pages.sampled2 + "#view=table&by=exit");
+  await settled(pair);
+  check((await rows(pair)).some((row) => row.startsWith("leak_large") && row.includes(stack.join(" ")) && row.includes("gone")), `samples compared: no ${stack} in ${await rows(pair)}`);
+  check((await rows(pair)).some((row) => row.includes("within ±")), "samples compared: every difference is taken for sure");
+  await pair.context().close();
   const none = await open("none"), said = /allocated nothing/;
   check(said.test(await text(none, "main")) && await none.locator(".timeline").isHidden(), `no stack: ${await text(none, "main")}`);
   await none.click("#tab-flame");

@@ -51,6 +51,7 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     compared->totals.then[index] = profile->then_bytes;
     compared->totals.peak_estimates[index] = estimate_of(MEASURE_PEAK, profile);
     compared->totals.exit_estimates[index] = estimate_of(MEASURE_EXIT, profile);
+    compared->totals.then_estimates[index] = estimate_of(MEASURE_THEN, profile);
     compared->sampled_count += profile->sampling.is_on;
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
@@ -152,8 +153,9 @@ static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->then = calloc(count, sizeof *totals->then);
     totals->peak_estimates = calloc(count, sizeof *totals->peak_estimates);
     totals->exit_estimates = calloc(count, sizeof *totals->exit_estimates);
-    return totals->peak_estimates && totals->exit_estimates && totals->then && totals->peak &&
-           totals->exit && totals->allocated && totals->calls;
+    totals->then_estimates = calloc(count, sizeof *totals->then_estimates);
+    return totals->peak_estimates && totals->exit_estimates && totals->then_estimates &&
+           totals->then && totals->peak && totals->exit && totals->allocated && totals->calls;
 }
 
 bool compared_build(struct compared *compared, const struct compared_list *before,
@@ -190,4 +192,5 @@ void compared_free(struct compared *compared) {
     free(compared->totals.then);
     free(compared->totals.peak_estimates);
     free(compared->totals.exit_estimates);
+    free(compared->totals.then_estimates);
 }

@@ -30,7 +30,7 @@ enum compared_kind {
 struct compared_totals {
     int64_t *peak, *exit, *allocated, *calls;
     int64_t *then;  // at the moments that were named
-    struct diff_estimate *peak_estimates, *exit_estimates;
+    struct diff_estimate *peak_estimates, *exit_estimates, *then_estimates;
 };
 
 struct compared {

@@ -71,7 +71,8 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     print_side(after, compared->program[1]);
     putchar('\n');
     if (compared->has_moments) {
-        diff_print_figure(screen, "live then", compared->totals.then, NULL, true);
+        diff_print_figure(screen, "live then", compared->totals.then,
+                          compared->totals.then_estimates, true);
     } else {
         diff_print_figure(screen, "peak heap", compared->totals.peak,
                           compared->totals.peak_estimates, true);

@@ -63,7 +63,7 @@ export interface Facts {
   peak: { bytes: number; blocks: number; at_ns: number; error_bytes: number };
   at_exit: { bytes: number; blocks: number };
   rss: { peak_bytes: number; at_peak?: Picture | null; last?: Picture | null; points?: Resident[] };
-  sampling?: { peak_estimate: Estimate; at_exit_estimate: Estimate };
+  sampling?: { rate_most_bytes: number; peak_estimate: Estimate; at_exit_estimate: Estimate };
   trust: { exact: boolean; lost: Record<string, number>; own_bytes: number };
   threads: Thread[];
 }

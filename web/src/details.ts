@@ -71,15 +71,15 @@ function linesOf(app: App, name: string): Child {
   })];
 }
 
-export interface Values { value: number; self: number; whole: number; pair: [number, number] | null; sure?: string; selfSure?: string }
+export interface Values { value: number; self: number; whole: number; pair: number[] | null; sure?: string; selfSure?: string }
 
-export function pairFacts(view: View, [before, after]: [number, number]): Child[] {
-  return [fact("Before", amount(view, before)), fact("After", amount(view, after)), fact("Change", units.signed(amount(view, after - before), after - before))];
+export function pairFacts(view: View, [before, after]: number[], sure = ""): Child[] {
+  return [fact("Before", amount(view, before)), fact("After", amount(view, after)), fact("Change", units.signed(amount(view, after - before), after - before), sure)];
 }
 
 function valueFacts(view: View, values: Values): Child[] {
   const { value, self, whole, pair, sure, selfSure } = values;
-  if (pair) return pairFacts(view, pair);
+  if (pair) return pairFacts(view, pair, sure);
   return [fact(view.measure.label, amount(view, value), sure, " ", h("span", { class: "dim" }, units.percent(value, whole))),
     self > 0 ? fact("Itself", amount(view, self), selfSure) : null];
 }
@@ -143,7 +143,7 @@ function shapesOf(app: App, isWanted: (stack: number) => boolean): Child {
 
 const FRAMES_SHOWN = 400;
 
-export function stackDetails(app: App, stack: number, pair: [number, number] | null = null): HTMLElement {
+export function stackDetails(app: App, stack: number, pair: number[] | null = null): HTMLElement {
   const { model, view, state } = app;
   const frames = model.framesOf(stack, state.plumbing), part = model.parts[model.partOf[stack]];
   const sources: Child[] = [];
@@ -158,7 +158,7 @@ export function stackDetails(app: App, stack: number, pair: [number, number] | n
   return h("div", { class: "details" },
     h("h2", {}, "Stack"),
     sparkline(part, part.history?.values.map((held) => held[stack - part.firstStack]), 300, 44),
-    h("dl", {}, pair ? pairFacts(view, pair) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), model.sure(stack, measure), " ",
+    h("dl", {}, pair ? pairFacts(view, pair, view.change(pair).sure) : null, view.measures.filter(({ id }) => ["then", "peak", "exit", "allocated"].includes(id)).map((measure) => fact(measure.label, units.size(measure.values[stack]), model.sure(stack, measure), " ",
       h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)))),
       view.measures.filter(({ id }) => ["temporary", "slack"].includes(id)).map((measure) => (measure.values[stack] ? fact(measure.label, measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack])) : null)),
       fact("Average size", calls ? units.size(allocated / calls) : "–")),

@@ -113,20 +113,20 @@ function threads(view: View): Finding[] {
 }
 
 function changes(app: App, view: View): Finding[] {
-  const { tree, leaf } = view.baseTree, mask = view.mask, { isBytes } = view.measure, sides = view.sides();
-  const change = new Float64Array(tree.count), of = new Int32Array(tree.count).fill(-1), had = new Uint8Array(tree.count);
+  const { tree, leaf } = view.baseTree, mask = view.mask, { isBytes } = view.measure, values = view.rowValues;
+  const sums = values.map(() => new Float64Array(tree.count)), of = new Int32Array(tree.count).fill(-1);
   for (let i = 0; i < mask.length; i++) {
     if (!mask[i]) continue;
-    change[leaf[i]] += sides[1][i] - sides[0][i];
-    had[leaf[i]] |= Number(sides[0][i] > 0) + 2 * Number(sides[1][i] > 0);
+    sums.forEach((sum, k) => sum[leaf[i]] += values[k][i]);
     of[leaf[i]] = i;
   }
+  const [before, after] = sums, change = (node: number) => view.change(sums.map((sum) => sum[node]));
   const text = isBytes ? units.size : units.count, whole = Math.max(...view.sums());
-  return [...change.keys()].filter((node) => Math.abs(change[node]) > whole / 200)
-    .sort((a, b) => Math.abs(change[b]) - Math.abs(change[a])).slice(0, 6).map((node) => {
-      const word = had[node] === 2 ? "new" : had[node] === 1 ? "gone" : change[node] > 0 ? "grew" : "shrank";
-      const sign = units.signed(text(change[node]), change[node]);
-      return { text: `${sign}: ${word === "new" ? "a new stack" : word === "gone" ? "a stack is gone" : "a stack " + word}`, detail: stackTitle(app, of[node], 3), weight: Math.abs(change[node]) / whole, go: { view: "table" as const, table: "stacks", sort: "change" } };
+  return [...of.keys()].filter((node) => of[node] >= 0).map((node) => ({ node, ...change(node) })).filter(({ by, isSure }) => isSure && Math.abs(by) > whole / 200)
+    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by)).slice(0, 6).map(({ node, by, sure }) => {
+      const word = !before[node] ? "new" : !after[node] ? "gone" : by > 0 ? "grew" : "shrank";
+      const sign = units.signed(text(by), by) + sure;
+      return { text: `${sign}: ${word === "new" ? "a new stack" : word === "gone" ? "a stack is gone" : "a stack " + word}`, detail: stackTitle(app, of[node], 3), weight: Math.abs(by) / whole, go: { view: "table" as const, table: "stacks", sort: "change" } };
     });
 }
 

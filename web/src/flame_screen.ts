@@ -129,11 +129,11 @@ export class FlameScreen implements Screen {
     const { view } = this, value = data.value[node], other = data.other ? data.other[node] : 0;
     if (view.isDiff) {
       const pair = this.pairOf(data, node), change = this.netOf(data, node), signed = units.signed(amount(view, change), change);
-      return pair ? `${amount(view, pair[0])} → ${amount(view, pair[1])} (${signed})` : `changes of ${amount(view, value)}, together ${signed}`;
+      return pair ? `${amount(view, pair[0])} → ${amount(view, pair[1])} (${signed}${view.nodeSure(data, node, pair)})` : `changes of ${amount(view, value)}, together ${signed}`;
     }
     const share = units.percent(value, data.value[0]);
     const kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
-    return `${amount(view, value)}${data === view.flame() ? view.nodeSure(node) : ""}, ${share}${kept}`;
+    return `${amount(view, value)}${view.nodeSure(data, node, null)}, ${share}${kept}`;
   }
 
   private tooltip(data: Weighted, node: number): Node {
@@ -149,9 +149,9 @@ export class FlameScreen implements Screen {
       fill(this.side, hint("Select a frame to see its lines, its source and what can be done with it."));
       return;
     }
+    const pair = this.view.isDiff ? this.pairOf(data, node) : null;
     fill(this.side, functionDetails(this.app, data.tree.fn[node], {
-      value: data.value[node], self: data.self[node], whole: data.value[0],
-      pair: this.view.isDiff ? this.pairOf(data, node) : null, sure: data === this.view.flame() ? this.view.nodeSure(node) : "",
+      value: data.value[node], self: data.self[node], whole: data.value[0], pair, sure: this.view.nodeSure(data, node, pair),
     }));
   }
 

@@ -80,16 +80,19 @@ export class Overview implements Screen {
   }
 
   private compared(before: Facts, after: Facts): HTMLElement[] {
-    const one = (label: string, a: number, b: number, text: (value: number) => string) => {
+    const one = (label: string, a: number, b: number, text: (value: number) => string, ...estimates: (Estimate | undefined)[]) => {
       const change = b - a, percent = a && change ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
-      return card(label, h("span", { class: change > 0 ? "more" : change < 0 ? "less" : "" }, change ? units.signed(text(change), change) : "the same"), `${text(a)} → ${text(b)}`, percent);
+      const half = Math.hypot(...estimates.map((each) => each?.interval_bytes ?? 0)), isSure = Math.abs(change) > half;
+      return card(label, h("span", { class: !isSure ? "" : change > 0 ? "more" : "less" }, change ? units.signed(text(change), change) : "the same"), `${text(a)} → ${text(b)}`,
+        half ? units.sure(half, estimates.reduce((sum, each) => sum + (each?.samples ?? 0), 0)).slice(1) + (change && !isSure ? ": within the interval" : "") : null, percent);
     };
-    const then = before.then && after.then ? [one("Live then", before.then_bytes, after.then_bytes, units.size)] : [];
+    const [square, samples] = this.app.model.spread("then")?.map((all) => all.reduce((sum, each) => sum + each)) ?? [0, 0];
+    const then = before.then && after.then ? [one("Live then", before.then_bytes, after.then_bytes, units.size, { interval_bytes: Math.sqrt(square), samples })] : [];
     if (then.length && before.path === after.path) return then;
-    return [...then, one("Peak heap", before.peak.bytes, after.peak.bytes, units.size),
+    return [...then, one("Peak heap", before.peak.bytes, after.peak.bytes, units.size, before.sampling?.peak_estimate, after.sampling?.peak_estimate),
       one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
       one("Calls", before.totals.allocations, after.totals.allocations, units.count),
-      one("At the end", before.at_exit.bytes, after.at_exit.bytes, units.size)];
+      one("At the end", before.at_exit.bytes, after.at_exit.bytes, units.size, before.sampling?.at_exit_estimate, after.sampling?.at_exit_estimate)];
   }
 
   /** `moments`: what is said of the moments that the page was asked for. */

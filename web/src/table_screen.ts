@@ -132,12 +132,12 @@ export class TableScreen implements Screen {
       if (measure.values[stack] > most) most = measure.values[stack];
     }
     return {
-      columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, most), rows: view.isDiff ? this.pairRows(view) : rows,
+      rows: view.isDiff ? this.pairRows(view) : rows, columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, most),
       search: (matches) => {
         const isFound = this.stacksWith(view, matches);
         return (row) => isFound(view.isDiff ? this.pairs!.stack[row] : row);
       },
-      select: (row) => (view.isDiff ? stackDetails(this.app, this.pairs!.stack[row], [this.pairs!.before[row], this.pairs!.after[row]]) : stackDetails(this.app, row)),
+      select: (row) => (view.isDiff ? stackDetails(this.app, this.pairs!.stack[row], this.pairs!.sums.map((sum) => sum[row])) : stackDetails(this.app, row)),
       open: (row) => this.app.set(focused(this.app.state, "stack", String(view.isDiff ? this.pairs!.stack[row] : row))),
     };
   }
@@ -151,33 +151,38 @@ export class TableScreen implements Screen {
   }
 
   // Comparison: stacks with the same functions are one row.
-  private pairs: { stack: Int32Array; before: Float64Array; after: Float64Array } | null = null;
+  private pairs: { stack: Int32Array; sums: Float64Array[] } | null = null;
 
   private pairRows(view: View): number[] {
-    const { tree, leaf } = view.baseTree, mask = view.mask, sides = view.sides();
-    const stack = new Int32Array(tree.count).fill(-1), before = new Float64Array(tree.count), after = new Float64Array(tree.count);
+    const { tree, leaf } = view.baseTree, mask = view.mask, values = view.rowValues, [, after] = values;
+    const stack = new Int32Array(tree.count).fill(-1), sums = values.map(() => new Float64Array(tree.count));
     for (let i = 0; i < mask.length; i++) {
       if (!mask[i]) continue;
-      before[leaf[i]] += sides[0][i];
-      after[leaf[i]] += sides[1][i];
-      if (stack[leaf[i]] < 0 || sides[1][i] > sides[1][stack[leaf[i]]]) stack[leaf[i]] = i;
+      sums.forEach((sum, k) => sum[leaf[i]] += values[k][i]);
+      if (stack[leaf[i]] < 0 || after[i] > after[stack[leaf[i]]]) stack[leaf[i]] = i;
     }
-    this.pairs = { stack, before, after };
-    return [...stack.keys()].filter((node) => before[node] || after[node]);
+    this.pairs = { stack, sums };
+    return [...stack.keys()].filter((node) => sums[0][node] || sums[1][node]);
   }
 
   private pairColumns(view: View): Column[] {
-    return this.changeColumns(view, (row) => this.pairs!.before[row], (row) => this.pairs!.after[row],
+    return this.changeColumns(view, this.pairs!.sums,
       { id: "name", label: "Stack, innermost first", width: "minmax(260px, 1fr)", sort: (row) => this.leafName(this.pairs!.stack[row]), cell: (row) => this.stackCell(this.pairs!.stack[row]) });
   }
 
-  private changeColumns(view: View, before: (row: number) => number, after: (row: number) => number, name: Column): Column[] {
-    const change = (row: number) => after(row) - before(row);
-    const word = (row: number) => (!before(row) ? "new" : !after(row) ? "gone" : change(row) > 0 ? "grown" : change(row) < 0 ? "shrunk" : "same");
+  private changeColumns(view: View, sums: Float64Array[], name: Column): Column[] {
+    const [before, after] = sums, of = (row: number) => view.change(sums.map((sum) => sum[row])), isSampled = sums.length > 2;
+    const word = (row: number) => {
+      const { by, isSure } = of(row);
+      return !isSure ? "within ±" : !before[row] ? "new" : !after[row] ? "gone" : by > 0 ? "grown" : by < 0 ? "shrunk" : "same";
+    };
     return [name,
-      { id: "change", label: "Change", help: "sorted by size, up or down", isNumber: true, width: "120px", sort: (row) => Math.abs(change(row)), cell: (row) => h("span", { class: change(row) > 0 ? "more" : change(row) < 0 ? "less" : "" }, units.signed(amount(view, change(row)), change(row))) },
-      { id: "before", label: "Before", isNumber: true, width: "110px", sort: before, cell: (row) => amount(view, before(row)) },
-      { id: "after", label: "After", isNumber: true, width: "110px", sort: after, cell: (row) => amount(view, after(row)) },
+      { id: "change", label: "Change", help: "sorted by size, up or down", isNumber: true, width: isSampled ? "330px" : "120px", sort: (row) => Math.abs(after[row] - before[row]), cell: (row) => {
+        const { by, isSure, sure } = of(row);
+        return [h("span", { class: !isSure ? "dim" : by > 0 ? "more" : by < 0 ? "less" : "" }, units.signed(amount(view, by), by)), sure];
+      } },
+      { id: "before", label: "Before", isNumber: true, width: "110px", sort: (row) => before[row], cell: (row) => amount(view, before[row]) },
+      { id: "after", label: "After", isNumber: true, width: "110px", sort: (row) => after[row], cell: (row) => amount(view, after[row]) },
       { id: "word", label: "", width: "80px", sort: word, cell: word }];
   }
 
@@ -187,7 +192,7 @@ export class TableScreen implements Screen {
       id: "name", label: groups.kind[0].toUpperCase() + groups.kind.slice(1, -1), width: "minmax(220px, 1fr)", sort: (row) => groups.label(row),
       cell: (row) => [h("span", { class: "mono strong" }, groups.label(row)), " ", h("span", { class: "mono dim" }, groups.where(row))],
     };
-    if (view.isDiff) return this.changeColumns(view, (row) => groups.total[0][row], (row) => groups.total[1][row], name);
+    if (view.isDiff) return this.changeColumns(view, groups.total, name);
     let most = 0;
     for (const value of groups.total[at]) if (value > most) most = value;
     const text = shown.isBytes ? units.size : units.count, wide = view.model.spread("peak") ? "250px" : undefined;
@@ -226,12 +231,12 @@ export class TableScreen implements Screen {
   }
 
   private groupDetails(view: View, groups: Groups, kind: string, row: number): HTMLElement {
-    const { app } = this, { total, self } = groups, all = view.groupMeasures, at = view.isDiff ? 1 : all.indexOf(view.measure);
+    const { app } = this, { total, self } = groups, sumsOf = (row: number) => total.map((sum) => sum[row]), all = view.groupMeasures, at = view.isDiff ? 1 : all.indexOf(view.measure);
     if (kind === "functions")
-      return functionDetails(app, row, { value: total[at][row], self: self[at][row], whole: view.sums()[0], pair: view.isDiff ? [total[0][row], total[1][row]] : null, sure: view.groupSure(total, at, row), selfSure: view.groupSure(self, at, row) });
+      return functionDetails(app, row, { value: total[at][row], self: self[at][row], whole: view.sums()[0], pair: view.isDiff ? sumsOf(row) : null, sure: view.isDiff ? view.change(sumsOf(row)).sure : view.groupSure(total, at, row), selfSure: view.groupSure(self, at, row) });
     const [focusKind, key] = kind === "lines" ? ["line", view.model.lines.list[row]] : kind === "files" ? ["file", groups.where(row)] : ["module", groups.where(row)];
     return h("div", { class: "details" }, h("h2", { class: "mono name" }, groups.label(row)), h("p", { class: "dim mono" }, groups.where(row)),
-      h("dl", {}, view.isDiff ? pairFacts(view, [total[0][row], total[1][row]])
+      h("dl", {}, view.isDiff ? pairFacts(view, sumsOf(row), view.change(sumsOf(row)).sure)
         : all.map((measure, i) => fact(measure.label, (measure.isBytes ? units.size : units.count)(total[i][row]), view.groupSure(total, i, row)))),
       h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: () => app.set(focused(app.state, focusKind, key)) }, "Only through it")),
       kind === "lines" ? sourceAround(app, groups.where(row), view.model.lineNumber[row]) : null,

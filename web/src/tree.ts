@@ -70,11 +70,18 @@ export class Tree {
   }
 }
 
+/**
+ * By node: the value; a second one, for colours: what it was before. Of estimates then squares of half
+ * their 95 % intervals, which add up, and numbers of samples.
+ */
+export type Columns = (Float64Array | null)[];
+
 /** A tree with what its nodes hold, and the children of each, the largest first. */
 export interface Weighted {
   tree: Tree;
-  value: Float64Array;
-  other: Float64Array | null;  // a second value, for colours: what it was before
+  columns: Columns;
+  value: Float64Array;         // the first two of them
+  other: Float64Array | null;
   self: Float64Array;
   first: Int32Array;  // children of node n: order[first[n]] up to order[first[n + 1]]
   order: Int32Array;
@@ -105,17 +112,21 @@ export function childrenOf(parent: Int32Array): { first: Int32Array; order: Int3
   return { first, order };
 }
 
-/** Adds up what the leaves hold. `self` and `other` are by node and are kept, not copied. */
-export function weigh(tree: Tree, self: Float64Array, otherSelf: Float64Array | null): Weighted {
-  const value = self.slice(0, tree.count);
-  const other = otherSelf ? otherSelf.slice(0, tree.count) : null;
+/** Adds up what the leaves hold. */
+export function weigh(tree: Tree, leaves: Columns): Weighted {
+  const columns = leaves.map((own) => {
+    const sum = own && own.slice(0, tree.count);
+    for (let node = tree.count - 1; sum && node > 0; node--) sum[tree.parent[node]] += sum[node];
+    return sum;
+  });
+  return weighted(tree, columns, leaves[0]!);
+}
+
+function weighted(tree: Tree, columns: Columns, self: Float64Array): Weighted {
+  const value = columns[0]!;
   let maxDepth = 0;
-  for (let node = tree.count - 1; node > 0; node--) {
-    value[tree.parent[node]] += value[node];
-    if (other) other[tree.parent[node]] += other[node];
-    if (value[node] > 0 && tree.depth[node] > maxDepth) maxDepth = tree.depth[node];
-  }
-  return { tree, value, other, self, ...orderChildren(tree, value), maxDepth };
+  for (let node = 1; node < tree.count; node++) if (value[node] > 0 && tree.depth[node] > maxDepth) maxDepth = tree.depth[node];
+  return { tree, columns, value, other: columns[1], self, ...orderChildren(tree, value), maxDepth };
 }
 
 /** The same tree without some functions: what they called is called by their callers. */
@@ -156,52 +167,35 @@ export function occurrences(base: Tree, fns: Set<number>): number[] {
 
 const INVERTED_DEPTH_MAX = 4000;
 
-interface Start { node: number; value: number; other: number }
-
 /**
- * The tree from some nodes outwards to their callers. Inverted stacks share little, so what is
- * smaller than `least` has no callers: it would be too thin to be seen.
+ * The tree from some nodes outwards to their callers, of what `columns` have for those. Inverted stacks
+ * share little, so what is smaller than `least` has no callers: it would be too thin to be seen.
  */
-export function inverted(base: Tree, starts: Start[], least: number, hasOther: boolean): Weighted {
-  const tree = new Tree();
-  const value: number[] = [0], other: number[] = [0];
-  let tasks: { node: number; items: Start[] }[] = [{ node: 0, items: starts }];
-  for (const start of starts) {
-    value[0] += start.value;
-    other[0] += start.other;
-  }
+export function inverted(base: Tree, starts: number[], columns: Columns, least: number): Weighted {
+  const tree = new Tree(), sums = columns.map((column) => column && [starts.reduce((sum, start) => sum + column[start], 0)]);
+  // where each start has come to
+  let tasks = [{ node: 0, items: starts.map((start) => ({ start, at: start })) }];
   while (tasks.length) {
     const next: typeof tasks = [];
     for (const { node, items } of tasks) {
-      const groups = new Map<number, Start[]>();
-      for (const item of items) {
-        if (item.node <= 0) continue;
-        const group = groups.get(base.fn[item.node]);
-        const moved = { node: item.node, value: item.value, other: item.other };
+      const groups = new Map<number, typeof items>();
+      for (const { start, at } of items) {
+        if (at <= 0) continue;
+        const group = groups.get(base.fn[at]), moved = { start, at: base.parent[at] };
         if (group) group.push(moved);
-        else groups.set(base.fn[item.node], [moved]);
+        else groups.set(base.fn[at], [moved]);
       }
       for (const [fn, group] of groups) {
         const child = tree.child(node, fn);
-        let sum = 0, otherSum = 0;
-        for (const item of group) {
-          sum += item.value;
-          otherSum += item.other;
-          item.node = base.parent[item.node];
-        }
-        value[child] = sum;
-        other[child] = otherSum;
-        if (sum >= least && tree.depth[child] < INVERTED_DEPTH_MAX) next.push({ node: child, items: group });
+        columns.forEach((column, i) => {
+          let sum = 0;
+          if (column) for (const { start } of group) sum += column[start];
+          if (column) sums[i]![child] = sum;
+        });
+        if (sums[0]![child] >= least && tree.depth[child] < INVERTED_DEPTH_MAX) next.push({ node: child, items: group });
       }
     }
     tasks = next;
   }
-  const values = Float64Array.from(value);
-  const { first, order } = orderChildren(tree, values);
-  let maxDepth = 0;
-  for (let node = 1; node < tree.count; node++) maxDepth = Math.max(maxDepth, tree.depth[node]);
-  return {
-    tree, value: values, other: hasOther ? Float64Array.from(other) : null,
-    self: new Float64Array(tree.count), first, order, maxDepth,
-  };
+  return weighted(tree, sums.map((sum) => sum && Float64Array.from(sum)), new Float64Array(tree.count));
 }

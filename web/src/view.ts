@@ -4,7 +4,7 @@
 
 import { HIDDEN, MARK, type Measure, type Model, type Part } from "./model";
 import type { State } from "./state";
-import { calleesOf, childrenOf, inverted, occurrences, Tree, weigh, without, type Weighted } from "./tree";
+import { calleesOf, childrenOf, type Columns, inverted, occurrences, weigh, without, type Tree, type Weighted } from "./tree";
 import * as units from "./units";
 
 const LEAST_SHARE = 5000;  // inverted trees stop below 1/5000 of the whole
@@ -42,6 +42,11 @@ export class View {
   /** Module of the recorded program. */
   get program(): string {
     return this.model.parts[this.profiles[0]]?.profile.facts.executable ?? "";
+  }
+
+  /** How sure stacks are; what is known of threads is not sums of those. */
+  private spread(id: string): Float64Array[] | null {
+    return this.measures === this.model.measures ? this.model.spread(id) : null;
   }
 
   by(id: string): Measure {
@@ -214,36 +219,37 @@ export class View {
     return [this.keyOf(measure), state.side, state.colour === "growth"].join();
   }
 
+  private leafColumns(): Columns {
+    const { value, other } = this.leafValues(), { tree, leaf } = this.baseTree, mask = this.mask;
+    const isPart = this.isDiff && ["grown", "shrunk"].includes(this.state.side);
+    return [value, other, ...(isPart ? [] : this.spread(this.measure.id) ?? []).map((values) => {
+      const sums = new Float64Array(tree.count);
+      for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums[leaf[stack]] += values[stack];
+      return sums;
+    })];
+  }
+
   /** The whole as a flame graph. */
   flame(): Weighted {
     return this.kept(`flame.${this.weightKey()}.${this.state.inverted}`, () => {
-      const { tree } = this.baseTree, { value, other } = this.leafValues();
-      const weighted = weigh(tree, value, other);
-      if (!this.state.inverted) return weighted;
-      const starts = [];
-      for (let node = 1; node < tree.count; node++)
-        if (value[node] > 0) starts.push({ node, value: value[node], other: other ? other[node] : 0 });
-      return inverted(tree, starts, weighted.value[0] / LEAST_SHARE, other !== null);
+      const { tree } = this.baseTree, leaves = this.leafColumns(), all = weigh(tree, leaves), starts = [];
+      if (!this.state.inverted) return all;
+      for (let node = 1; node < tree.count; node++) if (all.self[node] > 0) starts.push(node);
+      return inverted(tree, starts, leaves, all.value[0] / LEAST_SHARE);
     });
   }
 
   /** Callers and callees of the functions with one name. */
   sandwich(name: string): { callers: Weighted; callees: Weighted } {
     return this.kept(`sandwich.${this.weightKey()}.${name}`, () => {
-      const { tree } = this.baseTree, { value, other } = this.leafValues();
-      const all = weigh(tree, value, other);
-      const fns = this.model.functionsNamed(name);
-      const starts = occurrences(tree, fns).filter((node) => all.value[node] > 0)
-        .map((node) => ({ node, value: all.value[node], other: all.other ? all.other[node] : 0 }));
-      const callers = inverted(tree, starts, all.value[0] / LEAST_SHARE / 4, other !== null);
-      const below = calleesOf(tree, fns);
-      const self = new Float64Array(below.tree.count), otherSelf = other ? new Float64Array(below.tree.count) : null;
-      for (let node = 1; node < tree.count; node++) {
-        if (below.nodeOf[node] <= 0) continue;
-        self[below.nodeOf[node]] += value[node];
-        if (other && otherSelf) otherSelf[below.nodeOf[node]] += other[node];
-      }
-      return { callers, callees: weigh(below.tree, self, otherSelf) };
+      const { tree } = this.baseTree, leaves = this.leafColumns(), all = weigh(tree, leaves), fns = this.model.functionsNamed(name);
+      const starts = occurrences(tree, fns).filter((node) => all.value[node] > 0), below = calleesOf(tree, fns);
+      const callees = leaves.map((leaf) => {
+        const sums = leaf && new Float64Array(below.tree.count);
+        for (let node = 1; sums && node < tree.count; node++) if (below.nodeOf[node] > 0) sums[below.nodeOf[node]] += leaf[node];
+        return sums;
+      });
+      return { callers: inverted(tree, starts, all.columns, all.value[0] / LEAST_SHARE / 4), callees: weigh(below.tree, callees) };
     });
   }
 
@@ -259,12 +265,12 @@ export class View {
     return usual.includes(this.measure) ? usual : [...usual, this.measure];
   }
 
-  /** What groups add up. */
-  private get groupValues(): Float64Array[] {
-    if (this.isDiff) return this.sides();
-    const all = this.groupMeasures, spread = (one: Measure) => this.model.spread(one.id);
-    const values = all.map((one) => one.values), none = new Float64Array(this.model.stackCount);
-    return this.model.spread("peak") ? [...values, ...all.map((one) => spread(one)?.[0] ?? none), ...all.map((one) => spread(one)?.[1] ?? none)] : values;
+  /** What rows add up: of a comparison both sides, else the measures; then how sure these are. */
+  get rowValues(): Float64Array[] {
+    const of = ({ id }: Measure) => this.spread(id);
+    if (this.isDiff) return [...this.sides(), ...(of(this.measure) ?? [])];
+    const all = this.groupMeasures, values = all.map((one) => one.values), none = new Float64Array(this.model.stackCount);
+    return this.spread("peak") ? [...values, ...all.map((one) => of(one)?.[0] ?? none), ...all.map((one) => of(one)?.[1] ?? none)] : values;
   }
 
   /** How sure a sum of a group is, in words; `sums`: its own or its total. */
@@ -273,16 +279,24 @@ export class View {
     return !this.isDiff && sums.length > count ? units.sure(Math.sqrt(sums[at + count][group]), sums[at + 2 * count][group], all[at].isBytes) : "";
   }
 
-  /** How sure a node of the flame graph is; of inverted ones it is not known. */
-  nodeSure(node: number): string {
-    const { id, isBytes } = this.measure, spread = this.isDiff || this.state.inverted ? null : this.model.spread(id);
-    if (!spread) return "";
-    const { value, other } = this.kept(`spread.${this.weightKey()}`, () => {
-      const { tree, leaf } = this.baseTree, mask = this.mask, sums = [new Float64Array(tree.count), new Float64Array(tree.count)];
-      for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums.forEach((sum, i) => sum[leaf[stack]] += spread[i][stack]);
-      return weigh(tree, sums[0], sums[1]);
-    });
-    return units.sure(Math.sqrt(value[node]), other![node], isBytes);
+  /**
+   * What a row of a comparison says, from its sums: before, after and how sure these are. What is not among
+   * samples may still have been there, up to three times so many bytes as there is one in; so has it cairn diff.
+   */
+  change([before, after, square, samples]: number[]): { by: number; isSure: boolean; sure: string } {
+    const by = after - before;
+    if (samples === undefined) return { by, isSure: true, sure: "" };
+    for (const { profile: { facts } } of this.model.parts)
+      if (!(facts.role === "after" ? after : before)) square += (3 * (facts.sampling?.rate_most_bytes ?? 0)) ** 2;
+    const half = Math.sqrt(square);
+    return { by, isSure: !by || Math.abs(by) > half, sure: units.sure(half, samples, this.measure.isBytes) };
+  }
+
+  /** How sure a node of a flame graph is; `pair`: what it was before and after. */
+  nodeSure({ columns: [, , square, samples] }: Weighted, node: number, pair: [number, number] | null): string {
+    if (!square) return "";
+    if (pair) return this.change([...pair, square[node], samples![node]]).sure;
+    return this.isDiff ? "" : units.sure(Math.sqrt(square[node]), samples![node], this.measure.isBytes);
   }
 
   private keysOf(kind: string): { count: number; keys: Int32Array[] } {
@@ -297,7 +311,7 @@ export class View {
 
   private makeGroups(kind: string): Groups {
     const { model } = this, { count, keys } = this.keysOf(kind);
-    const make = () => this.groupValues.map(() => new Float64Array(count));
+    const make = () => this.rowValues.map(() => new Float64Array(count));
     const groups = { kind, count, self: make(), total: make(), ...this.describe(kind) };
     for (const index of this.profiles) this.addGroups(model.parts[index], keys[index], groups);
     return groups;
@@ -328,7 +342,7 @@ export class View {
 
   /** What nodes hold with all below them, by measure; and what groups hold by their own calls. */
   private addStacks(part: Part, key: Int32Array, groups: Groups): Float64Array[] {
-    const { model, mask } = this, all = this.groupValues;
+    const { model, mask } = this, all = this.rowValues;
     const sums = all.map(() => new Float64Array(part.nodeParent.length));
     for (let i = 0; i < part.stackNode.length; i++) {
       const stack = part.firstStack + i;
