@@ -5,6 +5,20 @@
 #include "runtime/gate.h"
 #include "runtime/resize.h"
 
+// Which layout of the live map a fast path needs is a constant in it. With an allocator in the
+// executable the map is the wide one; with other namespaces' libcs alone it may be the narrow one.
+ALWAYS_INLINE void record_alloc(uintptr_t block, size_t size, uintptr_t *frame) {
+    if (likely(live.is_wide))
+        event_record_alloc_in((void *)block, size, frame, EVENT_WIDE);
+    else
+        event_record_alloc_in((void *)block, size, frame, EVENT_NARROW);
+}
+
+ALWAYS_INLINE bool record_free(uintptr_t block, uintptr_t *frame) {
+    return likely(live.is_wide) ? event_record_free_in((void *)block, frame, EVENT_WIDE)
+                                : event_record_free_in((void *)block, frame, EVENT_NARROW);
+}
+
 // A thread without a slot gets one now, so that calls inside its first event are known as such.
 static COLD bool enter_first(uintptr_t *frame) {
     bool is_new = *gate_self->word == GATE_WIPED && probes_event.mode != EVENT_OFF;
@@ -26,7 +40,7 @@ ALWAYS_INLINE uintptr_t call(entry_function *actual, uintptr_t a, uintptr_t b, u
 uintptr_t entry_alloc(uintptr_t size, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
                       entry_function *actual) {
     uintptr_t block = call(actual, size, b, c, d, e, EVENT_HERE());
-    event_record_alloc_in((void *)block, size, EVENT_HERE(), EVENT_WIDE);
+    record_alloc(block, size, EVENT_HERE());
     return block;
 }
 
@@ -49,7 +63,7 @@ uintptr_t entry_calloc(uintptr_t count, uintptr_t size, uintptr_t c, uintptr_t d
     uintptr_t block = call(actual, count, size, c, d, e, EVENT_HERE());
     size_t bytes = 0;
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
-    event_record_alloc_in((void *)block, bytes, EVENT_HERE(), EVENT_WIDE);
+    record_alloc(block, bytes, EVENT_HERE());
     return block;
 }
 
@@ -108,6 +122,6 @@ uintptr_t entry_free(uintptr_t block, uintptr_t b, uintptr_t c, uintptr_t d, uin
                      entry_function *actual) {
     uintptr_t *frame = EVENT_HERE();
     if (!block) return actual(block, b, c, d, e);
-    if (!event_record_free_in((void *)block, frame, EVENT_WIDE)) count_unknown();
+    if (!record_free(block, frame)) count_unknown();
     return call(actual, block, b, c, d, e, frame);
 }
