@@ -3,7 +3,7 @@
 // each belongs to. The runtime keeps it (runtime/live/live.h explains the slots); a reader of core
 // dumps finds it by cairn_header.live_map, the address of the tops.
 //
-//   tops    pointers to mids, CAIRN_LIVE_TOP_COUNT of them, one each 64 GiB of address space; with
+//   tops    pointers to mids, LIVE_TOP_COUNT of them, one each 64 GiB of address space; with
 //           wide slots twice as many, the second half for blocks at odd multiples of 8
 //   mid     a word each 4 MiB: 0, or where its slots would begin if they began at address 0
 //   slots   narrow (4 bytes) or wide (8 bytes), as cairn_header.slot_bytes says
@@ -12,7 +12,15 @@
 
 #include <stdint.h>
 
-enum { LIVE_LEAF_SHIFT = 22, LIVE_MID_SHIFT = 36, LIVE_ADDRESS_BITS = 47 };
+// Programs on aarch64 have 48 bits of addresses, those on x86-64 have 47. Readers of a file go by
+// cairn_header.machine.
+enum { LIVE_ADDRESS_BITS_X86_64 = 47, LIVE_ADDRESS_BITS_AARCH64 = 48 };
+#if defined(__aarch64__)
+enum { LIVE_ADDRESS_BITS = LIVE_ADDRESS_BITS_AARCH64 };
+#else
+enum { LIVE_ADDRESS_BITS = LIVE_ADDRESS_BITS_X86_64 };
+#endif
+enum { LIVE_LEAF_SHIFT = 22, LIVE_MID_SHIFT = 36 };
 enum { LIVE_TOP_COUNT = 1 << (LIVE_ADDRESS_BITS - LIVE_MID_SHIFT) };
 enum { LIVE_MID_COUNT = 1 << (LIVE_MID_SHIFT - LIVE_LEAF_SHIFT) };
 enum { LIVE_NARROW_SHIFT = 5, LIVE_WIDE_SHIFT = 4 };  // log2 of the granule

@@ -39,7 +39,7 @@ struct comparison {
 static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *data) {
     struct comparison *comparison = data;
     int is_exact = 0;
-    uintptr_t pc = get_ip(context, &is_exact) + (is_exact ? 1u : 0u);
+    uintptr_t pc = get_ip(context, &is_exact) + (is_exact ? PROCESSOR_INSTRUCTION_BYTES : 0u);
     if (!comparison->has_begun && pc != comparison->first) return _URC_NO_REASON;
     comparison->has_begun = true;
     if (pc <= CAIRN_CUT_LIMIT) return _URC_NO_REASON;

@@ -125,7 +125,7 @@ ALWAYS_INLINE uint32_t cell_of_frames(struct thread *thread, const struct frame 
 }
 
 static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t differs) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_start start = walk_start_of(frame);
     struct walk_trace *trace = &thread->trace;
     struct walk_result walk = walk_stack_from(trace, &start, differs);
     if (unlikely(walk.has_new_code)) note_modules(trace);
@@ -164,7 +164,7 @@ static COLD uint32_t cell_of_thread(struct thread *thread, uintptr_t *frame) {
 // Stacks with frames of Python code. A walk that could not be verified by comparing may have led
 // through a signal frame: what the handler interrupted may be half done.
 static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, uintptr_t *frame) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_start start = walk_start_of(frame);
     struct walk_trace *trace = &thread->trace;
     struct walk_result walk = walk_stack(trace, &start);
     if (unlikely(walk.has_new_code)) note_modules(trace);
@@ -547,7 +547,7 @@ bool event_record_free_otherwise(void *block, uintptr_t *frame) {
 
 // The stack without the frames of ours that it begins with.
 static uint32_t cell_without_own(struct thread *thread, uintptr_t *frame) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_start start = walk_start_of(frame);
     struct walk_trace *trace = &thread->trace;
     enum stack_outcome outcome;
     struct walk_result walk = walk_stack(trace, &start);

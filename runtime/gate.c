@@ -56,7 +56,7 @@ bool gate_is_own_code(uintptr_t pc) {
 // not.
 static struct walk_search search_from(const uintptr_t *frame, uintptr_t address,
                                       struct walk_range known) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), (uintptr_t *)frame};
+    struct walk_start start = walk_start_of(frame);
     struct walk_search search = {.address = address,
                                  .code_start = (uintptr_t)own_code_start,
                                  .code_end = (uintptr_t)own_code_end};

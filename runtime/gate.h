@@ -114,6 +114,16 @@ ALWAYS_INLINE bool gate_move(uint32_t *word, enum gate_state to) {
 #endif
 }
 
+// And back, likewise: a handler may have forked, and the child must not find the gate open.
+ALWAYS_INLINE void gate_move_back(uint32_t *word, enum gate_state from) {
+    const uint32_t by = (uint32_t)from - GATE_OPEN;
+#if defined(__x86_64__)
+    *word -= by;
+#else
+    __atomic_fetch_sub(word, by, __ATOMIC_RELAXED);
+#endif
+}
+
 // Notes whose event it is, for whoever has to decide whether it still goes on.
 ALWAYS_INLINE void gate_hold(struct thread *thread, uintptr_t here, uintptr_t return_address) {
     thread->holder = here;
@@ -151,7 +161,7 @@ ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
 
 ALWAYS_INLINE void gate_leave(struct thread *thread) {
     compiler_barrier();
-    *thread->word -= GATE_BUSY - GATE_OPEN;
+    gate_move_back(thread->word, GATE_BUSY);
 }
 
 // Around a real function that may itself call a hooked one: those calls are not events. Returns
@@ -161,7 +171,7 @@ ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
 }
 ALWAYS_INLINE void gate_inside_end(bool is_inside) {
     compiler_barrier();
-    if (is_inside) *gate_self->word -= GATE_INSIDE - GATE_OPEN;
+    if (is_inside) gate_move_back(gate_self->word, GATE_INSIDE);
 }
 
 // Opens the recording if that has not been tried; from the constructor and the first event.

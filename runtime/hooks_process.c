@@ -24,6 +24,7 @@
 #include "runtime/namespaces.h"
 #include "runtime/real.h"
 #include "runtime/sampling.h"
+#include "runtime/slots.h"
 #include "runtime/start.h"
 #include "runtime/sys/sys.h"
 
@@ -48,7 +49,6 @@ EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned lon
     return real.prctl(option, a, b, c, d);
 }
 
-#if defined(__x86_64__)
 // syscall() must not get a frame of ours: through it programs clone onto new stacks. All registers
 // and the stack are as the program left them when the real one is entered.
 // Calls with other flags or no filter are questions of what the kernel knows.
@@ -61,6 +61,7 @@ HIDDEN __attribute__((used)) void syscall_is_seccomp(long operation, long flags,
 
 HIDDEN __attribute__((used)) void *const *const syscall_real = (void *const *)&real.syscall;
 
+#if defined(__x86_64__)
 __asm__(".text\n"
         ".globl syscall\n"
         ".type syscall, @function\n"
@@ -96,6 +97,40 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    movq syscall_real(%rip), %rax\n"
         "    jmpq *(%rax)\n"
+        "    .cfi_endproc\n"
+        ".size syscall, .-syscall\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".globl syscall\n"
+        ".type syscall, %function\n"
+        "syscall:\n"
+        "    .cfi_startproc\n"
+        "    cmp x0, #277\n"  // SYS_seccomp
+        "    b.eq 1f\n"
+        "2:  adrp x16, syscall_real\n"
+        "    ldr x16, [x16, #:lo12:syscall_real]\n"
+        "    ldr x16, [x16]\n"
+        "    br x16\n"
+        "1:  stp x29, x30, [sp, #-64]!\n"
+        "    .cfi_def_cfa_offset 64\n"
+        "    .cfi_offset x29, -64\n"
+        "    .cfi_offset x30, -56\n"
+        "    mov x29, sp\n"
+        "    stp x0, x1, [sp, #16]\n"
+        "    stp x2, x3, [sp, #32]\n"
+        "    str x4, [sp, #48]\n"
+        "    mov x0, x1\n"
+        "    mov x1, x2\n"
+        "    mov x2, x3\n"
+        "    bl syscall_is_seccomp\n"
+        "    ldp x0, x1, [sp, #16]\n"
+        "    ldp x2, x3, [sp, #32]\n"
+        "    ldr x4, [sp, #48]\n"
+        "    ldp x29, x30, [sp], #64\n"
+        "    .cfi_def_cfa_offset 0\n"
+        "    .cfi_restore x29\n"
+        "    .cfi_restore x30\n"
+        "    b 2b\n"
         "    .cfi_endproc\n"
         ".size syscall, .-syscall\n");
 #endif
@@ -134,6 +169,7 @@ int fork(void);
 int _Fork(void);
 
 static COLD void child_begins(bool is_inside) {
+    slots_wipe();
     event_begin_child();
     if (is_inside) process_detach();
 }

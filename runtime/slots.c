@@ -2,6 +2,7 @@
 #include "runtime/slots.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -177,6 +178,14 @@ void slots_open(struct region records) {
     first_thread = NULL;
     check_tid_offset();
     slots->is_in_use = 1;
+}
+
+void slots_wipe(void) {
+    if (!slots || !slots->is_in_use) return;
+    uint32_t count = slots->used_count;
+    memset(slots->gates, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->gates);
+    memset(slots->tids, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->tids);
+    memset(slots, 0, offsetof(struct slots, tids));
 }
 
 bool slots_is_wiped(void) {

@@ -27,6 +27,10 @@ bool slots_init(void);
 // Begins with no slot taken: `records` is the recording's table of threads.
 void slots_open(struct region records);
 
+// In a child just made by fork(): wipes them, where the kernel has not (qemu-user, Linux before
+// 4.14).
+void slots_wipe(void);
+
 // True in a forked child: the slots were wiped.
 bool slots_is_wiped(void);
 

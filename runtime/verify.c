@@ -21,7 +21,7 @@ static COLD void verify_fail(void) {
 }
 
 void verify_cell(struct thread *thread, uintptr_t *frame, uint32_t cell) {
-    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_start start = walk_start_of(frame);
     struct walk_trace *trace = verify_trace(thread);
     if (!trace || cell == CAIRN_CELL_OTHER) return;
     walk_trace_reset(trace);

@@ -51,7 +51,7 @@ static uintptr_t bytes_before(uintptr_t start) {
 }
 
 static uintptr_t leaf_start(uintptr_t address) {
-    return address >> LIVE_LEAF_SHIFT << LIVE_LEAF_SHIFT;
+    return live_untagged(address) >> LIVE_LEAF_SHIFT << LIVE_LEAF_SHIFT;
 }
 
 // Where the slots of the address' leaf would begin if they began at address 0; 0: no leaf.
@@ -101,7 +101,7 @@ static uintptr_t origin_for(uintptr_t address) {
 }
 
 static uint64_t *wide_slot(uintptr_t origin, uintptr_t address) {
-    return (uint64_t *)(origin + (address >> LIVE_WIDE_SHIFT) * sizeof(uint64_t));
+    return (uint64_t *)(origin + (live_untagged(address) >> LIVE_WIDE_SHIFT) * sizeof(uint64_t));
 }
 
 bool live_wide_has(uintptr_t address) {

@@ -59,6 +59,17 @@ struct live_block {
     uint64_t size;
 };
 
+// An address without what a pointer may carry in its highest byte: aarch64 ignores that, and an
+// allocator may put a tag there (MTE). What lies before a block is read without one: its tag is
+// another.
+ALWAYS_INLINE uintptr_t live_untagged(uintptr_t address) {
+#if defined(__aarch64__)
+    return address & (UINTPTR_MAX >> 8);
+#else
+    return address;
+#endif
+}
+
 // Makes an empty map.
 bool live_init(bool is_wide);
 
@@ -71,14 +82,14 @@ ALWAYS_INLINE uintptr_t live_origin(uintptr_t address) {
 }
 
 ALWAYS_INLINE uint32_t *live_narrow_slot(uintptr_t origin, uintptr_t address) {
-    return (uint32_t *)(origin + (address >> LIVE_NARROW_SHIFT) * sizeof(uint32_t));
+    return (uint32_t *)(origin + (live_untagged(address) >> LIVE_NARROW_SHIFT) * sizeof(uint32_t));
 }
 
 // glibc: bytes from the block to the end of its chunk and the size word of the next, from the chunk
 // header before the block. Blocks that have a mapping of their own may use 8 of them less.
 ALWAYS_INLINE uint64_t live_room(uintptr_t address) {
     const uint64_t flags = 7, size_word_bytes = 8;
-    return (*(const uint64_t *)(address - 8) & ~flags) - size_word_bytes;
+    return (*(const uint64_t *)(live_untagged(address) - 8) & ~flags) - size_word_bytes;
 }
 
 ALWAYS_INLINE uint32_t live_narrow_word(uintptr_t address, uint32_t id, uint32_t slack) {
@@ -182,6 +193,7 @@ ALWAYS_INLINE uint64_t live_slack(uintptr_t address, uint64_t size) {
 ALWAYS_INLINE uint64_t live_waste(uintptr_t address, uint64_t size) {
     const uint64_t word = 8, flags = 7, mapped_flag = 2, chunk_least = 32, chunk_step = 16;
     if (live.is_wide) return 0;
+    address = live_untagged(address);
     uint64_t header = *(const uint64_t *)(address - word), taken = header & ~flags;
     uint64_t plain = (size + word + chunk_step - 1) & ~(chunk_step - 1);
     if (plain < chunk_least) plain = chunk_least;

@@ -12,6 +12,7 @@
 #include "runtime/python/code.h"
 #include "runtime/python/layout.h"
 #include "runtime/python/read.h"
+#include "runtime/sys/version.h"
 
 struct python python;
 

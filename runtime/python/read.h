@@ -14,7 +14,11 @@
 bool python_read_carefully(uintptr_t address, void *bytes, size_t size);
 
 ALWAYS_INLINE bool python_read(bool is_careful, uintptr_t address, void *bytes, size_t size) {
+#if defined(__aarch64__)
+    const unsigned user_bits = 48;
+#else
     const unsigned user_bits = 47;
+#endif
     if (unlikely(address < SYS_PAGE_BYTES || address >> user_bits || address % sizeof address))
         return false;
     if (unlikely(is_careful)) return python_read_carefully(address, bytes, size);

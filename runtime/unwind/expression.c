@@ -65,7 +65,7 @@ static bool evaluation_register(const struct row_registers *known, uint64_t numb
         *value = known->stack;
     } else if (number == REGISTER_FRAME && known->is_frame_known) {
         *value = known->frame;
-    } else if (number == REGISTER_RETURN) {
+    } else if (number == REGISTER_PC) {
         *value = known->pc;
     } else {
         return false;

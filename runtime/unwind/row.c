@@ -270,7 +270,7 @@ enum {
     CFA_VALUE_OFFSET = 0x14,
     CFA_VALUE_OFFSET_SIGNED = 0x15,
     CFA_VALUE_EXPRESSION = 0x16,
-    CFA_GNU_WINDOW_SAVE = 0x2d,  // aarch64: toggles return address signing
+    CFA_GNU_WINDOW_SAVE = 0x2d,  // aarch64: toggles return address signing; see processor.h
     CFA_GNU_ARGS_SIZE = 0x2e,
     CFA_GNU_OFFSET_NEGATIVE = 0x2f,
 };

@@ -13,9 +13,9 @@
 
 // DWARF register numbers (System V ABI, AMD64 figure 3.36; ARM aadwarf64 section 4.1).
 #if defined(__x86_64__)
-enum { REGISTER_FRAME = 6, REGISTER_STACK = 7, REGISTER_RETURN = 16, REGISTER_LIMIT = 17 };
+enum { REGISTER_FRAME = 6, REGISTER_STACK = 7, REGISTER_PC = 16 };
 #elif defined(__aarch64__)
-enum { REGISTER_FRAME = 29, REGISTER_STACK = 31, REGISTER_RETURN = 30, REGISTER_LIMIT = 33 };
+enum { REGISTER_FRAME = 29, REGISTER_STACK = 31, REGISTER_PC = 32 };
 #endif
 
 enum row_how {

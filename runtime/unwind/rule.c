@@ -8,8 +8,6 @@
 
 struct rule_cache rule_cache;
 
-enum { ADDRESS_BITS = 47 };
-
 static size_t cache_bytes(void) {
     return sizeof(uint64_t[RULE_WAYS]) << RULE_SET_BITS;
 }
@@ -36,23 +34,40 @@ static uint64_t rule_pack(enum rule_kind kind, int64_t cfa, int64_t saved) {
            (uint64_t)saved / 8 << RULE_SAVED_SHIFT;
 }
 
+#if defined(__aarch64__)
+// The frame record lies inside the frame, its words side by side; or the return address alone does.
+static uint64_t rule_with_return(const struct row *row, bool is_stack, bool is_frame_kept) {
+    const int64_t word_bytes = 8;
+    int64_t at = is_frame_kept ? row->ret.offset : row->frame.offset;
+    int64_t below = (int64_t)(0 - (uint64_t)at);
+    if (!fits(below, RULE_SAVED_BITS) || below < word_bytes || below > row->cfa_offset)
+        return RULE_SLOW;
+    if (is_frame_kept) return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, below);
+    if (row->ret.offset != at + word_bytes) return RULE_SLOW;
+    return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset, below);
+}
+#else
 // Where the return address is stored, as an offset from the CFA, in the common form.
 enum { RETURN_OFFSET = -8 };
+
+static uint64_t rule_with_return(const struct row *row, bool is_stack, bool is_frame_kept) {
+    if (row->ret.offset != RETURN_OFFSET) return RULE_SLOW;
+    if (is_frame_kept) return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, 0);
+    if (!fits((int64_t)(0 - (uint64_t)row->frame.offset), RULE_SAVED_BITS)) return RULE_SLOW;
+    return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset,
+                     -row->frame.offset);
+}
+#endif
 
 static uint64_t rule_from_row(const struct row *row) {
     bool is_stack = row->cfa_register == REGISTER_STACK;
     bool is_frame = row->cfa_register == REGISTER_FRAME;
+    bool is_frame_kept = row->frame.how == ROW_SAME || row->frame.how == ROW_UNDEFINED;
     if (row->ret.how == ROW_UNDEFINED) return RULE_END;
     if (row->is_signal_frame || row->is_cfa_expression || !(is_stack || is_frame)) return RULE_SLOW;
-    if (row->ret.how != ROW_AT_CFA || row->ret.offset != RETURN_OFFSET) return RULE_SLOW;
-    if (!fits(row->cfa_offset, RULE_CFA_BITS)) return RULE_SLOW;
-    if (row->frame.how == ROW_SAME || row->frame.how == ROW_UNDEFINED)
-        return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, 0);
-    if (row->frame.how != ROW_AT_CFA ||
-        !fits((int64_t)(0 - (uint64_t)row->frame.offset), RULE_SAVED_BITS))
-        return RULE_SLOW;
-    return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset,
-                     -row->frame.offset);
+    if (row->ret.how != ROW_AT_CFA || !fits(row->cfa_offset, RULE_CFA_BITS)) return RULE_SLOW;
+    if (!is_frame_kept && row->frame.how != ROW_AT_CFA) return RULE_SLOW;
+    return rule_with_return(row, is_stack, is_frame_kept);
 }
 
 // The newest rule goes first, the one before it is kept.
@@ -67,7 +82,7 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
     uint64_t rule = RULE_NO_CFI;
-    if (pc >> ADDRESS_BITS || pc < SYS_PAGE_BYTES) return RULE_NO_CFI;
+    if (pc >> PROCESSOR_ADDRESS_BITS || pc < SYS_PAGE_BYTES) return RULE_NO_CFI;
     if (object_find(pc - 1, &object)) {
         struct row_source source = {(const uint8_t *)object.start, (const uint8_t *)object.end,
                                     object.eh_frame_hdr};
@@ -83,6 +98,6 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
 
 COLD uint64_t rule_find_slow(uintptr_t pc) {
     uint64_t rule = rule_work_out(pc);
-    if (!(pc >> ADDRESS_BITS) && pc >= SYS_PAGE_BYTES) rule_remember(pc, rule);
+    if (!(pc >> PROCESSOR_ADDRESS_BITS) && pc >= SYS_PAGE_BYTES) rule_remember(pc, rule);
     return rule;
 }

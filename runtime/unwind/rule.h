@@ -7,6 +7,10 @@
 // needs no lock and a wrong answer is impossible: set index and tag together give the address back.
 // What does not fit is RULE_SLOW and is worked out from its row each time.
 //
+// aarch64 has no fixed place for the return address, but saves it beside the frame pointer: a
+// frame record of two words, at CFA - saved. Where the frame pointer is unchanged, `saved` is the
+// place of the return address alone.
+//
 // Address here means return address: rules are those of the byte before it.
 #ifndef RUNTIME_UNWIND_RULE_H
 #define RUNTIME_UNWIND_RULE_H
@@ -14,6 +18,7 @@
 #include <stdint.h>
 
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/processor.h"
 
 enum rule_kind {
     RULE_NONE = 0,         // not in the cache
@@ -29,7 +34,8 @@ enum rule_kind {
 // kind in bits 0-2, cfa / 8 in bits 3-17, saved / 8 in bits 18-31.
 enum { RULE_CFA_SHIFT = 3, RULE_CFA_BITS = 15, RULE_SAVED_SHIFT = 18, RULE_SAVED_BITS = 14 };
 
-#define RULE_SET_BITS 15u
+// Set and the 32 bits of a tag hold an address (PROCESSOR_ADDRESS_BITS).
+#define RULE_SET_BITS (PROCESSOR_ADDRESS_BITS - 32u)
 #define RULE_WAYS 2u
 
 struct rule_cache {
@@ -50,9 +56,30 @@ ALWAYS_INLINE uint64_t rule_kind(uint64_t rule) {
 ALWAYS_INLINE uintptr_t rule_cfa_offset(uint64_t rule) {
     return (rule >> RULE_CFA_SHIFT & ((1u << RULE_CFA_BITS) - 1)) * 8;
 }
-ALWAYS_INLINE uintptr_t rule_saved_offset(uint64_t rule) {
+ALWAYS_INLINE uintptr_t rule_record_offset(uint64_t rule) {
     return (rule >> RULE_SAVED_SHIFT & ((1u << RULE_SAVED_BITS) - 1)) * 8;
 }
+
+// How far below the CFA the frame pointer is saved, 0: unchanged; and the return address.
+#if defined(__aarch64__)
+ALWAYS_INLINE bool rule_saves_frame(uint64_t rule) {
+    return rule_kind(rule) == RULE_STACK_SAVED || rule_kind(rule) == RULE_FRAME_SAVED;
+}
+ALWAYS_INLINE uintptr_t rule_saved_offset(uint64_t rule) {
+    return rule_saves_frame(rule) ? rule_record_offset(rule) : 0;
+}
+ALWAYS_INLINE uintptr_t rule_return_offset(uint64_t rule) {
+    return rule_record_offset(rule) - (rule_saves_frame(rule) ? 8 : 0);
+}
+#else
+ALWAYS_INLINE uintptr_t rule_saved_offset(uint64_t rule) {
+    return rule_record_offset(rule);
+}
+ALWAYS_INLINE uintptr_t rule_return_offset(uint64_t rule) {
+    (void)rule;
+    return 8;
+}
+#endif
 
 // Tag = address without its low RULE_SET_BITS bits; the set mixes in higher bits, which the tag
 // holds as well, so that (set, tag) determines the address.

@@ -27,6 +27,11 @@ struct walk {
     bool has_new_code;
     bool is_search;  // not of an event: nothing is remembered
     bool has_met_signal;
+#if defined(__aarch64__)
+    const uintptr_t *return_slot;  // that the last plain step read
+    const uintptr_t *link_slot;    // the return address of an interrupted function without a frame
+    bool is_stack_vague;           // guessed: the stack pointer may lie further out
+#endif
 };
 
 // The end of a step: go on, or the reason why not.
@@ -75,12 +80,41 @@ static COLD bool is_step_possible_slow(struct walk *walk, uintptr_t cfa) {
     return range_extend_slow(walk->range, cfa);
 }
 
-// To the frame whose stack begins at `cfa`, if that lies above the present one on readable memory.
-ALWAYS_INLINE enum step step_to(struct walk *walk, uintptr_t cfa) {
+// Where the last plain step found the return address, and what lay there.
+#if defined(__aarch64__)
+ALWAYS_INLINE bool step_note_return(struct walk *walk, uintptr_t slot) {
+    if (unlikely(slot < walk->stack)) return false;
+    walk->return_slot = (const uintptr_t *)slot;
+    walk->link_slot = NULL;
+    return true;
+}
+ALWAYS_INLINE const uintptr_t *step_return_slot(const struct walk *walk) {
+    return walk->return_slot;
+}
+ALWAYS_INLINE uintptr_t step_return_word(const struct walk *walk) {
+    return *walk->return_slot;
+}
+#else
+ALWAYS_INLINE bool step_note_return(const struct walk *walk, uintptr_t slot) {
+    (void)walk, (void)slot;
+    return true;
+}
+ALWAYS_INLINE const uintptr_t *step_return_slot(const struct walk *walk) {
+    return (const uintptr_t *)(walk->stack - WORD_BYTES);
+}
+ALWAYS_INLINE uintptr_t step_return_word(const struct walk *walk) {
+    return walk->pc;
+}
+#endif
+
+// To the frame whose stack begins at `cfa`, if that lies above the present one on readable memory;
+// the return address lies `return_offset` below.
+ALWAYS_INLINE enum step step_to(struct walk *walk, uintptr_t cfa, uintptr_t return_offset) {
     bool is_inside = cfa > walk->stack && cfa <= walk->range->high && cfa % WORD_BYTES == 0;
     if (unlikely(!is_inside) && !is_step_possible_slow(walk, cfa))
         return (enum step)CAIRN_CUT_BAD_STACK;
-    walk->pc = sys_read_word(cfa - WORD_BYTES);
+    if (!step_note_return(walk, cfa - return_offset)) return (enum step)CAIRN_CUT_BAD_STACK;
+    walk->pc = processor_code_address(sys_read_word(cfa - return_offset));
     walk->stack = cfa;
     return STEP_ON;
 }
@@ -94,6 +128,31 @@ static bool frame_read(const struct walk *walk, uintptr_t *value) {
     return true;
 }
 
+// aarch64: after the frame record there may be more of a frame, so after a guess only the frame
+// pointer is sure. Functions that save a record keep the frame pointer on it: the CFA follows.
+#if defined(__aarch64__)
+static void step_make_vague(struct walk *walk) {
+    walk->is_stack_vague = true;
+}
+static COLD void step_make_sure_slow(struct walk *walk, uint64_t rule) {
+    uintptr_t frame = 0;
+    walk->is_stack_vague = false;
+    if (rule_kind(rule) != RULE_STACK_SAVED || !frame_read(walk, &frame)) return;
+    uintptr_t stack = frame + rule_record_offset(rule) - rule_cfa_offset(rule);
+    if (frame >= walk->stack && stack >= walk->stack) walk->stack = stack;
+}
+ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
+    if (unlikely(walk->is_stack_vague)) step_make_sure_slow(walk, rule);
+}
+#else
+static inline void step_make_vague(struct walk *walk) {
+    (void)walk;
+}
+ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
+    (void)walk, (void)rule;
+}
+#endif
+
 // Code without unwind information, mostly generated: if it keeps a frame pointer, the pair (old
 // frame pointer, return address) lies where it points.
 static COLD enum step step_guess(struct walk *walk) {
@@ -102,8 +161,9 @@ static COLD enum step step_guess(struct walk *walk) {
     if (!frame_read(walk, &frame) || frame < walk->stack || frame % WORD_BYTES)
         return (enum step)CAIRN_CUT_NO_CFI;
     walk->is_guessed = true;
-    if (step_to(walk, frame + 2 * WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_BYTES)
+    if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_BYTES)
         return (enum step)CAIRN_CUT_NO_CFI;
+    step_make_vague(walk);
     walk->frame_slot = (const uintptr_t *)frame;
     return STEP_ON;
 }
@@ -144,6 +204,28 @@ static bool walk_cross(struct walk *walk, uintptr_t cfa) {
     return true;
 }
 
+// Where the return address of a frame that ends at `cfa` is; 0: unknown. aarch64: a function that
+// calls nobody may leave it in the register and use no stack. That is on the way outwards only if a
+// signal handler interrupted it.
+static uintptr_t return_slot_of(struct walk *walk, const struct row *row,
+                                const struct row_registers *registers, uintptr_t cfa) {
+#if defined(__aarch64__)
+    const uintptr_t *link_slot = walk->link_slot;
+    walk->link_slot = NULL;
+    if (row->ret.how == ROW_SAME) return (uintptr_t)link_slot;
+#else
+    (void)walk;
+#endif
+    return slot_of(&row->ret, registers, cfa);
+}
+
+static bool is_cfa_above(const struct walk *walk, const struct row *row, uintptr_t cfa) {
+#if defined(__aarch64__)
+    if (row->ret.how == ROW_SAME) return cfa >= walk->stack;
+#endif
+    return row->is_signal_frame || cfa > walk->stack;
+}
+
 static COLD enum step step_by_row(struct walk *walk) {
     struct row row;
     uintptr_t cfa = 0;
@@ -152,9 +234,9 @@ static COLD enum step step_by_row(struct walk *walk) {
     walk->has_met_signal |= row.is_signal_frame;
     registers.is_frame_known = frame_read(walk, &registers.frame);
     if (!cfa_of(&row, &registers, &cfa)) return (enum step)CAIRN_CUT_UNSUPPORTED;
-    uintptr_t return_slot = slot_of(&row.ret, &registers, cfa);
+    uintptr_t return_slot = return_slot_of(walk, &row, &registers, cfa);
     if (!return_slot || row.frame.how == ROW_UNSUPPORTED) return (enum step)CAIRN_CUT_UNSUPPORTED;
-    if (!row.is_signal_frame && cfa <= walk->stack) return (enum step)CAIRN_CUT_BAD_STACK;
+    if (!is_cfa_above(walk, &row, cfa)) return (enum step)CAIRN_CUT_BAD_STACK;
     if (return_slot % WORD_BYTES || !sys_is_readable((const void *)return_slot))
         return (enum step)CAIRN_CUT_BAD_STACK;
     if (row.frame.how == ROW_AT_CFA || row.frame.how == ROW_AT_EXPRESSION) {
@@ -164,13 +246,38 @@ static COLD enum step step_by_row(struct walk *walk) {
             return (enum step)CAIRN_CUT_BAD_STACK;
         walk->frame_slot = (const uintptr_t *)slot;
     }
-    walk->pc = sys_read_word(return_slot) + (row.is_signal_frame ? 1 : 0);
+    walk->pc = processor_code_address(sys_read_word(return_slot)) +
+               (row.is_signal_frame ? PROCESSOR_INSTRUCTION_BYTES : 0);
     walk->stack = cfa;
     return walk_cross(walk, cfa) ? STEP_ON : (enum step)CAIRN_CUT_BAD_STACK;
 }
 
+// Over the frame of a signal handler's caller, where the processor knows it without unwind
+// information; false: it is none.
+#if defined(__aarch64__)
+static COLD bool step_signal(struct walk *walk, enum step *step) {
+    struct processor_signal interrupted;
+    if (!processor_is_signal(walk->pc, walk->stack, &interrupted)) return false;
+    walk->has_met_signal = true;
+    walk->pc = processor_code_address(interrupted.pc) + PROCESSOR_INSTRUCTION_BYTES;
+    walk->frame_slot = interrupted.frame_slot;
+    walk->link_slot = interrupted.link_slot;
+    walk->stack = interrupted.stack;
+    bool is_stack = walk->stack % WORD_BYTES == 0 && walk_cross(walk, walk->stack);
+    *step = is_stack ? STEP_ON : (enum step)CAIRN_CUT_BAD_STACK;
+    return true;
+}
+#else
+static inline bool step_signal(struct walk *walk, enum step *step) {
+    (void)walk, (void)step;
+    return false;
+}
+#endif
+
 static COLD enum step step_rare(struct walk *walk, uint64_t rule) {
+    enum step step;
     walk->is_slow = rule_kind(rule) != RULE_END;
+    if (walk->is_slow && step_signal(walk, &step)) return step;
     switch (rule_kind(rule)) {
     case RULE_SLOW:
         return step_by_row(walk);
@@ -184,7 +291,7 @@ ALWAYS_INLINE enum step step_by_frame(struct walk *walk, uint64_t rule) {
     uintptr_t frame = 0;
     if (unlikely(!frame_read(walk, &frame))) return (enum step)CAIRN_CUT_BAD_STACK;
     walk->used_frame = frame;
-    return step_to(walk, frame + rule_cfa_offset(rule));
+    return step_to(walk, frame + rule_cfa_offset(rule), rule_return_offset(rule));
 }
 
 // The mark comes first: a walk that is torn out here for good leaves a rule without its code noted.
@@ -203,7 +310,8 @@ ALWAYS_INLINE enum step step_once(struct walk *walk) {
     enum step step;
     if (likely(rule_kind(rule) <= RULE_STACK_SAVED)) {
         walk->plain_rule = (uint32_t)rule;
-        step = step_to(walk, walk->stack + rule_cfa_offset(rule));
+        step_make_sure(walk, rule);
+        step = step_to(walk, walk->stack + rule_cfa_offset(rule), rule_return_offset(rule));
     } else if (likely(rule_kind(rule) <= RULE_FRAME_SAVED))
         step = step_by_frame(walk, rule);
     else
@@ -311,8 +419,8 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     fresh->return_slot = NULL;
     if (likely(step == STEP_ON)) {
         fresh->frame.rule = walk->plain_rule;
-        fresh->return_slot = (const uintptr_t *)(walk->stack - WORD_BYTES);
-        fresh->return_value = walk->pc;
+        fresh->return_slot = step_return_slot(walk);
+        fresh->return_value = step_return_word(walk);
     }
     if (unlikely(walk->is_slow)) {
         walk->is_slow = false;
@@ -346,8 +454,10 @@ ALWAYS_INLINE void progress_start(struct progress *progress, const struct walk_t
         if (unlikely(!is_plain || cfa <= stack || cfa > high)) break;
         fresh->frame = (struct frame){stack, pc, frame_slot, 0, (uint32_t)rule};
         fresh->used_frame = 0;
-        fresh->return_slot = (const uintptr_t *)(cfa - WORD_BYTES);
-        fresh->return_value = pc = sys_read_word(cfa - WORD_BYTES);
+        uintptr_t return_slot = cfa - rule_return_offset(rule);
+        fresh->return_slot = (const uintptr_t *)return_slot;
+        fresh->return_value = sys_read_word(return_slot);
+        pc = processor_code_address(fresh->return_value);
         if (saved) frame_slot = (const uintptr_t *)(cfa - saved);
         stack = cfa;
     }
@@ -452,7 +562,7 @@ static bool patch_step_slow(struct walk_trace *trace, uint32_t at, bool *has_new
         check_count != 1u + (walk.used_frame != 0))
         return false;
     struct walk_check *checks = &trace->checks[outer->check_count];
-    checks[0].value = walk.pc;
+    checks[0].value = step_return_word(&walk);
     if (walk.used_frame) checks[1] = (struct walk_check){frame->frame_slot, walk.used_frame};
     frame->rule = walk.plain_rule;
     trace->next_pc = walk.pc;
@@ -466,7 +576,8 @@ ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_n
     if (unlikely((uint32_t)rule_look_up(frame->pc) != frame->rule))
         return patch_step_slow(trace, at, has_new_code);
     struct walk_check *check = &trace->checks[frame[-1].check_count];
-    check->value = trace->next_pc = *check->slot;
+    check->value = *check->slot;
+    trace->next_pc = processor_code_address(check->value);
     return true;
 }
 
@@ -542,6 +653,32 @@ void walk_search(struct walk_search *search, const struct walk_start *start,
     search->has_met_signal = walk.has_met_signal;
     search->end = walk.stack;
 }
+
+#if defined(__aarch64__)
+// The first of our own functions that was called with this frame as its frame pointer: what it
+// saved beside is an address in the hook. (This library keeps frame pointers; see the Makefile.)
+static uintptr_t code_of_hook(const uintptr_t *frame) {
+    enum { CALLS_MAX = 64 };
+    const uintptr_t *record = __builtin_frame_address(0);
+    for (int i = 0; i < CALLS_MAX && record < frame; i++) {
+        const uintptr_t *outer = (const uintptr_t *)record[0];
+        if (outer == frame) return processor_code_address(record[1]);
+        if (outer <= record) break;
+        record = outer;
+    }
+    return 0;
+}
+
+// Whose frame it is cannot be told where the event is another's, interrupted on another stack: the
+// stack pointer is then that behind the record, which only walk_search is asked about.
+NOINLINE struct walk_start walk_start_of(const uintptr_t *frame) {
+    uintptr_t pc = code_of_hook(frame), behind = 2 * WORD_BYTES;
+    uint64_t rule = pc ? rule_look_up(pc) : RULE_NONE;
+    if (pc && rule_kind(rule) == RULE_NONE) rule = rule_find_slow(pc);
+    if (rule_saves_frame(rule)) behind = rule_record_offset(rule);
+    return (struct walk_start){frame[1], (uintptr_t)frame + behind, (uintptr_t *)frame};
+}
+#endif
 
 struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value) {
     if (trace->count == 0 || trace->usable_count != trace->count)

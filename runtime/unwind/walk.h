@@ -27,6 +27,17 @@ struct walk_start {
     uintptr_t *frame_slot;  // where the hook saved the frame pointer register
 };
 
+// That of the hook with this frame (__builtin_frame_address(0)), at which the caller's frame
+// pointer and the return address lie. On x86-64 the caller's stack begins behind them. On aarch64
+// they lie anywhere in the hook's frame: how far from its end, the hook's own unwind rule knows.
+#if defined(__aarch64__)
+struct walk_start walk_start_of(const uintptr_t *frame);
+#else
+ALWAYS_INLINE struct walk_start walk_start_of(const uintptr_t *frame) {
+    return (struct walk_start){frame[1], (uintptr_t)(frame + 2), (uintptr_t *)frame};
+}
+#endif
+
 // The stack memory that a thread's walks may read: known to be mapped and ascending. Walks extend
 // it page by page as they need; it starts anew when the stack pointer is elsewhere (coroutines,
 // signal stacks).

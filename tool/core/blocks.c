@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/core/blocks.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "format/live_map.h"
@@ -13,12 +14,20 @@ struct reading {
     struct core_blocks *blocks;
     size_t cell_count;
     bool is_wide;
+    uint32_t top_count;
     uint64_t mid[LIVE_MID_COUNT];
     union {
         uint32_t narrow[LEAF_GRANULES_MOST];
         uint64_t wide[LEAF_GRANULES_MOST];
     } leaf;
 };
+
+enum { TOP_COUNT_MOST = 1 << (LIVE_ADDRESS_BITS_AARCH64 - LIVE_MID_SHIFT) };
+
+static uint32_t top_count_of(uint32_t machine) {
+    bool is_arm = machine == EM_AARCH64;
+    return 1u << ((is_arm ? LIVE_ADDRESS_BITS_AARCH64 : LIVE_ADDRESS_BITS_X86_64) - LIVE_MID_SHIFT);
+}
 
 static uint32_t granule_shift(const struct reading *reading) {
     return reading->is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;
@@ -29,7 +38,7 @@ static uint64_t slot_bytes(const struct reading *reading) {
 }
 
 static bool add_block(struct reading *reading, uint64_t address, uint32_t cell, uint64_t size) {
-    const uint64_t most = 1ull << LIVE_ADDRESS_BITS;
+    const uint64_t most = 1ull << LIVE_ADDRESS_BITS_AARCH64;
     if (!cell || cell >= reading->cell_count || size > most) {
         reading->blocks->rejected_count++;
         return true;
@@ -105,8 +114,8 @@ static bool read_leaf(struct reading *reading, uint64_t origin, uint64_t start, 
 }
 
 static bool read_mid(struct reading *reading, uint64_t mid, uint32_t top) {
-    uint64_t start = (uint64_t)(top % LIVE_TOP_COUNT) << LIVE_MID_SHIFT;
-    uint64_t odd = top >= LIVE_TOP_COUNT ? sizeof(uint64_t) : 0;
+    uint64_t start = (uint64_t)(top % reading->top_count) << LIVE_MID_SHIFT;
+    uint64_t odd = top >= reading->top_count ? sizeof(uint64_t) : 0;
     if (!core_read(reading->core, mid, reading->mid, sizeof reading->mid)) {
         reading->blocks->missing_leaves++;
         return true;
@@ -119,8 +128,8 @@ static bool read_mid(struct reading *reading, uint64_t mid, uint32_t top) {
 }
 
 static bool read_tops(struct reading *reading, uint64_t address, struct error *error) {
-    uint32_t count = reading->is_wide ? 2 * LIVE_TOP_COUNT : LIVE_TOP_COUNT;
-    uint64_t tops[2 * LIVE_TOP_COUNT];
+    uint32_t count = reading->is_wide ? 2 * reading->top_count : reading->top_count;
+    uint64_t tops[2 * TOP_COUNT_MOST];
     if (!core_read(reading->core, address, tops, count * sizeof *tops))
         return error_set(error, "the map of live blocks is not in it");
     // Places without blocks share one mid that stays empty; the library holds it, so it is there.
@@ -148,6 +157,7 @@ bool core_read_blocks(const struct core_image *core, const struct cairn_header *
     reading->blocks = blocks;
     reading->cell_count = cell_count;
     reading->is_wide = header->slot_bytes == sizeof(uint64_t);
+    reading->top_count = top_count_of(header->machine);
     bool is_ok = read_tops(reading, header->live_map, error);
     free(reading);
     if (!is_ok) {

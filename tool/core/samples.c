@@ -18,7 +18,7 @@ static double weight_of(const struct cairn_live_sample *entry) {
 
 static bool add_sample(struct core_samples *samples, uint64_t key,
                        const struct cairn_live_sample *entry, size_t cell_count) {
-    const uint64_t most = 1ull << LIVE_ADDRESS_BITS;
+    const uint64_t most = 1ull << LIVE_ADDRESS_BITS_AARCH64;
     bool is_right = key & 1 && ~key < most && entry->cell && entry->cell < cell_count &&
                     entry->size_bytes < most;
     if (!is_right) {
