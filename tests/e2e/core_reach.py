@@ -93,6 +93,17 @@ def check_ways(core, line):
                       + lost.encode(), ask(core, "explain", lost)), f"ring: {ask(core, 'explain', lost)}")
 
 
+def check_explained_sets(core):
+    """What `explain` says of a block in a set is what it says of it alone."""
+    for words, most in ((("leaked",), 40), (("used",), 25), (("anchored", "zoo::Dog"), 5)):
+        blocks = ask(core, "explain", *words).split(b"\n\n")[:-1]
+        t.check_equal(f"explain {words}: blocks", len(blocks), count(core, *words)[0])
+        for block in blocks[::len(blocks) // most + 1]:
+            address = re.search(rb"allocation at ([0-9a-f]+)", block)[1].decode()
+            alone = ask(core, "explain", "allocation", address).split(b"\n\n")[0]
+            t.check_equal(f"explain {words}: {address}", block, alone)
+
+
 def check_malloc_info(core, path):
     """Chunks and bytes that glibc itself counts, at the same moment."""
     text = pathlib.Path(path).read_text(encoding="ascii")
@@ -209,6 +220,7 @@ plain, ledger = dump("plain", program)
 check_leaks("plain", plain, ledger)
 check_types("plain", plain, ledger)
 check_ways(plain, ledger)
+check_explained_sets(plain)
 check_malloc_info(plain, "info.xml")
 check_sanitizer(ledger)
 recorded, ledger = dump("recorded", program, [t.CAIRN, "run", "-q", "-o", "run.cairn", "--"])

@@ -4,11 +4,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tool/core/blocks.h"
 #include "tool/core/glibc.h"
+#include "tool/core/leaks.h"
 #include "tool/core/paths.h"
 #include "tool/core/recorded.h"
 #include "tool/core/types.h"
@@ -20,7 +22,8 @@ static void require(bool is_true) {
     if (!is_true) abort();
 }
 
-enum { ASKED_MOST = 4 };  // blocks whose references are followed
+enum { ASKED_MOST = 4 };       // blocks whose references are followed
+enum { REFERENCES_MOST = 8 };  // that are asked for
 
 // The words of the blocks as they are, and the addresses of files that the notes tell of.
 static void check_types(const struct core_image *core, const struct core_heap *heap) {
@@ -39,16 +42,60 @@ static void check_types(const struct core_image *core, const struct core_heap *h
     core_types_close(types);
 }
 
-// What is reachable has a way from a root; what is not has none.
-static void check_references(const struct core_reach *reach, uint64_t address, uint64_t size) {
-    struct core_references references;
-    require(core_find_path(reach, address, &references));
-    require((core_reach_of(reach, address) == CORE_REACHABLE) == (references.items.count > 0));
-    core_references_free(&references);
-    require(core_find_incoming(reach, address, &references));
-    core_references_free(&references);
-    require(core_find_outgoing(reach, address, size, &references));
-    core_references_free(&references);
+// What is reachable has a way from a root; what is not has none, and those that refer to it are as
+// many as the index of them all says.
+static void check_references(const struct core_reach *reach, struct core_ways *ways,
+                             struct core_leaks *leaks, const struct core_chunk *chunk) {
+    struct core_references one, other;
+    const bool is_reachable = core_reach_of(reach, chunk->address) == CORE_REACHABLE;
+    size_t count;
+    require(core_find_path(reach, chunk->address, &one));
+    require(core_ways_to(ways, chunk->address, &other));
+    require(is_reachable == (one.items.count > 0));
+    require(one.items.count == other.items.count);
+    core_references_free(&one);
+    core_references_free(&other);
+    require(core_find_incoming(reach, chunk->address, &one));
+    require(core_leaks_to(leaks, chunk->address, REFERENCES_MOST, &other, &count));
+    require(!is_reachable || !count);
+    require((other.items.count > 0) == (count > 0));
+    require(other.items.count <= REFERENCES_MOST);
+    core_references_free(&one);
+    core_references_free(&other);
+    require(core_find_outgoing(reach, chunk->address, chunk->size, &one));
+    core_references_free(&one);
+}
+
+// Marked by the ways to all blocks, or by itself: the same.
+static void check_marks(const struct core_reach *reach) {
+    struct core_reach other = *reach;
+    other.is_marked = false;
+    size_t bytes = reach->map.place_count / PLACES_PER_WORD * sizeof *reach->map.words;
+    other.map.words = calloc(1, bytes ? bytes : 1);
+    require(other.map.words);
+    if (!bytes) {
+        free(other.map.words);
+        return;
+    }
+    for (size_t i = 0; i < bytes / sizeof *reach->map.words; i++)
+        other.map.words[i] = reach->map.words[i] & 0x3333333333333333;  // neither bit of a walk
+    require(core_reach_mark(&other, NULL));
+    require(!memcmp(other.map.words, reach->map.words, bytes));
+    free(other.map.words);
+}
+
+static void check_blocks(struct core_reach *reach) {
+    struct core_ways ways;
+    struct core_leaks leaks;
+    require(core_ways_open(reach, &ways, NULL));
+    require(core_leaks_open(reach, &leaks));
+    check_marks(reach);
+    for (size_t i = 0; i < reach->heap.chunks.count && i < ASKED_MOST; i++) {
+        const struct core_chunk *chunk = &reach->heap.chunks.items[i];
+        if (!chunk_is_free(chunk)) check_references(reach, &ways, &leaks, chunk);
+    }
+    core_leaks_close(&leaks);
+    core_ways_close(&ways);
 }
 
 // Takes over the heap.
@@ -59,10 +106,7 @@ static void check_reach(const struct core_image *core, struct core_heap *heap, b
     for (size_t i = 1; i < heap->chunks.count; i++)
         require(heap->chunks.items[i].address >= heap->chunks.items[i - 1].address);
     if (core_reach_open(core, heap, are_all_glibc, &others, &reach, NULL)) {
-        for (size_t i = 0; i < reach.heap.chunks.count && i < ASKED_MOST; i++) {
-            const struct core_chunk *chunk = &reach.heap.chunks.items[i];
-            if (!chunk_is_free(chunk)) check_references(&reach, chunk->address, chunk->size);
-        }
+        check_blocks(&reach);
         core_reach_close(&reach);
     }
     core_free_heap(heap);

@@ -89,8 +89,8 @@ static bool add_block(struct census *census, const struct core_chunk *chunk) {
     if (!slot) return false;
     const struct core_type *type = core_type_of_word(census->types, word);
     uint64_t kind = type ? kind_of_type(census, type) : KIND_UNKNOWN;
-    *slot =
-        (struct cairn_census_block){chunk->address, chunk->size << CAIRN_CENSUS_KIND_BITS | kind};
+    *slot = (struct cairn_census_block){chunk->address,
+                                        (uint64_t)chunk->size << CAIRN_CENSUS_KIND_BITS | kind};
     census->room_bytes += chunk->size;
     return true;
 }

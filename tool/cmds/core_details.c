@@ -6,9 +6,9 @@
 
 #include "tool/base/units.h"
 #include "tool/cmds/core_screens.h"
-#include "tool/core/paths.h"
+#include "tool/cmds/core_standing.h"
 
-enum { DUMP_LINES = 16, DUMP_WORDS = 2, PLACE_BYTES = 1024, REFERENCES_SHOWN = 8 };
+enum { DUMP_LINES = 16, DUMP_WORDS = 2, PLACE_BYTES = 1024 };
 
 // --- contents
 
@@ -68,46 +68,37 @@ static void print_root(struct core_subject *subject, const struct core_reference
            reference->at, is_named ? " (" : "", place, is_named ? ")" : "", what);
 }
 
-static bool print_path(struct core_subject *subject, const struct core_member *member,
-                       struct error *error) {
-    struct core_references path;
-    if (!core_find_path(&subject->reach, member->address, &path))
-        return error_set(error, "out of memory");
-    for (size_t i = 0; i < path.items.count; i++) {
-        const struct core_reference *reference = &path.items.items[i];
-        bool is_direct = path.items.count == 1, is_last = i + 1 == path.items.count;
-        uint64_t to = is_last ? member->address : path.items.items[i + 1].block;
+static void print_path(struct core_subject *subject, const struct core_member *member,
+                       const struct core_references *path) {
+    for (size_t i = 0; i < path->items.count; i++) {
+        const struct core_reference *reference = &path->items.items[i];
+        bool is_direct = path->items.count == 1, is_last = i + 1 == path->items.count;
+        uint64_t to = is_last ? member->address : path->items.items[i + 1].block;
         if (!i) print_root(subject, reference, is_direct ? "" : "anchor point ");
         printf(i ? "which references 0x%" PRIx64 "\n" : "0x%" PRIx64 "%s\n", to,
                is_direct ? "." : "");
     }
-    core_references_free(&path);
-    return true;
 }
 
 // Who refers to a leaked block: others that are leaked.
-static bool print_referring(struct core_subject *subject, const struct core_member *member,
-                            struct error *error) {
-    struct core_references found;
-    if (!core_find_incoming(&subject->reach, member->address, &found))
-        return error_set(error, "out of memory");
-    for (size_t i = 0; i < found.items.count && i < REFERENCES_SHOWN; i++)
+static void print_referring(const struct core_member *member,
+                            const struct core_standing *standing) {
+    for (size_t i = 0; i < standing->references.items.count && i < STANDING_REFERENCES; i++) {
+        const struct core_reference *reference = &standing->references.items.items[i];
         printf("The leaked allocation at 0x%" PRIx64 " references 0x%" PRIx64
                " at offset 0x%" PRIx64 ".\n",
-               found.items.items[i].block, member->address,
-               found.items.items[i].at - found.items.items[i].block);
-    if (found.items.count > REFERENCES_SHOWN)
-        printf("... and %zu more references\n", found.items.count - REFERENCES_SHOWN);
-    core_references_free(&found);
-    return true;
+               reference->block, member->address, reference->at - reference->block);
+    }
+    if (standing->count > STANDING_REFERENCES)
+        printf("... and %zu more references\n", standing->count - STANDING_REFERENCES);
 }
 
 // --- one block
 
-static const char *state_of(const struct core_subject *subject, const struct core_member *member,
+static const char *state_of(const struct core_member *member, const struct core_standing *standing,
                             bool is_sentence) {
     if (member->is_free) return is_sentence ? "a free" : "Free";
-    switch (core_reach_of(&subject->reach, member->address)) {
+    switch (standing->reached) {
     case CORE_REACHABLE:
         return is_sentence ? "an anchored" : "Anchored";
     case CORE_LEAKED:
@@ -121,13 +112,16 @@ static const char *state_of(const struct core_subject *subject, const struct cor
 }
 
 static bool print_rest(struct core_subject *subject, const struct core_question *question,
-                       const struct core_member *member, struct error *error) {
+                       const struct core_member *member, const struct core_standing *standing,
+                       struct error *error) {
     core_print_signature(subject, member);
     if (member->recorded && !core_print_origin(subject, member->recorded, error)) return false;
     if (question->verb != VERB_EXPLAIN || member->is_free) return true;
-    bool is_reached = core_reach_of(&subject->reach, member->address) == CORE_REACHABLE;
-    return is_reached ? print_path(subject, member, error)
-                      : print_referring(subject, member, error);
+    if (standing->reached == CORE_REACHABLE)
+        print_path(subject, member, &standing->references);
+    else
+        print_referring(member, standing);
+    return true;
 }
 
 // An address outside of the heap may be a module's or a stack's.
@@ -144,29 +138,41 @@ static bool print_place(struct core_subject *subject, uint64_t address) {
     return true;
 }
 
-static bool answer_address(struct core_subject *subject, const struct core_question *question,
+static bool print_block(struct core_standings *standings, const struct core_question *question,
+                        const struct core_member *member, struct error *error) {
+    struct core_subject *subject = standings->subject;
+    struct core_standing standing;
+    if (!core_standing_of(standings, member, &standing, error)) return false;
+    printf("Address %" PRIx64 " is at offset %" PRIx64 " of\n%s allocation at %" PRIx64
+           " of size %" PRIx64 "\n",
+           question->address, question->address - member->address,
+           state_of(member, &standing, true), member->address, member->size);
+    bool is_ok = print_rest(subject, question, member, &standing, error);
+    core_references_free(&standing.references);
+    if (!is_ok) return false;
+    putchar('\n');
+    if (question->verb == VERB_DESCRIBE) print_dump(subject, member);
+    return true;
+}
+
+static bool answer_address(struct core_standings *standings, const struct core_question *question,
                            struct error *error) {
+    struct core_subject *subject = standings->subject;
     struct core_member member;
     if (!core_find_member(subject, question->address, &member, error))
         return print_place(subject, question->address);
-    printf("Address %" PRIx64 " is at offset %" PRIx64 " of\n%s allocation at %" PRIx64
-           " of size %" PRIx64 "\n",
-           question->address, question->address - member.address, state_of(subject, &member, true),
-           member.address, member.size);
     if (member.recorded) {
         core_want_origin(subject, member.recorded);
         if (!names_resolve(subject->opened.names, error)) return false;
     }
-    if (!print_rest(subject, question, &member, error)) return false;
-    putchar('\n');
-    if (question->verb == VERB_DESCRIBE) print_dump(subject, &member);
-    return true;
+    return print_block(standings, question, &member, error);
 }
 
 // --- sets
 
 struct details {
     struct core_subject *subject;
+    struct core_standings *standings;
     const struct core_question *question;
     struct core_sum sum;
     struct error *error;
@@ -181,18 +187,25 @@ static bool want_member(void *context, const struct core_member *member) {
 
 static bool print_member(void *context, const struct core_member *member) {
     struct details *details = context;
+    struct core_standing standing;
     details->sum.count++;
     details->sum.bytes += member->size;
-    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n",
-           state_of(details->subject, member, false), member->address, member->size);
-    details->is_failed = !print_rest(details->subject, details->question, member, details->error);
+    details->is_failed = !core_standing_of(details->standings, member, &standing, details->error);
+    if (details->is_failed) return false;
+    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n", state_of(member, &standing, false),
+           member->address, member->size);
+    details->is_failed =
+        !print_rest(details->subject, details->question, member, &standing, details->error);
+    core_references_free(&standing.references);
     putchar('\n');
     return !details->is_failed;
 }
 
-static bool answer_set(struct core_subject *subject, const struct core_question *question,
+static bool answer_set(struct core_standings *standings, const struct core_question *question,
                        struct error *error) {
-    struct details details = {.subject = subject, .question = question, .error = error};
+    struct core_subject *subject = standings->subject;
+    struct details details = {
+        .subject = subject, .standings = standings, .question = question, .error = error};
     if (subject->is_recorded &&
         (!core_each_member(subject, question, want_member, &details, error) ||
          !names_resolve(subject->opened.names, error)))
@@ -205,7 +218,11 @@ static bool answer_set(struct core_subject *subject, const struct core_question 
 
 bool core_answer_details(struct core_subject *subject, const struct core_question *question,
                          struct error *error) {
-    if (!core_need_types(subject, error) || !core_need_reach(subject, error)) return false;
-    return question->set ? answer_set(subject, question, error)
-                         : answer_address(subject, question, error);
+    struct core_standings standings;
+    if (!core_need_types(subject, error)) return false;
+    bool is_ok = core_standings_open(subject, question, &standings, error);
+    if (is_ok && question->set) is_ok = answer_set(&standings, question, error);
+    if (is_ok && !question->set) is_ok = answer_address(&standings, question, error);
+    core_standings_close(&standings);
+    return is_ok;
 }

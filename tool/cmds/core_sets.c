@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
-#include "tool/core/paths.h"
+#include "tool/core/references.h"
 
 enum { HEADER = 16 };  // of a chunk, in front of its block
 
@@ -148,11 +148,13 @@ static bool each_referring(const struct pass *pass, struct error *error) {
 
 static bool prepare(struct core_subject *subject, const struct core_question *question,
                     struct error *error) {
-    bool needs_reach = question->set >= SET_ANCHORED && question->set <= SET_OUTGOING;
+    bool needs_reach = question->set >= SET_ANCHORED && question->set <= SET_UNREFERENCED;
+    bool needs_map = question->set == SET_INCOMING || question->set == SET_OUTGOING;
     bool needs_heap = question->set == SET_FREE || question->set == SET_ALLOCATIONS ||
                       (question->set == SET_USED && !subject->is_recorded);
     if (question->type && !core_need_types(subject, error)) return false;
     if (needs_heap && !core_need_heap(subject, error)) return false;
+    if (needs_map && !core_need_map(subject, error)) return false;
     return !needs_reach || core_need_reach(subject, error);
 }
 

@@ -93,7 +93,7 @@ static bool own_memory(const struct core_subject *subject, struct core_spans *ow
     return is_ok;
 }
 
-bool core_need_reach(struct core_subject *subject, struct error *error) {
+bool core_need_map(struct core_subject *subject, struct error *error) {
     struct core_spans own = {0};
     bool are_all_glibc = true;
     if (subject->has_reach) return true;
@@ -107,6 +107,11 @@ bool core_need_reach(struct core_subject *subject, struct error *error) {
                                                   &own, &subject->reach, error);
     core_spans_free(&own);
     return subject->has_reach;
+}
+
+bool core_need_reach(struct core_subject *subject, struct error *error) {
+    return core_need_map(subject, error) &&
+           (subject->reach.is_marked || core_reach_mark(&subject->reach, error));
 }
 
 bool core_need_types(struct core_subject *subject, struct error *error) {

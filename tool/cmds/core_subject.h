@@ -30,7 +30,9 @@ void core_subject_close(struct core_subject *subject);
 
 // False if there is no heap of glibc's in it.
 bool core_need_heap(struct core_subject *subject, struct error *error);
-// Of a recorded process any allocator will do.
+// Which block an address lies in; of a recorded process any allocator will do.
+bool core_need_map(struct core_subject *subject, struct error *error);
+// And which blocks are reachable.
 bool core_need_reach(struct core_subject *subject, struct error *error);
 bool core_need_types(struct core_subject *subject, struct error *error);
 

@@ -7,37 +7,52 @@
 
 enum { WORD = 8, SHIFT_WIDE = 4, SHIFT_NARROW = 3 };
 static const uint64_t gap_bytes_max = 1 << 20, starts = 0x1111111111111111;
+static const uint64_t large_bytes = 1 << 18;  // that a block has which gets a region of its own
 
 // --- regions
 
-static bool begin_region(struct block_map *map, uint64_t address) {
-    const uint64_t step = (uint64_t)PLACES_PER_WORD << map->shift;
+static uint64_t end_of(const struct core_chunk *chunk) {
+    uint64_t address = chunk->address;
+    return address + (chunk->size ? chunk->size : 1);  // a block of no bytes has an address
+}
+
+static bool is_large(const struct core_chunk *chunk) {
+    return chunk->size >= large_bytes;
+}
+
+static bool begin_region(struct block_map *map, const struct core_chunk *chunk) {
+    const uint64_t granule = (uint64_t)1 << map->shift;
     struct block_region *region = array_push(&map->regions);
     if (!region) return false;
-    uint64_t start = address / step * step;
-    *region = (struct block_region){start, start, 0};
+    uint64_t start = chunk->address / granule * granule, end = end_of(chunk);
+    *region = (struct block_region){start, end, 0, map->shift};
+    while (is_large(chunk) && (end - 1 - start) >> region->shift >= PLACES_PER_WORD)
+        region->shift++;
     return true;
 }
 
-static uint64_t end_of(const struct core_chunk *chunk) {
-    return chunk->address + chunk->size;
+static void number_places(struct block_map *map) {
+    for (size_t i = 0; i < map->regions.count; i++) {
+        struct block_region *region = &map->regions.items[i];
+        uint64_t last = (region->end - 1 - region->start) >> region->shift;
+        region->place = map->place_count;
+        map->place_count += (last / PLACES_PER_WORD + 1) * PLACES_PER_WORD;
+        if (region->end > map->high) map->high = region->end;
+    }
 }
 
 static bool find_regions(struct block_map *map, const struct core_chunk *chunks, size_t count) {
-    const uint64_t step = (uint64_t)PLACES_PER_WORD << map->shift;
+    bool is_apart = true;  // the next block is in no region that has begun
     for (size_t i = 0; i < count; i++) {
-        uint64_t before = i ? map->regions.items[map->regions.count - 1].end : 0;
-        bool is_far = !i || chunks[i].address > before + gap_bytes_max;
-        if (is_far && !begin_region(map, chunks[i].address)) return false;
+        const struct core_chunk *chunk = &chunks[i];
+        uint64_t before = is_apart ? 0 : map->regions.items[map->regions.count - 1].end;
+        is_apart = is_apart || is_large(chunk) || chunk->address > before + gap_bytes_max;
+        if (is_apart && !begin_region(map, chunk)) return false;
         struct block_region *region = &map->regions.items[map->regions.count - 1];
-        uint64_t end = end_of(&chunks[i]) / step * step + step;
-        if (end > region->end) region->end = end;
+        if (end_of(chunk) > region->end) region->end = end_of(chunk);
+        is_apart = is_large(chunk);
     }
-    for (size_t i = 0; i < map->regions.count; i++) {
-        struct block_region *region = &map->regions.items[i];
-        region->place = map->place_count;
-        map->place_count += (region->end - region->start) >> map->shift;
-    }
+    number_places(map);
     return true;
 }
 
@@ -54,26 +69,24 @@ static const struct block_region *region_of(const struct block_map *map, uint64_
     return region && address < region->end ? region : NULL;
 }
 
-static uint64_t place_in(const struct block_map *map, const struct block_region *region,
-                         uint64_t address) {
-    return region->place + ((address - region->start) >> map->shift);
+static uint64_t place_in(const struct block_region *region, uint64_t address) {
+    return region->place + ((address - region->start) >> region->shift);
 }
 
 // --- making it
 
 static void enter(struct block_map *map, const struct core_chunk *chunks, size_t count) {
-    const struct block_region *region = map->regions.items;
-    const uint64_t granule = (uint64_t)1 << map->shift;
+    const struct block_region *region = map->regions.items, *last = region + map->regions.count - 1;
     for (size_t i = 0; i < count; i++) {
         const struct core_chunk *chunk = &chunks[i];
-        while (chunk->address >= region->end) region++;
+        while (region < last && region[1].start <= chunk->address) region++;
         unsigned bits = PLACE_START | (chunk_is_free(chunk) ? 0 : PLACE_USED);
-        block_map_set(map, place_in(map, region, chunk->address), bits);
+        block_map_set(map, place_in(region, chunk->address), bits);
+        const uint64_t granule = (uint64_t)1 << region->shift;
         uint64_t behind = (end_of(chunk) + granule - 1) / granule * granule;
         bool is_last = i + 1 == count || chunks[i + 1].address > behind;
-        if (behind == chunk->address) behind += granule;  // a block of no bytes has an address
         if (is_last && behind < region->end)
-            block_map_set(map, place_in(map, region, behind), PLACE_START);
+            block_map_set(map, place_in(region, behind), PLACE_START);
     }
 }
 
@@ -81,11 +94,10 @@ bool block_map_build(struct block_map *map, const struct core_chunk *chunks, siz
                      bool are_all_glibc, struct error *error) {
     *map = (struct block_map){.shift = are_all_glibc ? SHIFT_WIDE : SHIFT_NARROW};
     if (!count) return true;
+    if (count > BLOCKS_MOST)
+        return error_set(error, "its heap has %zu blocks, which is more than 2^32", count);
     map->low = chunks[0].address;
-    map->high = chunks[count - 1].address + chunks[count - 1].size + 1;
     if (!find_regions(map, chunks, count)) return error_set(error, "out of memory");
-    if (map->place_count > UINT32_MAX)
-        return error_set(error, "its heap is too large: more than 2^32 places for blocks");
     map->words = source_room(map->place_count / PLACES_PER_WORD * sizeof *map->words, error);
     if (map->words) enter(map, chunks, count);
     return map->words;
@@ -113,19 +125,26 @@ static bool find_start(const struct block_map *map, const struct block_region *r
 }
 
 // The word in front of a glibc block holds its size and belongs to no other.
-static bool is_header(const struct block_map *map, uint64_t address, uint64_t place) {
-    return map->shift == SHIFT_WIDE && address % (2 * WORD) >= WORD &&
-           place + 1 < map->place_count && block_map_bits(map, place + 1) & PLACE_START;
+static bool is_header(const struct block_map *map, const struct block_region *region,
+                      uint64_t address, uint64_t place) {
+    return region->shift == SHIFT_WIDE && address % (2 * WORD) >= WORD &&
+           address / (2 * WORD) * (2 * WORD) + 2 * WORD < region->end &&
+           block_map_bits(map, place + 1) & PLACE_START;
+}
+
+void block_map_prefetch(const struct block_map *map, uint64_t address) {
+    const struct block_region *region = map->words ? region_of(map, address) : NULL;
+    if (region) __builtin_prefetch(&map->words[place_in(region, address) / PLACES_PER_WORD]);
 }
 
 bool block_map_find(const struct block_map *map, uint64_t address, uint64_t *place) {
     if (!block_map_may_have(map, address)) return false;
     const struct block_region *region = region_of(map, address);
     if (!region) return false;
-    uint64_t at = place_in(map, region, address);
+    uint64_t at = place_in(region, address);
     unsigned bits = block_map_bits(map, at);
     if (!(bits & PLACE_START)) {
-        if (is_header(map, address, at) || !find_start(map, region, at, &at)) return false;
+        if (is_header(map, region, address, at) || !find_start(map, region, at, &at)) return false;
         bits = block_map_bits(map, at);
     }
     *place = at;
@@ -146,13 +165,12 @@ static const struct block_region *region_of_place(const struct block_map *map, u
 
 uint64_t block_map_address(const struct block_map *map, uint64_t place) {
     const struct block_region *region = region_of_place(map, place);
-    return region->start + ((place - region->place) << map->shift);
+    return region->start + ((place - region->place) << region->shift);
 }
 
 uint64_t block_map_end(const struct block_map *map, uint64_t place) {
     const struct block_region *region = region_of_place(map, place);
-    uint64_t last =
-        (region->place + ((region->end - region->start) >> map->shift) - 1) / PLACES_PER_WORD;
+    uint64_t last = place_in(region, region->end - 1) / PLACES_PER_WORD;
     uint64_t at = place / PLACES_PER_WORD;
     unsigned used = (unsigned)(place % PLACES_PER_WORD + 1) * PLACE_BITS;
     uint64_t found = used < 64 ? (map->words[at] & starts) >> used << used : 0;
@@ -160,5 +178,5 @@ uint64_t block_map_end(const struct block_map *map, uint64_t place) {
     if (!found) return region->end;
     unsigned lowest = (unsigned)__builtin_ctzll(found);
     uint64_t next = at * PLACES_PER_WORD + lowest / PLACE_BITS;
-    return region->start + ((next - region->place) << map->shift);
+    return region->start + ((next - region->place) << region->shift);
 }

@@ -196,6 +196,7 @@ static size_t count_outside(const struct core_blocks *blocks, const struct core_
 static uint64_t size_there(const struct core_image *core, const struct core_block *block) {
     const struct core_segment *segment = core_segment_of(core, block->address);
     uint64_t most = segment ? segment->end - block->address : 0;
+    if (most > CORE_SIZE_MOST) most = CORE_SIZE_MOST;
     return block->size < most ? block->size : most;
 }
 

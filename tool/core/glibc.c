@@ -147,6 +147,10 @@ static bool find_arenas(struct walk *walk) {
 // --- chunks
 
 static bool add_chunk(struct walk *walk, uint64_t chunk, uint64_t usable, enum chunk_kind kind) {
+    if (chunk > CORE_ADDRESS_MOST || usable > CORE_SIZE_MOST) {
+        walk->heap->broken_count++;
+        return true;
+    }
     struct core_chunk *slot = array_push(&walk->heap->chunks);
     if (slot) *slot = (struct core_chunk){chunk + HEADER, usable, kind};
     return slot != NULL;
@@ -182,7 +186,7 @@ static bool walk_mapped(struct walk *walk, uint64_t at, uint64_t end) {
                         size % PAGE_BYTES == 0 && size <= end - at;
         if (is_chunk && !add_chunk(walk, at, size - HEADER, CHUNK_MAPPED)) return false;
         at += is_chunk ? size : PAGE_BYTES;
-        core_looked_at(walk->core, &walk->window.places);
+        core_looked_at(walk->core, 0, &walk->window.places);
     }
     return true;
 }

@@ -19,12 +19,16 @@ enum chunk_kind {
     CHUNK_CACHED,  // free, in a thread's cache
 };
 
-// A core may have hundreds of millions of them: two words each.
+// A core may have hundreds of millions of them: twelve bytes each. A place beyond
+// CORE_ADDRESS_MOST, where no process has memory, or a size above CORE_SIZE_MOST is no block's.
 struct core_chunk {
-    uint64_t address;    // that malloc returned
-    uint64_t size : 60;  // usable bytes
-    enum chunk_kind kind : 4;
-};
+    uint64_t address : 50;  // that malloc returned
+    uint64_t size : 43;     // usable bytes
+    enum chunk_kind kind : 3;
+} __attribute__((packed, aligned(4)));
+
+#define CORE_ADDRESS_MOST (1ull << 49)
+#define CORE_SIZE_MOST (1ull << 42)
 
 #define CORE_ARENA_BYTES 2200u  // glibc's struct malloc_state
 

@@ -12,6 +12,7 @@
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
 enum { SEGMENTS_MAX = 1 << 20, WINDOW_BYTES = 1 << 16 };
 enum { RESIDENT_BYTES_MAX = 128 << 20, PLACES_BETWEEN = 256 };  // looks at what is resident
+enum { PLACE_BYTES = 1 << 16 };  // that the kernel maps around an address that was not there
 
 static bool read_header(const struct source *source, Elf64_Ehdr *header) {
     return source_read(source, 0, header, sizeof *header) == sizeof *header &&
@@ -191,10 +192,12 @@ static uint64_t resident_file_bytes(void) {
     return is_told ? shared * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
 }
 
-void core_looked_at(const struct core_image *core, uint64_t *places) {
-    if (!core->map || ++*places % PLACES_BETWEEN || resident_file_bytes() < RESIDENT_BYTES_MAX)
-        return;
-    core_forget(core);
+void core_looked_at(const struct core_image *core, uint64_t bytes, uint64_t *places) {
+    if (!core->map) return;
+    *places += 1 + bytes / PLACE_BYTES;
+    if (*places < PLACES_BETWEEN) return;
+    *places = 0;
+    if (resident_file_bytes() >= RESIDENT_BYTES_MAX) core_forget(core);
 }
 
 void core_forget(const struct core_image *core) {
@@ -214,7 +217,7 @@ void core_window_close(struct core_window *window) {
 }
 
 bool core_window_move(struct core_window *window, uint64_t address, size_t size) {
-    core_looked_at(window->core, &window->places);
+    core_looked_at(window->core, 0, &window->places);
     size_t there = core_piece(window->core, address, window->scratch, WINDOW_BYTES, &window->bytes);
     window->start = address;
     window->end = address + there;

@@ -71,10 +71,13 @@ const struct core_file *core_file_of(const struct core_image *core, uint64_t add
 // file.
 const struct core_file *core_module_of(const struct core_image *core, uint64_t address);
 
-// To be called by whoever goes through much memory, at each place that was looked at (up to 1 MiB):
-// pages of the file leave this program's memory again when there are many. Without this a whole
+// To be called by whoever goes through much memory, for each place of so many bytes that was looked
+// at: pages of the file leave this program's memory again when there are many. Without this a whole
 // core would count as this program's. `places` is the caller's, zero at first.
-void core_looked_at(const struct core_image *core, uint64_t *places);
+void core_looked_at(const struct core_image *core, uint64_t bytes, uint64_t *places);
+
+// As `bytes` where places lie far apart: the kernel maps up to that around each of them.
+enum { CORE_FAR_BYTES = 1 << 20 };
 
 // Pages of the file leave this program's memory: the next questions are not about them.
 void core_forget(const struct core_image *core);

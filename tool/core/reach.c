@@ -6,7 +6,8 @@
 enum {
     WORD = 8,
     PIECE_BYTES = 1 << 20,
-    WINDOW_SHIFT = 22,  // log2 of places: 64 MiB of heap
+    WINDOW_PLACES = 1 << 22,  // 64 MiB of heap
+    TURNS_AHEAD = 4,
 };
 
 // --- looking through memory
@@ -22,13 +23,34 @@ void core_scan_close(struct core_scan *scan) {
     scan->scratch = NULL;
 }
 
-static bool see_words(const struct core_scan *scan, uint64_t at, const uint8_t *bytes,
-                      size_t size) {
+// The words that wait are a ring.
+static bool see_later(struct core_scan *scan, uint64_t at, uint64_t value) {
+    struct core_word *slot = &scan->waiting[(scan->first + scan->waiting_count) % WORDS_AHEAD];
+    const struct core_word before = *slot;
+    *slot = (struct core_word){at, value, scan->from};
+    block_map_prefetch(scan->map, value);
+    if (scan->waiting_count < WORDS_AHEAD) {
+        scan->waiting_count++;
+        return true;
+    }
+    scan->first = (scan->first + 1) % WORDS_AHEAD;
+    return scan->see(scan->context, &before);
+}
+
+bool core_scan_finish(struct core_scan *scan) {
+    for (; scan->waiting_count; scan->waiting_count--) {
+        const struct core_word word = scan->waiting[scan->first];
+        scan->first = (scan->first + 1) % WORDS_AHEAD;
+        if (!scan->see(scan->context, &word)) return false;
+    }
+    return true;
+}
+
+static bool see_words(struct core_scan *scan, uint64_t at, const uint8_t *bytes, size_t size) {
     for (size_t i = 0; i + WORD <= size; i += WORD) {
         uint64_t word;
         memcpy(&word, bytes + i, sizeof word);
-        if (block_map_may_have(scan->map, word) && !scan->see(scan->context, at + i, word))
-            return false;
+        if (block_map_may_have(scan->map, word) && !see_later(scan, at + i, word)) return false;
     }
     return true;
 }
@@ -66,23 +88,27 @@ static size_t find_piece(struct core_scan *scan, uint64_t at, size_t wanted,
     return scan->end - at < wanted ? (size_t)(scan->end - at) : wanted;
 }
 
-bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
+bool core_scan_on(struct core_scan *scan, uint64_t start, uint64_t end) {
     for (uint64_t at = (start + WORD - 1) / WORD * WORD; at < end;) {
         size_t wanted = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
         const uint8_t *bytes;
         size_t size = find_piece(scan, at, wanted, &bytes);
         if (!size) return true;  // cut off
         if (!see_words(scan, at, bytes, size)) return false;
-        if (!scan->is_ascending) core_looked_at(scan->core, &scan->places);
+        if (!scan->is_ascending) core_looked_at(scan->core, size, &scan->places);
         at += (size + WORD - 1) / WORD * WORD;
     }
     return true;
 }
 
+bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
+    return core_scan_on(scan, start, end) && core_scan_finish(scan);
+}
+
 // --- marking
 
 struct window {
-    ARRAY(uint32_t) places;  // marked and not looked through yet
+    ARRAY(uint32_t) places;  // marked and not looked through yet; counted from the window's first
 };
 
 struct marking {
@@ -92,19 +118,15 @@ struct marking {
     size_t window_count;
 };
 
-static bool mark(void *context, uint64_t at, uint64_t word) {
-    (void)at;
+static bool mark(void *context, const struct core_word *word) {
     struct marking *marking = context;
     struct block_map *map = &marking->reach->map;
     uint64_t place;
-    if (!block_map_find(map, word, &place) || block_map_bits(map, place) & PLACE_MARKED)
+    if (!block_map_find(map, word->value, &place) || block_map_bits(map, place) & PLACE_MARKED)
         return true;
     block_map_set(map, place, PLACE_MARKED);
-    const struct core_scan *scan = &marking->scan;
-    if (word - scan->start < scan->end - scan->start)
-        __builtin_prefetch(scan->bytes + (word - scan->start));
-    uint32_t *slot = array_push(&marking->windows[place >> WINDOW_SHIFT].places);
-    if (slot) *slot = (uint32_t)place;
+    uint32_t *slot = array_push(&marking->windows[place / WINDOW_PLACES].places);
+    if (slot) *slot = (uint32_t)(place % WINDOW_PLACES);
     return slot;
 }
 
@@ -113,7 +135,7 @@ static bool mark_registers(struct marking *marking) {
     for (size_t i = 0; i < core->threads.count; i++) {
         const struct core_thread *thread = &core->threads.items[i];
         for (uint32_t k = 0; k < thread->register_count; k++)
-            if (!mark(marking, 0, thread->registers[k])) return false;
+            if (!mark(marking, &(struct core_word){.value = thread->registers[k]})) return false;
     }
     return true;
 }
@@ -127,13 +149,27 @@ static bool mark_roots(struct marking *marking) {
     return true;
 }
 
+// Blocks are looked through in the order in which they were not found: the one that is some turns
+// away is brought meanwhile.
+static void bring(const struct marking *marking, const struct window *window, uint64_t first) {
+    const struct core_scan *scan = &marking->scan;
+    if (window->places.count < TURNS_AHEAD) return;
+    uint32_t place = window->places.items[window->places.count - TURNS_AHEAD];
+    uint64_t address = block_map_address(scan->map, first + place);
+    if (address - scan->start < scan->end - scan->start)
+        __builtin_prefetch(scan->bytes + (address - scan->start));
+}
+
 // Everything that is pending in a window, and what becomes so meanwhile.
 static bool drain(struct marking *marking, struct window *window, bool *was_any) {
     const struct block_map *map = &marking->reach->map;
+    const uint64_t first = (uint64_t)(window - marking->windows) * WINDOW_PLACES;
     while (window->places.count) {
-        uint32_t place = window->places.items[--window->places.count];
-        uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
-        if (!core_scan_words(&marking->scan, start, end)) return false;
+        uint64_t place = first + window->places.items[--window->places.count];
+        bring(marking, window, first);
+        if (!core_scan_on(&marking->scan, block_map_address(map, place), block_map_end(map, place)))
+            return false;
+        if (!window->places.count && !core_scan_finish(&marking->scan)) return false;
         *was_any = true;
     }
     return true;
@@ -152,7 +188,7 @@ static bool mark_all(struct core_reach *reach) {
     struct marking marking = {.reach = reach};
     marking.scan = (struct core_scan){
         .core = reach->core, .map = &reach->map, .see = mark, .context = &marking};
-    marking.window_count = (size_t)(reach->map.place_count >> WINDOW_SHIFT) + 1;
+    marking.window_count = (size_t)(reach->map.place_count / WINDOW_PLACES) + 1;
     marking.windows = calloc(marking.window_count, sizeof *marking.windows);
     bool is_ok = marking.windows && core_scan_open(&marking.scan) && mark_registers(&marking) &&
                  mark_roots(&marking) && propagate(&marking);
@@ -165,35 +201,36 @@ static bool mark_all(struct core_reach *reach) {
 
 // --- references among leaked blocks
 
-struct referring {
-    struct block_map *map;
-    uint64_t from;  // place of the block that is looked through
-};
-
-static bool refer(void *context, uint64_t at, uint64_t word) {
-    (void)at;
-    const struct referring *referring = context;
-    uint64_t place;
-    if (block_map_find(referring->map, word, &place) && place != referring->from)
-        block_map_set(referring->map, place, PLACE_REFERENCED);
-    return true;
-}
-
-static bool find_references(struct core_reach *reach) {
-    struct referring referring = {.map = &reach->map};
-    struct core_scan scan = {
-        .core = reach->core, .map = &reach->map, .see = refer, .context = &referring};
-    if (!core_scan_open(&scan)) return false;
+bool core_scan_leaked(const struct core_reach *reach, struct core_scan *scan) {
     for (size_t i = 0; i < reach->heap.chunks.count; i++) {
         const struct core_chunk *chunk = &reach->heap.chunks.items[i];
         bool is_block =
-            !chunk_is_free(chunk) && block_map_find(&reach->map, chunk->address, &referring.from);
-        if (!is_block || block_map_bits(&reach->map, referring.from) & PLACE_MARKED) continue;
-        core_scan_words(&scan, chunk->address, chunk->address + chunk->size);
+            !chunk_is_free(chunk) && block_map_find(&reach->map, chunk->address, &scan->from);
+        if (!is_block || block_map_bits(&reach->map, scan->from) & PLACE_MARKED) continue;
+        if (!core_scan_on(scan, chunk->address, chunk->address + chunk->size)) return false;
     }
-    core_scan_close(&scan);
+    return core_scan_finish(scan);
+}
+
+static bool refer(void *context, const struct core_word *word) {
+    struct block_map *map = context;
+    uint64_t place;
+    if (block_map_find(map, word->value, &place) && place != word->from)
+        block_map_set(map, place, PLACE_REFERENCED);
     return true;
 }
+
+bool core_reach_settle(struct core_reach *reach, struct error *error) {
+    struct core_scan scan = {
+        .core = reach->core, .map = &reach->map, .see = refer, .context = &reach->map};
+    bool is_ok = core_scan_open(&scan);
+    if (is_ok) core_scan_leaked(reach, &scan);
+    core_scan_close(&scan);
+    reach->is_marked = is_ok;
+    return is_ok || error_set(error, "out of memory");
+}
+
+// --- all of it
 
 bool core_reach_open(const struct core_image *core, struct core_heap *heap, bool are_all_glibc,
                      const struct core_spans *others, struct core_reach *reach,
@@ -204,10 +241,13 @@ bool core_reach_open(const struct core_image *core, struct core_heap *heap, bool
                  error_set(error, "out of memory");
     is_ok = is_ok && block_map_build(&reach->map, reach->heap.chunks.items,
                                      reach->heap.chunks.count, are_all_glibc, error);
-    if (is_ok && reach->map.words && !(mark_all(reach) && find_references(reach)))
-        is_ok = error_set(error, "out of memory");
     if (!is_ok) core_reach_close(reach);
     return is_ok;
+}
+
+bool core_reach_mark(struct core_reach *reach, struct error *error) {
+    if (reach->map.words && !mark_all(reach)) return error_set(error, "out of memory");
+    return core_reach_settle(reach, error);
 }
 
 void core_reach_close(struct core_reach *reach) {

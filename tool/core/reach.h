@@ -18,35 +18,63 @@ struct core_reach {
     const struct core_image *core;
     struct core_heap heap;  // every block that is known, recorded ones among them
     struct core_spans roots;
-    struct block_map map;  // reachable blocks are marked
+    struct block_map map;
+    bool is_marked;       // reachable blocks are marked
+    uint64_t edges_most;  // of a graph (graph.h); 0: as many as it holds of itself
 };
 
-// Takes over the heap. `others` (settled) is memory that refers to nothing: the recording.
-// `are_all_glibc`: the heap's chunks are as core_read_heap found them.
+// Takes over the heap; nothing is marked yet. `others` (settled) is memory that refers to nothing:
+// the recording. `are_all_glibc`: the heap's chunks are as core_read_heap found them.
 bool core_reach_open(const struct core_image *core, struct core_heap *heap, bool are_all_glibc,
                      const struct core_spans *others, struct core_reach *reach,
                      struct error *error);
 void core_reach_close(struct core_reach *reach);
 
+// Finds out which blocks are reachable, and which leaked ones others refer to.
+bool core_reach_mark(struct core_reach *reach, struct error *error);
+
 enum core_reached { CORE_REACHABLE, CORE_LEAKED, CORE_UNREFERENCED, CORE_NO_BLOCK };
 
-// What became of the block in use that the address lies in.
+// What became of the block in use that the address lies in; of a `reach` that is marked.
 enum core_reached core_reach_of(const struct core_reach *reach, uint64_t address);
 
-// Goes through memory: calls `see` for each aligned word of [start, end) that may lead to a block.
+// An aligned word of memory that may lead to a block.
+struct core_word {
+    uint64_t at, value;
+    uint64_t from;  // what the scan's `from` was there
+};
+enum { WORDS_AHEAD = 32 };
+
+// Goes through memory: calls `see` for each word that may lead to a block. Words wait until others
+// were found behind them, while memory brings what the map has of them; their order stays.
 struct core_scan {
     const struct core_image *core;
     const struct block_map *map;
-    bool (*see)(void *context, uint64_t at, uint64_t word);  // false: no memory, or enough seen
+    bool (*see)(void *context, const struct core_word *word);  // false: no memory, or enough seen
     void *context;
+    uint64_t from;      // the caller's, for `see`
     bool is_ascending;  // nearly all of memory is looked through, in order: it is read, not mapped
     uint64_t places;    // for core_looked_at
     uint8_t *scratch;   // for what is read
     uint64_t start, end;  // addresses of what was read or of the last segment, and its bytes
     const uint8_t *bytes;
+    struct core_word waiting[WORDS_AHEAD];
+    unsigned first, waiting_count;
 };
 bool core_scan_open(struct core_scan *scan);
 void core_scan_close(struct core_scan *scan);
+
+// False if `see` was.
 bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end);
+
+// The same, but the last words go on waiting: for the next call, or core_scan_finish.
+bool core_scan_on(struct core_scan *scan, uint64_t start, uint64_t end);
+bool core_scan_finish(struct core_scan *scan);
+
+// Goes through the leaked blocks; `from` is the place of each. False if `see` was.
+bool core_scan_leaked(const struct core_reach *reach, struct core_scan *scan);
+
+// To be called by whoever has marked the reachable blocks: notes which leaked ones others refer to.
+bool core_reach_settle(struct core_reach *reach, struct error *error);
 
 #endif

@@ -24,7 +24,7 @@ static bool search_segment(const struct core_image *core, const struct core_segm
     uint64_t places = 0;
     for (uint64_t at = 0; at + sizeof magic <= segment->bytes; at += PAGE_BYTES) {
         if (!core_read(core, segment->start + at, magic, sizeof magic)) return false;
-        core_looked_at(core, &places);
+        core_looked_at(core, 0, &places);
         if (memcmp(magic, CAIRN_MAGIC, sizeof magic) != 0) continue;
         if (read_header_at(core, segment->start + at, header)) return true;
     }

@@ -197,7 +197,7 @@ const struct core_type *core_type_of_block(struct core_types *types, uint64_t ad
                                            uint64_t size) {
     uint64_t word;
     if (size < sizeof word || !core_read(types->core, address, &word, sizeof word)) return NULL;
-    core_looked_at(types->core, &types->places);
+    core_looked_at(types->core, 0, &types->places);
     return core_type_of_word(types, word);
 }
 

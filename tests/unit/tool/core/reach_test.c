@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tool/core/leaks.h"
 #include "tool/core/notes.h"
 #include "tool/core/paths.h"
 
@@ -71,6 +72,7 @@ static void look(bool are_all_glibc) {
     assert_non_null(range);
     *range = (struct core_heap_range){FAR, FAR + sizeof data, FAR + sizeof data, 0, false, FAR};
     assert_true(core_reach_open(&core, &heap, are_all_glibc, &others, &reach, &error));
+    assert_true(core_reach_mark(&reach, &error));
 }
 
 static uint64_t *words_of(int block) {
@@ -200,6 +202,105 @@ static void test_roots(void **state) {
     core_references_free(&path);
 }
 
+// What is found for all blocks at once is what is found for one, and nothing need be marked for it.
+static void test_ways(void **state) {
+    (void)state;
+    struct core_ways ways;
+    struct core_references one, path;
+    data[3] = address_of(A);
+    data[WORDS - 1] = address_of(C);
+    words_of(A)[2] = address_of(E) + 5;
+    words_of(E)[0] = address_of(B) + 2 * WORD;
+    look(true);
+    assert_true(core_ways_open(&reach, &ways, &error));
+    core_ways_close(&ways);
+    for (uint64_t place = 0; place < reach.map.place_count; place++)
+        reach.map.words[place / PLACES_PER_WORD] &=
+            ~((uint64_t)PLACE_MARKED << place % PLACES_PER_WORD * PLACE_BITS);
+    reach.is_marked = false;
+    assert_true(core_ways_open(&reach, &ways, &error));
+    assert_true(reach.is_marked);
+    for (int i = 0; i < BLOCKS; i++) {
+        if (i == FREE) continue;
+        check(i, i == D ? CORE_UNREFERENCED : CORE_REACHABLE);
+        assert_true(core_find_path(&reach, address_of(i), &one));
+        assert_true(core_ways_to(&ways, address_of(i), &path));
+        assert_int_equal(path.items.count, i == A || i == C ? 1 : i == E ? 2 : i == B ? 3 : 0);
+        assert_int_equal(path.items.count, one.items.count);
+        for (size_t k = 0; k < path.items.count; k++)
+            assert_memory_equal(&path.items.items[k], &one.items.items[k], sizeof *one.items.items);
+        core_references_free(&one);
+        core_references_free(&path);
+    }
+    assert_true(core_ways_to(&ways, address_of(C), &path));
+    assert_ptr_equal(path.items.items[0].thread, core.threads.items);
+    core_references_free(&path);
+    core_ways_close(&ways);
+}
+
+// A with two words to B, and itself; C with one; what is reachable does not count.
+static void test_leaks(void **state) {
+    (void)state;
+    struct core_leaks leaks;
+    struct core_references found, all;
+    size_t count;
+    words_of(A)[0] = address_of(B);
+    words_of(A)[1] = address_of(A);
+    words_of(A)[2] = address_of(B) + WORD;
+    words_of(C)[1] = address_of(B);
+    words_of(C)[2] = address_of(D);
+    data[0] = address_of(D);
+    look(true);
+    assert_true(core_leaks_open(&reach, &leaks));
+    assert_int_equal(leaks.pairs.count, 3);
+    assert_true(core_leaks_to(&leaks, address_of(B), SIZE_MAX, &found, &count));
+    assert_true(core_find_incoming(&reach, address_of(B), &all));
+    assert_int_equal(count, 3);
+    assert_int_equal(found.items.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(found.items.items[i].at, all.items.items[i].at);
+        assert_int_equal(found.items.items[i].block, address_of(i < 2 ? A : C));
+    }
+    core_references_free(&all);
+    core_references_free(&found);
+    assert_true(core_leaks_to(&leaks, address_of(B), 2, &found, &count));
+    assert_true(count == 3 && found.items.count == 2);
+    core_references_free(&found);
+    assert_true(core_leaks_to(&leaks, address_of(A), 2, &found, &count));
+    assert_true(count == 0 && found.items.count == 0);
+    core_leaks_close(&leaks);
+}
+
+// A block of 70 GiB between small ones: a few words of the map, and its last byte is as near as its
+// first.
+static void test_large(void **state) {
+    (void)state;
+    const uint64_t large = 70ull << 30, at = FAR + 8 * WORD, behind = at + large + WORD;
+    const struct core_chunk chunks[] = {{HEAP + 2 * WORD, 3 * WORD, CHUNK_USED},
+                                        {FAR + 2 * WORD, 3 * WORD, CHUNK_USED},
+                                        {at, large - WORD, CHUNK_USED},
+                                        {behind - WORD, 3 * WORD, CHUNK_USED},
+                                        {behind + 3 * WORD, 3 * WORD, CHUNK_BINNED}};
+    struct block_map map;
+    uint64_t place, first;
+    look(true);
+    assert_true(block_map_build(&map, chunks, 5, true, &error));
+    assert_true(map.place_count <= 4 * PLACES_PER_WORD);
+    for (int i = 0; i < 4; i++) {
+        uint64_t start = chunks[i].address, last = start + chunks[i].size - 1;
+        assert_true(block_map_find(&map, start, &first));
+        assert_int_equal(block_map_address(&map, first), start);
+        assert_true(block_map_find(&map, last, &place));
+        assert_int_equal(place, first);
+        assert_false(block_map_find(&map, last + 1, &place));
+        assert_in_range(block_map_end(&map, first), last + 1, last + 1 + WORD);
+    }
+    assert_true(block_map_find(&map, at + large / 2, &place));
+    assert_int_equal(block_map_address(&map, place), at);
+    assert_false(block_map_find(&map, behind + 3 * WORD, &place));
+    block_map_free(&map);
+}
+
 static void test_spans(void **state) {
     (void)state;
     struct core_spans spans = {0};
@@ -239,6 +340,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ways, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_leaks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_large, setup, teardown),
         cmocka_unit_test_setup_teardown(test_spans, setup, teardown),
         cmocka_unit_test_setup_teardown(test_notes, setup, teardown),
     };
