@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/base/text.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ESCAPE_COLUMNS = 4, ELLIPSIS_BYTES = 3, UTF8_MAX = 4 };
+enum { ESCAPE_COLUMNS = 4, ELLIPSIS_BYTES = 3, UTF8_MAX = 4, FIRST_BEYOND_ASCII = 0x80 };
 static const char ellipsis[] = "\xe2\x80\xa6";
 
 struct range {
@@ -122,6 +123,32 @@ void text_cut(char *text, size_t columns) {
     while (size - at < ELLIPSIS_BYTES && at > 0) at--;
     while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80) at--;
     if (size - at >= ELLIPSIS_BYTES) memcpy(text + at, ellipsis, sizeof ellipsis);
+}
+
+// What no shell takes for anything else; beyond ASCII are letters.
+static bool is_plain_in_shell(const char *text) {
+    for (const char *at = text; *at; at++)
+        if (!isalnum((unsigned char)*at) && (unsigned char)*at < FIRST_BEYOND_ASCII &&
+            !strchr("_@%+=:,./-", *at))
+            return false;
+    return *text != 0;
+}
+
+void text_quote(char *out, size_t size, const char *text) {
+    const char *start = *text == '-' ? "./" : "";
+    FILE *stream = fmemopen(out, size, "w");
+    *out = 0;
+    if (!stream) return;
+    bool is_plain = is_plain_in_shell(text);
+    fprintf(stream, "%s%s", is_plain ? "" : "'", start);
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", stream);
+        else
+            fputc(*text, stream);
+    if (!is_plain) fputc('\'', stream);
+    fclose(stream);
+    out[size - 1] = 0;
 }
 
 const char *text_base_name(const char *path) {

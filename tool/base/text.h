@@ -26,6 +26,10 @@ void text_cut(char *text, size_t columns);
 // Writes safe text as the content of an element, or the value of an attribute, of HTML or SVG.
 void text_put_markup(FILE *out, const char *text);
 
+// Writes text as one word for a shell and for the parser of options: as it is, or between single
+// quotes. `size` > 0 as with text_escape; what does not fit is cut.
+void text_quote(char *out, size_t size, const char *text);
+
 // Last part of a path ("a/b.c" -> "b.c"), the whole if that is empty.
 const char *text_base_name(const char *path);
 

@@ -194,8 +194,9 @@ bool core_print_origin(const struct core_subject *subject, const struct core_blo
 
 bool core_print_overview(const struct core_subject *subject, struct error *error) {
     const struct core_blocks *blocks = &subject->blocks;
-    char path[LABEL_BYTES];
-    text_escape(path, sizeof path, subject->path);
+    char path[LABEL_BYTES], quoted[LABEL_BYTES];
+    text_quote(quoted, sizeof quoted, subject->path);
+    text_escape(path, sizeof path, quoted);
     if (!core_print_groups(subject, NULL, NULL, error)) return false;
     if (blocks->rejected_count)
         printf("left out: %s that contradict what is around them\n",

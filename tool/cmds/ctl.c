@@ -204,7 +204,8 @@ static bool is_meant(const struct wish *wish, const struct live_process *process
 static bool act(const struct wish *wish, const struct live_process *process, struct error *error) {
     struct target target = {.process = process, .argument = wish->argument};
     char name[NAME_BYTES - 16];
-    text_escape(name, sizeof name, *process->program ? process->program : "process");
+    const char *called = *process->called ? process->called : process->program;
+    text_escape(name, sizeof name, *called ? called : "process");
     snprintf(target.name, sizeof target.name, "%s %d", name, process->pid);
     bool is_ok =
         control_open(process->path, &target.control, error) && wish->action->run(&target, error);

@@ -141,13 +141,15 @@ static bool print_screen(FILE *out, const struct run *run, const struct view_opt
 static void next_commands(const struct run *run, const struct run_row *row, char *out,
                           size_t size) {
     bool needs_path = strchr(run->directory, '/') != NULL;
-    const char *path = needs_path ? run->directory : "", *blank = needs_path ? " " : "";
-    char word[RUN_TEXT_MAX];
+    const char *blank = needs_path ? " " : "";
+    char word[RUN_TEXT_MAX], path[PATH_MAX] = "", file[2 * RUN_TEXT_MAX];
     size_t index;
     snprintf(word, sizeof word, "%" PRIu32, row->pid);
     if (!run_find(run, word, &index, NULL)) snprintf(word, sizeof word, "%s", row->file);
+    if (needs_path) text_quote(path, sizeof path, run->directory);
+    text_quote(file, sizeof file, word);
     snprintf(out, size, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %s", blank, path,
-             blank, path, word);
+             blank, path, file);
 }
 
 bool report_run_summary(FILE *out, const struct run *run, const struct view_options *view,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/text.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/subject.h"
 #include "tool/render/site.h"
@@ -30,8 +31,10 @@ static const char *relative_path(const char *path) {
 
 // Commands to go on with. The newest recording of the current directory needs no name.
 static void next_commands(const char *path, const struct opened *opened, char *out, size_t size) {
+    char word[PATH_MAX];
+    text_quote(word, sizeof word, path);
     if (strchr(path, '/'))
-        snprintf(out, size, "cairn report %s", path);
+        snprintf(out, size, "cairn report %s", word);
     else if (opened->profile.exit_bytes > 0)
         snprintf(out, size, "cairn report \xc2\xb7 cairn report --view tree \xc2\xb7 cairn leaks");
     else

@@ -96,8 +96,10 @@ void diff_print_counts(const struct diff_screen *screen) {
         noise_count += change.is_noise;
         all += is_there;
     }
-    terminal_print(terminal, STYLE_STRONG, "%s %s by %s: ", units_count((int64_t)all).text,
-                   noun_of(screen, all), measure_about(screen->view->by)->order);
+    const struct measure_row *about = measure_about(screen->view->by);
+    terminal_print(terminal, STYLE_STRONG, "%s %s%s%s: ", units_count((int64_t)all).text,
+                   noun_of(screen, all), all == 1 ? ", " : " by ",
+                   all == 1 ? about->moment : about->order);
     for (size_t kind = CHANGE_NEW; kind <= CHANGE_KINDS; kind++) {
         size_t which = kind % CHANGE_KINDS;
         if (!counts[which]) continue;

@@ -111,8 +111,8 @@ static bool print_owners(const struct terminal *terminal, const struct heap_abou
         is_ok = print_name(terminal, about, &frames, ranking[i], view);
     }
     if (is_ok && shown < count)
-        terminal_print(terminal, STYLE_DIM, "\n%s more keep pages: --top 0\n",
-                       units_count((int64_t)(count - shown)).text);
+        terminal_print(terminal, STYLE_DIM, "\n%s pages: --top 0\n",
+                       units_counted((int64_t)(count - shown), "more keeps", "more keep").text);
     frame_list_free(&frames);
     free(ranking);
     return is_ok;

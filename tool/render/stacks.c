@@ -173,9 +173,14 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
 static void print_heading(const struct terminal *terminal, const struct profile *profile,
                           const struct view_options *view, size_t shown, size_t count) {
     bool is_now = view->by == MEASURE_EXIT && !profile_has_ended(profile);
-    terminal_print(terminal, STYLE_STRONG, "%s %s by %s", units_count((int64_t)count).text,
-                   units_noun((int64_t)count, "stack", "stacks"),
-                   is_now ? "what they hold now" : measure_about(view->by)->order);
+    const struct measure_row *about = measure_about(view->by);
+    terminal_print(terminal, STYLE_STRONG, "%s",
+                   units_counted((int64_t)count, "stack", "stacks").text);
+    if (count == 1)
+        terminal_print(terminal, STYLE_STRONG, ", %s", is_now ? "now" : about->moment);
+    else
+        terminal_print(terminal, STYLE_STRONG, " by %s",
+                       is_now ? "what they hold now" : about->order);
     if (shown < count)
         terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
                        units_count((int64_t)shown).text);

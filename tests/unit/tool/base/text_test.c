@@ -89,11 +89,33 @@ static void test_random_bytes(void **state) {
     }
 }
 
+static void test_quote(void **state) {
+    (void)state;
+    const struct {
+        const char *text, *quoted;
+    } cases[] = {{"a/b-1.cairn", "a/b-1.cairn"},
+                 {"\xc3\xbc.cairn", "\xc3\xbc.cairn"},
+                 {"a b", "'a b'"},
+                 {"it's", "'it'\\''s'"},
+                 {"$HOME", "'$HOME'"},
+                 {"", "''"},
+                 {"-o x", "'./-o x'"},
+                 {"-o", "./-o"}};
+    char out[32], small[4];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text_quote(out, sizeof out, cases[i].text);
+        assert_string_equal(out, cases[i].quoted);
+    }
+    text_quote(small, sizeof small, "abcdef");
+    assert_string_equal(small, "abc");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_escape),    cmocka_unit_test(test_escape_cuts_at_characters),
         cmocka_unit_test(test_columns),   cmocka_unit_test(test_cut),
         cmocka_unit_test(test_base_name), cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_quote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
