@@ -15,7 +15,8 @@ CHECK="$TRY libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-d
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
     libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
-    heaptrack bpftrace linux-perf"
+    heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
+    libstdc++-12-dev-arm64-cross"
 BENCH="$CHECK google-perftools"
 FUZZ="$CHECK afl++"
 

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime on aarch64, crossed by clang and run by qemu-user, each program writing its recording
+itself; this machine's tool reads them. Totals against the counting preload and the programs' own
+accounts; stacks against libgcc's unwinder in the program (the check build, every event) and against the
+same program's on this machine; signed return addresses; a stack that is guessed; larger pages."""
+
+import os
+import pathlib
+import platform
+import subprocess
+
+import cairn_test as t
+import ledger
+
+SYSROOT = "/usr/aarch64-linux-gnu"
+ARM = t.BUILD / "aarch64"
+PLACE = str(ARM).removeprefix(f"{t.SOURCE}/")  # as the Makefile spells it
+BUILT = ["runtime", "check-runtime", *(f"{PLACE}/tests/{name}" for name in (
+    "count_preload.so", "programs/frames", "programs/shapes", "programs/containers", "programs/exceptions",
+    "programs/signal_handler", "programs/coroutines", "programs/births", "programs/short_threads",
+    "programs/blind", "programs/threads"))]
+SIGNED = "-mbranch-protection=standard"
+
+
+def target(name, *arguments):
+    return [str(ARM / "tests/programs" / name), *map(str, arguments)]
+
+
+def emulated(argv, preload=None, env=None, machine=(), **options):
+    """Runs an aarch64 program, which sees `env` as well."""
+    given = {**(env or {}), **({"LD_PRELOAD": str(preload)} if preload else {})}
+    words = [word for name, value in given.items() for word in ("-E", f"{name}={value}")]
+    return t.run(["qemu-aarch64", "-L", SYSROOT, *machine, *words, *argv], **options)
+
+
+def record(argv, env=None, library="libcairn.so", **options):
+    path = t.fresh_path("arm") + ".cairn"
+    result = emulated(argv, ARM / library, {"CAIRN_OUTPUT": path, **(env or {})}, **options)
+    return result, path
+
+
+def report(path, *arguments):
+    return t.report(path, "--sysroot", SYSROOT, *arguments)
+
+
+def own_names(stack):
+    """Functions of the program itself: libc is another build here."""
+    return tuple(frame["function"] for frame in stack["frames"]
+                 if "/tests/programs/" in (frame["file"] or ""))
+
+
+def check_totals(*command):
+    prefix = t.fresh_path("count")
+    emulated(target(*command), ARM / "tests/count_preload.so", {"COUNT_PRELOAD_OUT": prefix})
+    counted = list(t.counts.read_all(prefix).values())
+    _, path = record(target(*command))
+    found = report(path)
+    what = " ".join(map(str, command))
+    if found and t.check_equal(f"{what}: counted processes", len(counted), 1):
+        t.check_totals(what, found, counted[0], with_peak=len(found["threads"]) == 1)
+        t.check_sums(what, found)
+        t.check_nothing_lost(what, found)
+    return found
+
+
+def check_against_libgcc(command, machine=()):
+    """The check build aborts at the first stack that libgcc sees otherwise."""
+    plain = emulated(command, machine=machine)
+    for library in ("check/libcairn.so", "libcairn.so"):
+        result, path = record(command, {"CAIRN_VERIFY": "1"}, library, machine=machine)
+        result.check_like(f"{library}: {os.path.basename(command[0])}", plain)
+    return path
+
+
+def check_like_here(name):
+    """The stacks of this machine's recording of the same source."""
+    here, there = t.report(t.record_alone(t.program(name))[1]), report(record(target(name))[1])
+    if not here or not there:
+        return
+    sums = []
+    for found in (here, there):
+        stacks = {}
+        for stack in found["stacks"]:
+            names = own_names(stack)
+            if names[-1:] == ("main",):
+                calls, size = stacks.get(names, (0, 0))
+                stacks[names] = calls + stack["allocations"], size + stack["allocated_bytes"]
+        sums.append(stacks)
+    t.check(len(sums[0]) > 2, f"{name}: {len(sums[0])} stacks")
+    t.check_equal(f"{name}: stacks", sums[1], sums[0])
+
+
+def check_signed():
+    """Return addresses with signatures, as some distributions build everything."""
+    program = os.path.abspath("signed")
+    source = t.SOURCE / "tests/programs/frames.c"
+    subprocess.run(["clang", "--target=aarch64-linux-gnu", "-fuse-ld=lld", "-D_GNU_SOURCE", "-O1", "-g",
+                    "-fno-builtin", SIGNED, "-o", program, source], check=True)
+    found = report(check_against_libgcc([program], ["-cpu", "max"]))
+    if found:
+        chains = {own_names(stack) for stack in found["stacks"]}
+        t.check(("with_alloca", "with_aligned_local", "main") in chains, f"signed: {chains}")
+        t.check_equal("signed: stacks that are cut", found["trust"]["stacks_incomplete"], {})
+
+
+def check_guess():
+    found = report(record(target("blind"))[1])
+    if found:
+        stacks = [stack for stack in found["stacks"] if stack["allocated_bytes"] == 505]
+        names = t.functions(stacks[0]) if stacks else []
+        t.check(names[:2] == ["take_block", "blind"] and "main" in names, f"guessed: {names}")
+        t.check_equal("guessed: how", stacks[0]["incomplete"] if stacks else None, "guessed")
+
+
+def check_account(*command, in_flight=0):
+    account_path = t.fresh_path("ledger")
+    pattern = os.path.join(t.fresh_path("many"), "%p.cairn")
+    os.mkdir(os.path.dirname(pattern))
+    result = emulated(target(*command), ARM / "libcairn.so", {"LEDGER": account_path, "CAIRN_OUTPUT": pattern})
+    t.check_equal(f"{command}: status", result.status, 0)
+    found = {one["process"]["pid"]: one for one in
+             map(report, sorted(pathlib.Path(os.path.dirname(pattern)).glob("*.cairn"))) if one}
+    accounts = ledger.read(account_path)
+    for pid, account in accounts.items():
+        ledger.check(f"{' '.join(command)}: process {pid}", found.get(pid), account)
+    return len(accounts)
+
+
+def check_larger_pages():
+    plain = emulated(target("frames"))
+    result, path = record(target("frames"), machine=["-p", "65536"])
+    t.check_equal("64 KiB pages: output", (result.status, result.out), (plain.status, plain.out))
+    t.check(b"larger than 4 KiB" in result.err, f"64 KiB pages: {result.err}")
+    t.check(not os.path.exists(path), "64 KiB pages: a recording")
+
+
+t.need("qemu-aarch64", "clang", "ld.lld", "make")
+if platform.machine() != "x86_64" or not os.path.exists(SYSROOT + "/lib/libstdc++.so.6"):
+    t.cannot_run_here("not an x86-64 machine with Debian's libraries of aarch64 (dev/deps.sh check)")
+made = subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "ARCH=aarch64", f"BUILD={ARM}", *BUILT], cwd=t.SOURCE,
+                      env={name: value for name, value in t.environment().items() if not name.startswith("MAKE")},
+                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+if t.check_equal("make ARCH=aarch64: status", made.returncode, 0):
+    promises = t.run([str(t.SOURCE / "dev/check-runtime.sh"), str(ARM / "libcairn.so")])
+    t.check_equal("dev/check-runtime.sh", (promises.status, promises.out), (0, b""))
+    for name in ("frames", "shapes", "containers", "exceptions"):
+        check_totals(name)
+    for name in ("frames", "exceptions", "coroutines", "signal_handler", "shapes"):
+        found = report(check_against_libgcc(target(name)))
+        if found:
+            t.check_equal(f"{name}: stacks that are cut", found["trust"]["stacks_incomplete"], {})
+    for name in ("frames", "shapes"):
+        check_like_here(name)
+    check_signed()
+    check_guess()
+    check_account("short_threads", "pool")
+    t.check_equal("processes of births", check_account("births", "fork"), 3)
+    check_larger_pages()
+else:
+    print(made.stdout.decode(errors="replace")[-2000:])
+t.finish()
