@@ -97,6 +97,12 @@ static void print_left(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
+// A program that cairn attach left goes on: its figures are of that moment.
+static const char *end_key(const struct profile *profile) {
+    if (!profile_has_ended(profile)) return "live now";
+    return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "when left" : "at exit";
+}
+
 static void print_totals(const struct terminal *terminal, const struct summary *summary) {
     const struct profile *profile = summary->profile;
     const struct profile_totals *totals = &profile->totals;
@@ -111,7 +117,7 @@ static void print_totals(const struct terminal *terminal, const struct summary *
                        units_count((int64_t)totals->failed).text);
     fputc('\n', terminal->out);
     print_inherited(terminal, summary);
-    print_key(terminal, profile_has_ended(profile) ? "at exit" : "live now");
+    print_key(terminal, end_key(profile));
     print_left(terminal, summary);
 }
 
