@@ -171,7 +171,7 @@ $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
 STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
-STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/census.c runtime/entries.c runtime/namespaces.c runtime/relink.c runtime/check.c,\
+STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/census.c runtime/entries.c runtime/lead.c runtime/namespaces.c runtime/relink.c runtime/check.c,\
 	$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto

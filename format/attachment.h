@@ -81,6 +81,29 @@ enum cairn_entry_kind {
 #define CAIRN_NAMESPACE_COUNT                                                                      \
     (CAIRN_NAMESPACE_HEAP_COUNT CAIRN_NAMESPACE_LINKER(CAIRN_NAMESPACE_ONE))
 
+// With `cairn run --exec` nobody is beside the process. The tool reads the executable before it
+// becomes the program, and writes what it would do into the environment: CAIRN_ENTRIES, the
+// hexadecimal digits of these structures. Addresses are those of an executable that lies at 0.
+#define CAIRN_LEAD_MAGIC UINT64_C(0x3164616572697263)
+enum {
+    CAIRN_LEAD_JUMP_BYTES = 5,
+    CAIRN_LEAD_CODE_BYTES = 96,
+    CAIRN_LEAD_HOOK_AT = 16,  // in the code: where the hook's address belongs
+};
+struct cairn_lead_part {
+    uint64_t address;  // of the function
+    uint8_t before[CAIRN_LEAD_JUMP_BYTES], jump[CAIRN_LEAD_JUMP_BYTES];
+    uint16_t kind;  // enum cairn_entry_kind
+    uint32_t unused;
+    uint8_t code[CAIRN_LEAD_CODE_BYTES];  // the way to the hook, and what was moved
+};
+struct cairn_lead {
+    uint64_t magic;  // CAIRN_LEAD_MAGIC
+    uint64_t start;  // where the executable's code begins
+    uint64_t place;  // of the mapping: the code of all parts
+    uint64_t count;  // of struct cairn_lead_part, which follow
+};
+
 struct cairn_attachment {
     uint64_t magic;           // CAIRN_ATTACHMENT_MAGIC
     uint32_t struct_bytes;    // of this, as the library knows it

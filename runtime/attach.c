@@ -78,6 +78,14 @@ bool attach_has_entries(void) {
     return __atomic_load_n(&cairn_attachment.entries_at, __ATOMIC_RELAXED) != 0;
 }
 
+uint64_t attach_entry_hook(enum cairn_entry_kind kind) {
+    return cairn_attachment.entry_hooks[kind];
+}
+
+void attach_set_entries(uintptr_t start) {
+    __atomic_store_n(&cairn_attachment.entries_at, start, __ATOMIC_RELAXED);
+}
+
 uintptr_t attach_address(void) {
     return (uintptr_t)&cairn_attachment;
 }

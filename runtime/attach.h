@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/attachment.h"
+
 #if defined(CAIRN_STATIC)
 
 static inline bool attach_is_by_tool(void) {
@@ -45,8 +47,13 @@ void *attach_find(const char *name);
 // From the constructor: the tool may call now.
 void attach_loaded(void);
 
-// The tool has led an allocator that is linked into the executable to the hooks of entries.h.
+// An allocator that is linked into the executable is led to the hooks of entries.h, by the tool or
+// by lead.h.
 bool attach_has_entries(void);
+
+// The hook of a kind of function, and where the mapping is that leads there; 0: nowhere.
+uint64_t attach_entry_hook(enum cairn_entry_kind kind);
+void attach_set_entries(uintptr_t start);
 
 // Of what the tool and the library tell each other.
 uintptr_t attach_address(void);

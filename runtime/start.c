@@ -14,6 +14,7 @@
 #include "runtime/gate.h"
 #include "runtime/guard.h"
 #include "runtime/inherit.h"
+#include "runtime/lead.h"
 #include "runtime/live/live.h"
 #include "runtime/mapped.h"
 #include "runtime/moments.h"
@@ -202,7 +203,7 @@ static struct sink_rooms rooms_wanted(void) {
 }
 
 // Narrow slots read glibc's header before a block, where a guard band lies or another allocator's
-// block. The tool has led such an allocator to us by now.
+// block. Such an allocator has been led to us by now.
 static bool open_live_map(void) {
     return live_init(!real_is_glibc() || attach_has_entries() || settings.guard_bytes);
 }
@@ -223,8 +224,9 @@ static bool process_open(void) {
     configure();
     object_init();
     sink.attachment = attach_address();
-    if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted()) || !open_live_map())
-        return false;
+    if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted())) return false;
+    if (sink.is_file) lead_entries();
+    if (!open_live_map()) return false;
     sink.attachment = 0;  // a forked child has what its parent has
     live.has_births = settings.has_ages;
     begin_switched();

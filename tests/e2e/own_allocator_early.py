@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An allocator in the executable is recorded from its first block: what constructors of libraries allocate before
 main, C++'s own library among them, is a part of the account that the allocator itself keeps. So it is in programs
-that such a program starts, and with other releases of glibc; where another library has to be the first to be
+that such a program starts, where cairn becomes the program (--exec), and with other releases of glibc; where another library has to be the first to be
 initialized, it is as it was then: main's blocks are all known, and earlier ones are counted when they are freed."""
 
 import os
@@ -34,7 +34,11 @@ void *malloc(size_t size) {
     return block;
 }
 static void forget(void *block) { account.frees++, account.live -= *head_of(block); }
+#ifdef LEAF
+void free(void *block) { static volatile int seen; seen += block != NULL; }
+#else
 void free(void *block) { if (block) forget(block); }
+#endif
 void *calloc(size_t count, size_t size) { return malloc(count * size); }
 void *realloc(void *block, size_t size) {
     void *result = malloc(size);
@@ -126,6 +130,65 @@ def check_children(program):
             t.check_nothing_lost(what, one)
 
 
+def execute(argv, *options, env=None):
+    path = t.fresh_path("become") + ".cairn"
+    return t.run([t.CAIRN, "run", "--exec", *options, "-o", path, "--", *argv], env=env), path
+
+
+def check_exec(program):
+    """Where cairn becomes the program, that leads its allocator to the library by itself."""
+    plain = t.run([program])
+    for options in ((), ("--no-stacks",), ("--sample", "--rate", "1")):
+        what = f"--exec {' '.join(options)}"
+        result, path = execute([program], *options)
+        result.check_like(what, plain)
+        check_whole(what, t.report(path), plain.out.decode())
+    result, path = execute([program, program])
+    t.check_equal("--exec, exec: accounts",
+                  sorted(account_of(t.report(file)) for file in pathlib.Path(path).parent.glob(
+                      pathlib.Path(path).stem + "*.cairn")),
+                  sorted(tuple(map(int, line.split())) for line in result.out.decode().splitlines()))
+    result, _ = execute([program, "/bin/echo", "another"])
+    t.check_equal("--exec: another program", (result.status, result.out.splitlines()[1:], result.err),
+                  (0, [b"another"], b""))
+
+
+def check_plan(program, other):
+    """What does not fit the executable is left alone, whatever it says."""
+    result, _ = execute([program, "/usr/bin/env"])
+    plans = [line.split("=", 1)[1] for line in result.out.decode().splitlines() if line.startswith("CAIRN_ENTRIES=")]
+    if not t.check_equal("plans in the environment", len(plans), 1):
+        return
+    plan, plain = plans[0], t.run([program])
+    header, part = 64, 240  # digits
+    damaged = ["", "0", plan[:30], plan[:header], plan[:-1], plan[:header + part], "z" + plan[1:], "00" * 40,
+               plan[:16] + "ff" * 8 + plan[32:], plan[:32] + "00" * 8 + plan[48:], plan[:48] + "ff" * 8 + plan[64:],
+               plan[:48] + "00" * 8 + plan[64:], plan[:header + 16] + "cc" + plan[header + 18:],
+               plan[:header + 36] + "ffff" + plan[header + 40:]]
+    for number, text in enumerate(damaged):
+        result, path = t.record_alone([program], env={"CAIRN_ENTRIES": text})
+        result.check_like(f"damaged plan {number}", plain)
+        if pathlib.Path(path).exists():
+            t.check_equal(f"damaged plan {number}: recorded", t.report(path)["totals"]["allocations"], 0)
+    result, path = t.record_alone([program], env={"CAIRN_ENTRIES": plan})
+    result.check_like("whole plan", plain)
+    check_whole("whole plan", t.report(path), plain.out.decode())
+    result, path = t.record_alone([other], env={"CAIRN_ENTRIES": plan})
+    result.check_like("another executable's plan", t.run([other]))
+
+
+def check_refused():
+    """An allocator that cannot be led is told in one line before cairn becomes the program."""
+    leaf = build("leaf", "-DLEAF", "owned.c", os.path.abspath("libearly.so"))
+    reason = "free: it calls nothing, and its callers may count on that"
+    result, path = execute([leaf])
+    t.check_equal("--exec, refused", (result.status, result.err.decode().splitlines()),
+                  (3, [f"cairn: leaf's own allocator is not recorded: {reason}"]))
+    t.check_equal("--exec, refused: recorded", t.report(path)["totals"]["allocations"], 0)
+    result, _ = execute([leaf], "-q")
+    t.check_equal("--exec, refused, quietly", (result.status, result.err), (3, b""))
+
+
 def check_second(program):
     """A library that is loaded later and marked as the first one is the first."""
     first = build("libfirst.so", "-shared", "-fPIC", "-Wl,-z,initfirst", "first.c")
@@ -186,6 +249,11 @@ owned = build("owned", "owned.c", os.path.abspath("libearly.so"), "-Wl,--no-as-n
 check_modes(owned)
 check_children(owned)
 check_second(owned)
+fixed = build("fixed", "-no-pie", "owned.c", os.path.abspath("libearly.so"), "-Wl,--no-as-needed", "-lstdc++", "-lm")
+for each in (owned, fixed):
+    check_exec(each)
+    check_plan(each, fixed if each == owned else owned)
+check_refused()
 for glibc in glibc_versions.SUITES:
     check_glibc(glibc)
 t.finish()

@@ -4,7 +4,7 @@
 #include <Zydis/Zydis.h>
 #include <string.h>
 
-enum { NEAR_JUMP = 0xe9, PUSH_IMMEDIATE = 0x68, TWO_BYTES = 0x0f, NEAR_CONDITION = 0x80 };
+enum { NEAR_JUMP = 0xe9, TWO_BYTES = 0x0f, NEAR_CONDITION = 0x80 };
 enum { CONDITION_MASK = 0xf, BREAKPOINT = 0xcc, DISTANCE_BYTES = 4, RIP_RELATIVE_RM = 5 };
 
 struct decoder {
@@ -90,13 +90,13 @@ static bool put_jump(struct code_moved *moved, uint64_t to, uint64_t destination
     return put(moved, &code, 1) && put_distance(moved, to, destination_address);
 }
 
-// Pushes a word of 64 bits: the instruction for 32 extends their sign, the other half follows.
-static bool put_push(struct code_moved *moved, uint64_t value) {
-    static const uint8_t store_above[] = {0xc7, 0x44, 0x24, 0x04};
-    const uint8_t code = PUSH_IMMEDIATE;
-    uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
-    return put(moved, &code, 1) && put(moved, &low, sizeof low) &&
-           put(moved, store_above, sizeof store_above) && put(moved, &high, sizeof high);
+// Pushes an address, and leaves registers and flags alone: push rax twice; lea rax, it; mov
+// [rsp+8], rax; pop rax.
+static bool put_push(struct code_moved *moved, uint64_t to, uint64_t address) {
+    static const uint8_t load[] = {0x50, 0x50, 0x48, 0x8d, 0x05};
+    static const uint8_t store[] = {0x48, 0x89, 0x44, 0x24, 0x08, 0x58};
+    return put(moved, load, sizeof load) && put_distance(moved, to, address) &&
+           put(moved, store, sizeof store);
 }
 
 static bool put_branch(const struct decoder *decoder, const struct instruction *instruction,
@@ -107,7 +107,7 @@ static bool put_branch(const struct decoder *decoder, const struct instruction *
     if (decoded->meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
         is_put = put_jump(moved, to, there);
     } else if (decoded->meta.category == ZYDIS_CATEGORY_CALL) {
-        is_put = put_push(moved, decoder->function->address + instruction->next) &&
+        is_put = put_push(moved, to, decoder->function->address + instruction->next) &&
                  put_jump(moved, to, there);
     } else if (decoded->meta.category == ZYDIS_CATEGORY_COND_BR &&
                (decoded->opcode_map == ZYDIS_OPCODE_MAP_0F || decoded->opcode >> 4 == 7)) {
@@ -186,6 +186,16 @@ bool code_calls_others(const struct code_function *function) {
         if (kind == ZYDIS_CATEGORY_CALL || (is_branch && !is_inside)) return true;
     }
     return false;
+}
+
+void code_thunk(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook) {
+    // lea r9, [rip + what follows the thunk]; jmp *[rip + the hook]
+    static const uint8_t way[] = {0x4c, 0x8d, 0x0d, CODE_THUNK_BYTES - 7,    0, 0,
+                                  0,    0xff, 0x25, CAIRN_LEAD_HOOK_AT - 13, 0, 0,
+                                  0};
+    memset(thunk, BREAKPOINT, CODE_THUNK_BYTES);
+    memcpy(thunk, way, sizeof way);
+    memcpy(thunk + CAIRN_LEAD_HOOK_AT, &hook, sizeof hook);
 }
 
 bool code_jump(uint8_t jump[CODE_JUMP_BYTES], uint64_t from, uint64_t to) {

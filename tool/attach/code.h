@@ -5,17 +5,22 @@
 //
 // Instructions that name a place relative to their own are written anew for where they are now. A
 // call pushes the address that it would have returned to, so that no return address ever lies in
-// moved code, for which there is no unwind information.
+// moved code, for which there is no unwind information. All of it names places by their distance:
+// it depends on where it lies from the function, not on where both are.
 #ifndef TOOL_ATTACH_CODE_H
 #define TOOL_ATTACH_CODE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/attachment.h"
 #include "tool/base/error.h"
 
 // A jump with 32 bits of distance; the most that moved code can take; what may follow a function.
-enum { CODE_JUMP_BYTES = 5, CODE_MOVED_MAX = 72, CODE_PADDING_MAX = 16 };
+enum { CODE_JUMP_BYTES = CAIRN_LEAD_JUMP_BYTES, CODE_MOVED_MAX = 72, CODE_PADDING_MAX = 16 };
+
+// The way to a hook, which lies before what was moved.
+enum { CODE_THUNK_BYTES = CAIRN_LEAD_CODE_BYTES - CODE_MOVED_MAX };
 
 // A function as it lies in memory.
 struct code_function {
@@ -41,6 +46,10 @@ bool code_move(const struct code_function *function, uint64_t to, struct code_mo
 // a function leaves alone (GCC's -fipa-ra), and something else in its place would not do so; but
 // one that calls functions elsewhere leaves none for sure.
 bool code_calls_others(const struct code_function *function);
+
+// The way from an entry to a hook. The hook gets the address of what was moved, right behind this,
+// in the register of a sixth argument.
+void code_thunk(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook);
 
 // A jump from `from` to `to`; false: too far.
 bool code_jump(uint8_t jump[CODE_JUMP_BYTES], uint64_t from, uint64_t to);

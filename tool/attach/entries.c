@@ -313,11 +313,13 @@ static bool check_code(const struct entries *entries, Elf *elf, uint64_t bias,
     return true;
 }
 
-// Where the executable was put: the kernel tells the address of its entry.
+// Where the executable was put: the kernel tells the address of its entry. A file lies at 0.
 static bool find_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias) {
     enum { AUXILIARY_MAX = 64 };
     Elf64_auxv_t vector[AUXILIARY_MAX];
     char path[32];
+    *bias = 0;
+    if (!pid) return true;
     snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = file >= 0 ? read(file, vector, sizeof vector) : -1;
@@ -333,7 +335,9 @@ static bool find_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias) {
 static void find_segments(struct entries *entries, Elf *elf, uint64_t bias) {
     size_t count = 0;
     GElf_Phdr segment;
+    GElf_Ehdr header;
     entries->low = UINT64_MAX;
+    if (gelf_getehdr(elf, &header)) entries->start = bias + header.e_entry;
     if (elf_getphdrnum(elf, &count) != 0) count = 0;
     for (size_t i = 0; i < count; i++) {
         if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
@@ -343,8 +347,8 @@ static void find_segments(struct entries *entries, Elf *elf, uint64_t bias) {
     }
 }
 
-static bool find_in_elf(struct entries *entries, const struct remote *remote, Elf *elf,
-                        struct error *error) {
+// `pid` 0: in a file.
+static bool find_in_elf(struct entries *entries, pid_t pid, Elf *elf, struct error *error) {
     struct search search = {.has_mallctl = false};
     GElf_Ehdr header;
     uint64_t bias;
@@ -360,7 +364,7 @@ static bool find_in_elf(struct entries *entries, const struct remote *remote, El
     bool has_any = search.items.count && gelf_getehdr(elf, &header);
     if (is_ok && has_any && search.sanitizer) {
         is_ok = error_set(error, "it is built with %s", search.sanitizer);
-    } else if (is_ok && has_any && find_bias(remote->pid, &header, &bias)) {
+    } else if (is_ok && has_any && find_bias(pid, &header, &bias)) {
         find_segments(entries, elf, bias);
         is_ok = choose(entries, &search, bias, error) && check_code(entries, elf, bias, error);
     }
@@ -374,14 +378,18 @@ struct image {
     Elf *elf;
 };
 
-static bool image_open(struct image *image, pid_t pid) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+static bool image_open_file(struct image *image, const char *path) {
     *image = (struct image){.file = open(path, O_RDONLY | O_CLOEXEC)};
     elf_version(EV_CURRENT);
     if (image->file >= 0) image->elf = elf_begin(image->file, ELF_C_READ_MMAP, NULL);
     return image->elf && elf_kind(image->elf) == ELF_K_ELF &&
            gelf_getclass(image->elf) == ELFCLASS64;
+}
+
+static bool image_open(struct image *image, pid_t pid) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return image_open_file(image, path);
 }
 
 static void image_close(struct image *image) {
@@ -392,7 +400,24 @@ static void image_close(struct image *image) {
 bool entries_find(struct entries *entries, const struct remote *remote, struct error *error) {
     struct image image;
     *entries = (struct entries){.allocator = NULL};
-    bool is_ok = !image_open(&image, remote->pid) || find_in_elf(entries, remote, image.elf, error);
+    bool is_ok =
+        !image_open(&image, remote->pid) || find_in_elf(entries, remote->pid, image.elf, error);
+    image_close(&image);
+    return is_ok;
+}
+
+bool entries_find_in_file(struct entries *entries, const char *path, entries_visitor *visit,
+                          void *context, struct error *error) {
+    struct image image;
+    struct code_function code;
+    *entries = (struct entries){.allocator = NULL};
+    bool is_ok = !image_open_file(&image, path) || find_in_elf(entries, 0, image.elf, error);
+    for (size_t i = 0; is_ok && i < entries->items.count; i++) {
+        const struct entry *entry = &entries->items.items[i];
+        is_ok =
+            (find_code(image.elf, 0, entry, &code) || error_set(error, "its file has changed")) &&
+            visit(context, entry, &code, error);
+    }
     image_close(&image);
     return is_ok;
 }

@@ -9,6 +9,7 @@
 #define TOOL_ATTACH_ENTRIES_H
 
 #include "format/attachment.h"
+#include "tool/attach/code.h"
 #include "tool/attach/remote.h"
 #include "tool/base/array.h"
 
@@ -30,6 +31,7 @@ struct entries {
     const char *allocator;      // its name; NULL without entries
     bool is_malloc;             // it is what the program calls malloc, not beside that
     uint64_t low, high;         // the executable's segments
+    uint64_t start;             // where it begins to execute
     uint64_t heart, heart_end;  // from the first to the last entry, once that was looked for
     ARRAY(struct entry_part) parts;
 };
@@ -38,6 +40,13 @@ struct entries {
 // not all of it can be led elsewhere.
 bool entries_find(struct entries *entries, const struct remote *remote, struct error *error);
 void entries_free(struct entries *entries);
+
+// The same of a file, as if it lay at 0. `visit` gets each entry once all are known to be possible,
+// with its code; false, with a clause: it has failed.
+typedef bool entries_visitor(void *context, const struct entry *entry,
+                             const struct code_function *code, struct error *error);
+bool entries_find_in_file(struct entries *entries, const char *path, entries_visitor *visit,
+                          void *context, struct error *error);
 
 // Looks for the allocator's code, to tell threads that are in it. False, with a clause, if it
 // cannot be told from the program's.

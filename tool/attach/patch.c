@@ -14,23 +14,13 @@
 
 // What an entry gets of the mapping: the way to the hook, then what was moved.
 enum { BREAKPOINT = 0xcc };
-enum { THUNK_BYTES = 24, PART_BYTES = THUNK_BYTES + CODE_MOVED_MAX };
+enum { PART_BYTES = CAIRN_LEAD_CODE_BYTES };
 // The lowest address that a process may map anything at, and how far from the executable the
 // mapping stays, so that neither grows into the other.
 #define LOWEST_ADDRESS (1u << 20)
 #define DISTANCE_BYTES (1u << 16)
 #define PAGE_BYTES UINT64_C(4096)
 #define MAPPING_MAX_BYTES (1u << 20)
-
-// mov r9, `moved`; jmp *(what follows); `hook`
-static void make_thunk(uint8_t thunk[THUNK_BYTES], uint64_t moved, uint64_t hook) {
-    static const uint8_t load[] = {0x49, 0xb9}, jump[] = {0xff, 0x25, 0, 0, 0, 0};
-    uint8_t *at = thunk;
-    at = mempcpy(at, load, sizeof load);
-    at = mempcpy(at, &moved, sizeof moved);
-    at = mempcpy(at, jump, sizeof jump);
-    memcpy(at, &hook, sizeof hook);
-}
 
 // The code of a function with what follows it, as it lies in the process; NULL without memory or if
 // it cannot be read. The caller frees it.
@@ -58,15 +48,20 @@ static bool make_part(struct patch *patch, const struct entry *entry, uint64_t p
     if (!bytes) return error_set(error, "%s cannot be read", entry->name);
     *patched = (struct patched){.address = entry->address};
     memcpy(patched->before, bytes, sizeof patched->before);
-    make_thunk(part, place + THUNK_BYTES, hook);
+    code_thunk(part, hook);
     bool is_made = bytes[0] != BREAKPOINT
-                       ? code_move(&function, place + THUNK_BYTES, &moved, error)
+                       ? code_move(&function, place + CODE_THUNK_BYTES, &moved, error)
                        : error_set(error, "a debugger or tracer has a breakpoint there");
-    if (is_made) memcpy(part + THUNK_BYTES, moved.bytes, moved.count);
+    if (is_made) memcpy(part + CODE_THUNK_BYTES, moved.bytes, moved.count);
     if (is_made && !code_jump(patched->jump, entry->address, place))
         is_made = error_set(error, "it is too far from free memory");
     free(bytes);
     return is_made || error_wrap(error, "%s", entry->name);
+}
+
+uint64_t patch_place_below(uint64_t low, uint64_t bytes) {
+    uint64_t pages = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    return (low & ~(PAGE_BYTES - 1)) - DISTANCE_BYTES - pages;
 }
 
 // The end of the free memory right below the executable, if that is large enough: 0 if not.
@@ -83,7 +78,7 @@ static uint64_t find_place(const struct remote *remote, uint64_t low, uint64_t b
         if (end && end <= low && end > end_before) end_before = end;
     }
     fclose(file);
-    uint64_t place = (low & ~(PAGE_BYTES - 1)) - DISTANCE_BYTES - bytes;
+    uint64_t place = patch_place_below(low, bytes);
     return place < low && place >= end_before ? place : 0;
 }
 

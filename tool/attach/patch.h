@@ -2,7 +2,7 @@
 // The allocator's functions of an executable, led to the library's hooks: where each begins a jump
 // is written, to a mapping near the executable, which cairn adds to the process.
 //
-//   malloc: jmp ──▶ its part of the mapping: mov r9, moved; jmp ──▶ hook of its kind
+//   malloc: jmp ──▶ its part of the mapping: lea r9, moved; jmp ──▶ hook of its kind
 //                   moved: the first instructions; jmp ──▶ malloc+n     the hook calls this
 //
 // The register is that of a sixth argument, which none of these functions has. A thread is never in
@@ -25,6 +25,9 @@ struct patch {
     uint64_t start, end;  // of the mapping; 0: there is none
     bool is_taken;        // the jumps are written
 };
+
+// Where a mapping of so many bytes belongs, below an executable whose lowest address is `low`.
+uint64_t patch_place_below(uint64_t low, uint64_t bytes);
 
 // Makes the mapping, by a thread of the stopped process; nothing leads to it yet.
 bool patch_prepare(struct patch *patch, const struct entries *entries,

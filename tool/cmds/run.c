@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tool/attach/begin.h"
+#include "tool/attach/lead.h"
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/name_options.h"
@@ -187,13 +189,32 @@ static int run_status(const struct run *run) {
     return WIFSIGNALED(status) ? STATUS_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// The program leads an allocator that is linked into it to the library by itself.
+static bool run_lead(struct run *run, struct error *error) {
+    struct error problem;
+    char *digits = NULL;
+    bool is_ok = run->program.refuses_preload || lead_make(run->program.image, &digits, &problem);
+    if (!is_ok && !args_has(run->args, OPTION_QUIET)) {
+        run->begin = (struct begin){.refused_count = 1, .problem = problem};
+        snprintf(run->begin.refused, sizeof run->begin.refused, "%s",
+                 program_base_name(run->program.image));
+        if (!run_open_summary(run, error)) return false;
+        run_say_refused(run);
+        fclose(run->summary);
+    }
+    is_ok = digits ? setenv("CAIRN_ENTRIES", digits, 1) == 0 : unsetenv("CAIRN_ENTRIES") == 0;
+    free(digits);
+    return is_ok || error_set(error, "out of memory");
+}
+
 // cairn run --exec: becomes the program, which then writes its own file.
 static int run_exec(struct run *run, struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
     const char *name = program_base_name(run->args->words[0]);
     if (!store_choose(&run->store, output, name, (int)getpid(), error)) return STATUS_RUN_FAILED;
     run->launch.output = run->store.path;
-    if (!launch_set_environment(&run->launch, error)) return STATUS_RUN_FAILED;
+    if (!run_lead(run, error) || !launch_set_environment(&run->launch, error))
+        return STATUS_RUN_FAILED;
     execv(run->program.path, run->args->words);
     error_set(error, "%s: %s", run->program.path, strerror(errno));
     return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE;

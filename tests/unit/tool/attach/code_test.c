@@ -181,12 +181,38 @@ static void far_places(void **state) {
     assert_true(code_jump(jump, function.address, function.address - (far >> 1)));
 }
 
+// The hook, which returns its sixth argument, gets the address of what lies behind the thunk.
+static void the_way_to_a_hook(void **state) {
+    static const char hook[] = "\x4c\x89\xc8\xc3";  // mov rax, r9; ret
+    (void)state;
+    place(hook, sizeof hook - 1);
+    code_thunk(page + MOVED_AT, (uint64_t)(uintptr_t)page);
+    assert_int_equal(call(MOVED_AT, ARGUMENT), (uintptr_t)page + MOVED_AT + CODE_THUNK_BYTES);
+}
+
+// What was moved is the same wherever function and copy are, if the distance is.
+static void moved_by_distance(void **state) {
+    // sub rsp,8; call elsewhere; add rsp,8; ret
+    static const char code[] = "\x48\x83\xec\x08\xe8\x10\x20\0\0\x48\x83\xc4\x08\xc3";
+    struct code_function function = function_of(sizeof code - 1, sizeof code - 1);
+    struct code_moved here, there;
+    struct error error;
+    (void)state;
+    place(code, sizeof code - 1);
+    assert_true(code_move(&function, function.address - PAGE, &here, &error));
+    function.address = PAGE / 2;
+    assert_true(code_move(&function, function.address - PAGE, &there, &error));
+    assert_int_equal(here.count, there.count);
+    assert_memory_equal(here.bytes, there.bytes, here.count);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_instructions), cmocka_unit_test(addresses_from_here),
         cmocka_unit_test(jumps_elsewhere),    cmocka_unit_test(other_functions),
         cmocka_unit_test(short_functions),    cmocka_unit_test(refused_shapes),
         cmocka_unit_test(calls_of_others),    cmocka_unit_test(far_places),
+        cmocka_unit_test(the_way_to_a_hook),  cmocka_unit_test(moved_by_distance),
     };
     return cmocka_run_group_tests(tests, make_page, drop_page);
 }
