@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "tool/base/search.h"
 #include "tool/model/source.h"
 
 enum { WORD = 8, SHIFT_WIDE = 4, SHIFT_NARROW = 3 };
@@ -57,14 +58,8 @@ static bool find_regions(struct block_map *map, const struct core_chunk *chunks,
 }
 
 static const struct block_region *region_of(const struct block_map *map, uint64_t address) {
-    size_t low = 0, high = map->regions.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (map->regions.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, map->regions.count, map->regions.items[low].start > address);
     const struct block_region *region = low ? &map->regions.items[low - 1] : NULL;
     return region && address < region->end ? region : NULL;
 }
@@ -152,14 +147,8 @@ bool block_map_find(const struct block_map *map, uint64_t address, uint64_t *pla
 }
 
 static const struct block_region *region_of_place(const struct block_map *map, uint64_t place) {
-    size_t low = 0, high = map->regions.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (map->regions.items[middle].place <= place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, map->regions.count, map->regions.items[low].place > place);
     return &map->regions.items[low - 1];
 }
 

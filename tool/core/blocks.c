@@ -6,6 +6,8 @@
 
 #include "format/live_map.h"
 
+#include "tool/base/search.h"
+
 enum { LEAF_GRANULES_MOST = 1 << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT), LEAF_BYTES_MOST = 1 << 21 };
 
 // One pass over the map.
@@ -224,14 +226,8 @@ bool core_add_blocks(const struct core_image *core, const struct core_blocks *bl
 }
 
 const struct core_block *core_block_of(const struct core_blocks *blocks, uint64_t address) {
-    size_t low = 0, high = blocks->items.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (blocks->items.items[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, blocks->items.count, blocks->items.items[low].address > address);
     if (!low) return NULL;
     const struct core_block *block = &blocks->items.items[low - 1];
     return address - block->address < (block->size ? block->size : 1) ? block : NULL;

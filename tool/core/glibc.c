@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tool/base/search.h"
 #include "tool/core/glibc_lists.h"
 #include "tool/core/spans.h"
 
@@ -360,14 +361,8 @@ void core_free_heap(struct core_heap *heap) {
 }
 
 const struct core_chunk *core_chunk_of(const struct core_heap *heap, uint64_t address) {
-    size_t low = 0, high = heap->chunks.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (heap->chunks.items[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, heap->chunks.count, heap->chunks.items[low].address > address);
     const struct core_chunk *chunk = low ? &heap->chunks.items[low - 1] : NULL;
     bool is_inside = chunk && (address == chunk->address || address - chunk->address < chunk->size);
     return is_inside ? chunk : NULL;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tool/base/search.h"
 #include "tool/core/notes.h"
 
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
@@ -132,14 +133,8 @@ const struct core_segment *core_segment_of(const struct core_image *core, uint64
 }
 
 const struct core_file *core_file_of(const struct core_image *core, uint64_t address) {
-    size_t low = 0, high = core->files.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (core->files.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, core->files.count, core->files.items[low].start > address);
     const struct core_file *file = low ? &core->files.items[low - 1] : NULL;
     return file && address < file->end ? file : NULL;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/core/leaks.h"
 
+#include "tool/base/search.h"
+
 static const uint64_t source_mask = UINT32_MAX;
 enum { TARGET_SHIFT = 32 };
 
@@ -42,14 +44,8 @@ void core_leaks_close(struct core_leaks *leaks) {
 
 // The first pair that is not less.
 static size_t find_pair(const struct core_leaks *leaks, uint64_t pair) {
-    size_t low = 0, high = leaks->pairs.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (leaks->pairs.items[middle] < pair)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, leaks->pairs.count, leaks->pairs.items[low] >= pair);
     return low;
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "tool/base/search.h"
 #include "tool/core/pending.h"
 
 #define NO_PARENT UINT32_MAX  // no way was found; as a target: there is none
@@ -167,14 +168,8 @@ static void visit_roots(struct walk *walk) {
 // --- the way back
 
 static const struct core_entry *entry_of(const struct core_ways *ways, uint32_t number) {
-    size_t low = 0, high = ways->entries.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ways->entries.items[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, ways->entries.count, ways->entries.items[low].number >= number);
     bool is_found = low < ways->entries.count && ways->entries.items[low].number == number;
     return is_found ? &ways->entries.items[low] : NULL;
 }

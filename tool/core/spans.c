@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/core/spans.h"
 
+#include "tool/base/search.h"
+
 bool core_spans_add(struct core_spans *spans, uint64_t start, uint64_t end) {
     if (start >= end) return true;
     struct core_span *slot = array_push(&spans->items);
@@ -32,14 +34,8 @@ void core_spans_free(struct core_spans *spans) {
 
 // The first that ends behind the address.
 static size_t find(const struct core_spans *spans, uint64_t address) {
-    size_t low = 0, high = spans->items.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->items.items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, spans->items.count, spans->items.items[low].end > address);
     return low;
 }
 

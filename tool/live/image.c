@@ -10,6 +10,7 @@
 #include "tool/attach/examine.h"
 #include "tool/attach/extents.h"
 #include "tool/attach/threads.h"
+#include "tool/base/search.h"
 #include "tool/base/units.h"
 #include "tool/live/plan.h"
 
@@ -45,14 +46,8 @@ static uint64_t available_bytes(void) {
 
 // The room that a piece had in the rehearsal, or NULL.
 static const struct room *known_room(const struct taking *taking, uint64_t start) {
-    size_t low = 0, high = taking->known_rooms;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (taking->rooms.items[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, taking->known_rooms, taking->rooms.items[low].start >= start);
     bool is_found = low < taking->known_rooms && taking->rooms.items[low].start == start;
     return is_found ? &taking->rooms.items[low] : NULL;
 }

@@ -10,6 +10,7 @@
 #include "format/live_map.h"
 #include "format/sample.h"
 #include "tool/attach/extents.h"
+#include "tool/base/search.h"
 
 enum {
     PAGE = PEEK_PAGE_BYTES,
@@ -110,14 +111,9 @@ static int compare_numbers(const void *a, const void *b) {
 }
 
 static bool has_blocks(const struct plan *plan, uint64_t start, uint64_t end) {
-    size_t low = 0, high = plan->block_stretches.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (plan->block_stretches.items[middle] + stretch_bytes <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, plan->block_stretches.count,
+                 plan->block_stretches.items[low] + stretch_bytes > start);
     return low < plan->block_stretches.count && plan->block_stretches.items[low] < end;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/search.h"
 #include "tool/core/glibc.h"
 #include "tool/model/index_table.h"
 
@@ -31,14 +32,8 @@ static void add(struct heap_sum *sum, uint64_t bytes) {
 
 static const struct live_segment *segment_of(const struct surveying *surveying, uint64_t address) {
     const struct live_image *live = surveying->from->live;
-    size_t low = 0, high = live->segments.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (live->segments.items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, live->segments.count, live->segments.items[low].end > address);
     bool is_found = low < live->segments.count && live->segments.items[low].start <= address;
     return is_found ? &live->segments.items[low] : NULL;
 }
@@ -101,14 +96,8 @@ static struct heap_arena *arena_of(struct heap_state *state, const struct core_h
 
 // The first chunk whose block begins at `address` or behind.
 static size_t first_chunk(const struct core_heap *heap, uint64_t address) {
-    size_t low = 0, high = heap->chunks.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (heap->chunks.items[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, heap->chunks.count, heap->chunks.items[low].address >= address);
     return low;
 }
 
@@ -176,14 +165,8 @@ static bool add_mapped_areas(struct surveying *surveying) {
 }
 
 static bool is_in_areas(const struct heap_state *state, uint64_t address, size_t count) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (state->areas.items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    search_first(low, count, state->areas.items[low].end > address);
     return low < count && state->areas.items[low].start <= address;
 }
 
