@@ -2,10 +2,11 @@
 // Hooks for the functions of an allocator that is linked into the executable. The tool has written
 // jumps where these begin, which lead to the hook of their kind (format/attachment.h) with the
 // program's own arguments and, as the sixth, the way to the function without the jump. So one hook
-// serves every function of its kind, whatever its name.
+// serves every function of its kind, whatever its name. Modules of other namespaces come here too
+// (namespaces.h).
 //
-// These functions call one another, and what libc's allocator gives lies beside their blocks: the
-// outermost call is the event, and the live map is the wide one.
+// These functions call one another: the outermost call is the event. Where what libc's allocator
+// gives lies beside blocks of an executable's, the live map is the wide one.
 #ifndef RUNTIME_ENTRIES_H
 #define RUNTIME_ENTRIES_H
 

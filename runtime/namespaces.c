@@ -115,9 +115,10 @@ static int look_locked(struct dl_phdr_info *info, size_t size, void *data) {
 bool namespaces_look(void) {
     int saved_errno = errno;
     bool is_complete = false;
-    if (attach_is_by_tool() || process_state() != PROCESS_RECORDING || sys_is_confined())
-        return false;
-    __atomic_store_n(&is_expected, false, __ATOMIC_RELAXED);
+    if (attach_is_by_tool() || sys_is_confined()) return false;
+    bool is_recorded = process_state() == PROCESS_RECORDING;
+    __atomic_store_n(&is_expected, !is_recorded, __ATOMIC_RELAXED);
+    if (!is_recorded) return false;
     dl_iterate_phdr(look_locked, &is_complete);
     errno = saved_errno;
     return is_complete;

@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
 
+#include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -148,13 +149,14 @@ static bool is_fixed(const struct module *module, uintptr_t address) {
     return false;
 }
 
-// The kernel is asked to add nothing to the word, which it refuses where it cannot write.
+// The kernel is asked to add nothing to the word, which it refuses where it cannot write. Any other
+// answer is none.
 static bool is_writable(uintptr_t address) {
     enum { WAKE_OP_PRIVATE = 5 | 128, NEVER_EQUAL = 0xfff };
     static uint32_t nobody_waits;
     const long add_nothing = 1L << 28 | NEVER_EQUAL;
     return sys_call(SYS_futex, (long)&nobody_waits, WAKE_OP_PRIVATE, 0, 0, (long)address,
-                    add_nothing) >= 0;
+                    add_nothing) != -EFAULT;
 }
 
 static void store(uintptr_t address, uintptr_t value) {
