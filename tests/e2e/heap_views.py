@@ -280,7 +280,7 @@ def i386_program():
 def refused():
     check_refused("no process", 2 ** 22 - 7, "no such process")
     check_refused("itself", 0, "cairn itself", argv=["sh", "-c", f"exec {t.CAIRN} report --view heap $$"])
-    check_refused("no core", "nothing", "there is no such core")
+    check_refused("no core", "nothing", "nothing: No such file or directory; no process is called")
     pathlib.Path("text").write_text("text\n", encoding="ascii")
     check_refused("a text", "text", "of a process (its PID) or a core dump")
     if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text(encoding="ascii") == "kthreadd\n":

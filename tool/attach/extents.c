@@ -20,6 +20,14 @@ struct line {
     const char *name;
 };
 
+// Of smaps: other lines leave what is there.
+static void read_head(const char *text, struct line *line) {
+    uint64_t start, end;
+    if (sscanf(text, "%" SCNx64 "-%" SCNx64 " ", &start, &end) != 2) return;
+    line->extent.start = start;
+    line->extent.end = end;
+}
+
 static bool read_line(char *text, struct line *line) {
     struct extent *extent = &line->extent;
     int name = 0;
@@ -35,19 +43,35 @@ static bool is_file(const char *name) {
     return *name == '/' && !starts(name, "/dev/");
 }
 
-// Stacks and mappings of the kernel are no heap.
-static bool find_kind(struct line *line) {
+// The kernel says so of memory that has no path, or has none any more: a file on a disk is not for
+// what the program holds.
+static bool is_shared_memory(const struct line *line) {
+    static const char ending[] = " (deleted)";
+    size_t length = strlen(line->name), end = sizeof ending - 1;
+    bool has_no_path = starts(line->name, "[anon_shmem:") ||
+                       (length > end && !strcmp(line->name + length - end, ending));
+    return line->permissions[3] == 's' && has_no_path;
+}
+
+static enum extent_kind kind_of(const struct line *line) {
     bool is_writable = line->permissions[1] == 'w';
-    enum extent_kind *kind = &line->extent.kind;
-    if (line->permissions[3] != 'p') return false;
-    if (is_file(line->name))
-        *kind = is_writable ? EXTENT_DATA : EXTENT_CONSTANT;
-    else if (!strcmp(line->name, "[heap]"))
-        *kind = EXTENT_BREAK;
-    else
-        *kind = EXTENT_MEMORY;
     bool is_memory = !*line->name || starts(line->name, "[anon:");
-    return *kind == EXTENT_MEMORY ? is_writable && is_memory : line->permissions[0] == 'r';
+    if (line->permissions[3] != 'p') return EXTENT_OTHER;
+    if (is_file(line->name)) return is_writable ? EXTENT_DATA : EXTENT_CONSTANT;
+    if (!strcmp(line->name, "[heap]")) return EXTENT_BREAK;
+    return is_memory && is_writable ? EXTENT_MEMORY : EXTENT_OTHER;
+}
+
+// Mappings of the kernel and of devices are left out, and what cannot be read.
+static bool find_kind(struct line *line) {
+    struct extent *extent = &line->extent;
+    bool is_memory = !*line->name || starts(line->name, "[anon:");
+    extent->kind = kind_of(line);
+    extent->is_code = line->permissions[2] == 'x';
+    if (line->permissions[0] != 'r') return extent->kind == EXTENT_MEMORY;
+    if (extent->kind != EXTENT_OTHER) return true;
+    return is_shared_memory(line) || !strcmp(line->name, "[stack]") ||
+           (line->permissions[3] == 'p' && is_memory && !extent->is_code);
 }
 
 bool extents_read(FILE *maps, struct extents *extents) {
@@ -99,9 +123,25 @@ bool extents_read_files(FILE *maps, struct core_image *core) {
     return is_ok;
 }
 
-static FILE *open_maps(pid_t pid, struct error *error) {
+bool extents_read_hidden(FILE *smaps, struct core_spans *hidden) {
+    char *text = malloc(LINE_BYTES);
+    struct line line = {0};
+    bool is_ok = text != NULL;
+    while (is_ok && fgets(text, LINE_BYTES, smaps)) {
+        bool are_flags = starts(text, "VmFlags:");
+        if (are_flags && strstr(text, " dd "))
+            is_ok = core_spans_add(hidden, line.extent.start, line.extent.end);
+        else if (!are_flags)
+            read_head(text, &line);
+    }
+    core_spans_settle(hidden);
+    free(text);
+    return is_ok;
+}
+
+static FILE *open_maps(pid_t pid, const char *name, struct error *error) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     FILE *maps = fopen(path, "re");
     if (maps) return maps;
     if (errno == ENOENT || errno == ESRCH)
@@ -112,15 +152,22 @@ static FILE *open_maps(pid_t pid, struct error *error) {
 }
 
 bool extents_look(pid_t pid, struct extents *extents, struct error *error) {
-    FILE *maps = open_maps(pid, error);
+    FILE *maps = open_maps(pid, "maps", error);
     bool is_ok = maps && (extents_read(maps, extents) || error_set(error, "out of memory"));
     if (maps) fclose(maps);
     return is_ok;
 }
 
 bool extents_look_files(pid_t pid, struct core_image *core, struct error *error) {
-    FILE *maps = open_maps(pid, error);
+    FILE *maps = open_maps(pid, "maps", error);
     bool is_ok = maps && (extents_read_files(maps, core) || error_set(error, "out of memory"));
     if (maps) fclose(maps);
+    return is_ok;
+}
+
+bool extents_look_hidden(pid_t pid, struct core_spans *hidden, struct error *error) {
+    FILE *smaps = open_maps(pid, "smaps", error);
+    bool is_ok = smaps && (extents_read_hidden(smaps, hidden) || error_set(error, "out of memory"));
+    if (smaps) fclose(smaps);
     return is_ok;
 }

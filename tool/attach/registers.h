@@ -29,6 +29,8 @@ struct vector_registers {
 };
 
 enum { REGISTERS_DWARF_COUNT = 17, REGISTERS_ARGUMENTS = 6 };
+// As many words as the kernel gives, in its order, which is that of core dumps.
+enum { REGISTERS_KERNEL_COUNT = sizeof(struct registers) / sizeof(uint64_t) };
 #define REGISTERS_MACHINE EM_X86_64
 
 // Bytes below the stack pointer that belong to the interrupted function.

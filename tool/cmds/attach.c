@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn attach: records a process that runs already, beside a watch, until it is asked to leave.
-#include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include "tool/cmds/name_options.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/report_summary.h"
+#include "tool/cmds/running.h"
 #include "tool/watch/launch.h"
 #include "tool/watch/program.h"
 #include "tool/watch/watch.h"
@@ -46,53 +45,8 @@ struct session {
     struct error problem;  // why it is left before its time
 };
 
-static bool is_number(const char *text) {
-    return *text && !text[strspn(text, "0123456789")];
-}
-
-// By its program, its first argument, or the name that it gave itself.
-static bool is_called(pid_t pid, const char *name) {
-    char program[NAME_MAX] = "", called[NAME_MAX] = "", path[64], comm[NAME_MAX] = "";
-    watched_program(pid, program);
-    watched_called(pid, called);
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(comm, sizeof comm, file)) comm[strcspn(comm, "\n")] = 0;
-    if (file) fclose(file);
-    return !strcmp(program, name) || !strcmp(called, name) || !strcmp(comm, name);
-}
-
-// The only process of that name.
-static bool find_by_name(const char *name, pid_t *pid, struct error *error) {
-    DIR *entries = opendir("/proc");
-    pid_t found[2] = {0};
-    size_t count = 0;
-    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        if (!is_number(entry->d_name)) continue;
-        pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (other == getpid() || !is_called(other, name)) continue;
-        if (count < 2) found[count] = other;
-        count++;
-    }
-    closedir(entries);
-    *pid = found[0];
-    if (count == 1) return true;
-    if (!count) return error_set(error, "no process is called \"%s\"", name);
-    return error_set(error, "%zu processes are called \"%s\": give a pid (%d, %d%s)", count, name,
-                     (int)found[0], (int)found[1], count > 2 ? ", ..." : "");
-}
-
 static bool find_process(struct session *session, struct error *error) {
-    const char *which = session->args->words[0];
-    if (is_number(which)) {
-        long number = strtol(which, NULL, 10);
-        if (number <= 0 || number > INT32_MAX)
-            return error_set(error, "there is no process %s", which);
-        session->pid = (pid_t)number;
-    } else if (!find_by_name(which, &session->pid, error)) {
-        return false;
-    }
+    if (!running_find(session->args->words[0], &session->pid, error)) return false;
     if (!watched_program(session->pid, session->name))
         snprintf(session->name, sizeof session->name, "process");
     text_escape(session->safe, sizeof session->safe, session->name);

@@ -376,14 +376,16 @@ const struct command commands[] = {
     },
     {
         .name = "core",
-        .arguments = "CORE [count|list|enumerate|summarize|describe|explain SET [TYPE] | describe|explain "
-                     "ADDRESS | summarize [MODULE [FUNCTION]]]",
-        .help = "the blocks of a process in its core dump",
+        .arguments = "CORE|PID|NAME [count|list|enumerate|summarize|describe|explain SET [TYPE] | "
+                     "describe|explain ADDRESS | summarize [MODULE [FUNCTION]]]",
+        .help = "the blocks of a process in its core dump, or as it runs",
         .description =
             "The recording is part of the core, so that nothing else is needed: each block that\n"
             "was in use with its size as requested, thread and stack. Cores of the kernel and of\n"
             "gcore will do. Every other command takes the core as SUBJECT too: cairn report CORE.\n"
             "Of a process that was not recorded: the chunks of glibc's malloc, used and free.\n"
+            "A running process, recorded or not, is stopped while what the answer needs of its\n"
+            "memory is copied; for how long is said. Unasked that are up to 128 MiB.\n"
             "SET: used, free, allocations (both); leaked: nothing reachable refers to them,\n"
             "unreferenced: no leaked one either, anchored: the others; incoming ADDRESS: who\n"
             "refers to that block, outgoing ADDRESS, allocation ADDRESS. TYPE: a class, by the\n"
@@ -392,6 +394,8 @@ const struct command commands[] = {
         .words_max = 5,
         .options = {{OPTION_RECORDING, "recording", 0, "FILE",
                      "what the process recorded into a file of its own"},
+                    {OPTION_ANY_SIZE, "any-size", 0, NULL,
+                     "copy more than 128 MiB of a process, which stands meanwhile"},
                     SYMBOL_OPTIONS},
     },
     {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// cairn core: the heap of a process from its core dump alone. Of a recorded process each block has
-// its stack; of any other the chunks of glibc's malloc are there.
+// cairn core: the heap of a process from its core dump alone, or as it is now, from a short stop.
+// Of a recorded process each block has its stack; of any other the chunks of glibc's malloc are
+// there.
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_heap.h"
 #include "tool/cmds/core_screens.h"
+
+// Of a process' memory, unasked: it stands while that is copied, which takes some tens of
+// milliseconds.
+static const uint64_t copied_bytes_max = 128ull << 20;
 
 // What the core as a whole has to say: by who asked for it, or as the allocator sees it.
 static bool answer_overview(struct core_subject *subject, const struct core_question *question,
@@ -12,6 +17,9 @@ static bool answer_overview(struct core_subject *subject, const struct core_ques
         return question->verb == VERB_SUMMARIZE
                    ? core_print_groups(subject, question->module, question->function, error)
                    : core_print_overview(subject, error);
+    if (question->module && !subject->look.is_core)
+        return error_set(error,
+                         "it is not recorded, so that nobody knows who asked for its blocks");
     if (question->module)
         return error_set(error, "there is no recording in it, so that nobody knows who asked "
                                 "for its blocks: either the process was not recorded, or its file "
@@ -43,15 +51,19 @@ int cmd_core(const struct command_args *args) {
     struct core_subject subject;
     struct error error;
     if (!args->word_count) {
-        error_set(&error, "core: which core dump? (cairn core CORE)");
+        error_set(&error, "core: which core dump or process? (cairn core CORE|PID|NAME)");
         return command_fail(STATUS_USAGE, &error);
     }
     if (!core_read_question(args->words + 1, &question, &error))
         return command_fail(STATUS_USAGE, &error);
-    if (!core_subject_open(args->words[0], args_text(args, OPTION_RECORDING, NULL), &subject,
+    const struct heap_wish wish = {.depth = core_question_depth(&question),
+                                   .bytes_max = args_has(args, OPTION_ANY_SIZE) ? UINT64_MAX
+                                                                                : copied_bytes_max,
+                                   .way_around = "--any-size"};
+    if (!core_subject_open(args->words[0], &wish, args_text(args, OPTION_RECORDING, NULL), &subject,
                            &error))
         return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = answer(&subject, &question, &error) || error_wrap(&error, "%s", subject.path);
+    bool is_ok = answer(&subject, &question, &error) || heap_look_blame(&subject.look, &error);
     if (is_ok) core_print_doubts(&subject);
     core_subject_close(&subject);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);

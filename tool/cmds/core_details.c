@@ -29,7 +29,7 @@ static void print_dump(struct core_subject *subject, const struct core_member *m
     for (uint64_t at = 0, line = 0; at < size && line < DUMP_LINES; line++) {
         uint64_t words[DUMP_WORDS] = {0};
         size_t bytes = size - at < sizeof words ? (size_t)(size - at) : sizeof words;
-        if (!core_read(&subject->core, member->address + at, words, bytes)) return;
+        if (!core_read(subject->core, member->address + at, words, bytes)) return;
         printf("  %" PRIx64 ":", member->address + at);
         for (size_t i = 0; i < DUMP_WORDS; i++) printf(" %016" PRIx64, words[i]);
         printf("  ");
@@ -50,7 +50,7 @@ static void print_dump(struct core_subject *subject, const struct core_member *m
 
 static void print_root(struct core_subject *subject, const struct core_reference *reference,
                        const char *what) {
-    const struct core_image *core = &subject->core;
+    const struct core_image *core = subject->core;
     char place[PLACE_BYTES] = "";
     if (reference->thread) {
         printf("Register %s for thread %zu references %s",
@@ -127,10 +127,10 @@ static bool print_rest(struct core_subject *subject, const struct core_question 
 // An address outside of the heap may be a module's or a stack's.
 static bool print_place(struct core_subject *subject, uint64_t address) {
     char place[PLACE_BYTES];
-    const struct core_root root = core_root_of(&subject->core, address);
+    const struct core_root root = core_root_of(subject->core, address);
     if (root.thread)
         printf("Address %" PRIx64 " is in the stack of thread %zu.\n", address,
-               (size_t)(root.thread - subject->core.threads.items) + 1);
+               (size_t)(root.thread - subject->core->threads.items) + 1);
     else if (core_types_place(subject->types, address, place, sizeof place))
         printf("Address %" PRIx64 " is %s.\n", address, place);
     else

@@ -86,9 +86,9 @@ static void print_doubts(const struct core_subject *subject, const struct core_h
     if (heap->broken_count)
         printf("%" PRIu64 " stretches of the heap were left where a chunk makes no sense\n",
                heap->broken_count);
-    if (subject->core.missing_bytes)
+    if (subject->core->missing_bytes)
         printf("the core is not whole: %s of it are missing\n",
-               units_size((int64_t)subject->core.missing_bytes).text);
+               units_size((int64_t)subject->core->missing_bytes).text);
     if (other) printf("%s is mapped: blocks of that allocator are not among these\n", other);
 }
 
@@ -101,7 +101,7 @@ bool core_print_heap(struct core_subject *subject, struct error *error) {
     print_kinds(heap);
     print_fragmentation(heap);
     print_doubts(subject, heap);
-    text_escape(path, sizeof path, subject->path);
+    text_escape(path, sizeof path, subject->look.name);
     printf("\nNext: cairn core %s summarize used | summarize leaked | explain ADDRESS\n", path);
     return true;
 }

@@ -73,3 +73,12 @@ bool core_read_question(char *const *words, struct core_question *question, stru
     if (words[1]) question->set = find_word(sets, sizeof sets / sizeof *sets, words[1]);
     return question->set ? read_set(words, question, error) : read_rest(words, question, error);
 }
+
+enum heap_depth core_question_depth(const struct core_question *question) {
+    bool is_by_reach = question->set >= SET_ANCHORED && question->set <= SET_OUTGOING;
+    bool has_types =
+        question->type || question->verb == VERB_LIST || question->verb == VERB_SUMMARIZE;
+    if (is_by_reach || question->verb == VERB_DESCRIBE || question->verb == VERB_EXPLAIN)
+        return HEAP_REFERENCES;
+    return question->set && has_types ? HEAP_TYPES : HEAP_BLOCKS;
+}

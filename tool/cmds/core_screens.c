@@ -145,7 +145,7 @@ bool core_print_groups(const struct core_subject *subject, const char *module, c
         is_ok =
             error_set(error, "no block is of %s%s%s; `cairn core %s summarize%s%s` lists what is",
                       module, function ? ", function " : "", function ? function : "",
-                      subject->path, function ? " " : "", function ? module : "");
+                      subject->look.name, function ? " " : "", function ? module : "");
     if (is_ok) {
         print_groups(&list, subject->blocks.bytes);
         core_print_sum(&(struct core_sum){subject->blocks.items.count, subject->blocks.bytes});
@@ -195,16 +195,16 @@ bool core_print_origin(const struct core_subject *subject, const struct core_blo
 bool core_print_overview(const struct core_subject *subject, struct error *error) {
     const struct core_blocks *blocks = &subject->blocks;
     char path[LABEL_BYTES], quoted[LABEL_BYTES];
-    text_quote(quoted, sizeof quoted, subject->path);
+    text_quote(quoted, sizeof quoted, subject->look.name);
     text_escape(path, sizeof path, quoted);
     if (!core_print_groups(subject, NULL, NULL, error)) return false;
     if (blocks->rejected_count)
         printf("left out: %s that contradict what is around them\n",
                units_counted((int64_t)blocks->rejected_count, "slot of the map", "slots of the map")
                    .text);
-    if (blocks->missing_leaves || subject->core.missing_bytes)
+    if (blocks->missing_leaves || subject->core->missing_bytes)
         printf("the core is not whole: %s of it are missing\n",
-               units_size((int64_t)subject->core.missing_bytes).text);
+               units_size((int64_t)subject->core->missing_bytes).text);
     printf("\nNext: cairn core %s summarize MODULE | list leaked | describe ADDRESS\n"
            "      cairn report %s\n",
            path, path);

@@ -40,6 +40,9 @@ struct core_question {
 // Reads the words behind the core's name.
 bool core_read_question(char *const *words, struct core_question *question, struct error *error);
 
+// What of a process the answer takes.
+enum heap_depth core_question_depth(const struct core_question *question);
+
 // A block of a set.
 struct core_member {
     uint64_t address, size;

@@ -7,37 +7,51 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/name_options.h"
-#include "tool/core/recorded.h"
 
 enum { LINE_BYTES = 1024 };
 
-static bool open_recording(struct core_subject *subject, const char *beside, bool is_inside,
-                           struct error *error) {
-    char path[PATH_MAX];
-    if (!beside)
-        return core_copy_recording(&subject->core, &subject->header, path, error) &&
-               opened_open(path, &subject->opened, error);
+static bool open_recording(struct core_subject *subject, const char *beside, struct error *error) {
+    subject->header = subject->look.header;
+    if (!beside) return heap_look_recording(&subject->look, &subject->opened, error);
     if (!opened_open(beside, &subject->opened, error)) return false;
-    if (!is_inside) subject->header = subject->opened.recording.header;
+    if (!subject->look.is_recorded) subject->header = subject->opened.recording.header;
     return true;
 }
 
-bool core_subject_open(const char *path, const char *beside, struct core_subject *subject,
-                       struct error *error) {
-    *subject = (struct core_subject){.path = path};
-    if (!core_open(path, &subject->core, error)) return false;
-    bool is_inside = core_find_recording(&subject->core, &subject->header);
-    if (!is_inside && !beside) return true;
-    bool is_ok = open_recording(subject, beside, is_inside, error);
-    if (is_ok) {
-        is_ok = core_read_blocks(&subject->core, &subject->header,
-                                 subject->opened.profile.cell_count, &subject->blocks, error);
-        if (!is_ok) opened_close(&subject->opened);
+static void say_pause(const struct heap_look *look) {
+    const struct live_image *live = &look->live;
+    fprintf(stderr, "cairn: process %s was stopped for %s (%s, %s copied)\n", look->name,
+            units_duration(live->pause_ns).text,
+            units_counted((int64_t)live->thread_count, "thread", "threads").text,
+            units_size((int64_t)live->copied_bytes).text);
+}
+
+static bool open_inside(struct core_subject *subject, const char *beside, struct error *error) {
+    if (!subject->look.is_recorded && !beside) return true;
+    if (!open_recording(subject, beside, error)) return false;
+    subject->is_recorded =
+        core_read_blocks(subject->core, &subject->header, subject->opened.profile.cell_count,
+                         &subject->blocks, error);
+    if (!subject->is_recorded) opened_close(&subject->opened);
+    return subject->is_recorded;
+}
+
+bool core_subject_open(const char *word, const struct heap_wish *wish, const char *beside,
+                       struct core_subject *subject, struct error *error) {
+    *subject = (struct core_subject){0};
+    if (!heap_look_take(word, wish, &subject->look, error)) return false;
+    subject->core = subject->look.core;
+    if (!subject->look.is_core) {
+        say_pause(&subject->look);
+        name_options_symbols()->process = (uint32_t)subject->look.pid;
     }
-    subject->is_recorded = is_ok;
-    if (is_ok) return true;
-    core_close(&subject->core);
-    return error_wrap(error, "%s", path);
+    if (!subject->look.is_core && beside)
+        error_set(error, "--recording is for core dumps: of a process it is found");
+    else if (open_inside(subject, beside, error))
+        return true;
+    heap_look_blame(&subject->look, error);
+    heap_look_close(&subject->look);
+    return false;
 }
 
 void core_subject_close(struct core_subject *subject) {
@@ -48,14 +62,14 @@ void core_subject_close(struct core_subject *subject) {
         core_free_blocks(&subject->blocks);
         opened_close(&subject->opened);
     }
-    core_close(&subject->core);
+    heap_look_close(&subject->look);
 }
 
 const char *core_other_allocator(const struct core_subject *subject) {
     static const char *const names[] = {"libjemalloc", "libtcmalloc",  "libmimalloc", "libhoard",
                                         "libsnmalloc", "libtbbmalloc", "librpmalloc", "ld-musl"};
-    for (size_t i = 0; i < subject->core.files.count; i++) {
-        const char *base = text_base_name(subject->core.files.items[i].path);
+    for (size_t i = 0; i < subject->core->files.count; i++) {
+        const char *base = text_base_name(subject->core->files.items[i].path);
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             if (!strncmp(base, names[k], strlen(names[k]))) return base;
     }
@@ -64,7 +78,7 @@ const char *core_other_allocator(const struct core_subject *subject) {
 
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
-    subject->has_heap = core_read_heap(&subject->core, &subject->heap, error);
+    subject->has_heap = core_read_heap(subject->core, &subject->heap, error);
     const char *other = core_other_allocator(subject);
     if (subject->has_heap) return true;
     if (other)
@@ -72,11 +86,11 @@ bool core_need_heap(struct core_subject *subject, struct error *error) {
                   "there is no heap of glibc's malloc in it; it used %s, whose blocks are "
                   "known only of recorded processes",
                   other);
-    else if (subject->core.missing_bytes)
+    else if (subject->core->missing_bytes)
         error_set(error,
                   "no heap of glibc's malloc was found in it; the file is cut off, %s of it "
                   "are missing",
-                  units_size((int64_t)subject->core.missing_bytes).text);
+                  units_size((int64_t)subject->core->missing_bytes).text);
     return false;
 }
 
@@ -100,10 +114,10 @@ bool core_need_map(struct core_subject *subject, struct error *error) {
     if (!core_need_heap(subject, error) && !subject->is_recorded) return false;
     bool is_ok = own_memory(subject, &own);
     if (is_ok && subject->is_recorded)
-        is_ok = core_add_blocks(&subject->core, &subject->blocks, &subject->heap, &are_all_glibc);
+        is_ok = core_add_blocks(subject->core, &subject->blocks, &subject->heap, &are_all_glibc);
     if (!is_ok) error_set(error, "out of memory");
     subject->has_foreign = !are_all_glibc;
-    subject->has_reach = is_ok && core_reach_open(&subject->core, &subject->heap, are_all_glibc,
+    subject->has_reach = is_ok && core_reach_open(subject->core, &subject->heap, are_all_glibc,
                                                   &own, &subject->reach, error);
     core_spans_free(&own);
     return subject->has_reach;
@@ -115,7 +129,7 @@ bool core_need_reach(struct core_subject *subject, struct error *error) {
 }
 
 bool core_need_types(struct core_subject *subject, struct error *error) {
-    if (!subject->types) subject->types = core_types_open(&subject->core, name_options_symbols());
+    if (!subject->types) subject->types = core_types_open(subject->core, name_options_symbols());
     return subject->types || error_set(error, "out of memory");
 }
 
@@ -133,7 +147,7 @@ void core_print_doubts(const struct core_subject *subject) {
                 other ? other : "the allocator");
     if (subject->is_recorded && subject->opened.profile.sampling.is_on)
         fprintf(stderr, "cairn: a sample was recorded: blocks in use are those of the sample\n");
-    if (subject->types && !subject->core.files.count)
+    if (subject->types && !subject->core->files.count)
         fprintf(stderr,
                 "cairn: this core does not say which files were mapped: no block has a type\n");
     if (count)

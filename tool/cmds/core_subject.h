@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core dump as `cairn core` looks at it: its memory, the recording in it or beside it, and what
-// is worked out on demand: glibc's heap, the types of blocks, which of them can be reached.
+// A core dump, or a process as it stood for a moment, as `cairn core` looks at it: its memory, the
+// recording in it or beside it, and what is worked out on demand: glibc's heap, the types of
+// blocks, which of them can be reached.
 #ifndef TOOL_CMDS_CORE_SUBJECT_H
 #define TOOL_CMDS_CORE_SUBJECT_H
 
-#include "tool/cmds/opened.h"
+#include "tool/cmds/heap_look.h"
 #include "tool/core/blocks.h"
 #include "tool/core/reach.h"
 #include "tool/core/types.h"
 
 struct core_subject {
-    const char *path;  // as the user named it
-    struct core_image core;
+    struct heap_look look;
+    const struct core_image *core;  // of the look
     bool is_recorded;
     struct cairn_header header;  // of the recording
     struct core_blocks blocks;   // in use and recorded
@@ -23,9 +24,11 @@ struct core_subject {
     bool has_foreign;  // some recorded blocks are another allocator's than glibc's
 };
 
-// `beside`: the recording's file, NULL: the recording is in the core if there is one.
-bool core_subject_open(const char *path, const char *beside, struct core_subject *subject,
-                       struct error *error);
+// `word`, `wish`: as heap_look_take has them. `beside`: the file of a core's recording, NULL: it is
+// in the core if there is one. A line on stderr says for how long a process was stopped. The
+// subject must stay where it is.
+bool core_subject_open(const char *word, const struct heap_wish *wish, const char *beside,
+                       struct core_subject *subject, struct error *error);
 void core_subject_close(struct core_subject *subject);
 
 // False if there is no heap of glibc's in it.

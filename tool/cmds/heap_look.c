@@ -1,75 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/heap_look.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tool/cmds/live.h"
 #include "tool/cmds/name_options.h"
+#include "tool/cmds/running.h"
 #include "tool/core/recorded.h"
 #include "tool/live/survey.h"
 
 static bool is_pid(const char *word) {
-    return *word && !word[strspn(word, "0123456789")] && access(word, F_OK) != 0;
+    return running_is_number(word) && access(word, F_OK) != 0;
 }
 
 bool heap_look_is_possible(const char *word) {
     return word && (is_pid(word) || core_is_one(word));
 }
 
-static bool read_header(struct heap_look *look) {
-    struct cairn_header *header = &look->header;
-    struct source source;
-    if (!source_open(look->path, &source, NULL)) return false;
-    bool is_whole = source_read(&source, 0, header, sizeof *header) == sizeof *header;
-    source_close(&source);
-    return is_whole && !memcmp(header->magic, CAIRN_MAGIC, sizeof header->magic) &&
-           header->version == CAIRN_VERSION && header->live_map;
+bool heap_look_blame(const struct heap_look *look, struct error *error) {
+    return error_wrap(error, look->is_core ? "%s" : "process %s", look->name);
 }
 
-static bool take_process(const char *word, struct heap_look *look, struct error *error) {
-    const long most = 1 << 22;  // PID_MAX_LIMIT of the kernel
+// --- a process
+
+static bool read_header(struct heap_look *look, const char *path) {
+    struct cairn_header *header = &look->header;
+    struct source source;
+    if (!source_open(path, &source, NULL)) return false;
+    bool is_ours = source_read(&source, 0, header, sizeof *header) == sizeof *header &&
+                   !memcmp(header->magic, CAIRN_MAGIC, sizeof header->magic) &&
+                   header->version == CAIRN_VERSION && header->live_map;
+    if (is_ours)
+        look->recording = source.descriptor;
+    else
+        source_close(&source);
+    return is_ours;
+}
+
+static void find_recording(struct heap_look *look) {
     struct live_process process;
     struct error unused;
-    long pid = strtol(word, NULL, 10);
-    if (pid <= 0 || pid > most) return error_set(error, "there is no process %s", word);
-    if (live_choose(word, &process, &unused)) {
-        memcpy(look->path, process.path, sizeof look->path);
-        look->is_recorded = read_header(look);
-    }
-    const struct cairn_header *header = look->is_recorded ? &look->header : NULL;
-    return live_image_take((pid_t)pid, header, &look->live, error) ||
-           error_wrap(error, "process %s", word);
+    if (!live_choose(look->name, &process, &unused)) return;
+    look->is_recorded = read_header(look, process.path);
+    snprintf(look->path, sizeof look->path, "/proc/self/fd/%d", look->recording);
 }
+
+static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth depth) {
+    bool is_glibc = !look->is_recorded || look->header.slot_bytes != sizeof(uint64_t);
+    if (depth == HEAP_REFERENCES) return PLAN_ALL;
+    return depth == HEAP_TYPES && !is_glibc ? PLAN_ALL : PLAN_HEAP;
+}
+
+static bool find_process(const char *word, struct heap_look *look, struct error *error) {
+    struct error reason;
+    if (running_find(word, &look->pid, &reason)) return true;
+    if (running_is_number(word)) return error_set(error, "%s", reason.text);
+    return error_set(error, "%s: No such file or directory; %s", word, reason.text);
+}
+
+static bool take_process(const struct heap_wish *wish, struct heap_look *look,
+                         struct error *error) {
+    snprintf(look->name, sizeof look->name, "%d", (int)look->pid);
+    find_recording(look);
+    const struct live_request request = {.pid = look->pid,
+                                         .header = look->is_recorded ? &look->header : NULL,
+                                         .scope = scope_of(look, wish->depth),
+                                         .bytes_max = wish->bytes_max,
+                                         .way_around = wish->way_around};
+    look->core = &look->live.core;
+    if (live_image_take(&request, &look->live, error)) return true;
+    if (look->recording >= 0) close(look->recording);
+    return heap_look_blame(look, error);
+}
+
+// --- a core
 
 static bool take_core(const char *word, struct heap_look *look, struct error *error) {
     look->is_core = true;
-    if (!core_open(word, &look->core, error)) return false;
-    look->is_recorded = core_find_recording(&look->core, &look->header);
-    if (!look->is_recorded || core_copy_recording(&look->core, &look->header, look->path, error))
-        return true;
-    core_close(&look->core);
-    return error_wrap(error, "%s", word);
+    look->core = &look->own;
+    snprintf(look->name, sizeof look->name, "%s", word);
+    if (!core_open(word, &look->own, error)) return false;
+    look->is_recorded = core_find_recording(&look->own, &look->header);
+    return true;
 }
 
-bool heap_look_take(const char *word, struct heap_look *look, struct error *error) {
+bool heap_look_take(const char *word, const struct heap_wish *wish, struct heap_look *look,
+                    struct error *error) {
     memset(look, 0, sizeof *look);
-    if (!word)
-        return error_set(error, "the views heap and pages are of a process or a core dump: give "
-                                "its PID or the core");
-    if (core_is_one(word)) return take_core(word, look, error);
-    if (is_pid(word)) return take_process(word, look, error);
-    return error_set(error,
-                     access(word, F_OK)
-                         ? "%s: there is no such core dump, and it is no PID"
-                         : "%s: the views heap and pages are of a process (its PID) or a core dump",
-                     word);
+    look->recording = -1;
+    if (!access(word, F_OK)) return take_core(word, look, error);
+    return find_process(word, look, error) && take_process(wish, look, error);
+}
+
+bool heap_look_recording(const struct heap_look *look, struct opened *opened, struct error *error) {
+    char path[PATH_MAX];
+    if (!look->is_core) return opened_open(look->path, opened, error);
+    return core_copy_recording(look->core, &look->header, path, error) &&
+           opened_open(path, opened, error);
 }
 
 bool heap_look_survey(const struct heap_look *look, const struct profile *profile,
                       struct heap_state *state, struct error *error) {
-    const struct core_image *core = look->is_core ? &look->core : &look->live.core;
+    const struct core_image *core = look->core;
     struct core_blocks blocks = {0};
     struct core_samples samples = {0};
     bool is_recorded = look->is_recorded && profile;
@@ -91,7 +125,8 @@ bool heap_look_survey(const struct heap_look *look, const struct profile *profil
 
 void heap_look_close(struct heap_look *look) {
     if (look->is_core)
-        core_close(&look->core);
+        core_close(&look->own);
     else
         live_image_free(&look->live);
+    if (look->recording >= 0) close(look->recording);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/base/text.h"
 #include "tool/cmds/heap_look.h"
@@ -66,9 +67,10 @@ static bool report(const char *word, const struct heap_look *look, const struct 
     struct opened opened;
     struct heap_state state;
     bool is_recorded = look->is_recorded;
-    if (is_recorded && !opened_open(look->path, &opened, error)) return false;
+    if (is_recorded && !heap_look_recording(look, &opened, error))
+        return heap_look_blame(look, error);
     bool is_ok = heap_look_survey(look, is_recorded ? &opened.profile : NULL, &state, error) ||
-                 error_wrap(error, look->is_core ? "%s" : "process %s", word);
+                 heap_look_blame(look, error);
     if (is_ok) {
         is_ok = show(word, is_recorded ? &opened : NULL, &state, request, error);
         heap_state_free(&state);
@@ -78,8 +80,15 @@ static bool report(const char *word, const struct heap_look *look, const struct 
 }
 
 bool heap_views_report(const char *word, const struct request *request, struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
     struct heap_look look;
-    if (!heap_look_take(word, &look, error)) return false;
+    if (!word)
+        return error_set(error, "the views heap and pages are of a process or a core dump: give "
+                                "its PID or the core");
+    if (!access(word, F_OK) && !core_is_one(word))
+        return error_set(
+            error, "%s: the views heap and pages are of a process (its PID) or a core dump", word);
+    if (!heap_look_take(word, &wish, &look, error)) return false;
     bool is_ok = report(word, &look, request, error);
     heap_look_close(&look);
     return is_ok;

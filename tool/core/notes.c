@@ -79,7 +79,7 @@ static bool read_files(struct core_image *core, const uint8_t *bytes, size_t siz
 }
 
 // Of the words that the kernel leaves for the program, one leads to the stack it was started on.
-static void read_vector(struct core_image *core, const uint8_t *bytes, size_t size) {
+void core_read_vector(struct core_image *core, const uint8_t *bytes, size_t size) {
     for (size_t at = 0; at + 2 * (size_t)WORD <= size; at += 2 * (size_t)WORD)
         if (word_at(bytes, at) == AT_RANDOM) core->first_stack = word_at(bytes, at + WORD);
 }
@@ -87,7 +87,7 @@ static void read_vector(struct core_image *core, const uint8_t *bytes, size_t si
 static bool read_note(struct core_image *core, const struct core_note *note) {
     if (note->type == NT_PRPSINFO && note->size >= PSINFO_PID_AT + sizeof core->pid)
         core->pid = number_at(note->bytes, PSINFO_PID_AT);
-    if (note->type == NT_AUXV) read_vector(core, note->bytes, note->size);
+    if (note->type == NT_AUXV) core_read_vector(core, note->bytes, note->size);
     if (note->type == NT_PRSTATUS) return read_thread(core, note->bytes, note->size);
     return note->type != NT_FILE || read_files(core, note->bytes, note->size);
 }

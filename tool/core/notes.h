@@ -11,6 +11,9 @@
 // is left out. False without memory.
 bool core_read_notes(struct core_image *core, uint64_t offset, uint64_t size);
 
+// Those of the words that the kernel leaves for the program (NT_AUXV, /proc/PID/auxv).
+void core_read_vector(struct core_image *core, const uint8_t *bytes, size_t size);
+
 // One ELF note of a block of them.
 struct core_note {
     uint32_t type;

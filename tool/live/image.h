@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap of a running process as it was while all of its threads were stopped for a moment: what
-// a reader of cores needs of its memory, copied, and which pages were resident.
+// The memory of a running process as it was while all of its threads were stopped for a moment:
+// what a reader of cores needs of it, copied, the threads' registers, and which pages were
+// resident.
 //
-//     what is copied      data of libraries and what they relocated, what brk moves, the heaps of
-//     threads' arenas, the
-//                         heads of blocks with mappings of their own, the map of live blocks
-//     what is not         the inside of large blocks, mappings of the program's own, shared memory
+//     copied for blocks   data of libraries and what they relocated, what brk moves, the heaps of
+//                         threads' arenas, the heads of blocks with mappings of their own, the map
+//                         of live blocks
+//     only for references the inside of large blocks, stacks, mappings of the program's own, shared
+//                         memory without a path: what a core has by default
+//     never               code, files, memory that the process cannot read
 //
 // Parsing a heap while it stands takes longer than copying it, and keeping a copy from going stale
 // without a stop is not possible from outside; so it is copied, by process_vm_readv, into memory
@@ -17,6 +20,7 @@
 
 #include "format/format.h"
 #include "tool/core/image.h"
+#include "tool/live/plan.h"
 
 struct live_segment {
     uint64_t start, end;
@@ -33,10 +37,17 @@ struct live_image {
     uint64_t memory_bytes;
 };
 
-// `header`: of the recording that the process writes; NULL: it does not. False with a clause that
-// says why: the process is refused (tool/attach/examine.h), has ended, or is too large for the
-// memory that is left here.
-bool live_image_take(pid_t pid, const struct cairn_header *header, struct live_image *image,
+struct live_request {
+    pid_t pid;
+    const struct cairn_header *header;  // of the recording that it writes; NULL: it does not
+    enum plan_scope scope;
+    uint64_t bytes_max;      // to copy
+    const char *way_around;  // how the user asks for more
+};
+
+// False with a clause that says why: the process is refused (tool/attach/examine.h), has ended, has
+// more to copy than was asked for, or more than the memory that is left here.
+bool live_image_take(const struct live_request *request, struct live_image *image,
                      struct error *error);
 void live_image_free(struct live_image *image);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heaps of threads' arenas begin at multiples of 64 MiB with the address of their arena. A block
 // with a mapping of its own begins a page with a chunk's two words: 0, and a size of whole pages
-// with the flag of mmap. The kernel joins neighbours, so that such a block may lie anywhere in a
-// mapping; where none begins it, the rest is looked through only if recorded blocks lie there.
+// with the flag of mmap. The kernel joins neighbours, so that both may lie anywhere in a mapping.
 #include "tool/live/plan.h"
 
 #include <stdlib.h>
@@ -16,19 +15,25 @@ enum {
     PAGE = PEEK_PAGE_BYTES,
     FLAGS = 7,
     FLAG_MMAPPED = 2,
-    HEADER = 16,          // of a chunk
-    SEARCHED_MAX = 8192,  // pages without a head that are looked at in all
+    HEADER = 16,  // of a chunk
+    HEADS_AT_ONCE = 512,
+    FLAGS_AT_ONCE = 1024,
+    // Pages whose heads a search looks at in all; fewer where blocks tell their sizes in the map.
+    SEARCHED_MAX = 1 << 20,
+    SEARCHED_WITH_SIZES = 8192,
 };
 static const uint64_t heap_bytes = 64ull << 20, stretch_bytes = 1ull << LIVE_LEAF_SHIFT,
                       data_bytes_max = 64ull << 20, extent_bytes_max = 1ull << 40;
-static const uint64_t aligned_most = 2ull << 20;  // larger alignments have pages of their own
+static const uint64_t block_bytes_min = 128 << 10;  // mallopt(3), M_MMAP_THRESHOLD
+static const uint64_t aligned_most = 2ull << 20;    // larger alignments have pages of their own
 
 struct planning {
     const struct peek *peek;
     struct plan *plan;
     bool has_sizes;  // blocks tell their sizes in the map: their heads are not needed
     unsigned searched_left;
-    bool is_bad;  // no memory
+    bool is_code;  // what is added now
+    bool is_bad;   // no memory
 };
 
 static void add_piece(struct planning *planning, uint64_t start, uint64_t end,
@@ -36,7 +41,8 @@ static void add_piece(struct planning *planning, uint64_t start, uint64_t end,
     const uint64_t mask = ~(uint64_t)(PAGE - 1);
     struct piece *slot = array_push(&planning->plan->pieces);
     if (!slot) planning->is_bad = true;
-    if (slot) *slot = (struct piece){start & mask, (end + PAGE - 1) & mask, kind};
+    if (slot)
+        *slot = (struct piece){start & mask, (end + PAGE - 1) & mask, kind, planning->is_code};
 }
 
 static void add_number(struct planning *planning, uint64_t **items, size_t *count, size_t *capacity,
@@ -119,25 +125,58 @@ static bool has_blocks(const struct plan *plan, uint64_t start, uint64_t end) {
 
 // --- glibc's own
 
-// Bytes of the heap that begins there; 0: none does.
-static uint64_t arena_heap_bytes(const struct planning *planning, uint64_t at, uint64_t end) {
-    uint64_t info[3], owner;  // arena, heap before, bytes
-    if (at % heap_bytes || !peek_read(planning->peek, at, info, sizeof info)) return 0;
-    bool is_size = info[2] && info[2] % PAGE == 0 && info[2] <= heap_bytes && info[2] <= end - at;
-    if (!is_size || !info[0] || info[0] % HEADER) return 0;
-    uint64_t first = info[0] / heap_bytes * heap_bytes;
-    bool is_owned =
-        first == at || (peek_read(planning->peek, first, &owner, sizeof owner) && owner == info[0]);
-    return is_owned ? info[2] : 0;
+// The first words of a page: of a thread's heap its arena, the heap before and its bytes; of a
+// block with a mapping of its own 0 and its size.
+struct head {
+    uint64_t address, words[3];
+};
+
+// Those of the next pages that are there.
+struct heads {
+    struct head items[HEADS_AT_ONCE];
+    size_t count;
+    uint64_t end;  // until where pages were looked at
+};
+
+static void read_heads(const struct planning *planning, uint64_t at, uint64_t end,
+                       struct heads *heads) {
+    struct peek_run runs[HEADS_AT_ONCE];
+    uint8_t flags[FLAGS_AT_ONCE];
+    heads->count = 0;
+    for (heads->end = at; heads->end < end && heads->count < HEADS_AT_ONCE;) {
+        uint64_t left = (end - heads->end) / PAGE;
+        size_t some = left < FLAGS_AT_ONCE ? (size_t)left : FLAGS_AT_ONCE;
+        peek_pages(planning->peek, heads->end, some, flags);
+        for (size_t i = 0; i < some && heads->count < HEADS_AT_ONCE; i++, heads->end += PAGE) {
+            struct head *head = &heads->items[heads->count];
+            if (!(flags[i] & PEEK_OWN)) continue;
+            *head = (struct head){.address = heads->end};
+            runs[heads->count++] =
+                (struct peek_run){head->address, (uint8_t *)head->words, sizeof head->words};
+        }
+    }
+    peek_copy(planning->peek, runs, heads->count);
 }
 
-// Bytes of the block that has a mapping of its own and begins there; 0: none does.
-static uint64_t block_bytes(const struct planning *planning, uint64_t at, uint64_t end) {
-    uint64_t words[2];
-    if (!peek_read(planning->peek, at, words, sizeof words)) return 0;
-    uint64_t size = words[1] & ~(uint64_t)FLAGS;
-    bool is_block = (words[1] & FLAGS) == FLAG_MMAPPED && !words[0] && size && size % PAGE == 0;
-    return is_block && size <= end - at ? size : 0;
+// Bytes of the heap that begins there; 0: none does.
+static uint64_t arena_heap_bytes(const struct planning *planning, const struct head *head,
+                                 uint64_t end) {
+    uint64_t at = head->address, arena = head->words[0], bytes = head->words[2], owner;
+    bool is_size = bytes && bytes % PAGE == 0 && bytes <= heap_bytes && bytes <= end - at;
+    if (at % heap_bytes || !is_size || !arena || arena % HEADER) return 0;
+    uint64_t first = arena / heap_bytes * heap_bytes;
+    bool is_owned =
+        first == at || (peek_read(planning->peek, first, &owner, sizeof owner) && owner == arena);
+    return is_owned ? bytes : 0;
+}
+
+// Bytes of the block that has a mapping of its own and begins there; 0: none does. What does not
+// begin where it is to be expected has the usual size at least.
+static uint64_t block_bytes(const struct head *head, uint64_t end, bool is_expected) {
+    uint64_t size = head->words[1] & ~(uint64_t)FLAGS;
+    bool is_block = (head->words[1] & FLAGS) == FLAG_MMAPPED && !head->words[0] &&
+                    size >= (is_expected ? PAGE : block_bytes_min) && size % PAGE == 0;
+    return is_block && size <= end - head->address ? size : 0;
 }
 
 // The pages that its head may lie on: an aligned block has it in front of its own place.
@@ -156,35 +195,83 @@ static void add_heads(struct planning *planning, uint64_t at, uint64_t size) {
     }
 }
 
-// A block, and those that follow it without a gap; returns where they end.
-static uint64_t add_blocks(struct planning *planning, uint64_t start, uint64_t end) {
-    uint64_t at = start;
-    for (uint64_t size; at < end && (size = block_bytes(planning, at, end)); at += size)
-        add_heads(planning, at, size);
-    if (at > start) add_piece(planning, start, at, PIECE_HEADS);
-    return at;
+// A stretch of blocks without a gap.
+struct stretch {
+    uint64_t start, end;
+};
+
+static void end_stretch(struct planning *planning, struct stretch *stretch) {
+    if (stretch->end > stretch->start)
+        add_piece(planning, stretch->start, stretch->end, PIECE_HEADS);
+    stretch->start = stretch->end;
 }
 
-// Where to look next if nothing of the heap begins at `at`.
-static uint64_t next_place(struct planning *planning, uint64_t at, uint64_t end) {
-    uint64_t next_heap = (at / heap_bytes + 1) * heap_bytes;
-    if (!planning->has_sizes && planning->searched_left && has_blocks(planning->plan, at, end)) {
-        planning->searched_left--;
-        return at + PAGE;
+static void note_place(struct planning *planning, uint64_t at) {
+    struct plan *plan = planning->plan;
+    if (!plan->is_searched)
+        add_number(planning, &plan->places.items, &plan->places.count, &plan->places.capacity, at);
+}
+
+// What begins at a page of an extent; returns where to look next.
+static uint64_t add_at(struct planning *planning, const struct head *head,
+                       const struct extent *extent, struct stretch *stretch) {
+    uint64_t at = head->address, size = arena_heap_bytes(planning, head, extent->end);
+    if (size) {
+        note_place(planning, at);
+        add_piece(planning, at, at + size, PIECE_WHOLE);
+        return at + size;
     }
-    return next_heap < end ? next_heap : end;
+    size = block_bytes(head, extent->end, at == extent->start || at == stretch->end);
+    if (!size) return at + PAGE;
+    if (at != stretch->end) {
+        end_stretch(planning, stretch);
+        stretch->start = at;
+    }
+    stretch->end = at + size;
+    note_place(planning, at);
+    add_heads(planning, at, size);
+    return stretch->end;
+}
+
+// Where to look next, if not everywhere: the kernel puts a new mapping in front of others or into a
+// gap, so that a new block begins an extent, or follows another.
+static uint64_t next_place(const struct plan *plan, uint64_t at) {
+    uint64_t heap = (at + heap_bytes - 1) / heap_bytes * heap_bytes;
+    size_t low = 0, high = plan->places.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (plan->places.items[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_nearer = low < plan->places.count && plan->places.items[low] < heap;
+    return is_nearer ? plan->places.items[low] : heap;
+}
+
+static void add_heaps(struct planning *planning, const struct extent *extent) {
+    struct heads heads;
+    struct stretch stretch = {0};
+    for (uint64_t at = extent->start, next; at < extent->end;) {
+        bool is_search = planning->searched_left;
+        read_heads(planning, at, is_search ? extent->end : at + PAGE, &heads);
+        next = at;
+        for (size_t i = 0; i < heads.count; i++) {
+            if (heads.items[i].address < next) continue;
+            if (is_search && planning->searched_left) planning->searched_left--;
+            next = add_at(planning, &heads.items[i], extent, &stretch);
+        }
+        bool is_found = next > heads.end || (next > at && next == stretch.end);
+        at = next > heads.end ? next : heads.end;
+        if (!is_search && !is_found) at = next_place(planning->plan, at);
+    }
+    end_stretch(planning, &stretch);
 }
 
 static void add_memory(struct planning *planning, const struct extent *extent) {
     size_t before = planning->plan->pieces.count;
-    uint64_t at = extent->start;
-    if (extent->end - at > extent_bytes_max) return;  // address space, no heap
-    while (at < extent->end) {
-        uint64_t size = arena_heap_bytes(planning, at, extent->end);
-        uint64_t behind = size ? at + size : add_blocks(planning, at, extent->end);
-        if (size) add_piece(planning, at, behind, PIECE_WHOLE);
-        at = behind > at ? behind : next_place(planning, at, extent->end);
-    }
+    if (extent->end - extent->start > extent_bytes_max) return;  // address space, no heap
+    add_heaps(planning, extent);
     bool is_found = planning->plan->pieces.count > before;
     if (planning->has_sizes && !is_found && has_blocks(planning->plan, extent->start, extent->end))
         add_piece(planning, extent->start, extent->end, PIECE_PAGES);
@@ -207,16 +294,42 @@ static void add_constants(struct planning *planning, const struct extent *extent
     free(flags);
 }
 
-static void add_extent(struct planning *planning, const struct extent *extent) {
+static void add_of_heap(struct planning *planning, const struct extent *extent) {
     bool is_small = extent->end - extent->start <= data_bytes_max;
     if (extent->kind == EXTENT_MEMORY)
         add_memory(planning, extent);
     else if (extent->kind == EXTENT_CONSTANT && is_small)
         add_constants(planning, extent);
-    else if (extent->kind == EXTENT_CONSTANT)
-        return;
-    else if (extent->kind == EXTENT_BREAK || is_small)
+    else if (extent->kind == EXTENT_BREAK || (extent->kind == EXTENT_DATA && is_small))
         add_piece(planning, extent->start, extent->end, PIECE_WHOLE);
+}
+
+// The recording is read by its own way.
+static bool is_recording(const struct extent *extent, const struct cairn_header *header) {
+    return header && extent->start >= header->self_address &&
+           extent->start < header->self_address + header->mapped_bytes;
+}
+
+static void add_of_all(struct planning *planning, const struct extent *extent) {
+    enum piece_kind kind = extent->kind == EXTENT_OTHER ? PIECE_PRESENT : PIECE_WHOLE;
+    uint64_t at = extent->start;
+    struct core_span gap;
+    if (extent->end - at > extent_bytes_max) return;  // address space
+    if (extent->kind == EXTENT_CONSTANT) return add_constants(planning, extent);
+    while (core_spans_gap(&planning->plan->hidden, &at, extent->end, &gap))
+        add_piece(planning, gap.start, gap.end, kind);
+}
+
+static void add_extents(struct planning *planning, const struct extents *extents,
+                        const struct cairn_header *header, enum plan_scope scope) {
+    for (size_t i = 0; i < extents->items.count; i++) {
+        const struct extent *extent = &extents->items.items[i];
+        planning->is_code = extent->is_code;
+        if (scope == PLAN_HEAP)
+            add_of_heap(planning, extent);
+        else if (!is_recording(extent, header))
+            add_of_all(planning, extent);
+    }
 }
 
 // --- all of it
@@ -239,14 +352,15 @@ static void join_pieces(struct plan *plan) {
         }
         if (items[i].end > last->end) last->end = items[i].end;
         if (items[i].kind > last->kind) last->kind = items[i].kind;
+        last->is_code = last->is_code && items[i].is_code;
     }
     plan->pieces.count = kept;
 }
 
-bool plan_make(const struct peek *peek, const struct cairn_header *header, struct plan *plan,
-               struct error *error) {
+bool plan_make(const struct peek *peek, const struct cairn_header *header, enum plan_scope scope,
+               struct plan *plan, struct error *error) {
     struct extents extents = {0};
-    struct planning planning = {.peek = peek, .plan = plan, .searched_left = SEARCHED_MAX};
+    struct planning planning = {.peek = peek, .plan = plan};
     plan->pieces.count = plan->head_pages.count = plan->block_stretches.count = 0;
     bool is_ok = extents_look(peek->pid, &extents, error);
     if (is_ok && header) {
@@ -257,8 +371,10 @@ bool plan_make(const struct peek *peek, const struct cairn_header *header, struc
             qsort(plan->block_stretches.items, plan->block_stretches.count, sizeof(uint64_t),
                   compare_numbers);
     }
-    for (size_t i = 0; is_ok && i < extents.items.count; i++)
-        add_extent(&planning, &extents.items.items[i]);
+    if (!plan->is_searched)
+        planning.searched_left = planning.has_sizes ? SEARCHED_WITH_SIZES : SEARCHED_MAX;
+    if (is_ok) add_extents(&planning, &extents, header, scope);
+    plan->is_searched = true;
     array_free(&extents.items);
     if (is_ok) join_pieces(plan);
     return is_ok && (!planning.is_bad || error_set(error, "out of memory"));
@@ -268,4 +384,6 @@ void plan_free(struct plan *plan) {
     array_free(&plan->pieces);
     array_free(&plan->head_pages);
     array_free(&plan->block_stretches);
+    core_spans_free(&plan->hidden);
+    array_free(&plan->places);
 }

@@ -38,16 +38,48 @@ static void test_kinds(void **state) {
                   "7f4497000000-7f4498000000 rw-s 00000000 00:01 77  /memfd:cairn (deleted)\n"
                   "7f4498000000-7f4498001000 rw-s 00000000 00:01 78  /dev/zero (deleted)\n"
                   "7f4498001000-7f4498002000 rw-p 00000000 00:06 78  /dev/device\n"
+                  "7f4498002000-7f4498003000 rw-s 00000000 fe:00 79  /srv/a file\n"
+                  "7f4498003000-7f4498004000 r--p 00000000 00:00 0 \n"
+                  "7f4498004000-7f4498005000 r-xp 00000000 00:00 0 \n"
                   "7ffe00000000-7ffe00021000 rw-p 00000000 00:00 0   [stack]\n"
                   "7ffe00100000-7ffe00102000 r-xp 00000000 00:00 0   [vdso]\n");
-    assert_int_equal(extents.items.count, 5);
+    assert_int_equal(extents.items.count, 9);
     check(&extents, 0, 0x55d0a0000000, 0x55d0a0001000, EXTENT_CONSTANT);
     check(&extents, 1, 0x55d0a0003000, 0x55d0a0004000, EXTENT_DATA);
     assert_int_equal(extents.items.items[1].offset, 0x3000);
     check(&extents, 2, 0x55d0c0a00000, 0x55d0c0a21000, EXTENT_BREAK);
     check(&extents, 3, 0x7f4490000000, 0x7f4490021000, EXTENT_MEMORY);
     check(&extents, 4, 0x7f4495000000, 0x7f4496000000, EXTENT_MEMORY);
+    check(&extents, 5, 0x7f4497000000, 0x7f4498000000, EXTENT_OTHER);
+    check(&extents, 6, 0x7f4498000000, 0x7f4498001000, EXTENT_OTHER);
+    check(&extents, 7, 0x7f4498003000, 0x7f4498004000, EXTENT_OTHER);
+    check(&extents, 8, 0x7ffe00000000, 0x7ffe00021000, EXTENT_OTHER);
+    assert_true(extents.items.items[0].is_code);
+    assert_false(extents.items.items[1].is_code);
     array_free(&extents.items);
+}
+
+static void test_hidden(void **state) {
+    (void)state;
+    static const char text[] = "7f4490000000-7f4490021000 rw-p 00000000 00:00 0 \n"
+                               "Size:                132 kB\n"
+                               "Anonymous:             0 kB\n"
+                               "VmFlags: rd wr mr mw me dd ac \n"
+                               "7f4490021000-7f4490022000 rw-p 00000000 00:00 0 \n"
+                               "Anonymous:             4 kB\n"
+                               "VmFlags: rd wr mr mw me ac \n"
+                               "7f4490022000-7f4490023000 rw-p 00000000 00:00 0 \n"
+                               "VmFlags: rd dd \n";
+    struct core_spans hidden = {0};
+    FILE *file = fmemopen((char *)text, strlen(text), "r");
+    assert_non_null(file);
+    assert_true(extents_read_hidden(file, &hidden));
+    fclose(file);
+    assert_int_equal(hidden.items.count, 2);
+    assert_int_equal(hidden.items.items[0].start, 0x7f4490000000);
+    assert_int_equal(hidden.items.items[0].end, 0x7f4490021000);
+    assert_int_equal(hidden.items.items[1].start, 0x7f4490022000);
+    core_spans_free(&hidden);
 }
 
 static void test_files(void **state) {
@@ -78,7 +110,8 @@ static void test_odd_lines(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_files),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_hidden),
+                                       cmocka_unit_test(test_files),
                                        cmocka_unit_test(test_odd_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

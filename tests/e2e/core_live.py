@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn core PID`: every answer is that of gcore's core of the same process, which stands still: recorded, sampled,
+attached to, with another allocator, static, in Python; and a process that moves, is large, is refused or goes away."""
+
+import ctypes
+import glob
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import time
+
+import cairn_test as t
+
+t.need("gcore", "g++")
+PTRACE_SEIZE = 0x4206
+VERBS = ("count", "list", "summarize", "explain")
+SETS = ("used", "free", "allocations", "leaked", "unreferenced", "anchored")
+PAUSE = re.compile(rb"cairn: process (\d+) was stopped for [\d.]+ \w+ \((\d+) threads?, [\d.]+ \w+ copied\)\n")
+
+
+class Still:
+    """A program that has said its line and waits; `under`: what runs it, as its parent."""
+
+    def __init__(self, argv, under=(), env=None):
+        self.process = subprocess.Popen([*under, *argv], env=t.environment(env), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.line = self.process.stdout.readline().decode()
+        self.words = dict(word.split("=") for word in self.line.split() if "=" in word)
+        self.pid = self.process.pid
+        if under:
+            children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
+            self.pid = int(children.split()[0])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+def ask(subject, *words):
+    result = t.run_cairn("core", str(subject), *words)
+    t.check_equal(f"{subject} {' '.join(words)}: status ({result.err.decode()[-200:]})", result.status, 0)
+    return result
+
+
+def questions(pid, is_thorough):
+    """Of all kinds; thoroughly: about all sets, and about some blocks in each way."""
+    yield ()
+    yield from (("list", "allocations"), ("explain", "used"), ("summarize", "used"), ("list", "leaked"))
+    if not is_thorough:
+        return
+    yield ("summarize",)
+    yield from ((verb, which) for verb in VERBS for which in SETS)
+    for block in random.Random(7).sample(ask(pid, "enumerate", "used").out.decode().split(), 2):
+        yield from (("list", which, block) for which in ("incoming", "outgoing", "allocation"))
+        yield ("describe", block)
+
+
+def check_same(what, still, *options, is_thorough=False):
+    pid = str(still.pid)
+    done = subprocess.run(["gcore", "-o", what, pid], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    core = f"{what}.{pid}"
+    if not t.check(os.path.exists(core), f"{what}: no core: {done.stdout.decode()[-300:]}"):
+        return
+    for question in questions(pid, is_thorough):
+        alive, dead = t.run_cairn("core", pid, *question), t.run_cairn("core", *options, core, *question)
+        t.check_equal(f"{what}: {question}: status ({alive.err})", alive.status, dead.status)
+        t.check(dead.out.replace(core.encode(), pid.encode()) == alive.out,
+                f"{what}: {question}: {difference(dead.out, alive.out)}")
+        pause = PAUSE.match(alive.err)
+        t.check(pause and pause[1] == pid.encode(), f"{what}: {question}: no pause in {alive.err}")
+        doubts = re.sub(rb".*/dev/zero.*\n", b"", dead.err.replace(b"cairn: " + core.encode(), b"cairn: process " + pid.encode()))
+        t.check(PAUSE.sub(b"", alive.err) == doubts, f"{what}: {question}: {alive.err} and {doubts}")
+    os.remove(core)
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    t.check("TracerPid:\t0\n" in status, f"{what}: somebody traces it")
+
+
+def difference(dead, alive):
+    lines = [pair for pair in zip(dead.split(b"\n"), alive.split(b"\n")) if pair[0] != pair[1]]
+    return f"core, process: {lines[:2]}, {dead.count(10)} and {alive.count(10)} lines"
+
+
+def count(pid, *words):
+    found = re.search(rb"(\d+) allocations use 0x", ask(pid, "count", *words).out)
+    return int(found[1]) if found else -1
+
+
+def check_reach(what, still):
+    """By the program's own account, which LeakSanitizer shares (tests/e2e/core_reach.py)."""
+    for which in ("leaked", "unreferenced"):
+        t.check_equal(f"{what}: {which}", count(still.pid, which), int(still.words[which]))
+
+
+def reach():
+    program = t.program("reach")
+    with Still(program) as still:
+        check_reach("plain", still)
+        check_same("plain", still, is_thorough=True)
+        way = re.findall(rb"references (?:anchor point )?0x([0-9a-f]+)\n", ask(still.pid, "explain", still.words["last"]).out)
+        t.check(len(way) == 4 and way[-1] == still.words["last"].encode(), f"plain: {way}")
+    with Still(program, [t.CAIRN, "run", "-q", "-o", "run.cairn", "--"]) as still:
+        check_reach("recorded", still)
+        check_same("recorded", still, is_thorough=True)
+        t.check(b"lose " in ask(still.pid, "describe", "leaked").out, "recorded: no stacks")
+    with Still(program, [t.CAIRN, "run", "-q", "--sample", "-o", "sample.cairn", "--"]) as still:
+        check_same("sampled", still)
+    with Still(program, env={"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": os.path.abspath("alone.cairn")}) as still:
+        check_reach("alone", still)
+        check_same("alone", still, "--recording", "alone.cairn")
+    with Still(program) as still:
+        with subprocess.Popen([t.CAIRN, "attach", "-o", "attached.cairn", str(still.pid)], env=t.environment(),
+                              stderr=subprocess.PIPE) as attach:
+            said = attach.stderr.readline()
+            if t.check(b"recording reach" in said, f"attach: does not begin: {said}"):
+                t.check(b" of size " in ask(still.pid, "list", "allocations").out, "attached: cannot be read")
+                t.check_equal("attached: blocks from before are not shown", count(still.pid, "leaked"), 0)
+            attach.terminate()
+    library = glob.glob("/usr/lib/*/libjemalloc.so.2")
+    if library:
+        with Still(program, ["env", f"LD_PRELOAD={library[0]}", t.CAIRN, "run", "-q", "-o", "other.cairn", "--"]) as still:
+            check_same("other", still)
+        with Still(program, env={"LD_PRELOAD": library[0]}) as still:
+            result = t.run_cairn("core", str(still.pid), "count", "leaked")
+            t.check(result.status == 1 and b"it used libjemalloc.so.2, whose blocks are known only of recorded" in result.err,
+                    f"another allocator: {result.err}")
+    static = subprocess.run(["g++", "-O1", "-fno-builtin", "-static", "-pthread", "-o", "standalone",
+                             str(t.SOURCE / "tests/programs/reach.cc")], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, check=False)
+    if static.returncode == 0:
+        with Still(["./standalone"]) as still:
+            check_reach("static", still)
+            check_same("static", still)
+    with Still([t.PYTHON, "-c", "import json, sys; held = [str(n) for n in range(100000)]; print('ready', flush=True); "
+                                "sys.stdin.read()"]) as still:
+        check_same("python", still)
+
+
+def places():
+    """Blocks that only one place refers to, of every kind: none is leaked."""
+    with Still(t.program("references")) as still:
+        check_same("places", still)
+        for name, way in (("register", rb"\nRegister r12 for thread 2 references "),
+                          ("stack", rb"\nThread 2 is currently using this stack.\nStack address 0x[0-9a-f]+ references "),
+                          ("thread_local", rb"\n(?:Thread 2 .*\n)?(?:Stack|Static) address 0x[0-9a-f]+ references "),
+                          ("mapped", rb"\nStatic address 0x[0-9a-f]+800 references "),
+                          ("read_only", rb"\nStatic address 0x[0-9a-f]+800 references "),
+                          ("shared", rb"\nStatic address 0x[0-9a-f]+800 references "),
+                          ("large", rb" \(large\) references anchor point 0x[0-9a-f]+\nwhich references ")):
+            told = ask(still.pid, "explain", still.words[name]).out
+            t.check(b"an anchored allocation" in told and re.search(way + b"0x" + still.words[name].encode(), told),
+                    f"{name}: {told}")
+        hidden = ask(still.pid, "explain", still.words["hidden"]).out
+        t.check(b"an unreferenced allocation" in hidden, f"kept out of cores: {hidden}")
+
+
+def names():
+    with Still(t.program("reach")) as still:
+        os.mkdir("bin")
+        os.symlink(t.program("reach")[0], "bin/only_of_this_test")
+        with Still(["bin/only_of_this_test"]) as named:
+            result = ask("only_of_this_test", "count", "leaked")
+            t.check(result.err.startswith(b"cairn: process %d was" % named.pid), f"by name: {result.err}")
+            with Still(["bin/only_of_this_test"]):
+                result = t.run_cairn("core", "only_of_this_test", "count", "leaked")
+                t.check(result.status == 1 and b"2 processes are called" in result.err, f"two: {result.err}")
+        pathlib.Path(str(still.pid)).write_text("a file of that name\n", encoding="ascii")
+        result = t.run_cairn("core", str(still.pid), "count", "leaked")
+        t.check(result.status == 1 and b"is not a core dump" in result.err, f"file wins: {result.err}")
+        os.remove(str(still.pid))
+        result = t.run_cairn("core", "--recording", "run.cairn", str(still.pid), "count", "used")
+        t.check(result.status == 1 and b"--recording is for core dumps" in result.err, f"--recording: {result.err}")
+        result = t.run_cairn("core", str(still.pid), "summarize", "libc.so.6")
+        t.check(result.status == 1 and b"it is not recorded, so" in result.err, f"by module: {result.err}")
+
+
+def large():
+    """More than 128 MiB are copied only when asked for."""
+    with Still(t.program("references", "200")) as still:
+        result = t.run_cairn("core", str(still.pid), "count", "leaked")
+        said = re.fullmatch(rb"cairn: process \d+: (\d+) MiB of its memory are to be copied, for which it would be stopped "
+                            rb"for some [\d.]+ \w+: --any-size does that\n", result.err)
+        t.check(result.status == 1 and said and 200 <= int(said[1]) < 250, f"large: {result.status} {result.err}")
+        t.check(count(still.pid, "used") > 0, "large: its blocks alone take little")
+        result = ask(still.pid, "--any-size", "explain", still.words["large"])
+        t.check(b"an anchored" in result.out and PAUSE.match(result.err), f"large: {result.out} {result.err}")
+
+
+def busy():
+    """Threads in the midst of malloc; killed tools; and the process killed while it is looked at."""
+    with subprocess.Popen(t.program("doomed", "loop", 3), env=t.environment({"LEDGER": t.fresh_path("account")})) as child:
+        time.sleep(0.3)
+        for _ in range(6):
+            result = t.run_cairn("core", str(child.pid), "count", "leaked")
+            t.check(result.status == 0, f"busy: {result.status} {result.err}")
+        for turn in range(8):
+            with subprocess.Popen([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as one:
+                time.sleep(random.Random(turn).uniform(0.001, 0.03))
+                one.kill()
+        with subprocess.Popen([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as one:
+            os.kill(child.pid, signal.SIGKILL)
+            out, err = one.communicate(timeout=60)
+            t.check(one.returncode == 0 or (one.returncode == 1 and err.count(b"\n") == 1 and not out),
+                    f"ends meanwhile: {one.returncode} {out} {err}")
+
+
+def check_refused(what, pid, word, argv=None):
+    result = t.run(argv or [t.CAIRN, "core", str(pid), "count", "leaked"])
+    t.check(result.status == 1 and result.err.count(b"\n") == 1 and word in result.err and not result.out,
+            f"{what}: {result.status} {result.err}")
+
+
+def refused():
+    check_refused("no process", 2 ** 22 - 7, b"no such process")
+    check_refused("no name", "nothing_is_called_so", b"no process is called")
+    check_refused("itself", 0, b"cairn itself", ["sh", "-c", f"exec {t.CAIRN} core $$ count leaked"])
+    if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text(encoding="ascii") == "kthreadd\n":
+        check_refused("kernel", 2, b"thread of the kernel")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        time.sleep(0.2)
+        if ctypes.CDLL(None).ptrace(PTRACE_SEIZE, process.pid, None, None) == 0:
+            check_refused("traced", process.pid, b"traced already")
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        check_refused("zombie", process.pid, b"has ended")
+    result = t.run_cairn("core")
+    t.check(result.status == 2 and b"cairn core CORE|PID|NAME" in result.err, f"nothing named: {result.err}")
+
+
+if os.uname().machine != "x86_64":
+    t.cannot_run_here("stopping a process to look at it is for x86-64")
+reach()
+places()
+names()
+large()
+busy()
+refused()
+t.finish()
