@@ -17,6 +17,7 @@ struct reading {
     size_t cell_count;
     bool is_wide;
     uint32_t top_count;
+    uint64_t places;  // for core_looked_at
     uint64_t mid[LIVE_MID_COUNT];
     union {
         uint32_t narrow[LEAF_GRANULES_MOST];
@@ -41,7 +42,7 @@ static uint64_t slot_bytes(const struct reading *reading) {
 
 static bool add_block(struct reading *reading, uint64_t address, uint32_t cell, uint64_t size) {
     const uint64_t most = 1ull << LIVE_ADDRESS_BITS_AARCH64;
-    if (!cell || cell >= reading->cell_count || size > most) {
+    if (!cell || cell >= reading->cell_count || size >= most) {
         reading->blocks->rejected_count++;
         return true;
     }
@@ -101,6 +102,7 @@ static bool read_leaf(struct reading *reading, uint64_t origin, uint64_t start, 
         return true;
     }
     core_read(reading->core, at - slot_bytes(reading), &before, slot_bytes(reading));
+    core_looked_at(reading->core, 1 << LIVE_LEAF_SHIFT, &reading->places);
     bool is_extended = is_escape(reading, before);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t slot = reading->is_wide ? reading->leaf.wide[i] : reading->leaf.narrow[i];
@@ -150,6 +152,13 @@ static int compare_addresses(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
+// They are, but for those of allocators that have blocks at odd multiples of 8 too.
+static bool are_ascending(const struct core_blocks *blocks) {
+    for (size_t i = 1; i < blocks->items.count; i++)
+        if (blocks->items.items[i - 1].address > blocks->items.items[i].address) return false;
+    return true;
+}
+
 bool core_read_blocks(const struct core_image *core, const struct cairn_header *header,
                       size_t cell_count, struct core_blocks *blocks, struct error *error) {
     *blocks = (struct core_blocks){0};
@@ -158,6 +167,7 @@ bool core_read_blocks(const struct core_image *core, const struct cairn_header *
     reading->core = core;
     reading->blocks = blocks;
     reading->cell_count = cell_count;
+    reading->places = 0;
     reading->is_wide = header->slot_bytes == sizeof(uint64_t);
     reading->top_count = top_count_of(header->machine);
     bool is_ok = read_tops(reading, header->live_map, error);
@@ -166,7 +176,7 @@ bool core_read_blocks(const struct core_image *core, const struct cairn_header *
         core_free_blocks(blocks);
         return false;
     }
-    if (blocks->items.count)
+    if (!are_ascending(blocks))
         qsort(blocks->items.items, blocks->items.count, sizeof *blocks->items.items,
               compare_addresses);
     core_spans_settle(&blocks->map);

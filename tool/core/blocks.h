@@ -9,11 +9,12 @@
 #include "tool/core/image.h"
 #include "tool/core/spans.h"
 
+// Sixteen bytes each: a core may have hundreds of millions.
 struct core_block {
-    uint64_t address;
-    uint64_t size;  // as requested
-    uint32_t cell;
-};
+    uint64_t address : 48;  // LIVE_ADDRESS_BITS_AARCH64
+    uint64_t size : 48;     // as requested
+    uint64_t cell : 32;
+} __attribute__((packed, aligned(8)));
 
 struct core_blocks {
     ARRAY(struct core_block) items;  // ascending by address
