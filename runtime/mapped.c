@@ -103,7 +103,7 @@ static void mapper_turn(struct cairn_mapper *mapper) {
     if (mapper->epoch == epoch) return;
     mapper->peak_bytes = (int64_t)held(mapper);
     mapper->peak_ranges = (int64_t)mapper->live_ranges;
-    compiler_barrier();
+    publish_barrier();
     mapper->epoch = epoch;
 }
 
@@ -113,7 +113,7 @@ static void note_peak(void) {
     if (ledger.live_bytes <= header->mappings_peak_bytes) return;
     header->mappings_peak_bytes = ledger.live_bytes;
     header->mappings_peak_ns = sink_now_coarse_ns();
-    compiler_barrier();
+    publish_barrier();
     header->mappings_epoch++;
 }
 

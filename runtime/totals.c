@@ -31,8 +31,8 @@ static void peak_note(uint64_t bytes, int64_t blocks) {
         if (bytes <= highest) return;
     } while (!__atomic_compare_exchange_n(&shared->peak_bytes, &highest, bytes, false,
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    uint32_t epoch = __atomic_add_fetch(&shared->epoch, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&shared->peak_epoch, epoch, __ATOMIC_RELAXED);
+    uint32_t epoch = __atomic_add_fetch(&shared->epoch, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&shared->peak_epoch, epoch, __ATOMIC_RELEASE);
     shared->peak_blocks = (uint64_t)blocks;
     shared->peak_ns = sink_now_coarse_ns();
 }

@@ -51,7 +51,7 @@ COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
     // nothing is what a reader takes a value for that is not there
     bool is_anything = value.bytes || value.blocks || (calls && values_have_samples());
     if ((int32_t)(cell->epoch - moment_epoch) < 0 && is_anything) values_save(log, &value, calls);
-    compiler_barrier();
+    publish_barrier();
     cell->epoch = epoch;
 }
 

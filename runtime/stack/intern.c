@@ -147,6 +147,7 @@ static uint32_t cell_begin(struct stack_thread *thread, uint32_t id, uint32_t re
     if (unlikely(stack_has_new_generation(thread))) epoch--;
     cells.hot[id].epoch = epoch;
     cells.cold[id].generation = thread->generation;
+    publish_barrier();  // before it counts, and so for readers a cell at all
     table_insert(&thread->table, &thread->arena, hash.table, id);
     return id;
 }

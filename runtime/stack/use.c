@@ -46,7 +46,7 @@ static COLD struct cairn_sizes *sizes_begin(uint32_t id) {
     struct cairn_sizes *sizes = entry;
     sizes->cell = id;
     sizes->unknown_calls = cold->sizes == CAIRN_NO_SIZES ? calls - 1 : 0;
-    compiler_barrier();
+    publish_barrier();
     cold->sizes = number;
     return sizes;
 }
@@ -74,10 +74,10 @@ static COLD void exchange(struct cairn_sizes *sizes, uint64_t size) {
         if (sizes->counts[i] < sizes->counts[rarest]) rarest = i;
     sizes->buckets[bucket_of(sizes->sizes[rarest])] += sizes->counts[rarest];
     sizes->counts[rarest] = 0;
-    compiler_barrier();
+    publish_barrier();
     sizes->late |= 1u << rarest;
     sizes->sizes[rarest] = (uint32_t)size;
-    compiler_barrier();
+    publish_barrier();
     sizes->counts[rarest] = 1;
 }
 
@@ -112,7 +112,7 @@ void use_count_other_size(uint32_t id, uint64_t size) {
         return;
     }
     if (unlikely(sizes->counts[place] == 0)) sizes->sizes[place] = (uint32_t)size;
-    compiler_barrier();
+    publish_barrier();
     sizes->counts[place]++;
     bool is_exact = !(sizes->late >> place & 1);
     if (unlikely(sizes->counts[place] % SIZES_TURN_EVERY == 0) && is_exact) turn(id, sizes, place);
@@ -138,7 +138,7 @@ void use_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
         if (!number) return;
         entry = taken;
         entry->cell = id;
-        compiler_barrier();
+        publish_barrier();
         cold->ages = number;
     }
     if (calls != USE_NO_CALLS) use_age_count(entry->calls, calls_bounded(calls));
@@ -157,7 +157,7 @@ void use_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t
         if (!number || number > CAIRN_ALIGNED_LIMIT) return;
         entry = taken;
         entry->cell = id;
-        compiler_barrier();
+        publish_barrier();
         cold->aligned = (uint16_t)number;
     }
     entry->calls[bucket < CAIRN_ALIGN_BUCKETS ? bucket : CAIRN_ALIGN_BUCKETS - 1]++;
@@ -174,7 +174,7 @@ void use_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in
         if (!number) return;
         entry = taken;
         entry->cell = id;
-        compiler_barrier();
+        publish_barrier();
         cold->reallocs = number;
     }
     entry->calls++;

@@ -22,6 +22,14 @@
 // thread, or a reader after the process' death, may see half done.
 #define compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
+// The same where another thread, or a reader beside the process, may see them half done meanwhile.
+// x86-64 keeps the order of stores anyway.
+#if defined(__x86_64__)
+#define publish_barrier() compiler_barrier()
+#else
+#define publish_barrier() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
 #define SYS_PAGE_BYTES 4096u
 
 // The system call `number`; the result, or -errno.
