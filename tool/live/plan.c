@@ -237,16 +237,10 @@ static uint64_t add_at(struct planning *planning, const struct head *head,
 // gap, so that a new block begins an extent, or follows another.
 static uint64_t next_place(const struct plan *plan, uint64_t at) {
     uint64_t heap = (at + heap_bytes - 1) / heap_bytes * heap_bytes;
-    size_t low = 0, high = plan->places.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (plan->places.items[middle] < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_nearer = low < plan->places.count && plan->places.items[low] < heap;
-    return is_nearer ? plan->places.items[low] : heap;
+    size_t next;
+    search_first(next, plan->places.count, plan->places.items[next] >= at);
+    bool is_nearer = next < plan->places.count && plan->places.items[next] < heap;
+    return is_nearer ? plan->places.items[next] : heap;
 }
 
 static void add_heaps(struct planning *planning, const struct extent *extent) {
