@@ -93,6 +93,37 @@ def forks_and_ends():
     target.process.wait()
 
 
+def forked_children():
+    """A child of a recorded process is not recorded with it, but can be attached to, and both left."""
+    target = Target()
+    attached = Attached(target.pid, "--exact", "--no-census")
+    child = int(target.tell("child"))
+    time.sleep(0.3)  # so that it has allocated
+    of_child = Attached(child, "--exact", "--no-census")
+    check_refused("twice", child, "being recorded by process")
+    target.tell("keep 100 100")
+    time.sleep(0.2)
+    found = of_child.leave()
+    check(found["totals"]["allocations"] > 0, "the child is recorded")
+    check_equal("what it allocates", found["totals"]["allocated_bytes"],
+                1000 * found["totals"]["allocations"])
+    check_kept("its parent", attached.leave(), 100, 100, 100)
+    of_child = Attached(child, "--exact", "--no-census")
+    time.sleep(0.2)
+    check(of_child.leave()["totals"]["allocations"] > 0, "a second time, when the parent was left")
+    check_equal("it lived until it was ended", target.tell("end-child"), str(int(signal.SIGTERM)))
+
+    # longer than a thread is waited for that does not stop
+    target.process.stdin.write("vfork 4000\n")
+    target.process.stdin.flush()
+    time.sleep(0.3)
+    attached = Attached(target.pid, "--exact", "--no-census")
+    check_equal("it starts a program", target.process.stdout.readline(), "done\n")
+    target.tell("keep 30 100")
+    check_kept("a process that waits for its child", attached.leave(), 30, 100, 30)
+    target.end("forked children")
+
+
 def python():
     code = "import time\nkeep = []\nprint('ready', flush=True)\nwhile True:\n" \
            "    keep.append(bytearray(50000)); time.sleep(0.005)\n" \
@@ -184,6 +215,7 @@ exactly()
 libraries_loaded_later()
 under_load()
 forks_and_ends()
+forked_children()
 python()
 redis()
 refused()

@@ -32,7 +32,8 @@ def start(name, threads):
 
 
 def attach(pid, *options):
-    """Attaches for a moment; the longest stop in ms, or None if it gave up after its patience."""
+    """Attaches for a moment; the longest stops in ms, of beginning and leaving, or None if it gave up after
+    its patience."""
     path = fresh_path("cycle") + ".cairn"
     command = [CAIRN, "attach", str(pid), "-o", path, "--record-for", "10ms", "--top", "1", *options]
     result = subprocess.run(command, env=environment(), stderr=subprocess.PIPE, text=True, check=False)
@@ -40,8 +41,18 @@ def attach(pid, *options):
         return None
     check_equal(f"attach: {result.stderr}", result.returncode, 0)
     os.unlink(path)
-    found = re.search(r"([\d.,]+) (\S+) at a time", result.stderr)
-    return float(found[1].replace(",", "")) * UNITS[found[2]]
+    found = re.findall(r"([\d.,]+) (\S+) at a time", result.stderr)
+    return [float(number.replace(",", "")) * UNITS[unit] for number, unit in found]
+
+
+def sum_up(pauses):
+    """In words, of lists as attach() returns them; a process that has ended meanwhile was not left."""
+    texts = []
+    for name, which in (("beginning", 0), ("leaving", 1)):
+        stops = sorted(pause[which] for pause in pauses if len(pause) > which)
+        texts.append(f"{name} {statistics.median(stops):.1f} ms in the middle, 90 % {stops[len(stops) * 9 // 10]:.1f}, "
+                     f"most {stops[-1]:.1f}")
+    return "longest stop: " + "; ".join(texts)
 
 
 def kind(turn):
@@ -60,8 +71,7 @@ def tight_loops(threads, count):
             check_equal(f"tight loop, {threads} threads, turn {turn}", (rest, process.returncode),
                         ("sound\n", 0))
     check(pauses, "some were attached to")
-    say(f"{count} targets with {threads} threads: 0 harmed, {missed} had no safe moment in 10 s; "
-        f"longest stop: median {statistics.median(pauses):.1f} ms, most {max(pauses):.1f} ms")
+    say(f"{count} targets with {threads} threads: 0 harmed, {missed} had no safe moment in 10 s; {sum_up(pauses)}")
 
 
 def state_of(pid):
@@ -71,7 +81,10 @@ def state_of(pid):
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
             lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        number = int(tid)
         threads[tid] = {name: lines.get(name) for name in fields}
+        threads[tid]["scheduling"] = (os.sched_getscheduler(number), os.sched_getparam(number).sched_priority,
+                                      os.getpriority(os.PRIO_PROCESS, number))
     links = {name: os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
     return {"threads": threads, "files": links}
 
@@ -105,26 +118,37 @@ def check_unchanged(what, state, before):
         check_equal(f"{what}: thread {tid}", fields, before["threads"].get(tid))
 
 
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="utf-8") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def cycles(count):
     slack_bytes = 4 << 20  # what the program's own heap may come and go by
     process = start("attached", 16)
     before = settled(process.pid)
-    pauses = []
+    pauses, seconds = [], []
     for turn in range(count):
+        begin = time.monotonic()
         pause = attach(process.pid, *kind(turn))
+        seconds.append(time.monotonic() - begin)
         pauses += [] if pause is None else [pause]
         check_unchanged(f"cycle {turn}", state_of(process.pid), before)
         if turn == 1:
-            files, size = files_mapped(process.pid), mapped_bytes(process.pid)
+            files, size, resident = files_mapped(process.pid), mapped_bytes(process.pid), resident_bytes(process.pid)
+        if turn % 100 == 99:
+            say(f"  cycles {turn - 98} to {turn + 1}: {statistics.median(seconds[-100:]):.2f} s each in the middle, "
+                f"{sum_up(pauses[-100:])}; resident {resident_bytes(process.pid) >> 10} KiB, "
+                f"mapped {mapped_bytes(process.pid) >> 10} KiB")
     check_equal("mapped files", files_mapped(process.pid), files)
     check(mapped_bytes(process.pid) - size < slack_bytes,
           f"address space: {size} bytes, then {mapped_bytes(process.pid)}")
+    check(resident_bytes(process.pid) - resident < slack_bytes,
+          f"resident memory: {resident} bytes, then {resident_bytes(process.pid)}")
     rest, _ = process.communicate("end\n", timeout=60)
     check_equal("the program's own look at its blocks", rest, "sound\n")
     check_equal("its status", process.returncode, 0)
-    say(f"{count} cycles with 16 threads: nothing changed; longest stop: median "
-        f"{statistics.median(pauses):.1f} ms, 90 % {sorted(pauses)[len(pauses) * 9 // 10]:.1f} ms, "
-        f"most {max(pauses):.1f} ms")
+    say(f"{count} cycles with 16 threads: nothing changed; {sum_up(pauses)}")
 
 
 if os.uname().machine != "x86_64":

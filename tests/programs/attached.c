@@ -5,15 +5,22 @@
 //   keep N SIZE    allocates N blocks and keeps them
 //   drop           frees all that it kept
 //   plugin N SIZE  has libplugin.so (beside the executable), loaded at the first time, allocate
-//   them fork N SIZE    a child does as keep, and its status is told exec PATH      becomes that
-//   program end            ends the threads; "sound" if every block was what it should be
+//                  them
+//   fork N SIZE    a child does as keep, and its status is told
+//   child          starts a child that allocates and frees until it is ended; its pid is told
+//   end-child      ends that with SIGTERM; the signal that it ended by is told
+//   vfork MS       starts a child in its own memory, which sleeps so long
+//   exec PATH      becomes that program
+//   end            ends the threads; "sound" if every block was what it should be
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BLOCKS = 64, KEPT_MAX = 1 << 16, THREADS_MAX = 64 };
@@ -84,8 +91,38 @@ static int child_status(size_t count, size_t size) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static pid_t start_child(void) {
+    enum { PAUSE_US = 1000 };
+    pid_t child = fork();
+    if (child) return child;
+    close(STDIN_FILENO);
+    for (;;) {
+        void *volatile block = malloc(PAUSE_US);
+        free(block);
+        usleep(PAUSE_US);
+    }
+}
+
+static int end_child(pid_t child) {
+    int status = 0;
+    kill(child, SIGTERM);
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+}
+
+static void sleep_in_child(size_t ms) {
+    const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    pid_t child = vfork();
+    if (child == 0) {
+        nanosleep(&pause, NULL);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
 static void obey(const char *own, const char *line) {
     size_t count = 0, size = 0;
+    static pid_t child;
     char path[256];
     if (sscanf(line, "keep %zu %zu", &count, &size) == 2) {
         keep(count, size);
@@ -95,6 +132,14 @@ static void obey(const char *own, const char *line) {
     } else if (sscanf(line, "fork %zu %zu", &count, &size) == 2) {
         printf("child %d\n", child_status(count, size));
         return;
+    } else if (!strncmp(line, "child", 5)) {
+        printf("%d\n", (int)(child = start_child()));
+        return;
+    } else if (!strncmp(line, "end-child", 9)) {
+        printf("%d\n", end_child(child));
+        return;
+    } else if (sscanf(line, "vfork %zu", &count) == 1) {
+        sleep_in_child(count);
     } else if (sscanf(line, "exec %255s", path) == 1) {
         execl(path, path, "3", (char *)NULL);
     } else if (!strncmp(line, "drop", 4)) {
@@ -113,7 +158,7 @@ int main(int count, char **words) {
     for (int i = 0; i < thread_count && i < THREADS_MAX; i++)
         if (pthread_create(&threads[i], NULL, churn, (void *)(intptr_t)i)) return 2;
     puts("ready");
-    while (fgets(line, sizeof line, stdin) && strncmp(line, "end", 3) != 0) obey(words[0], line);
+    while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n") != 0) obey(words[0], line);
     __atomic_store_n(&is_ending, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < thread_count && i < THREADS_MAX; i++) pthread_join(threads[i], NULL);
     puts(is_damaged ? "damaged" : "sound");

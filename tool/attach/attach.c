@@ -11,6 +11,7 @@
 #include "format/format.h"
 #include "tool/attach/count.h"
 #include "tool/attach/examine.h"
+#include "tool/attach/inside.h"
 #include "tool/attach/load.h"
 
 // How long a safe moment is waited for, and between two looks, so that the process gets on.
@@ -29,12 +30,16 @@ static bool stop_all(struct attach *attach, struct error *error) {
     return true;
 }
 
+void attach_count_pause(struct attach *attach) {
+    uint64_t pause = attach->threads.pause_ns;
+    attach->pause_ns += pause;
+    if (pause > attach->longest_pause_ns) attach->longest_pause_ns = pause;
+}
+
 static void go_on(struct attach *attach) {
     if (!attach->is_stopped) return;
     threads_go(&attach->threads, 0);
-    uint64_t pause = threads_now_ns() - attach->threads.since_ns;
-    attach->pause_ns += pause;
-    if (pause > attach->longest_pause_ns) attach->longest_pause_ns = pause;
+    attach_count_pause(attach);
     attach->is_stopped = false;
 }
 
@@ -111,20 +116,31 @@ static bool is_alive(uint32_t pid) {
     return pid && access(path, F_OK) == 0;
 }
 
+static struct loaded_module *library_of(struct attach *attach) {
+    if (attach->library == NO_LIBRARY) return NULL;
+    return &attach->modules.items.items[attach->library];
+}
+
+// What says that it is recorded came with its parent's memory: the recording is the parent's, or
+// was let go of at the first call.
+static bool is_fork_of_recorded(struct attach *attach) {
+    uint64_t at = module_symbol(library_of(attach), &attach->remote, "cairn_recording"), header = 0;
+    uint32_t pid = 0;
+    if (!at || !remote_read(&attach->remote, at, &header, sizeof header)) return false;
+    uint64_t pid_at = header + offsetof(struct cairn_header, pid);
+    return !header || !remote_read(&attach->remote, pid_at, &pid, sizeof pid) ||
+           pid != (uint32_t)examine_own_pid(attach->pid);
+}
+
 static bool check_library(struct attach *attach, struct error *error) {
     if (attach->library == NO_LIBRARY) return true;
     if (!read_place(attach, error)) return false;
     if (!attach->known.is_by_tool)
         return error_set(error, "it was started with cairn and records already");
     uint32_t tool = attach->known.is_running ? attach->known.tool_pid : 0;
-    if (tool != (uint32_t)getpid() && is_alive(tool))
+    if (tool != (uint32_t)getpid() && is_alive(tool) && !is_fork_of_recorded(attach))
         return error_set(error, "it is being recorded by process %u", tool);
     return true;
-}
-
-static struct loaded_module *library_of(struct attach *attach) {
-    if (attach->library == NO_LIBRARY) return NULL;
-    return &attach->modules.items.items[attach->library];
 }
 
 static bool survey_modules(struct attach *attach, struct error *error) {
@@ -355,24 +371,11 @@ static bool start_at_safe_moment(struct attach *attach, const struct attach_requ
     return is_started;
 }
 
-static bool is_frame_in_way(const void *patch, uint64_t pc) {
-    return patch_is_in_way(patch, pc);
-}
-
-// No thread is, or will return, to where jumps are written or put back.
-static bool is_way_free(struct attach *attach) {
-    bool is_free = true;
-    for (size_t i = 0; i < attach->threads.stopped.count && is_free; i++)
-        is_free = !watchtower_meets(attach->tower, &attach->threads.stopped.items[i],
-                                    is_frame_in_way, &attach->patch);
-    return is_free;
-}
-
 // At this stop: all slots, and the allocator in the executable.
 static bool take_now(struct attach *attach) {
     struct patch *patch = &attach->patch;
     if (patch->items.count && !patch->is_taken &&
-        (!is_way_free(attach) || !patch_take(patch, &attach->remote)))
+        (!inside_is_way_free(attach) || !patch_take(patch, &attach->remote)))
         return false;
     slots_tell(&attach->slots, &attach->remote);
     slots_take(&attach->slots, &attach->remote);
@@ -408,6 +411,7 @@ bool attach_start(struct attach *attach, const struct attach_request *request,
                   struct error *error) {
     if (!put_back_slots_of_before(attach, error)) return false;
     count_prepare(attach, request);
+    inside_rehearse(attach);
     if (!start_at_safe_moment(attach, request, error)) return false;
     bool is_taken = read_place(attach, error) && take_slots(attach, error);
     census_close(&attach->census);
@@ -424,29 +428,20 @@ bool attach_follow(struct attach *attach, bool *has_changed, struct error *error
     return !*has_changed || take_slots(attach, error);
 }
 
-// Whether any thread is in the library's code, at this stop.
-static bool is_anybody_inside(struct attach *attach) {
-    bool is_any = false;
-    for (size_t i = 0; i < attach->threads.stopped.count && !is_any; i++)
-        is_any = watchtower_look(attach->tower, &attach->threads.stopped.items[i],
-                                 attach->known.code_start, attach->known.code_end)
-                     .is_in_range;
-    return is_any || (attach->patch.items.count && !is_way_free(attach));
-}
-
-// The slots lead past the library; waits until its last call has returned.
+// The slots lead past the library; waits until its last call has returned. Threads are looked at
+// one by one until then, since those that are outside do not come in again.
 static bool stop_when_nobody_is_inside(struct attach *attach, struct error *error) {
     uint64_t end = threads_now_ns() + LEAVE_PATIENCE_NS;
     for (;;) {
         if (!stop_all(attach, error)) return false;
         slots_put_back(&attach->slots, &attach->remote);
         patch_put_back(&attach->patch, &attach->remote);
-        if (!is_anybody_inside(attach)) return true;
+        if (!inside_is_anybody(attach)) return true;
         go_on(attach);
+        inside_await(attach, end);
         if (threads_now_ns() > end)
             return error_set(error, "a thread does not come out of cairn's code; the library lies "
                                     "idle, but keeps its memory");
-        usleep(LOOK_PAUSE_US);
     }
 }
 

@@ -24,11 +24,13 @@ typedef bool attach_take_memory(void *context, int file, struct error *error);
 // Whether the blocks that there are already are counted: it takes time while the process is
 // stopped.
 enum census_wish {
-    CENSUS_IF_SMALL,  // up to ATTACH_CENSUS_BYTES of the allocator's memory
+    CENSUS_IF_SMALL,  // up to ATTACH_CENSUS_BYTES of the allocator's memory, ATTACH_CENSUS_BLOCKS
     CENSUS_ALWAYS,
     CENSUS_NEVER,
 };
-#define ATTACH_CENSUS_BYTES (128u << 20)
+// Bounds of 15 to 25 ms, with other work on the machine.
+#define ATTACH_CENSUS_BYTES (16u << 20)
+#define ATTACH_CENSUS_BLOCKS (64u << 10)
 
 struct attach_request {
     const char *settings;  // NAME=VALUE, each ends in NUL; an empty one ends them
@@ -78,6 +80,9 @@ void attach_close(struct attach *attach);
 
 // The module that the program's own libc is; NULL: it has none that is known.
 struct loaded_module *attach_libc(const struct attach *attach);
+
+// A stop is over, of all threads or of one: it counts for pause_ns and longest_pause_ns.
+void attach_count_pause(struct attach *attach);
 
 // The library is still there: false if the process has replaced its program, or has ended.
 bool attach_is_there(const struct attach *attach);

@@ -58,6 +58,7 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
         ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) != 0)
         return error_set(error, "the registers of thread %d cannot be kept: %s", (int)thread->tid,
                          strerror(errno));
+    ahead_take(&caller->ahead, caller->tid);
     return true;
 }
 
@@ -206,17 +207,21 @@ static void drop_stack(struct caller *caller) {
 
 // The thread was stopped on its way back to the program, where the kernel decides whether a system
 // call is started again. It has to be stopped there again before it gets its registers back.
-bool caller_end(struct caller *caller, struct error *error) {
-    struct registers registers = caller->now;
-    drop_stack(caller);
-    registers_drop_system_call(&registers);
+static bool stop_on_way_back(struct caller *caller, struct error *error) {
+    struct registers registers;
     if (!registers_get(caller->tid, &registers)) return tell_end(error);
     registers_drop_system_call(&registers);
     registers_set(caller->tid, &registers);
     ptrace(PTRACE_INTERRUPT, caller->tid, NULL, NULL);
     if (ptrace(PTRACE_CONT, caller->tid, NULL, NULL) != 0) return tell_end(error);
-    int status = threads_wait(caller->tid, SYSTEM_CALL_PATIENCE_NS);
-    if (status <= 0) return tell_end(error);
+    return threads_wait(caller->tid, SYSTEM_CALL_PATIENCE_NS) > 0 || tell_end(error);
+}
+
+bool caller_end(struct caller *caller, struct error *error) {
+    drop_stack(caller);
+    bool is_there = stop_on_way_back(caller, error);
+    ahead_give_back(&caller->ahead, caller->tid);
+    if (!is_there) return false;
     bool is_done = vector_registers_set(caller->tid, &caller->vectors) &&
                    registers_set(caller->tid, &caller->saved) &&
                    ptrace(PTRACE_SETSIGMASK, caller->tid, (void *)sizeof caller->signal_mask,

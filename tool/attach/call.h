@@ -8,6 +8,9 @@
 // signal of the process, whatever that does about SIGSEGV, except if it ignores it: the kernel ends
 // that for a fault. There a call returns to an instruction of libc that makes system calls, and all
 // system calls of the function are stops, each of which takes some microseconds.
+//
+// All other threads of the process wait for the call: from the first to the last one it is ahead of
+// others on the machine.
 #ifndef TOOL_ATTACH_CALL_H
 #define TOOL_ATTACH_CALL_H
 
@@ -22,6 +25,7 @@ struct caller {
     struct registers saved, now;
     struct vector_registers vectors;
     uint64_t signal_mask;
+    struct ahead ahead;
     uint64_t stack, stack_bytes;  // mapped for the calls; 0: not yet
     bool has_faults;              // calls return to `stack`, whose first page is not executable
     // Called once if a function takes long, since it may wait for a thread that is stopped.

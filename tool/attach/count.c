@@ -11,11 +11,21 @@
 // are.
 enum { TRIES = 20 };
 
+// How long the process would stand, as docs/attach.md has it: a millisecond for each MiB, and for
+// each few thousand blocks.
+static bool tell_duration(uint64_t bytes, uint64_t blocks, struct error *error) {
+    const uint64_t blocks_a_ms = 5000;
+    return error_set(
+        error, "it would be stopped for some %" PRIu64 " ms to read %" PRIu64 " MiB (--census)",
+        (bytes >> 20) + blocks / blocks_a_ms, bytes >> 20);
+}
+
 // Everything about a census that can be done while the process runs.
 static bool prepare_census(struct attach *attach, const struct attach_request *request,
                            struct error *error) {
     const struct loaded_module *libc = attach_libc(attach);
-    uint64_t bytes, limit = request->census == CENSUS_ALWAYS ? UINT64_MAX : ATTACH_CENSUS_BYTES;
+    bool is_bounded = request->census != CENSUS_ALWAYS;
+    uint64_t bytes;
     // where the executable has an allocator, what libc's holds beside it would be a part only
     if (!libc || attach->entries.items.count || attach->allocator < libc->start ||
         attach->allocator >= libc->end)
@@ -24,13 +34,12 @@ static bool prepare_census(struct attach *attach, const struct attach_request *r
                      error) ||
         !census_measure(&attach->census, &bytes, error))
         return false;
-    if (bytes > limit)
-        return error_set(error, "it would be stopped while %" PRIu64 " MiB are read (--census)",
-                         bytes >> 20);
+    if (is_bounded && bytes > ATTACH_CENSUS_BYTES) return tell_duration(bytes, 0, error);
     // while the process runs its data may make no sense
     if (census_take(&attach->census, NULL)) attach->usual_broken = attach->census.broken_count;
+    size_t blocks = attach->census.blocks.count;
     census_clear(&attach->census);
-    return true;
+    return !is_bounded || blocks <= ATTACH_CENSUS_BLOCKS || tell_duration(bytes, blocks, error);
 }
 
 static void leave_out(struct attach *attach, const struct error *error) {

@@ -131,6 +131,16 @@ static bool read_status(pid_t pid, char status[STATUS_BYTES], struct error *erro
     return false;
 }
 
+pid_t examine_own_pid(pid_t pid) {
+    char status[STATUS_BYTES];
+    struct error unused;
+    if (!read_status(pid, status, &unused)) return 0;
+    const char *numbers = field(status, "NSpid");
+    size_t length = strcspn(numbers, "\n");
+    while (length && numbers[length - 1] >= '0' && numbers[length - 1] <= '9') length--;
+    return *numbers ? (pid_t)strtol(numbers + length, NULL, 10) : pid;
+}
+
 bool examine_to_read(pid_t pid, struct error *error) {
     char status[STATUS_BYTES];
     return read_status(pid, status, error) && check_state(pid, status, error) &&

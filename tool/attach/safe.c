@@ -12,7 +12,13 @@
 
 #include "tool/attach/entries.h"
 
-enum { FRAMES_MAX = 512, PAGE_BYTES = 4096, STACK_PAGES = 16 };
+enum { FRAMES_MAX = 512, PAGE_BYTES = 4096, STACK_PAGES = 16, NAMES = 1024 };
+
+// The name found for an address: finding it takes longer than all else of a frame.
+struct known_name {
+    uint64_t pc;  // 0: none
+    const char *name;
+};
 
 // Pages of the stack that is being unwound, which is read word by word.
 struct stack_page {
@@ -32,6 +38,8 @@ struct watchtower {
     struct whereabouts_frame frames[FRAMES_MAX];
     size_t frame_count;
     struct stack_page pages[STACK_PAGES];  // by the low bits of their number
+    struct known_name names[NAMES];        // by the low bits of the address
+    bool has_names;                        // of the frames: they were asked for
     bool is_attached;
 };
 
@@ -123,6 +131,7 @@ static int warm_up(Dwfl_Module *module, void **data, const char *name, Dwarf_Add
 
 bool watchtower_refresh(struct watchtower *tower, struct error *error) {
     if (tower->dwfl) dwfl_end(tower->dwfl);
+    memset(tower->names, 0, sizeof tower->names);
     tower->callbacks = (Dwfl_Callbacks){.find_elf = find_file, .find_debuginfo = find_no_debuginfo};
     tower->dwfl = dwfl_begin(&tower->callbacks);
     tower->is_attached = false;
@@ -180,12 +189,18 @@ static enum frame_kind kind_of(const struct watchtower *tower, Dwfl_Module *modu
     return tower->allocator >= start && tower->allocator < end ? FRAME_ALLOCATOR : FRAME_PROGRAM;
 }
 
-static const char *name_of(Dwfl_Module *module, uint64_t pc) {
+static const char *find_name(Dwfl_Module *module, uint64_t pc) {
     GElf_Off offset;
     GElf_Sym symbol;
-    if (!module) return NULL;
     const char *name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
     return name && offset < symbol.st_size ? name : NULL;
+}
+
+static const char *name_of(struct watchtower *tower, Dwfl_Module *module, uint64_t pc) {
+    struct known_name *known = &tower->names[pc % NAMES];
+    if (!module) return NULL;
+    if (known->pc != pc) *known = (struct known_name){pc, find_name(module, pc)};
+    return known->name;
 }
 
 static int visit_frame(Dwfl_Frame *state, void *argument) {
@@ -199,7 +214,8 @@ static int visit_frame(Dwfl_Frame *state, void *argument) {
     enum frame_kind kind = kind_of(tower, module);
     // only those of libc and of an allocator are judged by name: a large program's symbols take
     // long
-    const char *name = kind == FRAME_LIBC || tower->entries ? name_of(module, pc) : NULL;
+    bool is_wanted = tower->has_names && (kind == FRAME_LIBC || tower->entries);
+    const char *name = is_wanted ? name_of(tower, module, pc) : NULL;
     bool is_entry =
         kind == FRAME_PROGRAM && tower->entries && entries_may_hold(tower->entries, pc, name);
     if (is_entry) kind = FRAME_ALLOCATOR;
@@ -209,17 +225,22 @@ static int visit_frame(Dwfl_Frame *state, void *argument) {
 }
 
 // Fills the frames; false: not up to the outermost.
-static bool follow(struct watchtower *tower, const struct stopped_thread *thread) {
+static bool follow(struct watchtower *tower, const struct stopped_thread *thread, bool has_names) {
     tower->thread = thread;
+    tower->has_names = has_names;
     tower->frame_count = 0;
     for (size_t i = 0; i < STACK_PAGES; i++) tower->pages[i].is_read = false;
     int result = dwfl_getthread_frames(tower->dwfl, thread->tid, visit_frame, tower);
     return result == 0 && tower->frame_count > 0;
 }
 
+void watchtower_rehearse(struct watchtower *tower, const struct stopped_thread *thread) {
+    follow(tower, thread, true);
+}
+
 bool watchtower_meets(struct watchtower *tower, const struct stopped_thread *thread,
                       bool (*is_met)(const void *context, uint64_t pc), const void *context) {
-    follow(tower, thread);
+    follow(tower, thread, false);
     if (is_met(context, registers_pc(&thread->registers))) return true;
     for (size_t i = 0; i < tower->frame_count; i++)
         if (is_met(context, tower->frames[i].pc)) return true;
@@ -228,7 +249,7 @@ bool watchtower_meets(struct watchtower *tower, const struct stopped_thread *thr
 
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
                                    uint64_t code_start, uint64_t code_end) {
-    bool is_complete = follow(tower, thread);
+    bool is_complete = follow(tower, thread, true);
     struct whereabouts_stack stack = {
         .frames = tower->frames,
         .count = tower->frame_count,

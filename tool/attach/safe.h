@@ -28,6 +28,10 @@ void watchtower_tell_entries(struct watchtower *tower, const struct entries *ent
 struct whereabouts watchtower_look(struct watchtower *tower, const struct stopped_thread *thread,
                                    uint64_t code_start, uint64_t code_end);
 
+// Unwinds a thread that was stopped and runs again, for nothing but what is read from files and
+// kept for the looks that count: the process does not stand for that.
+void watchtower_rehearse(struct watchtower *tower, const struct stopped_thread *thread);
+
 // Whether a frame of the thread, also one that a signal interrupted, is at an address of which
 // `is_met` holds.
 bool watchtower_meets(struct watchtower *tower, const struct stopped_thread *thread,

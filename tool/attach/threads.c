@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,9 +13,13 @@
 #include "tool/base/process.h"
 
 #define STOP_PATIENCE_NS UINT64_C(2000000000)
+// How long a thread is waited for before it is looked whether it started a program (vfork,
+// posix_spawn): then it stops when that has begun. So long, the process goes on.
+#define SOON_NS UINT64_C(5000000)
+#define STARTS_PATIENCE_NS UINT64_C(10000000000)
 
 // Looks in quick succession first: a stop takes some microseconds.
-enum { EAGER_LOOKS = 200, PAUSE_US = 50 };
+enum { EAGER_LOOKS = 200, PAUSE_US = 50, STARTS_PAUSE_US = 500 };
 
 uint64_t threads_now_ns(void) {
     const uint64_t second_ns = 1000000000u;
@@ -43,15 +47,31 @@ static bool is_known(const struct threads *threads, pid_t tid) {
     return false;
 }
 
-// Seizes one thread and asks it to stop; it counts as stopped from now on.
+// Whether a thread waits for a program that it starts, or for a child that has its memory.
+static bool is_starting(pid_t pid, pid_t tid) {
+    char path[64];
+    long call = -1;
+    if (process_state(pid, tid) != 'D') return false;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    bool is_read = file && fscanf(file, "%ld", &call) == 1;
+    if (file) fclose(file);
+#ifdef SYS_vfork
+    if (call == SYS_vfork) return is_read;
+#endif
+    return is_read && (call == SYS_clone || call == SYS_clone3);
+}
+
+// Seizes one thread and asks it to stop; it counts as stopped from now on. One that could not be
+// let go of, since it did not stop before, is seized already.
 static bool thread_ask(struct threads *threads, pid_t tid, struct error *error) {
-    if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0) {
-        int cause = errno;
+    bool is_new = ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) == 0;
+    int cause = errno;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 && !is_new) {
         // such as a main thread whose process goes on without it
         if (process_has_ended(process_state(threads->pid, tid))) return true;
         return error_set(error, "ptrace is refused: %s", strerror(cause));
     }
-    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     struct stopped_thread *thread = array_push(&threads->stopped);
     if (!thread) {
         threads_wait(tid, STOP_PATIENCE_NS);
@@ -59,6 +79,7 @@ static bool thread_ask(struct threads *threads, pid_t tid, struct error *error) 
         return error_set(error, "out of memory");
     }
     *thread = (struct stopped_thread){.tid = tid};
+    ahead_take(&thread->ahead, tid);
     return true;
 }
 
@@ -85,10 +106,15 @@ static bool ask_new(struct threads *threads, bool *found, struct error *error) {
 static bool await_stops(struct threads *threads, size_t from, struct error *error) {
     for (size_t i = from; i < threads->stopped.count;) {
         struct stopped_thread *thread = &threads->stopped.items[i];
-        int status = threads_wait(thread->tid, STOP_PATIENCE_NS);
+        int status = threads_wait(thread->tid, SOON_NS);
+        threads->is_one_starting = status < 0 && is_starting(threads->pid, thread->tid);
+        if (status < 0 && !threads->is_one_starting)
+            status = threads_wait(thread->tid, STOP_PATIENCE_NS);
+        ahead_give_back(&thread->ahead, thread->tid);
         if (status < 0)
-            return error_set(error, "thread %d does not stop: it waits in the kernel",
-                             (int)thread->tid);
+            return error_set(error, "thread %d does not stop: it waits %s", (int)thread->tid,
+                             threads->is_one_starting ? "for a program that it starts (vfork)"
+                                                      : "in the kernel");
         bool is_there = status && registers_get(thread->tid, &thread->registers);
         if (!is_there) {
             *thread = threads->stopped.items[--threads->stopped.count];
@@ -101,24 +127,37 @@ static bool await_stops(struct threads *threads, size_t from, struct error *erro
     return true;
 }
 
-static void hurry(struct threads *threads) {
-    const int first_of_all = -20;
-    errno = 0;
-    threads->usual_nice = getpriority(PRIO_PROCESS, 0);
-    threads->is_hurried = !errno && setpriority(PRIO_PROCESS, 0, first_of_all) == 0;
-}
-
-static void take_time(struct threads *threads) {
-    if (threads->is_hurried) setpriority(PRIO_PROCESS, 0, threads->usual_nice);
-    threads->is_hurried = false;
-}
-
-bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
-    bool found = true, is_ok = true;
+static void begin(struct threads *threads, pid_t pid) {
     threads->pid = pid;
     threads->stopped.count = 0;
-    hurry(threads);
+    ahead_take(&threads->own, 0);
     threads->since_ns = threads_now_ns();
+}
+
+bool threads_stop_one(struct threads *threads, pid_t pid, pid_t tid, struct error *error) {
+    begin(threads, pid);
+    bool is_ok = thread_ask(threads, tid, error) && await_stops(threads, 0, error);
+    if (!is_ok || !threads->stopped.count) threads_go(threads, 0);
+    return is_ok;
+}
+
+// Whether there is a thread that would not stop before the program that it starts has begun.
+static bool is_any_starting(pid_t pid) {
+    char path[64];
+    bool is_any = false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && !is_any && (entry = readdir(directory));) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        is_any = tid > 0 && is_starting(pid, tid);
+    }
+    if (directory) closedir(directory);
+    return is_any;
+}
+
+static bool stop_once(struct threads *threads, pid_t pid, struct error *error) {
+    bool found = true, is_ok = true;
+    begin(threads, pid);
     while (found && is_ok) {
         size_t from = threads->stopped.count;
         is_ok = ask_new(threads, &found, error) && await_stops(threads, from, error);
@@ -128,17 +167,30 @@ bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
     return is_ok;
 }
 
+bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
+    uint64_t end = threads_now_ns() + STARTS_PATIENCE_NS;
+    for (;;) {
+        while (is_any_starting(pid) && threads_now_ns() < end) usleep(STARTS_PAUSE_US);
+        threads->is_one_starting = false;
+        if (stop_once(threads, pid, error)) return true;
+        if (!threads->is_one_starting || threads_now_ns() > end) return false;
+    }
+}
+
 void threads_go(struct threads *threads, pid_t but) {
     size_t kept = 0;
     for (size_t i = 0; i < threads->stopped.count; i++) {
         struct stopped_thread *thread = &threads->stopped.items[i];
+        ahead_give_back(&thread->ahead, thread->tid);  // one that did not stop
         if (thread->tid == but)
             threads->stopped.items[kept++] = *thread;
         else
             ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
     }
     threads->stopped.count = kept;
-    if (!kept) take_time(threads);
+    if (kept) return;
+    threads->pause_ns = threads_now_ns() - threads->since_ns;
+    ahead_give_back(&threads->own, 0);
 }
 
 const struct stopped_thread *threads_without_signal(const struct threads *threads) {

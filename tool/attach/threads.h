@@ -3,12 +3,13 @@
 // the process could see. While they are stopped nothing else of the process happens.
 //
 // ptrace belongs to a thread of the tool: all of this is called from one and the same. From the
-// first thread that stops to the last one that goes on it is ahead of all others on the machine, if
-// the system lets it: each thread that goes on would otherwise run instead of it, while the rest
-// still stand.
+// first thread that stops to the last one that goes on it is ahead of all others on the machine
+// (ahead.h): each thread that goes on would otherwise run instead of it, while the rest still
+// stand. So is every thread from being asked to stop until it has: it needs a processor for that.
 #ifndef TOOL_ATTACH_THREADS_H
 #define TOOL_ATTACH_THREADS_H
 
+#include "tool/attach/ahead.h"
 #include "tool/attach/registers.h"
 #include "tool/base/array.h"
 #include "tool/base/error.h"
@@ -17,19 +18,25 @@ struct stopped_thread {
     pid_t tid;
     int signal;  // that was on its way to it; 0: none
     struct registers registers;
+    struct ahead ahead;
 };
 
 struct threads {
     pid_t pid;
     ARRAY(struct stopped_thread) stopped;
-    uint64_t since_ns;  // CLOCK_MONOTONIC, when the first one was asked to stop
-    int usual_nice;     // of this thread of the tool, while it has a better one
-    bool is_hurried;
+    uint64_t since_ns;     // CLOCK_MONOTONIC, when the first one was asked to stop
+    uint64_t pause_ns;     // from then until the last one went on
+    bool is_one_starting;  // why the last stop failed: a thread waits for a program that it starts
+    struct ahead own;      // of this thread of the tool
 };
 
-// Stops every thread. False, with none of them stopped any more, if that is refused or one does not
+// Stops every thread. One that waits for a program that it starts (vfork) is waited for while the
+// others go on. False, with none of them stopped any more, if that is refused or one does not
 // stop in time.
 bool threads_stop(struct threads *threads, pid_t pid, struct error *error);
+
+// Stops one thread alone, while the others go on. `stopped` is empty if it has ended meanwhile.
+bool threads_stop_one(struct threads *threads, pid_t pid, pid_t tid, struct error *error);
 
 // Lets all but one go on (0: all), and lets go of them. Signals that were on their way arrive.
 void threads_go(struct threads *threads, pid_t but);

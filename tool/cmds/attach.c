@@ -206,8 +206,9 @@ static void session_leave(struct session *session, enum leaving leaving) {
     bool is_gone = !is_left && watched_is_gone(session->process);
     if (!is_left && !is_gone) session->problem = error;
     if (is_left && !args_has(session->args, OPTION_QUIET))
-        fprintf(stderr, "cairn: left %s %d; it was stopped for %s\n", session->safe,
-                (int)session->pid, units_duration(attach->pause_ns).text);
+        fprintf(stderr, "cairn: left %s %d; it was stopped for %s in all, %s at a time\n",
+                session->safe, (int)session->pid, units_duration(attach->pause_ns).text,
+                units_duration(attach->longest_pause_ns).text);
     watch_let_go(&session->watch, session->process, CAIRN_STOP_LEFT);
 }
 

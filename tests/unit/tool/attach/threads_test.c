@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/threads.h"
 
+#include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "tool/attach/ahead.h"
+#include "tool/base/process.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -55,6 +63,76 @@ static void test_stop_and_go(void **state) {
     array_free(&threads.stopped);
 }
 
+static char state_of_other(pid_t child, pid_t tid) {
+    pid_t other = 0;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)child);
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        pid_t found = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (found > 0 && found != tid) other = found;
+    }
+    if (directory) closedir(directory);
+    return process_state(child, other);
+}
+
+static void test_one_alone(void **state) {
+    (void)state;
+    struct threads threads = {0};
+    struct error error = {{0}};
+    pid_t child = start_two_threads();
+    assert_true(threads_stop_one(&threads, child, child, &error));
+    assert_int_equal(threads.stopped.count, 1);
+    assert_int_equal(process_state(child, child), 't');
+    assert_int_not_equal(state_of_other(child, child), 't');
+    threads_go(&threads, 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(threads_stop_one(&threads, child, child, &error));
+    assert_int_equal(threads.stopped.count, 0);
+    array_free(&threads.stopped);
+}
+
+// What the scheduler knows of a thread is as before, whatever that was.
+static void test_scheduling_is_kept(void **state) {
+    (void)state;
+    enum { NICE = 5 };
+    struct threads threads = {0};
+    struct error error = {{0}};
+    struct sched_param none = {0};
+    pid_t child = start_two_threads();
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)child, NICE), 0);
+    for (int policy = SCHED_OTHER; policy <= SCHED_IDLE; policy++) {
+        bool is_usual = policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
+        if (!is_usual || sched_setscheduler(child, policy, &none) != 0) continue;
+        assert_true(threads_stop(&threads, child, &error));
+        assert_int_equal(sched_getscheduler(child), policy);
+        threads_go(&threads, 0);
+        assert_int_equal(sched_getscheduler(child), policy);
+        assert_int_equal(getpriority(PRIO_PROCESS, (id_t)child), NICE);
+    }
+    assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    array_free(&threads.stopped);
+}
+
+// A thread that is of a real-time policy already stays what it is.
+static void test_ahead(void **state) {
+    (void)state;
+    struct ahead ahead, second;
+    ahead_take(&ahead, 0);
+    if (!ahead.is_taken) skip();
+    assert_true(sched_getscheduler(0) != SCHED_OTHER || getpriority(PRIO_PROCESS, 0) < 0);
+    int policy = sched_getscheduler(0);
+    ahead_take(&second, 0);
+    ahead_give_back(&second, 0);
+    assert_int_equal(sched_getscheduler(0), policy);
+    ahead_give_back(&ahead, 0);
+    assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), 0);
+}
+
 // Killed while it stands: the main thread tells nothing as long as nobody waits for the other one.
 static void test_end_is_seen_in_the_main_thread(void **state) {
     (void)state;
@@ -78,6 +156,9 @@ static void test_end_is_seen_in_the_main_thread(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stop_and_go),
+        cmocka_unit_test(test_one_alone),
+        cmocka_unit_test(test_scheduling_is_kept),
+        cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_end_is_seen_in_the_main_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
