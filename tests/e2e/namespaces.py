@@ -94,27 +94,42 @@ def attached_to():
     target.end("attached")
 
 
-def told_until_found(target, attached, line):
-    """Modules that come are found several times a second: nothing before that is counted."""
-    time.sleep(1)
-    check_equal(f"{line}: cairn is there", attached.process.poll(), None)
-    return numbers(target.tell(line))
+def calls_through(found, name):
+    return sum(stack["allocations"] for stack in stacks_through(found, name))
+
+
+def wait_until_found(target, which):
+    """Modules that come are found several times a second: other calls of theirs are seen by then."""
+    before = calls_through(report(str(target.pid)), "elsewhere_copy")
+    for _ in range(200):
+        target.tell(f"copy {which} 1 5")
+        if calls_through(report(str(target.pid)), "elsewhere_copy") > before:
+            return
+        time.sleep(0.05)
+    check(False, f"namespace {which} is found")
 
 
 def namespaces_that_come_and_go():
     target = Target(0, path=PROGRAM)
     attached = Attached(target.pid, "--exact", "--no-census")
-    before = numbers(target.tell("open"))
-    told_until_found(target, attached, "keep 0 10 100")
     target.tell("open")
-    told_until_found(target, attached, "keep 1 10 200")
+    wait_until_found(target, 0)
+    target.tell("keep 0 10 100")
+    target.tell("open")
+    wait_until_found(target, 1)
+    target.tell("keep 1 10 200")
     target.tell("drop 1")
     target.tell("close 1")
     target.tell("open")  # in its place
-    after = told_until_found(target, attached, "keep 2 10 300")
+    wait_until_found(target, 2)
+    target.tell("keep 2 10 300")
     target.tell("close 0")
     found = attached.leave()
-    check_equal("that come: account", own(found), difference(after, before))
+    inside = stacks_through(found, "elsewhere_keep")
+    check_equal("that come: calls, bytes, held",
+                [sum(stack[key] for stack in inside)
+                 for key in ("allocations", "allocated_bytes", "at_exit_bytes")],
+                [30, 10 * (100 + 200 + 300), 10 * (100 + 300)])
     target.tell("keep 2 5 10")
     target.tell("drop 2")
     target.tell("close 2")
@@ -125,12 +140,13 @@ def again_and_again():
     target = Target(6, path=PROGRAM)
     target.tell("open")
     for turn in range(CYCLES):
-        attached = Attached(target.pid, *(["--exact"] if turn % 2 else []), "--record-for", "20ms")
+        attached = Attached(target.pid, *(["--exact"] if turn % 2 else []))
         target.tell("keep 1 20 100")
         target.tell("drop 1")
-        found = attached.leave(lambda: None)
+        found = attached.leave()
         if turn % 2 and found:
-            check(own(found)[0] > 0, f"cycle {turn}: the namespace's calls are there")
+            calls = [stack["allocations"] for stack in stacks_through(found, "obey")]
+            check_equal(f"cycle {turn}: calls of the first thread", sum(calls), 20)
     target.end("again and again")
 
 
