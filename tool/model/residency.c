@@ -76,19 +76,18 @@ static void skip_to(struct sweep *sweep, uint64_t end, uint64_t start) {
         if (sweep->blocks[sweep->first].address >= end) sweep->residency->outside_blocks++;
 }
 
-// The blocks that count, in their order, with their owners' sums.
-static struct residency_block *choose_blocks(struct residency *residency,
-                                             const struct residency_block *blocks, size_t *count) {
-    struct residency_block *chosen = malloc((*count + 1) * sizeof *chosen);
+// Moves the blocks that count to the front, in their order, and adds up their owners' sums. Returns
+// how many they are.
+static size_t choose_blocks(struct residency *residency, struct residency_block *blocks,
+                            size_t count) {
     size_t kept = 0;
-    for (size_t i = 0; chosen && i < *count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (blocks[i].owner >= residency->owner_count) continue;
         residency->owners[blocks[i].owner].blocks++;
         residency->owners[blocks[i].owner].live_bytes += blocks[i].size;
-        chosen[kept++] = blocks[i];
+        blocks[kept++] = blocks[i];
     }
-    *count = kept;
-    return chosen;
+    return kept;
 }
 
 static bool make_pages(struct residency *residency, const struct residency_range *ranges,
@@ -102,18 +101,16 @@ static bool make_pages(struct residency *residency, const struct residency_range
 }
 
 bool residency_build(struct residency *residency, const struct residency_range *ranges,
-                     size_t range_count, const struct residency_block *blocks, size_t block_count,
+                     size_t range_count, struct residency_block *blocks, size_t block_count,
                      size_t owner_count, struct error *error) {
     *residency = (struct residency){.owner_count = owner_count};
     residency->owners = calloc(owner_count + 1, sizeof *residency->owners);
-    struct residency_block *chosen =
-        residency->owners ? choose_blocks(residency, blocks, &block_count) : NULL;
-    if (!chosen || !make_pages(residency, ranges, range_count)) {
-        free(chosen);
+    if (!residency->owners || !make_pages(residency, ranges, range_count)) {
         residency_free(residency);
         return error_set(error, "no memory for the list of pages");
     }
-    struct sweep sweep = {.residency = residency, .blocks = chosen, .count = block_count};
+    struct sweep sweep = {.residency = residency, .blocks = blocks};
+    sweep.count = choose_blocks(residency, blocks, block_count);
     uint16_t *live = residency->pages.items;
     for (size_t i = 0; i < range_count; i++) {
         const struct residency_range *range = &ranges[i];
@@ -124,7 +121,6 @@ bool residency_build(struct residency *residency, const struct residency_range *
                          !range->are_resident || range->are_resident[k], live++);
     }
     skip_to(&sweep, range_count ? ranges[range_count - 1].end : 0, UINT64_MAX);
-    free(chosen);
     return true;
 }
 

@@ -49,10 +49,11 @@ struct residency {
 };
 #define RESIDENCY_ABSENT UINT16_MAX
 
-// Ranges ascend and lie apart. Blocks with owners from `owner_count` on are left out. False without
-// memory.
+// Ranges ascend and lie apart. Blocks with owners from `owner_count` on are left out, and the
+// others moved together: the list may be one of many millions, of which there is to be no second.
+// False without memory.
 bool residency_build(struct residency *residency, const struct residency_range *ranges,
-                     size_t range_count, const struct residency_block *blocks, size_t block_count,
+                     size_t range_count, struct residency_block *blocks, size_t block_count,
                      size_t owner_count, struct error *error);
 void residency_free(struct residency *residency);
 

@@ -14,7 +14,7 @@ enum { PAGE = RESIDENCY_PAGE_BYTES, OWNERS = 4 };
 static struct residency residency;
 
 static void build(const struct residency_range *ranges, size_t range_count,
-                  const struct residency_block *blocks, size_t block_count) {
+                  struct residency_block *blocks, size_t block_count) {
     assert_true(
         residency_build(&residency, ranges, range_count, blocks, block_count, OWNERS, NULL));
     uint64_t kept = 0;
@@ -34,7 +34,7 @@ static void test_alone(void **state) {
     (void)state;
     const struct residency_range range = {0x10000, 0x10000 + 4 * PAGE, NULL};
     // 64 bytes on each of three pages; the fourth is empty
-    const struct residency_block blocks[] = {
+    struct residency_block blocks[] = {
         {0x10010, 64, 1, 1}, {0x10000 + PAGE, 64, 1, 1}, {0x10000 + 3 * PAGE - 64, 64, 1, 1}};
     build(&range, 1, blocks, 3);
     check_owner(1, 3, 192, 3 * PAGE, 3 * PAGE);
@@ -51,8 +51,7 @@ static void test_shared(void **state) {
     (void)state;
     const struct residency_range range = {0, 2 * PAGE, NULL};
     // the first page is shared 1 to 3, the second belongs to owner 2, whose block begins before it
-    const struct residency_block blocks[] = {
-        {0, 100, 0, 1}, {1000, 200, 2, 1}, {PAGE - 100, 1100, 2, 1}};
+    struct residency_block blocks[] = {{0, 100, 0, 1}, {1000, 200, 2, 1}, {PAGE - 100, 1100, 2, 1}};
     build(&range, 1, blocks, 3);
     check_owner(0, 1, 100, PAGE / 4, 0);
     check_owner(2, 2, 1300, PAGE / 4 * 3 + PAGE, PAGE);
@@ -63,7 +62,7 @@ static void test_shared(void **state) {
 static void test_rounding(void **state) {
     (void)state;
     const struct residency_range range = {0, PAGE, NULL};
-    const struct residency_block blocks[] = {{0, 8, 0, 1}, {16, 8, 1, 1}, {32, 8, 2, 1}};
+    struct residency_block blocks[] = {{0, 8, 0, 1}, {16, 8, 1, 1}, {32, 8, 2, 1}};
     build(&range, 1, blocks, 3);
     assert_int_equal(residency.kept_bytes, PAGE);
     for (size_t i = 0; i < 3; i++)
@@ -76,7 +75,7 @@ static void test_not_resident(void **state) {
     (void)state;
     static const uint8_t are_resident[] = {1, 0, 0, 1, 0};
     const struct residency_range range = {0x100000, 0x100000 + 5 * PAGE, are_resident};
-    const struct residency_block blocks[] = {{0x100010, 4 * PAGE, 3, 1}};
+    struct residency_block blocks[] = {{0x100010, 4 * PAGE, 3, 1}};
     build(&range, 1, blocks, 1);
     check_owner(3, 1, 4 * PAGE, 2 * PAGE, 2 * PAGE);
     assert_int_equal(residency.resident_bytes, 2 * PAGE);
@@ -91,7 +90,7 @@ static void test_ranges(void **state) {
     (void)state;
     const struct residency_range ranges[] = {{PAGE, 2 * PAGE, NULL}, {4 * PAGE, 5 * PAGE, NULL}};
     // before, in, between, in, behind; one reaches into a range, one out of it
-    const struct residency_block blocks[] = {
+    struct residency_block blocks[] = {
         {0, 8, 0, 1},        {PAGE - 8, 16, 1, 1},     {2 * PAGE - 8, 16, 1, 1},
         {3 * PAGE, 8, 0, 1}, {5 * PAGE - 8, 16, 2, 1}, {6 * PAGE, 8, 0, 1}};
     build(ranges, 2, blocks, 6);
@@ -108,7 +107,7 @@ static void test_odd_blocks(void **state) {
     const struct residency_range range = {0, 2 * PAGE, NULL};
     // a block of no bytes keeps its page; blocks that overlap are no more than the page; an owner
     // that does not exist has none
-    const struct residency_block blocks[] = {
+    struct residency_block blocks[] = {
         {8, 0, 0, 1}, {PAGE, PAGE, 1, 1}, {PAGE + 8, PAGE - 8, 2, 1}, {2 * PAGE - 8, 8, OWNERS, 1}};
     build(&range, 1, blocks, 4);
     check_owner(0, 1, 0, PAGE, PAGE);
@@ -126,7 +125,7 @@ static void test_odd_blocks(void **state) {
 static void test_samples(void **state) {
     (void)state;
     const struct residency_range range = {0, 2 * PAGE, NULL};
-    const struct residency_block blocks[] = {{0, 100, 0, 8}, {200, 300, 1, 1}, {PAGE, 64, 0, 16}};
+    struct residency_block blocks[] = {{0, 100, 0, 8}, {200, 300, 1, 1}, {PAGE, 64, 0, 16}};
     build(&range, 1, blocks, 3);
     check_owner(0, 2, 164, PAGE / 4 + PAGE, PAGE);
     assert_true(residency.owners[0].estimated_bytes == 8 * PAGE / 4 + 16.0 * PAGE);
@@ -137,7 +136,7 @@ static void test_samples(void **state) {
 static void test_ranking(void **state) {
     (void)state;
     const struct residency_range range = {0, 6 * PAGE, NULL};
-    const struct residency_block blocks[] = {
+    struct residency_block blocks[] = {
         {0, 8, 2, 1}, {PAGE, 8, 1, 1}, {2 * PAGE, 8, 1, 1}, {3 * PAGE, 8, 0, 1}};
     size_t count;
     build(&range, 1, blocks, 4);
