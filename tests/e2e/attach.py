@@ -56,6 +56,29 @@ def libraries_loaded_later():
     target.end("libraries")
 
 
+def debuggers():
+    target = Target()
+    attached = Attached(target.pid, "--exact", "--no-census")
+    target.tell("keep 300 1000")
+    made = subprocess.run(["gcore", "-o", "attached", str(target.pid)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60)
+    check_equal(f"gcore: {made.stdout.decode()}", made.returncode, 0)
+    lists = run_cairn("core", f"attached.{target.pid}", "count", "used")
+    check("300 allocations use 0x493e0 (300,000) bytes." in lists.out.decode(), f"its core: {lists.out} {lists.err}")
+    attached.leave()
+    check_equal("the linker's list names the library", listed(target.pid), ["/memfd:libcairn"])
+    target.end("debuggers")
+
+
+def listed(pid):
+    """What gdb finds in the dynamic linker's list as cairn's library."""
+    words = ["set print address off", "info sharedlibrary"]
+    said = subprocess.run(["gdb", "-batch", "-nx", "-p", str(pid), *(word for line in words for word in ("-ex", line))],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+                          timeout=60, text=True).stdout
+    return [line.split()[-1] for line in said.splitlines() if "libcairn" in line or "/proc" in line]
+
+
 def under_load():
     target = Target(8)
     for turn in range(8):
@@ -213,6 +236,7 @@ if os.uname().machine != "x86_64":
     cannot_run_here("cairn attach knows x86-64")
 exactly()
 libraries_loaded_later()
+debuggers()
 under_load()
 forks_and_ends()
 forked_children()

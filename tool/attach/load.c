@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,13 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 #define LIBRARY_MAX_BYTES (64u << 20)
+// Spelled as no program spells it: the dynamic linker keeps this path, and would take the library for
+// a file that the program opens by the same one.
+#define LIBRARY_PATH "/proc//self/fd/"
+#define LIBRARY_NAME "/memfd:libcairn"
+#define LIBRARY_PATH_BYTES 64
+_Static_assert(sizeof LIBRARY_NAME <= sizeof LIBRARY_PATH "0", "it has room where the path was");
+
 #define LIBC_INTERNAL_DLOPEN 0x80000000u  // what __libc_dlopen_mode wants to be told
 
 static bool make_file(struct caller *caller, uint64_t name, unsigned flags, int64_t *there,
@@ -115,16 +123,31 @@ static bool tell_refusal(struct attach *attach, struct caller *caller, struct er
     return error_set(error, "its dynamic linker refuses the library: %s", reason);
 }
 
+// Debuggers and the program's own crash handlers open the files of the linker's list: the descriptor
+// is somebody else's by then, perhaps a pipe that never answers. The new name is no longer than any
+// old one, whose bytes it takes.
+static void rename_library(const struct attach *attach, uint64_t handle, const char *path) {
+    static const char name[] = LIBRARY_NAME;
+    struct link_map map;
+    char old[LIBRARY_PATH_BYTES];
+    if (!remote_read(&attach->remote, handle, &map, sizeof map)) return;
+    uint64_t at = (uint64_t)(uintptr_t)map.l_name;
+    if (remote_read_text(&attach->remote, at, old, sizeof old) && !strcmp(old, path))
+        remote_write(&attach->remote, at, name, sizeof name);
+}
+
 static bool open_library(struct attach *attach, struct caller *caller, int64_t there,
                          uint64_t *handle, struct error *error) {
-    char path[64];
+    char path[LIBRARY_PATH_BYTES];
     uint64_t flags = RTLD_NOW | (attach->is_old_dlopen ? LIBC_INTERNAL_DLOPEN : 0);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", (int)there);
+    snprintf(path, sizeof path, LIBRARY_PATH "%d", (int)there);
     uint64_t room = caller_room(caller, sizeof path, error);
     if (!room || !remote_write(&attach->remote, room, path, sizeof path)) return false;
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {room, flags};
     if (!caller_function(caller, attach->dlopen_at, arguments, handle, error)) return false;
-    return *handle || tell_refusal(attach, caller, error);
+    if (!*handle) return tell_refusal(attach, caller, error);
+    rename_library(attach, *handle, path);
+    return true;
 }
 
 bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle,
