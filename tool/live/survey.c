@@ -10,15 +10,23 @@
 
 enum { PAGE = RESIDENCY_PAGE_BYTES, HEADER = 16 };
 
+// What samples stand for, of an owner or of a class of sizes.
+struct known_sum {
+    double count, bytes;
+};
+
 struct surveying {
     const struct survey *from;
     struct heap_state *state;
     struct core_heap heap;
     ARRAY(struct residency_range) ranges;  // of the areas
-    ARRAY(struct residency_block) known;   // that the recording has, all or samples
-    ARRAY(struct residency_block) blocks;
-    struct index_table types;      // names of types to their numbers
-    const struct core_type *last;  // type and its owner: neighbours are often alike
+    size_t next_chunk, next_block, next_sample;
+    struct residency_block known;            // the next one that the recording has
+    bool has_known;                          // there is one
+    struct known_sum classes[HEAP_CLASSES];  // of what the recording has, by size
+    struct known_sum *stacks;                // the same by stack; NULL: nothing is estimated
+    struct index_table types;                // names of types to their numbers
+    const struct core_type *last;            // type and its owner: neighbours are often alike
     uint32_t last_owner;
     bool is_bad;  // no memory
 };
@@ -255,12 +263,6 @@ static uint32_t stack_of(const struct profile *profile, uint32_t cell) {
     return number && number <= profile->stack_count ? number - 1 : (uint32_t)profile->stack_count;
 }
 
-static bool push_block(struct surveying *surveying, const struct residency_block *block) {
-    struct residency_block *slot = array_push(&surveying->blocks);
-    if (slot) *slot = *block;
-    return slot != NULL;
-}
-
 static uint64_t hash_of(const char *name) {
     uint64_t hash = index_table_seed();
     for (; *name; name++) hash = hash_mix(hash, (unsigned char)*name);
@@ -295,75 +297,81 @@ static uint32_t owner_of(struct surveying *surveying, const struct core_chunk *c
     return surveying->last_owner;
 }
 
-static bool push_known(struct surveying *surveying, uint64_t address, uint64_t size, uint32_t cell,
-                       double weight) {
-    struct residency_block *slot = array_push(&surveying->known);
-    if (slot)
-        *slot = (struct residency_block){address, size, stack_of(surveying->from->profile, cell),
-                                         (float)weight};
-    return slot != NULL;
-}
-
-static int compare_blocks(const void *a, const void *b) {
-    const struct residency_block *left = a, *right = b;
-    return (left->address > right->address) - (left->address < right->address);
-}
-
-// A recording that began to sample later has blocks of both kinds.
-static bool list_known(struct surveying *surveying) {
+static bool is_sample_next(const struct surveying *surveying) {
     const struct core_blocks *blocks = surveying->from->blocks;
     const struct core_samples *samples = surveying->from->samples;
-    bool is_ok = true;
-    for (size_t i = 0; blocks && i < blocks->items.count && is_ok; i++) {
-        const struct core_block *block = &blocks->items.items[i];
-        is_ok = push_known(surveying, block->address, block->size, block->cell, 1);
+    if (!samples || surveying->next_sample == samples->items.count) return false;
+    return surveying->next_block == blocks->items.count ||
+           samples->items.items[surveying->next_sample].address <
+               blocks->items.items[surveying->next_block].address;
+}
+
+// Goes on to the next block that the recording has. One that began to sample later has blocks of
+// both kinds.
+static void find_known(struct surveying *surveying) {
+    const struct core_blocks *blocks = surveying->from->blocks;
+    const struct profile *profile = surveying->from->profile;
+    surveying->has_known = true;
+    if (is_sample_next(surveying)) {
+        const struct core_sample *sample =
+            &surveying->from->samples->items.items[surveying->next_sample++];
+        surveying->known = (struct residency_block){
+            sample->address, sample->size, stack_of(profile, sample->cell), (float)sample->weight};
+    } else if (blocks && surveying->next_block < blocks->items.count) {
+        const struct core_block *block = &blocks->items.items[surveying->next_block++];
+        surveying->known = (struct residency_block){block->address, block->size,
+                                                    stack_of(profile, block->cell), 1};
+    } else {
+        surveying->has_known = false;
     }
-    for (size_t i = 0; samples && i < samples->items.count && is_ok; i++) {
-        const struct core_sample *sample = &samples->items.items[i];
-        is_ok = push_known(surveying, sample->address, sample->size, sample->cell, sample->weight);
+}
+
+static void add_known(struct known_sum *sum, const struct residency_block *block) {
+    sum->count += (double)block->weight;
+    sum->bytes += (double)block->weight * (double)block->size;
+}
+
+static void take_known(struct surveying *surveying, struct residency_block *block) {
+    *block = surveying->known;
+    add_known(&surveying->classes[heap_class_of(block->size)], block);
+    if (surveying->stacks) add_known(&surveying->stacks[block->owner], block);
+    find_known(surveying);
+}
+
+// The live blocks. Chunks in use that hold no known block are nobody's: from before the recording,
+// not sampled, or libc's own. A known block lies in one chunk, not always at its start.
+static bool next_live(void *context, struct residency_block *block) {
+    struct surveying *surveying = context;
+    const struct residency_block *known = &surveying->known;
+    while (surveying->next_chunk < surveying->heap.chunks.count) {
+        const struct core_chunk *chunk = &surveying->heap.chunks.items[surveying->next_chunk];
+        if (surveying->has_known && known->address < chunk->address) {
+            take_known(surveying, block);
+            return true;
+        }
+        surveying->next_chunk++;
+        bool is_known = surveying->has_known && known->address < chunk->address + chunk->size;
+        if (chunk_is_free(chunk) || is_known) continue;
+        *block = (struct residency_block){chunk->address, chunk->size, 0, 1};
+        block->owner = surveying->state->is_recorded ? (uint32_t)surveying->state->stack_count
+                                                     : owner_of(surveying, chunk);
+        return true;
     }
-    if (is_ok && samples && samples->items.count)
-        qsort(surveying->known.items, surveying->known.count, sizeof *surveying->known.items,
-              compare_blocks);
-    return is_ok;
+    if (!surveying->has_known) return false;
+    take_known(surveying, block);
+    return true;
 }
 
 // What the recording has by size.
 static void sum_known(struct surveying *surveying) {
-    double counts[HEAP_CLASSES] = {0}, bytes[HEAP_CLASSES] = {0};
     struct heap_state *state = surveying->state;
-    for (size_t i = 0; i < surveying->known.count; i++) {
-        const struct residency_block *block = &surveying->known.items[i];
-        unsigned class = heap_class_of(block->size);
-        counts[class] += (double)block->weight;
-        bytes[class] += (double)block->weight * (double)block->size;
-    }
     for (unsigned i = 0; i < HEAP_CLASSES; i++) {
-        state->classes[i].live = (struct heap_sum){(uint64_t)counts[i], (uint64_t)bytes[i]};
-        state->live.count += (uint64_t)counts[i];
-        state->live.bytes += (uint64_t)bytes[i];
+        const struct known_sum *class = &surveying->classes[i];
+        state->classes[i].live =
+            (struct heap_sum){(uint64_t) class->count, (uint64_t) class->bytes};
+        state->live.count += (uint64_t) class->count;
+        state->live.bytes += (uint64_t) class->bytes;
     }
-}
-
-// Chunks in use that hold no known block are nobody's: from before the recording, not sampled, or
-// libc's own. A known block lies in one chunk, not always at its start.
-static bool list_blocks(struct surveying *surveying) {
-    size_t next = 0, count = surveying->known.count;
-    const struct residency_block *known = surveying->known.items;
-    for (size_t i = 0; i < surveying->heap.chunks.count; i++) {
-        const struct core_chunk *chunk = &surveying->heap.chunks.items[i];
-        while (next < count && known[next].address < chunk->address)
-            if (!push_block(surveying, &known[next++])) return false;
-        bool is_known = next < count && known[next].address < chunk->address + chunk->size;
-        if (chunk_is_free(chunk) || is_known) continue;
-        struct residency_block block = {chunk->address, chunk->size, 0, 1};
-        block.owner = surveying->state->is_recorded ? (uint32_t)surveying->state->stack_count
-                                                    : owner_of(surveying, chunk);
-        if (!push_block(surveying, &block)) return false;
-    }
-    while (next < count)
-        if (!push_block(surveying, &known[next++])) return false;
-    return true;
 }
 
 // Samples stand for more than themselves: so do their shares of pages. What is left of the pages is
@@ -374,18 +382,12 @@ static void scale_samples(struct surveying *surveying) {
     struct residency_owner *rest = &residency->owners[state->stack_count];
     const uint64_t used = state->kinds[HEAP_USED].bytes + state->kinds[HEAP_MAPPED].bytes;
     const uint64_t used_count = state->kinds[HEAP_USED].count + state->kinds[HEAP_MAPPED].count;
-    double *bytes = calloc(2 * (state->stack_count + 1), sizeof *bytes), kept = 0;
-    double *blocks = bytes ? bytes + state->stack_count + 1 : NULL;
-    for (size_t i = 0; bytes && i < surveying->known.count; i++) {
-        const struct residency_block *block = &surveying->known.items[i];
-        bytes[block->owner] += (double)block->weight * (double)block->size;
-        blocks[block->owner] += (double)block->weight;
-    }
-    for (size_t i = 0; bytes && i < state->stack_count; i++) {
+    double kept = 0;
+    for (size_t i = 0; i < state->stack_count; i++) {
         struct residency_owner *owner = &residency->owners[i];
         owner->kept_bytes = (uint64_t)owner->estimated_bytes;
-        owner->live_bytes = (uint64_t)bytes[i];
-        owner->blocks = (uint64_t)blocks[i];
+        owner->live_bytes = (uint64_t)surveying->stacks[i].bytes;
+        owner->blocks = (uint64_t)surveying->stacks[i].count;
         owner->alone_bytes = 0;
         kept += owner->estimated_bytes;
     }
@@ -394,25 +396,30 @@ static void scale_samples(struct surveying *surveying) {
         rest->kept_bytes = residency->kept_bytes - (uint64_t)kept;
     if (used > state->live.bytes) rest->live_bytes = used - state->live.bytes;
     if (used_count > state->live.count) rest->blocks = used_count - state->live.count;
-    if (!bytes) surveying->is_bad = true;
-    free(bytes);
+}
+
+static bool begin_blocks(struct surveying *surveying) {
+    const struct heap_state *state = surveying->state;
+    find_known(surveying);
+    if (state->is_sampled)
+        surveying->stacks = calloc(state->stack_count + 1, sizeof *surveying->stacks);
+    return !state->is_sampled || surveying->stacks;
 }
 
 static bool build(struct surveying *surveying, struct error *error) {
     struct heap_state *state = surveying->state;
     const struct profile *profile = surveying->from->profile;
+    const struct residency_blocks blocks = {next_live, surveying};
     sum_chunks(surveying);
     if (!sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
-        !list_known(surveying) || !list_blocks(surveying) || surveying->is_bad)
-        return error_set(error, "no memory for the list of blocks");
+        !begin_blocks(surveying))
+        return error_set(error, "no memory for the figures of the heap");
     if (!residency_build(&state->residency, surveying->ranges.items, surveying->ranges.count,
-                         surveying->blocks.items, surveying->blocks.count,
-                         profile ? profile->stack_count + 1 : HEAP_CLASSES + state->types.count,
-                         error))
+                         &blocks, profile ? profile->stack_count + 1 : HEAP_CLASSES, error))
         return false;
     sum_known(surveying);
     if (state->is_sampled) scale_samples(surveying);
-    return !surveying->is_bad || error_set(error, "no memory for the list of blocks");
+    return !surveying->is_bad || error_set(error, "no memory for the types of blocks");
 }
 
 bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error) {
@@ -432,8 +439,7 @@ bool survey_build(const struct survey *survey, struct heap_state *state, struct 
     bool is_ok = (state->is_glibc || survey->blocks) && build(&surveying, error);
     core_free_heap(&surveying.heap);
     array_free(&surveying.ranges);
-    array_free(&surveying.known);
-    array_free(&surveying.blocks);
+    free(surveying.stacks);
     index_table_free(&surveying.types);
     if (!is_ok) heap_state_free(state);
     return is_ok;

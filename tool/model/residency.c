@@ -2,14 +2,19 @@
 #include "tool/model/residency.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-// One pass over ranges and blocks, both by address.
+// One pass over ranges and blocks, both by address. Of the blocks those are at hand that may reach
+// the page that is looked at, or one behind it.
 struct sweep {
     struct residency *residency;
-    const struct residency_block *blocks;
-    size_t count;
-    size_t first;  // block that may reach the page at hand
+    const struct residency_blocks *blocks;
+    ARRAY(struct residency_block) window;
+    size_t first;  // of the window: it may reach the page
+    bool is_over;  // there are no more blocks than those at hand
+    bool is_bad;   // no memory
 };
+enum { WINDOW_GONE_MAX = 4096 };  // blocks in front of the first that stay in the window
 
 static uint64_t end_of(const struct residency_block *block) {
     return block->address + (block->size ? block->size : 1);
@@ -23,15 +28,75 @@ static uint64_t overlap(const struct residency_block *block, uint64_t page) {
     return to > from ? to - from : 0;
 }
 
+// --- blocks
+
+static bool make_owners(struct residency *residency, size_t count) {
+    if (count <= residency->owner_count) return true;
+    size_t room = residency->owner_room;
+    if (count > room) room = 2 * room > count ? 2 * room : count;
+    if (room > residency->owner_room) {
+        struct residency_owner *owners = reallocarray(residency->owners, room, sizeof *owners);
+        if (!owners) return false;
+        residency->owners = owners;
+        residency->owner_room = room;
+    }
+    memset(&residency->owners[residency->owner_count], 0,
+           (count - residency->owner_count) * sizeof *residency->owners);
+    residency->owner_count = count;
+    return true;
+}
+
+static bool take(struct sweep *sweep, const struct residency_block *block) {
+    struct residency *residency = sweep->residency;
+    struct residency_block *slot = array_push(&sweep->window);
+    if (!slot || !make_owners(residency, (size_t)block->owner + 1)) return false;
+    *slot = *block;
+    residency->owners[block->owner].blocks++;
+    residency->owners[block->owner].live_bytes += block->size;
+    return true;
+}
+
+static void drop_gone(struct sweep *sweep) {
+    struct residency_block *items = sweep->window.items;
+    if (sweep->first < sweep->window.count && sweep->first < WINDOW_GONE_MAX) return;
+    sweep->window.count -= sweep->first;
+    if (sweep->window.count)
+        memmove(items, items + sweep->first, sweep->window.count * sizeof *items);
+    sweep->first = 0;
+}
+
+// Block number `index` of the window, brought if it is the next one; NULL: there is none.
+static const struct residency_block *block_at(struct sweep *sweep, size_t index) {
+    struct residency_block block;
+    if (index >= sweep->window.count) {
+        if (sweep->is_over) return NULL;
+        bool is_there = sweep->blocks->next(sweep->blocks->context, &block);
+        if (is_there && !take(sweep, &block)) sweep->is_bad = true;
+        sweep->is_over = !is_there || sweep->is_bad;
+        if (sweep->is_over) return NULL;
+    }
+    return &sweep->window.items[index];
+}
+
+// The first that ends behind an address.
+static const struct residency_block *first_behind(struct sweep *sweep, uint64_t address) {
+    const struct residency_block *block;
+    drop_gone(sweep);
+    while ((block = block_at(sweep, sweep->first)) && end_of(block) <= address) sweep->first++;
+    return block;
+}
+
+// --- pages
+
 // Blocks that overlap, as in a heap in mid-update, may add up to more than a page.
-static uint64_t live_on(const struct sweep *sweep, uint64_t page, bool *is_alone) {
+static uint64_t live_on(struct sweep *sweep, uint64_t page, bool *is_alone) {
+    const struct residency_block *block;
     uint64_t sum = 0;
     *is_alone = true;
-    for (size_t i = sweep->first; i < sweep->count; i++) {
-        const struct residency_block *block = &sweep->blocks[i];
+    for (size_t i = sweep->first; (block = block_at(sweep, i)); i++) {
         if (block->address >= page + RESIDENCY_PAGE_BYTES) break;
         uint64_t bytes = overlap(block, page);
-        if (bytes && block->owner != sweep->blocks[sweep->first].owner) *is_alone = false;
+        if (bytes && block->owner != sweep->window.items[sweep->first].owner) *is_alone = false;
         sum += bytes;
     }
     return sum;
@@ -40,8 +105,8 @@ static uint64_t live_on(const struct sweep *sweep, uint64_t page, bool *is_alone
 // Shares are rounded so that they add up to the page.
 static void charge(const struct sweep *sweep, uint64_t page, uint64_t sum, bool is_alone) {
     uint64_t before = 0, charged = 0;
-    for (size_t i = sweep->first; i < sweep->count; i++) {
-        const struct residency_block *block = &sweep->blocks[i];
+    for (size_t i = sweep->first; i < sweep->window.count; i++) {
+        const struct residency_block *block = &sweep->window.items[i];
         if (block->address >= page + RESIDENCY_PAGE_BYTES) break;
         struct residency_owner *owner = &sweep->residency->owners[block->owner];
         before += overlap(block, page);
@@ -56,8 +121,7 @@ static void charge(const struct sweep *sweep, uint64_t page, uint64_t sum, bool 
 static void look_at_page(struct sweep *sweep, uint64_t page, bool is_resident, uint16_t *live) {
     struct residency *residency = sweep->residency;
     bool is_alone;
-    while (sweep->first < sweep->count && end_of(&sweep->blocks[sweep->first]) <= page)
-        sweep->first++;
+    first_behind(sweep, page);
     *live = RESIDENCY_ABSENT;
     if (!is_resident) return;
     uint64_t sum = live_on(sweep, page, &is_alone);
@@ -71,23 +135,11 @@ static void look_at_page(struct sweep *sweep, uint64_t page, bool is_resident, u
 
 // Blocks between the end of one range and the start of the next lie in none.
 static void skip_to(struct sweep *sweep, uint64_t end, uint64_t start) {
-    for (; sweep->first < sweep->count && end_of(&sweep->blocks[sweep->first]) <= start;
-         sweep->first++)
-        if (sweep->blocks[sweep->first].address >= end) sweep->residency->outside_blocks++;
-}
-
-// Moves the blocks that count to the front, in their order, and adds up their owners' sums. Returns
-// how many they are.
-static size_t choose_blocks(struct residency *residency, struct residency_block *blocks,
-                            size_t count) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (blocks[i].owner >= residency->owner_count) continue;
-        residency->owners[blocks[i].owner].blocks++;
-        residency->owners[blocks[i].owner].live_bytes += blocks[i].size;
-        blocks[kept++] = blocks[i];
+    const struct residency_block *block;
+    for (; (block = block_at(sweep, sweep->first)) && end_of(block) <= start; sweep->first++) {
+        if (block->address >= end) sweep->residency->outside_blocks++;
+        drop_gone(sweep);
     }
-    return kept;
 }
 
 static bool make_pages(struct residency *residency, const struct residency_range *ranges,
@@ -100,28 +152,32 @@ static bool make_pages(struct residency *residency, const struct residency_range
     return residency->pages.items != NULL;
 }
 
-bool residency_build(struct residency *residency, const struct residency_range *ranges,
-                     size_t range_count, struct residency_block *blocks, size_t block_count,
-                     size_t owner_count, struct error *error) {
-    *residency = (struct residency){.owner_count = owner_count};
-    residency->owners = calloc(owner_count + 1, sizeof *residency->owners);
-    if (!residency->owners || !make_pages(residency, ranges, range_count)) {
-        residency_free(residency);
-        return error_set(error, "no memory for the list of pages");
-    }
-    struct sweep sweep = {.residency = residency, .blocks = blocks};
-    sweep.count = choose_blocks(residency, blocks, block_count);
-    uint16_t *live = residency->pages.items;
-    for (size_t i = 0; i < range_count; i++) {
+static void sweep_ranges(struct sweep *sweep, const struct residency_range *ranges, size_t count) {
+    uint16_t *live = sweep->residency->pages.items;
+    for (size_t i = 0; i < count; i++) {
         const struct residency_range *range = &ranges[i];
         size_t pages = (range->end - range->start) / RESIDENCY_PAGE_BYTES;
-        skip_to(&sweep, i ? ranges[i - 1].end : 0, range->start);
+        skip_to(sweep, i ? ranges[i - 1].end : 0, range->start);
         for (size_t k = 0; k < pages; k++)
-            look_at_page(&sweep, range->start + k * RESIDENCY_PAGE_BYTES,
+            look_at_page(sweep, range->start + k * RESIDENCY_PAGE_BYTES,
                          !range->are_resident || range->are_resident[k], live++);
     }
-    skip_to(&sweep, range_count ? ranges[range_count - 1].end : 0, UINT64_MAX);
-    return true;
+    skip_to(sweep, count ? ranges[count - 1].end : 0, UINT64_MAX);
+}
+
+bool residency_build(struct residency *residency, const struct residency_range *ranges,
+                     size_t range_count, const struct residency_blocks *blocks, size_t owner_count,
+                     struct error *error) {
+    *residency = (struct residency){0};
+    struct sweep sweep = {.residency = residency, .blocks = blocks};
+    bool is_ok =
+        make_owners(residency, owner_count + 1) && make_pages(residency, ranges, range_count);
+    residency->owner_count = is_ok ? owner_count : 0;
+    if (is_ok) sweep_ranges(&sweep, ranges, range_count);
+    array_free(&sweep.window);
+    if (is_ok && !sweep.is_bad) return true;
+    residency_free(residency);
+    return error_set(error, "no memory for the list of pages");
 }
 
 void residency_free(struct residency *residency) {

@@ -21,11 +21,18 @@ struct residency_range {
     const uint8_t *are_resident;  // a byte a page, not 0: it is; NULL: all are
 };
 
-// A live block. Those of a list ascend by address.
+// A live block.
 struct residency_block {
     uint64_t address, size;  // bytes as they count
     uint32_t owner;
     float weight;  // blocks that it stands for as a sample; 1: itself
+};
+
+// Where the blocks come from, ascending by address: one after the other, as they may be hundreds of
+// millions. `next` is false when there are no more.
+struct residency_blocks {
+    bool (*next)(void *context, struct residency_block *block);
+    void *context;
 };
 
 struct residency_owner {
@@ -37,7 +44,7 @@ struct residency_owner {
 
 struct residency {
     struct residency_owner *owners;
-    size_t owner_count;
+    size_t owner_count, owner_room;
     uint64_t range_bytes;     // of all ranges
     uint64_t resident_bytes;  // of their pages
     uint64_t live_bytes;      // live bytes on resident pages
@@ -49,12 +56,12 @@ struct residency {
 };
 #define RESIDENCY_ABSENT UINT16_MAX
 
-// Ranges ascend and lie apart. Blocks with owners from `owner_count` on are left out, and the
-// others moved together: the list may be one of many millions, of which there is to be no second.
-// False without memory.
+// Ranges ascend and lie apart. There are at least `owner_count` owners, and as many as the blocks
+// name: blocks that come later may have owners that were not known before. Takes the blocks to
+// their end. False without memory.
 bool residency_build(struct residency *residency, const struct residency_range *ranges,
-                     size_t range_count, struct residency_block *blocks, size_t block_count,
-                     size_t owner_count, struct error *error);
+                     size_t range_count, const struct residency_blocks *blocks, size_t owner_count,
+                     struct error *error);
 void residency_free(struct residency *residency);
 
 // Owners with resident memory by what they keep, the most first; for free(). NULL without memory.

@@ -13,12 +13,27 @@ enum { PAGE = RESIDENCY_PAGE_BYTES, OWNERS = 4 };
 
 static struct residency residency;
 
+struct list {
+    const struct residency_block *next;
+    size_t left;
+};
+
+static bool next_of(void *context, struct residency_block *block) {
+    struct list *list = context;
+    if (!list->left) return false;
+    list->left--;
+    *block = *list->next++;
+    return true;
+}
+
 static void build(const struct residency_range *ranges, size_t range_count,
-                  struct residency_block *blocks, size_t block_count) {
-    assert_true(
-        residency_build(&residency, ranges, range_count, blocks, block_count, OWNERS, NULL));
+                  const struct residency_block *items, size_t block_count) {
+    struct list list = {items, block_count};
+    const struct residency_blocks blocks = {next_of, &list};
+    assert_true(residency_build(&residency, ranges, range_count, &blocks, OWNERS, NULL));
+    assert_int_equal(list.left, 0);
     uint64_t kept = 0;
-    for (size_t i = 0; i < OWNERS; i++) kept += residency.owners[i].kept_bytes;
+    for (size_t i = 0; i < residency.owner_count; i++) kept += residency.owners[i].kept_bytes;
     assert_int_equal(kept, residency.kept_bytes);
 }
 
@@ -113,11 +128,15 @@ static void test_odd_blocks(void **state) {
     check_owner(0, 1, 0, PAGE, PAGE);
     assert_int_equal(residency.kept_bytes, 2 * PAGE);
     assert_int_equal(residency.pages.items[1], PAGE);
-    assert_int_equal(residency.owners[1].kept_bytes + residency.owners[2].kept_bytes, PAGE);
+    check_owner(1, 1, PAGE, PAGE / 2, 0);
+    check_owner(2, 1, PAGE - 8, PAGE / 2 - 4, 0);
+    check_owner(OWNERS, 1, 8, 4, 0);
     residency_free(&residency);
     build(NULL, 0, blocks, 4);
     assert_int_equal(residency.resident_bytes, 0);
-    assert_int_equal(residency.outside_blocks, 3);
+    assert_int_equal(residency.outside_blocks, 4);
+    assert_int_equal(residency.owner_count, OWNERS + 1);
+    check_owner(OWNERS, 1, 8, 0, 0);
     residency_free(&residency);
 }
 
@@ -131,6 +150,28 @@ static void test_samples(void **state) {
     assert_true(residency.owners[0].estimated_bytes == 8 * PAGE / 4 + 16.0 * PAGE);
     assert_true(residency.owners[1].estimated_bytes == PAGE * 3 / 4);
     residency_free(&residency);
+}
+
+// More blocks than are kept at hand, each page with many, and one that reaches over all of them.
+static void test_many(void **state) {
+    (void)state;
+    enum { PAGES = 200, A_PAGE = 128, COUNT = PAGES * A_PAGE + 1 };
+    const struct residency_range range = {0, PAGES * PAGE, NULL};
+    struct residency_block *blocks = calloc(COUNT, sizeof *blocks);
+    assert_non_null(blocks);
+    blocks[0] = (struct residency_block){0, PAGES * PAGE, 0, 1};
+    for (size_t i = 1; i < COUNT; i++)
+        blocks[i] = (struct residency_block){(i - 1) * (PAGE / A_PAGE), PAGE / A_PAGE, 1, 1};
+    build(&range, 1, blocks, COUNT);
+    check_owner(0, 1, PAGES * PAGE, PAGES * PAGE / 2, 0);
+    check_owner(1, COUNT - 1, PAGES * PAGE, PAGES * PAGE / 2, 0);
+    residency_free(&residency);
+    blocks[0].size = 8;
+    build(&range, 1, blocks, COUNT);
+    check_owner(1, COUNT - 1, PAGES * PAGE, PAGES * PAGE - PAGE * 8 / (PAGE + 8),
+                (PAGES - 1) * PAGE);
+    residency_free(&residency);
+    free(blocks);
 }
 
 static void test_ranking(void **state) {
@@ -156,6 +197,7 @@ int main(void) {
         cmocka_unit_test(test_rounding), cmocka_unit_test(test_not_resident),
         cmocka_unit_test(test_ranges),   cmocka_unit_test(test_odd_blocks),
         cmocka_unit_test(test_ranking),  cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
