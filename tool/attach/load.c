@@ -18,8 +18,8 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 #define LIBRARY_MAX_BYTES (64u << 20)
-// Spelled as no program spells it: the dynamic linker keeps this path, and would take the library for
-// a file that the program opens by the same one.
+// Spelled as no program spells it: the dynamic linker keeps this path, and would take the library
+// for a file that the program opens by the same one.
 #define LIBRARY_PATH "/proc//self/fd/"
 #define LIBRARY_NAME "/memfd:libcairn"
 #define LIBRARY_PATH_BYTES 64
@@ -123,9 +123,9 @@ static bool tell_refusal(struct attach *attach, struct caller *caller, struct er
     return error_set(error, "its dynamic linker refuses the library: %s", reason);
 }
 
-// Debuggers and the program's own crash handlers open the files of the linker's list: the descriptor
-// is somebody else's by then, perhaps a pipe that never answers. The new name is no longer than any
-// old one, whose bytes it takes.
+// Debuggers and the program's own crash handlers open the files of the linker's list: the
+// descriptor is somebody else's by then, perhaps a pipe that never answers. The new name is no
+// longer than any old one, whose bytes it takes.
 static void rename_library(const struct attach *attach, uint64_t handle, const char *path) {
     static const char name[] = LIBRARY_NAME;
     struct link_map map;

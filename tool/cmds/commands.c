@@ -395,7 +395,7 @@ const struct command commands[] = {
         .options = {{OPTION_RECORDING, "recording", 0, "FILE",
                      "what the process recorded into a file of its own"},
                     {OPTION_ANY_SIZE, "any-size", 0, NULL,
-                     "copy more than 128 MiB of a process, which stands meanwhile"},
+                     "copy more than 128 MiB of a process that stands"},
                     SYMBOL_OPTIONS},
     },
     {

@@ -88,7 +88,7 @@ static void test_too_long(void **state) {
     check(pattern, 1, text("%s.1", pattern));
     check(pattern, 10, "");
     memcpy(pattern + CAIRN_TEXT_PATH - 4, "%p", 3);
-    check(pattern, 0, getpid() > 99 ? "" : text("%.*s%d", CAIRN_TEXT_PATH - 4, pattern, getpid()));
+    check(pattern, 0, getpid() > 999 ? "" : text("%.*s%d", CAIRN_TEXT_PATH - 4, pattern, getpid()));
 }
 
 // Each size of buffer, with a guard behind it.
