@@ -130,8 +130,10 @@ static void check_core(const struct core_image *core) {
         sscanf(path, "/proc/self/fd/%d", &file) == 1)
         close(file);
     if (!core_read_blocks(core, &header, CELLS, &blocks, NULL)) return;
-    for (size_t i = 0; i < blocks.items.count; i++)
-        require(blocks.items.items[i].cell && blocks.items.items[i].cell < CELLS);
+    struct core_block_cursor cursor = {.blocks = &blocks};
+    struct core_block block;
+    for (uint64_t before = 0; core_blocks_next(&cursor, &block); before = block.address)
+        require(block.cell && block.cell < CELLS && block.address >= before);
     struct core_heap heap = {0};
     bool are_all_glibc = true;
     if (core_add_blocks(core, &blocks, &heap, &are_all_glibc))

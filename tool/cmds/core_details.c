@@ -115,7 +115,7 @@ static bool print_rest(struct core_subject *subject, const struct core_question 
                        const struct core_member *member, const struct core_standing *standing,
                        struct error *error) {
     core_print_signature(subject, member);
-    if (member->recorded && !core_print_origin(subject, member->recorded, error)) return false;
+    if (member->cell && !core_print_origin(subject, member->cell, error)) return false;
     if (question->verb != VERB_EXPLAIN || member->is_free) return true;
     if (standing->reached == CORE_REACHABLE)
         print_path(subject, member, &standing->references);
@@ -161,8 +161,8 @@ static bool answer_address(struct core_standings *standings, const struct core_q
     struct core_member member;
     if (!core_find_member(subject, question->address, &member, error))
         return print_place(subject, question->address);
-    if (member.recorded) {
-        core_want_origin(subject, member.recorded);
+    if (member.cell) {
+        core_want_origin(subject, member.cell);
         if (!names_resolve(subject->opened.names, error)) return false;
     }
     return print_block(standings, question, &member, error);
@@ -181,7 +181,7 @@ struct details {
 
 static bool want_member(void *context, const struct core_member *member) {
     const struct details *details = context;
-    if (member->recorded) core_want_origin(details->subject, member->recorded);
+    if (member->cell) core_want_origin(details->subject, member->cell);
     return true;
 }
 

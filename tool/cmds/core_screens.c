@@ -22,8 +22,8 @@ struct held_list {
 };
 
 // Index of the block's stack, or `stack_count` if its cell has none.
-static size_t stack_of(const struct profile *profile, const struct core_block *block) {
-    uint32_t number = block->cell < profile->cell_count ? profile->stack_of_cell[block->cell] : 0;
+static size_t stack_of(const struct profile *profile, uint32_t cell) {
+    uint32_t number = cell < profile->cell_count ? profile->stack_of_cell[cell] : 0;
     return number && number <= profile->stack_count ? number - 1 : profile->stack_count;
 }
 
@@ -90,11 +90,12 @@ static void fold(struct held_list *list) {
 static struct held *hold_by_stack(const struct core_subject *subject) {
     const struct profile *profile = &subject->opened.profile;
     struct held *held = calloc(profile->stack_count + 1, sizeof *held);
-    for (size_t i = 0; held && i < subject->blocks.items.count; i++) {
-        const struct core_block *block = &subject->blocks.items.items[i];
-        struct held *one = &held[stack_of(profile, block)];
+    struct core_block_cursor cursor = {.blocks = &subject->blocks};
+    struct core_block block;
+    while (held && core_blocks_next(&cursor, &block)) {
+        struct held *one = &held[stack_of(profile, block.cell)];
         one->count++;
-        one->bytes += block->size;
+        one->bytes += block.size;
     }
     return held;
 }
@@ -168,23 +169,22 @@ static void print_threads_of(const struct core_subject *subject, uint32_t cell) 
     }
 }
 
-void core_want_origin(const struct core_subject *subject, const struct core_block *block) {
+void core_want_origin(const struct core_subject *subject, uint32_t cell) {
     const struct profile *profile = &subject->opened.profile;
-    size_t stack = stack_of(profile, block);
+    size_t stack = stack_of(profile, cell);
     if (stack < profile->stack_count)
         names_want_stack(subject->opened.names, profile->stacks[stack].node, 0);
 }
 
-bool core_print_origin(const struct core_subject *subject, const struct core_block *block,
-                       struct error *error) {
+bool core_print_origin(const struct core_subject *subject, uint32_t cell, struct error *error) {
     const struct profile *profile = &subject->opened.profile;
-    size_t stack = stack_of(profile, block);
+    size_t stack = stack_of(profile, cell);
     uint32_t node = stack < profile->stack_count ? profile->stacks[stack].node : TREE_ROOT;
     struct frame_list frames = {.are_all_shown = true};
     const struct frame_names names = names_frames(subject->opened.names);
     if (!frame_list_fill(&frames, profile, &names, node, 0))
         return error_set(error, "out of memory");
-    print_threads_of(subject, block->cell);
+    print_threads_of(subject, cell);
     struct terminal terminal = terminal_of(stdout);
     uint32_t cut = stack < profile->stack_count ? profile->stacks[stack].cut : 0;
     stacks_print_frames(&terminal, &frames, cut, 0);

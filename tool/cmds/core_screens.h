@@ -12,9 +12,8 @@ bool core_print_groups(const struct core_subject *subject, const char *module, c
 
 // Thread and stack of a recorded block. core_want_origin says of which ones they will be printed;
 // then names_resolve is to be called.
-void core_want_origin(const struct core_subject *subject, const struct core_block *block);
-bool core_print_origin(const struct core_subject *subject, const struct core_block *block,
-                       struct error *error);
+void core_want_origin(const struct core_subject *subject, uint32_t cell);
+bool core_print_origin(const struct core_subject *subject, uint32_t cell, struct error *error);
 
 // What the core holds, and the next commands.
 bool core_print_overview(const struct core_subject *subject, struct error *error);

@@ -47,11 +47,11 @@ static bool show(const struct pass *pass, const struct core_member *member) {
 }
 
 static struct core_member member_of_chunk(const struct core_chunk *chunk) {
-    return (struct core_member){chunk->address, chunk->size, chunk_is_free(chunk), NULL};
+    return (struct core_member){chunk->address, chunk->size, chunk_is_free(chunk), 0};
 }
 
 static struct core_member member_of_block(const struct core_block *block) {
-    return (struct core_member){block->address, block->size, false, block};
+    return (struct core_member){block->address, block->size, false, block->cell};
 }
 
 // The end of an arena is one free block more.
@@ -60,7 +60,7 @@ static bool show_tops(const struct pass *pass, size_t *next, uint64_t before) {
     for (; *next < heap->ranges.count && heap->ranges.items[*next].top < before; (*next)++) {
         const struct core_heap_range *range = &heap->ranges.items[*next];
         uint64_t size = range->end - range->top;
-        const struct core_member top = {range->top + HEADER, size - HEADER, true, NULL};
+        const struct core_member top = {range->top + HEADER, size - HEADER, true, 0};
         if (size > HEADER && !show(pass, &top)) return false;
     }
     return true;
@@ -80,9 +80,10 @@ static void each_chunk(const struct pass *pass) {
 }
 
 static void each_recorded(const struct pass *pass) {
-    const struct core_blocks *blocks = &pass->subject->blocks;
-    for (size_t i = 0; i < blocks->items.count; i++) {
-        const struct core_member member = member_of_block(&blocks->items.items[i]);
+    struct core_block_cursor cursor = {.blocks = &pass->subject->blocks};
+    struct core_block block;
+    while (core_blocks_next(&cursor, &block)) {
+        const struct core_member member = member_of_block(&block);
         if (!show(pass, &member)) return;
     }
 }
@@ -91,10 +92,10 @@ static void each_recorded(const struct pass *pass) {
 
 bool core_find_member(struct core_subject *subject, uint64_t address, struct core_member *member,
                       struct error *error) {
-    const struct core_block *block =
-        subject->is_recorded ? core_block_of(&subject->blocks, address) : NULL;
-    *member = block ? member_of_block(block) : (struct core_member){0};
-    if (block) return true;
+    struct core_block block;
+    bool is_recorded = subject->is_recorded && core_block_of(&subject->blocks, address, &block);
+    *member = is_recorded ? member_of_block(&block) : (struct core_member){0};
+    if (is_recorded) return true;
     bool has_heap = core_need_heap(subject, error);
     if (!has_heap && !subject->is_recorded) return false;
     const struct core_chunk *chunk = core_chunk_of(core_heap_of(subject), address);

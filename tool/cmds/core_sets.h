@@ -47,7 +47,7 @@ enum heap_depth core_question_depth(const struct core_question *question);
 struct core_member {
     uint64_t address, size;
     bool is_free;
-    const struct core_block *recorded;  // NULL: it was not
+    uint32_t cell;  // that the recording has it in; 0: it was not recorded
 };
 
 // Calls `see` for each member in the order of addresses until it returns false; true if the set

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// A block in eight bytes, from the highest bit on:
+//
+//     19  where it begins in the 4 MiB of its leaf, in eights
+//     20  its size; all ones: it is found in the list of large ones
+//     25  its cell
+//
+// So the items of a leaf are in order as numbers.
 #include "tool/core/blocks.h"
 
 #include <elf.h>
@@ -9,6 +16,10 @@
 #include "tool/base/search.h"
 
 enum { LEAF_GRANULES_MOST = 1 << (LIVE_LEAF_SHIFT - LIVE_WIDE_SHIFT), LEAF_BYTES_MOST = 1 << 21 };
+
+enum { CELL_BITS = 25, SIZE_BITS = 20, ADDRESS_SHIFT = 3 };
+#define SIZE_LARGE ((1u << SIZE_BITS) - 1)
+#define LEAF_BYTES ((uint64_t)1 << LIVE_LEAF_SHIFT)
 
 // One pass over the map.
 struct reading {
@@ -40,15 +51,37 @@ static uint64_t slot_bytes(const struct reading *reading) {
     return reading->is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
+// Whether the block is in a leaf that has begun, or one begins with it.
+static bool begin_leaf(struct core_blocks *blocks, uint64_t address) {
+    const uint64_t start = address / LEAF_BYTES * LEAF_BYTES;
+    const size_t count = blocks->leaves.count;
+    if (count && blocks->leaves.items[count - 1].start == start) return true;
+    struct core_block_leaf *leaf = array_push(&blocks->leaves);
+    if (leaf) *leaf = (struct core_block_leaf){start, blocks->items.count};
+    return leaf;
+}
+
+static bool push_block(struct core_blocks *blocks, const struct core_block *block) {
+    bool is_large = block->size >= SIZE_LARGE || block->cell >> CELL_BITS;
+    struct core_block *large = is_large ? array_push(&blocks->large) : NULL;
+    if (large) *large = *block;
+    if ((is_large && !large) || !begin_leaf(blocks, block->address)) return false;
+    uint64_t *item = array_push(&blocks->items);
+    uint64_t offset = block->address % LEAF_BYTES >> ADDRESS_SHIFT;
+    uint64_t packed =
+        is_large ? (uint64_t)SIZE_LARGE << CELL_BITS : block->size << CELL_BITS | block->cell;
+    if (item) *item = offset << (SIZE_BITS + CELL_BITS) | packed;
+    return item;
+}
+
 static bool add_block(struct reading *reading, uint64_t address, uint32_t cell, uint64_t size) {
     const uint64_t most = 1ull << LIVE_ADDRESS_BITS_AARCH64;
     if (!cell || cell >= reading->cell_count || size >= most) {
         reading->blocks->rejected_count++;
         return true;
     }
-    struct core_block *block = array_push(&reading->blocks->items);
-    if (!block) return false;
-    *block = (struct core_block){address, size, cell};
+    const struct core_block block = {address, size, cell};
+    if (!push_block(reading->blocks, &block)) return false;
     reading->blocks->bytes += size;
     return true;
 }
@@ -147,15 +180,105 @@ static bool read_tops(struct reading *reading, uint64_t address, struct error *e
     return true;
 }
 
+// --- their order
+
 static int compare_addresses(const void *a, const void *b) {
     const struct core_block *left = a, *right = b;
     return (left->address > right->address) - (left->address < right->address);
 }
 
-// They are, but for those of allocators that have blocks at odd multiples of 8 too.
+static int compare_items(const void *a, const void *b) {
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int compare_leaves(const void *a, const void *b) {
+    const struct core_block_leaf *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
 static bool are_ascending(const struct core_blocks *blocks) {
-    for (size_t i = 1; i < blocks->items.count; i++)
-        if (blocks->items.items[i - 1].address > blocks->items.items[i].address) return false;
+    for (size_t i = 1; i < blocks->leaves.count; i++)
+        if (blocks->leaves.items[i - 1].start >= blocks->leaves.items[i].start) return false;
+    return true;
+}
+
+static size_t end_of_leaf(const struct core_blocks *blocks, size_t leaf) {
+    return leaf + 1 < blocks->leaves.count ? blocks->leaves.items[leaf + 1].first
+                                           : blocks->items.count;
+}
+
+// How many items the leaf has that begins with number `first`: `leaves` as they were read.
+static size_t count_from(const struct core_blocks *blocks, size_t first) {
+    size_t low;
+    search_first(low, blocks->leaves.count, blocks->leaves.items[low].first >= first);
+    return end_of_leaf(blocks, low) - first;
+}
+
+// Copies the items to `items` in the order of `leaves`, which have `counts` items; two leaves of
+// one start become one.
+static void merge_leaves(struct core_blocks *blocks, uint64_t *items,
+                         const struct core_block_leaf *leaves, const size_t *counts) {
+    size_t kept = 0, count = 0;
+    for (size_t i = 0; i < blocks->leaves.count; i++) {
+        struct core_block_leaf *last = kept ? &blocks->leaves.items[kept - 1] : NULL;
+        memcpy(items + count, blocks->items.items + leaves[i].first, counts[i] * sizeof *items);
+        if (last && last->start == leaves[i].start)
+            qsort(items + last->first, count + counts[i] - last->first, sizeof *items,
+                  compare_items);
+        else
+            blocks->leaves.items[kept++] = (struct core_block_leaf){leaves[i].start, count};
+        count += counts[i];
+    }
+    blocks->leaves.count = kept;
+}
+
+// Allocators that have blocks at odd multiples of 8 too have two leaves for the same 4 MiB.
+static bool put_in_order(struct core_blocks *blocks) {
+    const size_t count = blocks->leaves.count;
+    if (are_ascending(blocks)) return true;
+    struct core_block_leaf *leaves = calloc(count, sizeof *leaves);
+    size_t *counts = calloc(count, sizeof *counts);
+    uint64_t *items = calloc(blocks->items.count, sizeof *items);
+    bool is_ok = leaves && counts && items;
+    if (is_ok) {
+        for (size_t i = 0; i < count; i++) leaves[i] = blocks->leaves.items[i];
+        qsort(leaves, count, sizeof *leaves, compare_leaves);
+        for (size_t i = 0; i < count; i++) counts[i] = count_from(blocks, leaves[i].first);
+        merge_leaves(blocks, items, leaves, counts);
+        free(blocks->items.items);
+        blocks->items.items = items;
+        blocks->items.capacity = blocks->items.count;
+        items = NULL;
+    }
+    if (is_ok && blocks->large.count)
+        qsort(blocks->large.items, blocks->large.count, sizeof *blocks->large.items,
+              compare_addresses);
+    free(items);
+    free(leaves);
+    free(counts);
+    return is_ok;
+}
+
+// --- reading them
+
+static struct core_block unpack(const struct core_blocks *blocks, size_t leaf, size_t index) {
+    const uint64_t item = blocks->items.items[index];
+    const uint64_t offset = item >> (SIZE_BITS + CELL_BITS) << ADDRESS_SHIFT;
+    struct core_block block = {.address = blocks->leaves.items[leaf].start + offset,
+                               .size = item >> CELL_BITS & SIZE_LARGE,
+                               .cell = item & ((1u << CELL_BITS) - 1)};
+    if (block.size < SIZE_LARGE) return block;
+    size_t low;
+    search_first(low, blocks->large.count, blocks->large.items[low].address >= block.address);
+    return blocks->large.items[low];
+}
+
+bool core_blocks_next(struct core_block_cursor *cursor, struct core_block *block) {
+    const struct core_blocks *blocks = cursor->blocks;
+    if (cursor->next == blocks->items.count) return false;
+    if (cursor->next == end_of_leaf(blocks, cursor->leaf)) cursor->leaf++;
+    *block = unpack(blocks, cursor->leaf, cursor->next++);
     return true;
 }
 
@@ -176,15 +299,18 @@ bool core_read_blocks(const struct core_image *core, const struct cairn_header *
         core_free_blocks(blocks);
         return false;
     }
-    if (!are_ascending(blocks))
-        qsort(blocks->items.items, blocks->items.count, sizeof *blocks->items.items,
-              compare_addresses);
+    if (!put_in_order(blocks)) {
+        core_free_blocks(blocks);
+        return error_set(error, "out of memory");
+    }
     core_spans_settle(&blocks->map);
     return true;
 }
 
 void core_free_blocks(struct core_blocks *blocks) {
     array_free(&blocks->items);
+    array_free(&blocks->leaves);
+    array_free(&blocks->large);
     core_spans_free(&blocks->map);
 }
 
@@ -198,9 +324,11 @@ static bool is_in_chunk(const struct core_heap *heap, size_t *next, uint64_t add
 }
 
 static size_t count_outside(const struct core_blocks *blocks, const struct core_heap *heap) {
+    struct core_block_cursor cursor = {.blocks = blocks};
+    struct core_block block;
     size_t count = 0, next = 0;
-    for (size_t i = 0; i < blocks->items.count; i++)
-        if (!is_in_chunk(heap, &next, blocks->items.items[i].address)) count++;
+    while (core_blocks_next(&cursor, &block))
+        if (!is_in_chunk(heap, &next, block.address)) count++;
     return count;
 }
 
@@ -220,13 +348,14 @@ bool core_add_blocks(const struct core_image *core, const struct core_blocks *bl
     size_t capacity = heap->chunks.count + outside;
     struct core_chunk *chunks = calloc(capacity, sizeof *chunks);
     if (!chunks) return false;
-    for (size_t i = 0, taken = 0; i < blocks->items.count; i++) {
-        const struct core_block *block = &blocks->items.items[i];
-        bool is_inside = is_in_chunk(heap, &next, block->address);
+    struct core_block_cursor cursor = {.blocks = blocks};
+    struct core_block block;
+    for (size_t taken = 0; core_blocks_next(&cursor, &block);) {
+        bool is_inside = is_in_chunk(heap, &next, block.address);
         while (taken < next) chunks[count++] = heap->chunks.items[taken++];
         if (!is_inside)
             chunks[count++] =
-                (struct core_chunk){block->address, size_there(core, block), CHUNK_USED};
+                (struct core_chunk){block.address, size_there(core, &block), CHUNK_USED};
     }
     while (next < heap->chunks.count) chunks[count++] = heap->chunks.items[next++];
     array_free(&heap->chunks);
@@ -235,10 +364,18 @@ bool core_add_blocks(const struct core_image *core, const struct core_blocks *bl
     return true;
 }
 
-const struct core_block *core_block_of(const struct core_blocks *blocks, uint64_t address) {
-    size_t low;
-    search_first(low, blocks->items.count, blocks->items.items[low].address > address);
-    if (!low) return NULL;
-    const struct core_block *block = &blocks->items.items[low - 1];
-    return address - block->address < (block->size ? block->size : 1) ? block : NULL;
+bool core_block_of(const struct core_blocks *blocks, uint64_t address, struct core_block *block) {
+    const struct core_block_leaf *leaves = blocks->leaves.items;
+    size_t leaf, low;
+    search_first(leaf, blocks->leaves.count, leaves[leaf].start > address);
+    if (!leaf--) return false;
+    const uint64_t *items = &blocks->items.items[leaves[leaf].first];
+    const uint64_t offset = (address - leaves[leaf].start) >> ADDRESS_SHIFT;
+    search_first(low, end_of_leaf(blocks, leaf) - leaves[leaf].first,
+                 items[low] >> (SIZE_BITS + CELL_BITS) > offset);
+    // in front of the first of a leaf is the last one of the leaf before
+    if (!low && !leaf) return false;
+    const size_t index = leaves[leaf].first + low - 1;
+    *block = unpack(blocks, low ? leaf : leaf - 1, index);
+    return address - block->address < (block->size ? block->size : 1);
 }

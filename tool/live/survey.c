@@ -20,7 +20,10 @@ struct surveying {
     struct heap_state *state;
     struct core_heap heap;
     ARRAY(struct residency_range) ranges;  // of the areas
-    size_t next_chunk, next_block, next_sample;
+    size_t next_chunk, next_sample;
+    struct core_block_cursor cursor;
+    struct core_block block;                 // the next one that was recorded exactly
+    bool has_block;                          // there is one
     struct residency_block known;            // the next one that the recording has
     bool has_known;                          // there is one
     struct known_sum classes[HEAP_CLASSES];  // of what the recording has, by size
@@ -182,9 +185,11 @@ static bool is_in_areas(const struct heap_state *state, uint64_t address, size_t
 static bool add_other_areas(struct surveying *surveying) {
     const struct core_blocks *blocks = surveying->from->blocks;
     size_t settled = surveying->state->areas.count;
+    struct core_block_cursor cursor = {.blocks = blocks};
+    struct core_block block;
     uint64_t until = 0;
-    for (size_t i = 0; blocks && i < blocks->items.count; i++) {
-        uint64_t address = blocks->items.items[i].address;
+    while (blocks && core_blocks_next(&cursor, &block)) {
+        const uint64_t address = block.address;
         if (address < until || is_in_areas(surveying->state, address, settled)) continue;
         const struct core_segment *segment = core_segment_of(surveying->from->core, address);
         if (!segment) continue;
@@ -297,32 +302,29 @@ static uint32_t owner_of(struct surveying *surveying, const struct core_chunk *c
     return surveying->last_owner;
 }
 
-static bool is_sample_next(const struct surveying *surveying) {
-    const struct core_blocks *blocks = surveying->from->blocks;
-    const struct core_samples *samples = surveying->from->samples;
-    if (!samples || surveying->next_sample == samples->items.count) return false;
-    return surveying->next_block == blocks->items.count ||
-           samples->items.items[surveying->next_sample].address <
-               blocks->items.items[surveying->next_block].address;
+static void find_block(struct surveying *surveying) {
+    surveying->has_block =
+        surveying->from->blocks && core_blocks_next(&surveying->cursor, &surveying->block);
 }
 
 // Goes on to the next block that the recording has. One that began to sample later has blocks of
 // both kinds.
 static void find_known(struct surveying *surveying) {
-    const struct core_blocks *blocks = surveying->from->blocks;
+    const struct core_samples *samples = surveying->from->samples;
+    const struct core_block *block = surveying->has_block ? &surveying->block : NULL;
+    const struct core_sample *sample = NULL;
     const struct profile *profile = surveying->from->profile;
-    surveying->has_known = true;
-    if (is_sample_next(surveying)) {
-        const struct core_sample *sample =
-            &surveying->from->samples->items.items[surveying->next_sample++];
+    if (samples && surveying->next_sample < samples->items.count)
+        sample = &samples->items.items[surveying->next_sample];
+    surveying->has_known = block || sample;
+    if (sample && (!block || sample->address < block->address)) {
         surveying->known = (struct residency_block){
             sample->address, sample->size, stack_of(profile, sample->cell), (float)sample->weight};
-    } else if (blocks && surveying->next_block < blocks->items.count) {
-        const struct core_block *block = &blocks->items.items[surveying->next_block++];
+        surveying->next_sample++;
+    } else if (block) {
         surveying->known = (struct residency_block){block->address, block->size,
                                                     stack_of(profile, block->cell), 1};
-    } else {
-        surveying->has_known = false;
+        find_block(surveying);
     }
 }
 
@@ -400,6 +402,8 @@ static void scale_samples(struct surveying *surveying) {
 
 static bool begin_blocks(struct surveying *surveying) {
     const struct heap_state *state = surveying->state;
+    surveying->cursor.blocks = surveying->from->blocks;
+    find_block(surveying);
     find_known(surveying);
     if (state->is_sampled)
         surveying->stacks = calloc(state->stack_count + 1, sizeof *surveying->stacks);
