@@ -202,7 +202,8 @@ static bool mark_all(struct core_reach *reach) {
 // --- references among leaked blocks
 
 bool core_scan_leaked(const struct core_reach *reach, struct core_scan *scan) {
-    for (size_t i = 0; i < reach->heap.chunks.count; i++) {
+    size_t count = reach->map.words ? reach->heap.chunks.count : 0;
+    for (size_t i = 0; i < count; i++) {
         const struct core_chunk *chunk = &reach->heap.chunks.items[i];
         bool is_block =
             !chunk_is_free(chunk) && block_map_find(&reach->map, chunk->address, &scan->from);
