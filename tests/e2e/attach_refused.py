@@ -51,6 +51,11 @@ def child(code, before=()):
     return subprocess.Popen([*before, PYTHON, "-c", setup], stdout=subprocess.PIPE)
 
 
+def is_ready(what, process):
+    """What comes instead of the word, the reason why it cannot be tested, is a failure."""
+    return check_equal(f"{what}: the program says", process.stdout.readline(), b"ready\n")
+
+
 SAY = "import os\nos.write(1, b'ready\\n')\n"
 
 
@@ -78,7 +83,7 @@ def another_user():
     if not reachable:
         return
     with child(f"libc.prctl({PR_SET_DUMPABLE}, 0)\n{SAY}time.sleep(60)", before=become) as process:
-        process.stdout.readline()
+        is_ready("protected", process)
         refused("protected", process.pid, "protected", before=become)
         own_scope(process.pid, become)
         process.kill()
@@ -96,7 +101,7 @@ def own_scope(pid, become):
 def under_seccomp():
     strict = f"{SAY}libc.prctl({PR_SET_SECCOMP}, {SECCOMP_STRICT})\nwhile True: pass"
     with child(strict) as process:
-        process.stdout.readline()
+        is_ready("seccomp's strict mode", process)
         time.sleep(0.3)
         refused("seccomp's strict mode", process.pid, "seccomp's strict mode")
         process.kill()
@@ -107,7 +112,7 @@ def under_seccomp():
             f"libc.prctl(38, 1, 0, 0, 0)\nassert libc.prctl({PR_SET_SECCOMP}, 2, head) == 0\n"
             f"{SAY}keep = []\nwhile True: keep.append(bytearray(5000)); time.sleep(0.001)")
     with child(code) as process:
-        if process.stdout.readline():
+        if is_ready("a filter", process):
             refused("a filter", process.pid, "seccomp filter", "--anyway")
             attached = Attached(process.pid, "--exact", "--anyway", "--record-for", "300ms")
             found = attached.leave(lambda: None)
@@ -139,7 +144,7 @@ def ends_meanwhile():
 def ignores_faults():
     """A program that ignores SIGSEGV goes on ignoring it: calls in it then end another way."""
     with child(f"import signal\nsignal.signal(signal.SIGSEGV, signal.SIG_IGN)\n{SAY}time.sleep(60)") as process:
-        process.stdout.readline()
+        is_ready("it ignores faults", process)
         status = pathlib.Path(f"/proc/{process.pid}/status")
 
         def signals():
@@ -155,10 +160,11 @@ def ignores_faults():
 def another_namespace():
     """A library in a namespace of its own (dlmopen) whose malloc is not its libc's: said, and left alone."""
     library = PROGRAMS / "libowned.so"
-    code = (f"libc.dlmopen.restype = ctypes.c_void_p\nhandle = libc.dlmopen(-1, b'{library}', 2)\n"
-            f"assert handle\n{SAY}time.sleep(60)")
+    code = (f"libc.dlmopen.restype = ctypes.c_void_p\nlibc.dlerror.restype = ctypes.c_char_p\n"
+            f"handle = libc.dlmopen(-1, b'{library}', 2)\n"
+            f"if not handle: raise SystemExit(print(libc.dlerror()))\n{SAY}time.sleep(60)")
     with child(code) as process:
-        if process.stdout.readline():
+        if is_ready("another namespace", process):
             attached = Attached(process.pid, "--exact", "--record-for", "50ms")
             attached.leave(lambda: None)
             check("not recorded: 2 modules of other namespaces (dlmopen)" in attached.err,
