@@ -158,24 +158,70 @@ static enum module_news module_add(const struct object *object, struct cairn_mod
 // that jumped.
 static bool module_lock(void) {
     int32_t owner = 0, tid = sys_tid();
-    return __atomic_compare_exchange_n(&modules.locked_by, &owner, tid, false, __ATOMIC_ACQUIRE,
+    return __atomic_compare_exchange_n(&modules.locked_by, &owner, tid, false, __ATOMIC_SEQ_CST,
                                        __ATOMIC_RELAXED) ||
            owner == tid;
 }
 
+static bool module_is_noted(const struct object *object, struct cairn_module *found) {
+    *found =
+        (struct cairn_module){.start = object->start, .end = object->end, .bias = object->bias};
+    module_read_segments(found, object);
+    const struct cairn_module *current = module_current(object->start);
+    return current && module_is_same(current, found);
+}
+
+// Whoever has the lock enters what others leave, which meet the code's rule in the cache from now
+// on and would not note it again. One that leaves after the holder's last look finds the lock open.
+static void module_leave(uintptr_t start) {
+    for (uint32_t i = 0; i < MODULE_LEFT_MAX; i++) {
+        uintptr_t there = 0;
+        if (__atomic_compare_exchange_n(&modules.left[i], &there, start, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST) ||
+            there == start)
+            return;
+    }
+    __atomic_fetch_add(&modules.header->lost[CAIRN_LOST_MODULES], 1, __ATOMIC_RELAXED);
+}
+
+static bool module_has_left(void) {
+    for (uint32_t i = 0; i < MODULE_LEFT_MAX; i++)
+        if (__atomic_load_n(&modules.left[i], __ATOMIC_SEQ_CST)) return true;
+    return false;
+}
+
+static enum module_news module_add_left_locked(void) {
+    enum module_news news = MODULE_KNOWN;
+    for (uint32_t i = 0; i < MODULE_LEFT_MAX; i++) {
+        uintptr_t start = __atomic_exchange_n(&modules.left[i], 0, __ATOMIC_SEQ_CST);
+        struct object object;
+        struct cairn_module found;
+        if (!start || !object_find(start, &object) || module_is_noted(&object, &found)) continue;
+        enum module_news added = module_add(&object, &found);
+        if (added > news) news = added;
+    }
+    return news;
+}
+
+static enum module_news module_add_left(void) {
+    enum module_news news = MODULE_KNOWN;
+    while (module_has_left() && module_lock()) {
+        enum module_news added = module_add_left_locked();
+        if (added > news) news = added;
+        __atomic_store_n(&modules.locked_by, 0, __ATOMIC_SEQ_CST);
+    }
+    return news;
+}
+
 enum module_news module_note(uintptr_t pc, struct module_place *last) {
     struct object object;
+    struct cairn_module found;
     if (pc < CAIRN_CUT_LIMIT || pc - 1 - last->start < last->end - last->start) return MODULE_KNOWN;
     if (!object_find(pc - 1, &object)) return MODULE_KNOWN;
     *last = (struct module_place){object.start, object.end};
-    struct cairn_module found = {.start = object.start, .end = object.end, .bias = object.bias};
-    module_read_segments(&found, &object);
-    struct cairn_module *current = module_current(pc - 1);
-    if (current && module_is_same(current, &found)) return MODULE_KNOWN;
-    if (!module_lock()) return MODULE_KNOWN;
-    enum module_news news = module_add(&object, &found);
-    __atomic_store_n(&modules.locked_by, 0, __ATOMIC_RELEASE);
-    return news;
+    if (module_is_noted(&object, &found)) return MODULE_KNOWN;
+    module_leave(object.start);
+    return module_add_left();
 }
 
 bool module_check_unloaded(void) {

@@ -17,9 +17,12 @@
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
+enum { MODULE_LEFT_MAX = 32 };
+
 struct modules {
     struct region entries, strings;
     struct cairn_header *header;
+    uintptr_t left[MODULE_LEFT_MAX];  // (atomic) where modules begin that are to be entered, or 0
     int32_t locked_by;      // (atomic) tid of the one thread that adds entries; 0: none does
     uint32_t generation;    // (atomic) moved when code was replaced by other code
     uintptr_t reused_low;   // (atomic) hull of all places that two modules have had
@@ -33,12 +36,13 @@ struct module_place {
     uintptr_t start, end;
 };
 
-// What noting an address brought to light.
+// What noting addresses brought to light, the graver the later.
 enum module_news { MODULE_KNOWN, MODULE_ADDED, MODULE_REPLACED };
 
-// Enters the module that covers the return address. MODULE_REPLACED: code there is not what it was,
-// rules must be forgotten. Behind the gate only.
-// `last` is the module noted just before, for a stack's many frames of few modules; at first empty.
+// Enters the module that covers the return address, and those that others could not; while another
+// thread is entering modules, that is left to it. MODULE_REPLACED: code somewhere is not what it
+// was, rules must be forgotten. Behind the gate only. `last` is the module noted just before, for a
+// stack's many frames of few modules; at first empty.
 enum module_news module_note(uintptr_t pc, struct module_place *last);
 
 // Marks the modules that are no longer loaded; true if there were any.

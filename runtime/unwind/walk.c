@@ -25,7 +25,7 @@ struct walk {
     bool is_slow;          // the last step cannot be verified by comparing
     bool is_guessed;
     bool has_new_code;
-    bool is_search;  // not of an event: nothing is remembered
+    bool is_search;  // may not lead along the stack of an event: no rule is remembered
     bool has_met_signal;
 #if defined(__aarch64__)
     const uintptr_t *return_slot;  // that the last plain step read
@@ -296,8 +296,9 @@ ALWAYS_INLINE enum step step_by_frame(struct walk *walk, uint64_t rule) {
 
 // The mark comes first: a walk that is torn out here for good leaves a rule without its code noted.
 static COLD uint64_t rule_of_new_code(struct walk *walk) {
+    walk->has_new_code = true;
     if (walk->is_search) return rule_work_out(walk->pc);
-    walk->has_new_code = walk->range->has_new_code = true;
+    walk->range->has_new_code = true;
     compiler_barrier();
     return rule_find_slow(walk->pc);
 }
@@ -548,15 +549,17 @@ static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk
 }
 
 // Steps outwards from frame `at` > 0 of the trace and enters what was read, if the caller's frame
-// lies where it lay before. False: the trace does not fit.
-static bool patch_step_slow(struct walk_trace *trace, uint32_t at, bool *has_new_code) {
+// lies where it lay before. False: the trace does not fit, or the code has no rule yet. If one were
+// remembered here and this proved to be no caller, the code would not be reported as new once it
+// is.
+static bool patch_step_slow(struct walk_trace *trace, uint32_t at) {
     struct frame *frame = &trace->frames[at], *outer = frame - 1;
     struct walk walk = {.pc = frame->pc,
                         .stack = frame->stack,
                         .frame_slot = frame->frame_slot,
-                        .range = &trace->range};
-    if (step_once(&walk) != STEP_ON || walk.is_slow) return false;
-    *has_new_code |= walk.has_new_code;
+                        .range = &trace->range,
+                        .is_search = true};
+    if (step_once(&walk) != STEP_ON || walk.is_slow || walk.has_new_code) return false;
     uint32_t check_count = frame->check_count - outer->check_count;
     if (walk.stack != outer->stack || walk.frame_slot != outer->frame_slot ||
         check_count != 1u + (walk.used_frame != 0))
@@ -571,10 +574,10 @@ static bool patch_step_slow(struct walk_trace *trace, uint32_t at, bool *has_new
 
 // The same for the usual case: by the same rule, which asks for nothing but the stack pointer, it
 // leads from the same place to the same place, so only the return address is read.
-ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool *has_new_code) {
+ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at) {
     const struct frame *frame = &trace->frames[at];
     if (unlikely((uint32_t)rule_look_up(frame->pc) != frame->rule))
-        return patch_step_slow(trace, at, has_new_code);
+        return patch_step_slow(trace, at);
     struct walk_check *check = &trace->checks[frame[-1].check_count];
     check->value = *check->slot;
     trace->next_pc = processor_code_address(check->value);
@@ -604,7 +607,7 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
             at = frame_of_check(frames, at, differs);
             differs = 0;
         }
-        if (at == 0 || !patch_step(trace, at, &result->has_new_code)) {
+        if (at == 0 || !patch_step(trace, at)) {
             trace->count = trace->usable_count = lowest;
             return false;
         }
@@ -623,7 +626,7 @@ struct walk_result walk_stack_from(struct walk_trace *trace, const struct walk_s
     trace->generation = generation;
     range_enter(&trace->range, start->stack);
     if (trace_patch(trace, start, differs, &patched)) return patched;
-    return walk_fresh(trace, start, patched.has_new_code);
+    return walk_fresh(trace, start, false);
 }
 
 static bool search_is_in_code(const struct walk_search *search, uintptr_t pc) {

@@ -250,6 +250,27 @@ static void test_unloading(void **state) {
     assert_non_null(dlopen("libz.so.1", RTLD_NOW));
 }
 
+// What a thread meets while another one enters modules is entered by whoever comes next: the thread
+// itself meets a known rule from then on.
+static void test_entering_meanwhile(void **state) {
+    (void)state;
+    enum { OTHER = 1 };  // no thread of this process
+    uintptr_t in_libc = (uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version") + 1;
+    uintptr_t in_cmocka = (uintptr_t)dlsym(RTLD_DEFAULT, "_cmocka_run_group_tests") + 1;
+    recording_start(1 << 10, 1 << 12);
+    modules.locked_by = OTHER;
+    assert_int_equal(note(in_cmocka), MODULE_KNOWN);
+    assert_int_equal(note(in_cmocka), MODULE_KNOWN);
+    assert_int_equal(recording_used[0], 0);
+    modules.locked_by = 0;
+    assert_int_equal(note(in_libc), MODULE_ADDED);
+    assert_int_equal(recording_used[0], 2 * sizeof(struct cairn_module));
+    check_entry(entry_at(0), in_cmocka, "libcmocka");
+    check_entry(entry_at(1), in_libc, "libc.so");
+    assert_int_equal(modules.locked_by, 0);
+    assert_int_equal(recording_header.lost[CAIRN_LOST_MODULES], 0);
+}
+
 static void test_strings(void **state) {
     (void)state;
     char text[300];
@@ -273,6 +294,7 @@ int main(void) {
         cmocka_unit_test(test_two_modules_at_one_address),
         cmocka_unit_test(test_real_modules),
         cmocka_unit_test(test_unloading),
+        cmocka_unit_test(test_entering_meanwhile),
         cmocka_unit_test(test_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

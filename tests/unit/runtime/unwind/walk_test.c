@@ -174,6 +174,20 @@ static void test_new_code_is_reported_once(void **state) {
     assert_false(walk_stack(&trace.memory, &start).has_new_code);
 }
 
+// Also where it has taken the place of code that the stack before had: here, of code without unwind
+// information, which no step of the old trace can be compared with.
+static void test_new_code_in_an_old_trace(void **state) {
+    (void)state;
+    static const char elsewhere[64];
+    uintptr_t *frame = __builtin_frame_address(0);
+    struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    walk_stack(&trace.memory, &start);
+    start.pc = (uintptr_t)&elsewhere[1];
+    assert_true(walk_stack(&trace.memory, &start).has_new_code);
+    assert_false(walk_stack(&trace.memory, &start).has_new_code);
+    walk_trace_reset(&trace.memory);
+}
+
 static void on_signal(int number) {
     (void)number;
     take_and_check();
@@ -361,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_deep_recursion),
         cmocka_unit_test(test_cut_by_the_limit),
         cmocka_unit_test(test_new_code_is_reported_once),
+        cmocka_unit_test(test_new_code_in_an_old_trace),
         cmocka_unit_test(test_signal_handlers),
         cmocka_unit_test(test_interrupted_anywhere),
         cmocka_unit_test(test_coroutines),
