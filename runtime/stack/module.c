@@ -173,12 +173,14 @@ static bool module_is_noted(const struct object *object, struct cairn_module *fo
 
 // Whoever has the lock enters what others leave, which meet the code's rule in the cache from now
 // on and would not note it again. One that leaves after the holder's last look finds the lock open.
-static void module_leave(uintptr_t start) {
+// It is an address in the code that is left: by that of its start only a part of an object with
+// holes would be found.
+static void module_leave(const struct object *object, uintptr_t address) {
     for (uint32_t i = 0; i < MODULE_LEFT_MAX; i++) {
         uintptr_t there = 0;
-        if (__atomic_compare_exchange_n(&modules.left[i], &there, start, false, __ATOMIC_SEQ_CST,
+        if (__atomic_compare_exchange_n(&modules.left[i], &there, address, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_SEQ_CST) ||
-            there == start)
+            there - object->start < object->end - object->start)
             return;
     }
     __atomic_fetch_add(&modules.header->lost[CAIRN_LOST_MODULES], 1, __ATOMIC_RELAXED);
@@ -193,10 +195,11 @@ static bool module_has_left(void) {
 static enum module_news module_add_left_locked(void) {
     enum module_news news = MODULE_KNOWN;
     for (uint32_t i = 0; i < MODULE_LEFT_MAX; i++) {
-        uintptr_t start = __atomic_exchange_n(&modules.left[i], 0, __ATOMIC_SEQ_CST);
+        uintptr_t address = __atomic_exchange_n(&modules.left[i], 0, __ATOMIC_SEQ_CST);
         struct object object;
         struct cairn_module found;
-        if (!start || !object_find(start, &object) || module_is_noted(&object, &found)) continue;
+        if (!address || !object_find(address, &object) || module_is_noted(&object, &found))
+            continue;
         enum module_news added = module_add(&object, &found);
         if (added > news) news = added;
     }
@@ -220,7 +223,7 @@ enum module_news module_note(uintptr_t pc, struct module_place *last) {
     if (!object_find(pc - 1, &object)) return MODULE_KNOWN;
     *last = (struct module_place){object.start, object.end};
     if (module_is_noted(&object, &found)) return MODULE_KNOWN;
-    module_leave(object.start);
+    module_leave(&object, pc - 1);
     return module_add_left();
 }
 

@@ -22,7 +22,7 @@ enum { MODULE_LEFT_MAX = 32 };
 struct modules {
     struct region entries, strings;
     struct cairn_header *header;
-    uintptr_t left[MODULE_LEFT_MAX];  // (atomic) where modules begin that are to be entered, or 0
+    uintptr_t left[MODULE_LEFT_MAX];  // (atomic) addresses in modules that are to be entered, or 0
     int32_t locked_by;      // (atomic) tid of the one thread that adds entries; 0: none does
     uint32_t generation;    // (atomic) moved when code was replaced by other code
     uintptr_t reused_low;   // (atomic) hull of all places that two modules have had
