@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds cairn with plain GNU make. Sources are found by room; a new file needs no line here.
 #   make                build/cairn and build/libcairn.so
-#   make try            record a real program and print the report (PROG='...' for another one)
-#   make check          everything: build, lint, unit tests, real programs
+#   make try            record an example with two faults and print the report (PROG='...' for another one)
+#   make check          everything: build, lint, unit tests, real programs; make check-quick: a selection
+#   make check-anywhere CONDITIONS=... TESTS=...: the tests under hostile circumstances
 #   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make attach-long: the long searches
 #   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
 #   make install        PREFIX=/usr/local DESTDIR=
@@ -16,7 +17,8 @@ ARCH ?= $(HOST_ARCH)
 IS_CROSS := $(filter-out $(HOST_ARCH),$(ARCH))
 BUILD ?= build$(IS_CROSS:%=/%)
 # One spelling for one place: dependency files name their objects by it.
-override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
+# By subst, which leaves the blanks of a directory's name alone.
+override BUILD := $(subst $(CURDIR)/,,$(abspath $(subst $(CURDIR)/,,$(BUILD))))
 PREFIX ?= /usr/local
 DESTDIR ?=
 CLANG ?= clang
@@ -42,7 +44,7 @@ TOOL_SOURCES := $(call find_sources,tool)
 RUNTIME_SOURCES := $(call find_sources,runtime)
 TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
 # The wrapped functions themselves would replace the sanitizer's in a unit test.
-RUNTIME_ROOMS := $(filter-out runtime/hooks.c runtime/hooks_process.c runtime/hooks_map.c runtime/operators.c,$(RUNTIME_SOURCES))
+RUNTIME_ROOMS := $(filter-out runtime/hook/% runtime/preload/%,$(RUNTIME_SOURCES))
 HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/null))
 
 # snprintf cuts texts on purpose (one line of an error), so its guesses at lengths are no warning.
@@ -78,7 +80,7 @@ VERSION_SCRIPT := $(EXPORTS:%=-Wl,--version-script=%)
 # undefined symbols more. Constructors work without them.
 RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,relro \
 	-Wl,--no-undefined -Wl,--as-needed
-# Before all others (runtime/hooks.c). Not the check build: that loads libgcc as it starts, and dlopen before
+# Before all others (runtime/hook/hooks.c). Not the check build: that loads libgcc as it starts, and dlopen before
 # libc is initialized would initialize it without arguments and environment.
 RUNTIME_FIRST := -Wl,-z,initfirst
 
@@ -92,14 +94,14 @@ FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g -fsanitize=fuzzer-no-
 	-fno-sanitize-recover=undefined
 
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
-OPERATOR_OBJECTS := $(BUILD)/obj/runtime/operators.o
+OPERATOR_OBJECTS := $(BUILD)/obj/runtime/preload/operators.o
 RUNTIME_OBJECTS := $(filter-out $(OPERATOR_OBJECTS),$(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o))
 CHECK_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/check/%.o)
 UNIT_TOOL_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/san/%.o)
 UNIT_RUNTIME_OBJECTS := $(RUNTIME_ROOMS:%.c=$(BUILD)/san/%.o)
 FUZZ_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/fuzz/%.o)
 # What reads unwind information; the fuzzer stands in for the rooms below.
-FUZZ_UNWIND_SOURCES := runtime/unwind/row.c runtime/unwind/expression.c
+FUZZ_UNWIND_SOURCES := runtime/unwind/eh_frame.c runtime/unwind/expression.c
 FUZZ_UNWIND_OBJECTS := $(FUZZ_UNWIND_SOURCES:%.c=$(BUILD)/fuzz/%.o)
 
 UNIT_SOURCES := $(sort $(shell find tests/unit -name '*_test.c' 2>/dev/null))
@@ -114,7 +116,7 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZERS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 AFL_TARGETS := $(FUZZ_SOURCES:tests/fuzz/%_fuzz.c=$(BUILD)/afl/%_afl)
 # Registers of x86-64 by name.
-NOT_FOR_aarch64 := tests/programs/steps.c
+NOT_FOR_aarch64 := tests/programs/steps.c tests/programs/generated.c
 PROGRAM_SOURCES := $(filter-out $(NOT_FOR_$(ARCH)),$(wildcard tests/programs/*.c tests/programs/*.cc))
 PROGRAM_LIBRARIES := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%.so,\
 	$(filter tests/programs/lib%,$(PROGRAM_SOURCES)))
@@ -128,7 +130,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
-.PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try check fuzz fuzz-afl afl-targets soak attach-long \
+.PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak attach-long \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
@@ -151,7 +153,7 @@ $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(RUNTIME_FIRST) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
 	$(Q)mv -f $@.new $@
 
-# The same with C++'s operator new and delete wrapped too (runtime/operators.c).
+# The same with C++'s operator new and delete wrapped too (runtime/preload/operators.c).
 $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports-cxx.map
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
@@ -171,8 +173,7 @@ $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
 STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
-STATIC_SOURCES := $(filter-out runtime/hooks_process.c runtime/hooks_exec.c runtime/hooks_map.c runtime/operators.c runtime/attach.c runtime/census.c runtime/entries.c runtime/lead.c runtime/namespaces.c runtime/relink.c runtime/check.c,\
-	$(RUNTIME_SOURCES)) bindings/static/static.c
+STATIC_SOURCES := $(filter-out runtime/preload/% runtime/inject/% runtime/check/%,$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto
 STATIC_EXPORTS := cairn_api cairn_recording TOTAL_ALLOCS TOTAL_ALLOCATED_BYTES
@@ -329,7 +330,7 @@ fuzz-afl:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) afl-targets
 	dev/fuzz-afl.sh $(BUILD) $(SECONDS)
 
-# The page of `cairn open` without its data is read by the assembler (web/README.md).
+# The page of `cairn open` without its data is read by the assembler (web/src; CONTRIBUTING.md).
 $(foreach kind,obj san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/report.html
 
 # clang-tidy is slow: one stamp a file, renewed when the file's object was. Nearly all of its time is the
@@ -356,6 +357,9 @@ lint: tidy all
 format:
 	@dev/check-style.sh --sources | xargs clang-format -i
 
+reference: $(BUILD)/cairn
+	@dev/reference.py $(BUILD)
+
 deps:
 	@dev/deps.sh check
 
@@ -367,6 +371,15 @@ try:
 check:
 	@dev/deps.sh check
 	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(TESTS)
+
+# For the time between two changes: no fuzzers, no clang-tidy, of the tests with programs a few.
+check-quick:
+	@dev/deps.sh check
+	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) --quick
+
+# The tests under hostile circumstances: CONDITIONS='one-processor turkish' TESTS='unit/ limits'
+check-anywhere: all check-runtime tests
+	@dev/check-anywhere.sh $(BUILD) '$(CONDITIONS)' $(TESTS)
 
 # Programs that are measured are built as their users build: optimized, without frame pointers.
 BENCH_FLAGS := -D_GNU_SOURCE -I. -MMD -MP -O2 -g -Wall -Wextra $(WERROR)
@@ -411,15 +424,15 @@ bench-latency:
 # 500 programs that do nothing but allocate, 1,000 times to and from one that is busy: some 20 minutes.
 attach-long: all $(BUILD)/tests/programs/tight $(BUILD)/tests/programs/attached
 	@mkdir -p $(BUILD)/attach-long
-	cd $(BUILD)/attach-long && ATTACH_TARGETS=500 ATTACH_CYCLES=1000 PYTHONPATH=$(CURDIR)/tests/tools \
-		BUILD_DIR=$(abspath $(BUILD)) SOURCE_DIR=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $(CURDIR)/tests/e2e/attach_cycles.py
+	cd $(BUILD)/attach-long && ATTACH_TARGETS=500 ATTACH_CYCLES=1000 PYTHONPATH='$(CURDIR)/tests/tools' \
+		BUILD_DIR='$(abspath $(BUILD))' SOURCE_DIR='$(CURDIR)' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) '$(CURDIR)/tests/e2e/attach_cycles.py'
 
 soak: all tests
 	dev/soak.sh $(BUILD) $(EVENTS)
 
 # What programs that talk to cairn are built with: headers, libraries, pkg-config's files.
 API_LIBRARIES := $(BUILD)/libcairn_stub.a $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
-TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/cmds/commands.h)
+TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/base/version.h)
 install-api: $(API_LIBRARIES)
 	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(PREFIX)/lib/cairn \
 		$(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -435,8 +448,9 @@ install: all install-api
 	install -m 755 $(BUILD)/cairn $(DESTDIR)$(PREFIX)/bin/cairn
 	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn.so
 	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn-cxx.so
-	for file in $(wildcard README.md CHANGELOG.md LICENSE docs/*.md); do \
-		install -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/cairn/ || exit 1; done
+	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/cairn/
+	for file in $(wildcard docs/*.md docs/*/*.md docs/images/*.png); do \
+		install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/cairn/$$file || exit 1; done
 	dev/install-manual.sh $(BUILD)/cairn $(DESTDIR)$(PREFIX)
 
 clean:

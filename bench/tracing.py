@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What tracers cost the program that they trace: processor time of a malloc and its free at 20 frames (the
-table of docs/tracing.md), medians over the rounds. As root, since probes are the kernel's; needs perf, and for
+table of docs/explain/tracing.md), medians over the rounds. As root, since probes are the kernel's; needs perf, and for
 its row bpftrace. Each row is checked to have seen every event.
 
     make all bench-programs && sudo bench/tracing.py [--rounds 3] [--pairs 50000]

@@ -3,12 +3,15 @@
 does and why that is fair is told in bench/README.md. `{place}` stands for the directory in memory that
 takes all output."""
 
+import atexit
 import dataclasses
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", TOP / "build")).resolve()
@@ -18,6 +21,17 @@ HEAPTRACK_PRELOADS = ["/usr/lib/heaptrack/libheaptrack_preload.so",
                       f"{LIBRARIES}/heaptrack/libheaptrack_preload.so"]
 PLAIN, FLOOR, PRELOAD, RUN = "plain", "floor", "cairn", "cairn run"
 HEAPTRACK_RAW, HEAPTRACK = "heaptrack raw", "heaptrack"
+
+
+def preloadable(library):
+    """LD_PRELOAD is divided at blanks and colons: then a link whose path has none."""
+    if not re.search("[ :]", library):
+        return library
+    place = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, place)
+    link = os.path.join(place, os.path.basename(library))
+    os.symlink(library, link)
+    return link
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,14 +95,14 @@ def cairn_with(name, option):
 
 def all_variants():
     """Every variant whose tool is installed, plain first."""
-    floor = str(BUILD / "bench/floor_preload.so")
+    floor = preloadable(str(BUILD / "bench/floor_preload.so"))
     heaptrack = heaptrack_preload()
     tcmalloc = f"{LIBRARIES}/libtcmalloc.so.4"
     report = (CAIRN, "report", "{file}")
     found = [
         Variant(PLAIN),
         Variant(FLOOR, env={"LD_PRELOAD": floor, "FLOOR_OUT": "{place}/floor"}),
-        Variant(PRELOAD, env={"LD_PRELOAD": str(BUILD / "libcairn.so"),
+        Variant(PRELOAD, env={"LD_PRELOAD": preloadable(str(BUILD / "libcairn.so")),
                               "CAIRN_OUTPUT": "{place}/alone.%p.cairn"}, report=report),
         Variant(RUN, (CAIRN, "run", "-q", "-o", "{place}/run.cairn", "--"), has_helpers=True,
                 report=report),

@@ -4,7 +4,7 @@
 #   - it needs nothing but libc, and of libc only the symbols that dev/runtime-symbols.allow names
 #   - no symbol version newer than GLIBC_2.17, none of the fortify helpers (__*_chk)
 #   - at most 64 bytes of initial-exec thread-locals, so that it can be loaded after the start
-#   - it exports the hooks of runtime/hooks.def (libcairn-cxx.so: and operators.def) and the symbols
+#   - it exports the hooks of runtime/hook/hooks.def (libcairn-cxx.so: and operators.def) and the symbols
 #     that the allow-list marks, no more
 set -eu
 library=${1:-build/libcairn.so}
@@ -22,10 +22,10 @@ allowed_undefined() { awk '!/^#/ && NF && $1 != "export" { print $1 }' "$allow";
 allowed_exports() {
     awk '$1 == "export" { print $2 }' "$allow"
     # The wrapped functions: HOOK(result, name, parameters), one row each.
-    sed -n 's/^HOOK\(_LATE\)\{0,1\}([^,]*, *\([A-Za-z_0-9]*\),.*/\2/p' runtime/hooks.def
+    sed -n 's/^HOOK\(_LATE\)\{0,1\}([^,]*, *\([A-Za-z_0-9]*\),.*/\2/p' runtime/hook/hooks.def
     # The second library has C++'s operators too.
     case "$library" in
-    *-cxx.so) sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/operators.def ;;
+    *-cxx.so) sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/preload/operators.def ;;
     esac
 }
 

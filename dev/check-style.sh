@@ -25,29 +25,39 @@ fi
 problems=$(mktemp)
 trap 'rm -f "$problems"' EXIT
 
-for file in $(all_sources); do
-    head -2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
-        echo "$file:1: no SPDX line"
-    lines=$(wc -l <"$file")
-    [ "$lines" -le "$FILE_LINES_MAX" ] || echo "$file: $lines lines, at most $FILE_LINES_MAX"
-    grep -nE '\b(TO''DO|FIX''ME|XX''X)\b' "$file" | sed "s|^\([0-9]*\):.*|$file:\1: unfinished work|"
+# The first pass looks at every file, the second one at C: clang-format puts a function's first line at
+# column 0 and its closing brace alone at column 0.
+all_sources | tr '\n' '\0' | xargs -0 awk -v most="$FILE_LINES_MAX" '
+    function end_file() {
+        if (file && !has_licence) print file ":1: no SPDX line"
+        if (lines > most) print file ": " lines " lines, at most " most
+    }
+    FNR == 1 { end_file(); file = FILENAME; has_licence = 0 }
+    FNR <= 2 && /SPDX-License-Identifier: Apache-2\.0/ { has_licence = 1 }
+    /(^|[^A-Za-z0-9_])(TO''DO|FIX''ME|XX''X)([^A-Za-z0-9_]|$)/ { print file ":" FNR ": unfinished work" }
+    { lines = FNR }
+    END { end_file() }' >>"$problems"
+
+c_sources | tr '\n' '\0' | xargs -0 awk -v most="$FUNCTION_LINES_MAX" '
+    FNR == 1 { inside = 0; head = 0 }
+    /^[A-Za-z_].*[^;]$/ && !/^(struct|enum|union|typedef|#|static const)/ { head = FNR }
+    /^[A-Za-z_].*\{$/ && /\(/ { start = head ? head : FNR; inside = 1 }
+    /^    +.*\) \{$/ && !inside && head { start = head; inside = 1 }
+    /^\}$/ {
+        if (inside && FNR - start + 1 > most)
+            print FILENAME ":" start ": function of " FNR - start + 1 " lines, at most " most
+        inside = 0; head = 0
+    }' >>"$problems"
+
+own_files \( -name '*.py' -o -name '*.sh' \) | while IFS= read -r file; do
+    read -r first <"$file" || first=
+    is_program=no is_executable=no
+    case $first in '#!'*) is_program=yes ;; esac
+    if [ -x "$file" ]; then is_executable=yes; fi
+    [ $is_program = $is_executable ] || echo "$file: a script is executable (git add --chmod=+x), and starts with #!"
 done >>"$problems"
 
-# clang-format puts a function's first line at column 0 and its closing brace alone at column 0.
-for file in $(c_sources); do
-    awk -v file="$file" -v most="$FUNCTION_LINES_MAX" '
-        /^[A-Za-z_].*[^;]$/ && !/^(struct|enum|union|typedef|#|static const)/ { head = FNR; name = $0 }
-        /^[A-Za-z_].*\{$/ && /\(/ { start = head ? head : FNR; inside = 1 }
-        /^    +.*\) \{$/ && !inside && head { start = head; inside = 1 }
-        /^\}$/ {
-            if (inside && FNR - start + 1 > most)
-                print file ":" start ": function of " FNR - start + 1 " lines, at most " most
-            inside = 0; head = 0
-        }' "$file"
-done >>"$problems"
-
-# shellcheck disable=SC2046
-clang-format --dry-run -Werror $(c_sources) >>"$problems" 2>&1 || true
+c_sources | tr '\n' '\0' | xargs -0 -n 40 -P "$(nproc)" clang-format --dry-run -Werror >>"$problems" 2>&1 || true
 
 if [ -s "$problems" ]; then
     cat "$problems"

@@ -23,7 +23,7 @@ for fuzzer in "$build"/fuzz/*_fuzz; do
     *) most_bytes=4096 ;;
     esac
     "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len="$most_bytes" \
-        -print_final_stats=1 -artifact_prefix="$build/fuzz/found-$name-" "$grown" "$seeds"
+        -print_final_stats=1 -error_exitcode=70 -artifact_prefix="$build/fuzz/found-$name-" "$grown" "$seeds"
     count=$((count + 1))
 done
 if [ "$count" -eq 0 ]; then

@@ -3,18 +3,31 @@
 """Builds and runs every test, one line each, and ends with the line `N passed, N failed`.
 
     dev/run-tests.py [--build-dir build] [NAME-PART ...]
+    dev/run-tests.py --quick       those of tests/quick.txt
+    dev/run-tests.py --list        writes tests/list.txt anew
 
 Tests: the build itself, the checks of dev/, unit binaries, tests/e2e/*, tests/promises/*, and a short
-run of each fuzzer. A test is a program; status 0 is a pass, 77 says that it cannot run here (its last
-line says why: it is listed before the end and is not counted as passed), anything else is a failure.
-Its output is in build/test-logs/NAME.log, and the end of it is shown when it fails. Scripts run in a
-scratch directory of their own, all others in the root, with BUILD_DIR and SOURCE_DIR set and the build
-directory in PATH."""
+run of each fuzzer. A file is a test by its place and name, whatever its mode. tests/list.txt names all
+tests: one that is missing there, or in the tree, fails every run, and so does a file in a test folder
+that is neither a test nor a helper. Those that took longest the last time begin first, and a test
+begins as soon as what it needs is built: clang-tidy, by room, and the fuzzers take their turns
+beside the others.
+
+A test is a program; status 0 is a pass, 77 says that it cannot run here (its last line says why),
+anything else is a failure. A test that cannot do a part of its work prints `skipped: REASON`. What was
+skipped is listed before the end, and the last line becomes `N passed, N failed, N skipped`; a skipped
+test is not counted as passed. Output is in build/test-logs/NAME.log, and the end of it is shown when a
+test fails. Scripts run in a scratch directory of their own, all others in the root, with BUILD_DIR and
+SOURCE_DIR set and the build directory in PATH. LC_ALL and TZ are the caller's."""
 
 import argparse
+import atexit
 import concurrent.futures
+import fnmatch
+import functools
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -23,12 +36,19 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+LIST = TOP / "tests/list.txt"
+QUICK = TOP / "tests/quick.txt"
+# What lies in the folders of tests beside them.
+HELPERS = {"unit": ("*.h",), "fuzz": ("*.h", "afl_main.c", "corpus/*"), "promises": (), "e2e": ()}
 NOT_HERE = 77
-TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 120, "e2e": 300, "promises": 300, "fuzz": 120,
-             "lint": 120}
+PART_SKIPPED = "skipped: "
+TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
+             "lint": 300}
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
 FUZZ_SECONDS = 5
 SHOWN_LINES = 40
+SECONDS = "seconds"  # beside the logs: how long each test took the last time
+UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 9, "unit": 2, "build": 0}
 
 
 class Test:
@@ -38,8 +58,21 @@ class Test:
 
 def build_tests(build):
     jobs = f"-j{os.cpu_count() or 1}"
-    make = ["make", "-k", "-s", jobs, f"BUILD={build}"]
-    return [Test("build", make + ["all", "check-runtime", "tests", "fuzzers"], "build")]
+    return [Test("build", make_command(build) + [jobs, "all", "check-runtime", "tests"], "build")]
+
+
+def make_command(build):
+    place = build.relative_to(TOP) if build.is_relative_to(TOP) else build
+    return ["make", "-k", "-s", f"BUILD={place}"]
+
+
+def tidy_tests(build):
+    """One for each room of the tool and of the runtime: together they take longest of all."""
+    rooms, place = {}, make_command(build)[-1].removeprefix("BUILD=")
+    for source in sorted([*TOP.glob("tool/**/*.c"), *TOP.glob("runtime/**/*.c")]):
+        path = source.relative_to(TOP)
+        rooms.setdefault(path.parent, []).append(f"{place}/tidy/{path.with_suffix('.ok')}")
+    return [Test(f"lint/tidy/{room}", make_command(build) + stamps, "tidy") for room, stamps in rooms.items()]
 
 
 def lint_tests(build):
@@ -48,38 +81,84 @@ def lint_tests(build):
         Test("lint/directions", ["dev/check-directions.py"], "lint"),
         Test("lint/runtime", ["dev/check-runtime.sh", f"{build}/libcairn.so"], "lint"),
         Test("lint/runtime-cxx", ["dev/check-runtime.sh", f"{build}/libcairn-cxx.so"], "lint"),
-        Test("lint/tidy", ["make", "-k", "-s", f"BUILD={build}", "tidy"], "tidy"),
+        *tidy_tests(build),
     ]
 
 
-def unit_tests(build):
-    tests = []
-    for source in sorted((TOP / "tests/unit").rglob("*_test.c")):
-        path = source.relative_to(TOP / "tests").with_suffix("")
-        tests.append(Test(str(path), [str(build / "tests" / path)], "unit"))
-    return tests
+def unit_tests(build, sources):
+    names = [source.relative_to(TOP / "tests").with_suffix("") for source in sources]
+    return [Test(str(name), [str(build / "tests" / name)], "unit") for name in names]
 
 
-def script_tests(kind):
-    scripts = sorted((TOP / "tests" / kind).glob("*"))
-    return [Test(f"{kind}/{script.stem}", [str(script)], kind)
-            for script in scripts if script.suffix in (".sh", ".py") and os.access(script, os.X_OK)]
+def script_tests(_, sources):
+    return [Test(f"{source.parent.name}/{source.stem}", [sys.executable, str(source)],
+                 source.parent.name) for source in sources]
 
 
-def fuzz_tests(build):
-    names = [source.stem.removesuffix("_fuzz")
-             for source in sorted((TOP / "tests/fuzz").glob("*_fuzz.c"))]
+def fuzz_tests(build, sources):
+    names = [source.stem.removesuffix("_fuzz") for source in sources]
     return [Test(f"fuzz/{name}", ["dev/fuzz.sh", str(build), str(FUZZ_SECONDS), name], "fuzz")
             for name in names]
 
 
+FOLDERS = {"unit": (unit_tests, "**/*_test.c"), "promises": (script_tests, "*.py"),
+           "e2e": (script_tests, "*.py"), "fuzz": (fuzz_tests, "*_fuzz.c")}
+
+
+def find_tests(build):
+    tests = lint_tests(build)
+    for folder, (make_tests, pattern) in FOLDERS.items():
+        tests += make_tests(build, sorted((TOP / "tests" / folder).glob(pattern)))
+    return tests
+
+
+def stray_files():
+    """Files in the folders of tests that are nobody's."""
+    for folder, (_, pattern) in FOLDERS.items():
+        place = TOP / "tests" / folder
+        tests = set(place.glob(pattern))
+        for path in sorted(set(place.rglob("*")) - tests):
+            below = path.relative_to(place)
+            is_helper = "__pycache__" in below.parts or any(
+                fnmatch.fnmatch(str(below), helper) for helper in HELPERS[folder])
+            if path.is_file() and not is_helper:
+                yield path.relative_to(TOP)
+
+
+def list_problems(tests):
+    """What is wrong with the set of tests, a line each."""
+    found, listed = sorted(test.name for test in tests), LIST.read_text().splitlines()
+    lines = [f"{path}: neither a test by its name nor a helper (HELPERS in dev/run-tests.py)"
+             for path in stray_files()]
+    lines += [f"tests/list.txt lacks a test that is here: add the line {name}"
+              for name in found if name not in listed]
+    lines += [f"tests/list.txt has a test that is not here: restore it, or remove the line {name}"
+              for name in listed if name not in found]
+    if not lines and listed != found:
+        lines = ["tests/list.txt is not sorted, or has a line twice: run dev/run-tests.py --list"]
+    return lines
+
+
+@functools.cache
+def plain_top():
+    """The tree, by a name without blanks and colons, which LD_PRELOAD and shell scripts divide."""
+    if not re.search(r"[\s:]", str(TOP)):
+        return TOP
+    place = pathlib.Path(tempfile.mkdtemp(prefix="cairn-tree."))
+    atexit.register(shutil.rmtree, place)
+    place.chmod(0o755)
+    (place / "tree").symlink_to(TOP)
+    return place / "tree"
+
+
 def test_environment(build):
+    build = plain_top() / build.relative_to(TOP) if build.is_relative_to(TOP) else build
     environment = {name: value for name, value in os.environ.items() if name == "CAIRN_LONG" or
                    not name.startswith(("CAIRN_", "MAKE", "LD_PRELOAD", "GLIBC_TUNABLES"))}
     environment.update(
-        BUILD_DIR=str(build), SOURCE_DIR=str(TOP), LC_ALL="C.UTF-8",
+        BUILD_DIR=str(build), SOURCE_DIR=str(plain_top()), LC_ALL=os.environ.get("LC_ALL", "C.UTF-8"),
         PATH=f"{build}:{environment.get('PATH', '/usr/bin:/bin')}",
-        PYTHONPATH=str(TOP / "tests/tools"), PYTHONDONTWRITEBYTECODE="1",
+        PYTHONPATH=str(plain_top() / "tests/tools"), PYTHONDONTWRITEBYTECODE="1",
         ASAN_OPTIONS="detect_leaks=1:abort_on_error=0", UBSAN_OPTIONS="print_stacktrace=1")
     return environment
 
@@ -109,10 +188,9 @@ def run_process(test, build, log):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def run_test(test, build):
+def run_test(test, build, logs):
     """Returns (status, seconds, path of the log)."""
-    path = build / "test-logs" / (test.name.replace("/", "-") + ".log")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = logs / (test.name.replace("/", "-") + ".log")
     start = time.monotonic()
     with open(path, "wb", buffering=0) as log:
         try:
@@ -127,47 +205,105 @@ def last_lines(path, count):
     return path.read_text(errors="replace").splitlines()[-count:]
 
 
+def seconds_of_last_run(logs):
+    try:
+        return {name: float(seconds) for name, seconds in map(str.split, (logs / SECONDS).read_text().splitlines())}
+    except (OSError, ValueError):
+        return {}
+
+
+def longest_first(tests, logs):
+    """What is not known is taken for long."""
+    seconds = seconds_of_last_run(logs)
+    return sorted(tests, key=lambda test: -seconds.get(test.name, UNKNOWN_S[test.kind]))
+
+
 class Tally:
-    def __init__(self):
-        self.passed, self.failed, self.not_here = 0, 0, []
+    def __init__(self, logs):
+        self.logs, self.seconds = logs, seconds_of_last_run(logs)
+        self.passed, self.failed, self.skipped = 0, 0, []
 
     def add(self, test, status, seconds, log):
-        word = {0: "ok", NOT_HERE: "not here"}.get(status, "FAIL")
+        word = {0: "ok", NOT_HERE: "skipped"}.get(status, "FAIL")
+        self.seconds[test.name] = seconds
         print(f"{word:8}  {test.name:44} {seconds:6.1f} s", flush=True)
+        if word == "skipped":
+            self.skipped.append((test.name, "".join(last_lines(log, 1)) or "no reason given"))
+            return
+        self.skipped += [(test.name + " in part", line.removeprefix(PART_SKIPPED))
+                         for line in log.read_text(errors="replace").splitlines()
+                         if line.startswith(PART_SKIPPED)]
         if word == "ok":
             self.passed += 1
-        elif word == "not here":
-            self.not_here.append((test.name, "".join(last_lines(log, 1)) or "no reason given"))
         else:
-            self.failed += 1
-            print("\n".join("    | " + line for line in last_lines(log, SHOWN_LINES)))
+            self.fail("\n".join("    | " + line for line in last_lines(log, SHOWN_LINES)))
             print(f"    log: {log}", flush=True)
+
+    def fail(self, words):
+        self.failed += 1
+        print(words, flush=True)
+
+    def finish(self):
+        """Prints the last lines; returns the status of the run."""
+        (self.logs / SECONDS).write_text("".join(f"{name} {seconds:.1f}\n" for name, seconds in self.seconds.items()))
+        for name, reason in self.skipped:
+            print(f"skipped: {name}: {reason}")
+        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        print(f"{self.passed} passed, {self.failed} failed{skipped}")
+        return 1 if self.failed or not self.passed else 0
+
+
+def run_all(tests, options, build, tally):
+    fuzzers = Test("build/fuzzers", make_command(build) + ["fuzzers"], "build")
+    needs_fuzzers = any(test.kind == "fuzz" for test in tests) and not options.no_build
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        # First in the queue, its tests last in it: nobody waits for it but they.
+        making = pool.submit(run_test, fuzzers, build, tally.logs) if needs_fuzzers else None
+        running = {making: fuzzers} if making else {}
+
+        def run_after(test):
+            if test.kind == "fuzz" and making:
+                making.result()
+            return run_test(test, build, tally.logs)
+        for test in sorted(tests, key=lambda test: test.kind == "fuzz"):
+            running[pool.submit(run_after, test)] = test
+        for done in concurrent.futures.as_completed(running):
+            tally.add(running[done], *done.result())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", default="build")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1)
+    parser.add_argument("--quick", action="store_true", help="only the tests of tests/quick.txt, without fuzzers")
+    parser.add_argument("--no-build", action="store_true", help="what is to be tested has been built")
+    parser.add_argument("--except", action="append", default=[], dest="left_out", metavar="PART",
+                        help="leave out tests whose name contains this")
+    parser.add_argument("--logs", type=pathlib.Path, help="where logs go; build/test-logs")
+    parser.add_argument("--list", action="store_true", help="write tests/list.txt anew and end")
     parser.add_argument("names", nargs="*", help="run only tests whose name contains one of these")
     options = parser.parse_args()
     build = (TOP / options.build_dir).resolve()
-    build.mkdir(parents=True, exist_ok=True)
+    tests = find_tests(build)
+    if options.list:
+        LIST.write_text("".join(sorted(f"{test.name}\n" for test in tests)))
+        return 0
+    logs = options.logs or build / "test-logs"
+    logs.mkdir(parents=True, exist_ok=True)
 
-    tally = Tally()
-    for test in build_tests(build):
-        tally.add(test, *run_test(test, build))
-    tests = lint_tests(build) + unit_tests(build) + script_tests("promises") + script_tests("e2e")
-    tests += fuzz_tests(build)
+    tally = Tally(logs)
+    for problem in list_problems(tests):
+        tally.fail(f"FAIL      {problem}")
+    if options.quick:
+        tests = [test for test in tests if any(test.name.startswith(part) for part in QUICK.read_text().split())]
     if options.names:
         tests = [test for test in tests if any(part in test.name for part in options.names)]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        running = {pool.submit(run_test, test, build): test for test in tests}
-        for done in concurrent.futures.as_completed(running):
-            tally.add(running[done], *done.result())
-    for name, reason in tally.not_here:
-        print(f"cannot run here: {name}: {reason}")
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    tests = [test for test in tests if not any(part in test.name for part in options.left_out)]
+    if not options.no_build:
+        for test in build_tests(build):
+            tally.add(test, *run_test(test, build, logs))
+    run_all(longest_first(tests, logs), options, build, tally)
+    return tally.finish()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 //
 // `cairn run` uses it for one thing only: an allocator that is linked into the executable. The
 // process says in its first message where it is, and before the answer the tool leads the
-// allocator's functions to the hooks of their kinds (docs/attach.md).
+// allocator's functions to the hooks of their kinds (docs/howto/attach.md).
 #ifndef FORMAT_ATTACHMENT_H
 #define FORMAT_ATTACHMENT_H
 
@@ -57,7 +57,13 @@ enum cairn_entry_kind {
     CAIRN_ENTRY_RESIZE = 6,    // (block, size, extra, ...), in place, returns the block's size
     CAIRN_ENTRY_FREE = 7,      // (block, ...)
     CAIRN_ENTRY_NEW = 8,       // (size, alignment, ...), returns the block
-    CAIRN_ENTRY_KINDS = 9,
+    // Of a heap that the caller names by its first argument (Mozilla's moz_arena_...):
+    CAIRN_ENTRY_ARENA_ALLOC = 9,     // (arena, size), returns the block
+    CAIRN_ENTRY_ARENA_ALIGNED = 10,  // (arena, alignment, size), returns the block
+    CAIRN_ENTRY_ARENA_CALLOC = 11,   // (arena, count, size), returns the block
+    CAIRN_ENTRY_ARENA_REALLOC = 12,  // (arena, block, size), returns the block
+    CAIRN_ENTRY_ARENA_FREE = 13,     // (arena, block)
+    CAIRN_ENTRY_KINDS = 14,
 };
 
 // Functions of the libc of another link-map namespace (dlmopen). In the namespace's modules, slots

@@ -79,7 +79,7 @@ static inline void bands_paint(uint8_t pattern[CAIRN_GUARD_MOST]) {
 // One side: the byte next to the block is the last one of its band, or the first.
 static inline void bands_compare_side(const uint8_t *band, const uint8_t *pattern,
                                       size_t band_bytes, bool is_before,
-                                      struct cairn_damage_side *side) {
+                                      struct cairn_overrun_side *side) {
     for (size_t i = 0; i < band_bytes; i++) {
         size_t at = is_before ? band_bytes - 1 - i : i;
         if (band[at] == pattern[at]) continue;
@@ -97,13 +97,13 @@ static inline void bands_compare_side(const uint8_t *band, const uint8_t *patter
 // What has changed in a block's bands. True if anything; else `damage` is left alone.
 static inline bool bands_differ(const struct bands_block *block, const uint8_t *before,
                                 const uint8_t *behind, const uint8_t *pattern, size_t band_bytes,
-                                struct cairn_damage *damage) {
+                                struct cairn_overrun *overrun) {
     if (!memcmp(before, pattern, band_bytes) && !memcmp(behind, pattern, band_bytes)) return false;
-    damage->address = block->address;
-    damage->size = block->size;
-    bands_compare_side(before, pattern, band_bytes, true, &damage->before);
-    bands_compare_side(behind, pattern, band_bytes, false, &damage->behind);
-    return damage->before.changed_bytes || damage->behind.changed_bytes;
+    overrun->address = block->address;
+    overrun->size = block->size;
+    bands_compare_side(before, pattern, band_bytes, true, &overrun->before);
+    bands_compare_side(behind, pattern, band_bytes, false, &overrun->behind);
+    return overrun->before.changed_bytes || overrun->behind.changed_bytes;
 }
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a recording, shared by the runtime (which writes them) and the tool (which reads
-// them). docs/format.md draws them and explains how a reader puts them together.
+// them). docs/reference/format.md draws them and explains how a reader puts them together.
 //
 // A recording is one block of memory that outlives the process it describes: a memfd held by the
 // tool, or a file. While the process runs it is sparse ("raw"): every section has its full
@@ -67,14 +67,14 @@ enum cairn_section_kind {
     CAIRN_SECTION_SIZES = 11,      // struct cairn_sizes
     CAIRN_SECTION_REALLOCS = 12,   // struct cairn_reallocs
     CAIRN_SECTION_AGES = 13,       // struct cairn_ages
-    CAIRN_SECTION_MOMENTS = 14,    // struct cairn_moment, at most CAIRN_MOMENT_LIMIT
-    CAIRN_SECTION_VALUES = 15,     // struct cairn_value: what cells held at moments
+    CAIRN_SECTION_SNAPSHOTS = 14,  // struct cairn_snapshot, at most CAIRN_SNAPSHOT_LIMIT
+    CAIRN_SECTION_VALUES = 15,     // struct cairn_value: what cells held at snapshots
     CAIRN_SECTION_CODES = 16,      // struct cairn_code with its texts, one behind the other
     CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
     CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
     CAIRN_SECTION_SCOPES = 19,     // struct cairn_scope, index = scope id
     CAIRN_SECTION_GUARD = 20,      // struct cairn_guard, one (guard.h)
-    CAIRN_SECTION_DAMAGES = 21,    // struct cairn_damage, at most CAIRN_DAMAGE_LIMIT
+    CAIRN_SECTION_OVERRUNS = 21,   // struct cairn_overrun, at most CAIRN_OVERRUN_LIMIT
     CAIRN_SECTION_MAPPERS = 24,    // struct cairn_mapper (22, 23 and 25: sample.h)
     CAIRN_SECTION_ALIGNED = 26,    // struct cairn_aligned, at most CAIRN_ALIGNED_LIMIT
 };
@@ -133,8 +133,13 @@ struct cairn_module {
         uint64_t size;
         uint64_t file_offset;
     } segments[CAIRN_MODULE_SEGMENTS];
-    uint64_t reserved[9];
+    // Of a module without a build-id: its file as it was when the code was first seen; 0: unknown.
+    uint64_t file_bytes, file_modified_ns, file_inode;
+    uint64_t code_hash;  // by the tool, of the executable segments in the file; or CAIRN_CODE_*
+    uint64_t reserved[5];
 };
+#define CAIRN_CODE_UNKNOWN 0u
+#define CAIRN_CODE_OTHER 1u  // another file had the path by then
 
 // One thread, or several of the same slot folded together once the table is full.
 struct cairn_thread {
@@ -180,8 +185,8 @@ struct cairn_resident {
     uint64_t swap_bytes;
 };
 
-// What the resident memory consists of, as the tool saw it in the process' mappings at one moment.
-// rss_bytes is the sum of the six parts that follow it.
+// What the resident memory consists of, as the tool saw it in the process' mappings at one
+// snapshot. rss_bytes is the sum of the six parts that follow it.
 #define CAIRN_PICTURE_AT_PEAK 0u  // where resident memory was highest, as far as was looked
 #define CAIRN_PICTURE_LAST 1u
 #define CAIRN_PICTURE_COUNT 2u
@@ -195,17 +200,18 @@ struct cairn_picture {
     uint64_t own_bytes;     // cairn's: this recording, tables, library
     uint64_t other_bytes;   // mappings of the kernel and of devices
     uint64_t pss_bytes, swap_bytes;
-    int64_t live_bytes, live_blocks;  // of the heap at that moment, as requested
+    int64_t live_bytes, live_blocks;  // of the heap at that time, as requested
     uint64_t free_chunk_bytes;        // glibc: chunks in the bins of its arenas
     uint64_t free_top_bytes;          // glibc: ends of its arenas that were never handed out
     uint64_t arena_bytes;             // glibc: what its arenas took from the system
     uint32_t arena_count;             // 0: they could not be read
-    uint32_t is_cut;  // too many free chunks to look at each: there are more bytes of them
+    uint32_t is_cut;  // there was no time to look at each free chunk: there are more bytes of them
     uint32_t stack_count;
     uint32_t knows;                // CAIRN_PICTURE_KNOWS_…
     uint64_t free_resident_bytes;  // of the chunks and ends: on pages that are resident
     uint64_t mapped_bytes;         // of heap_bytes: what the program mapped itself
     uint64_t slack_bytes;          // glibc: rounding and headers of live blocks, an estimate
+    uint64_t untouched_bytes;      // glibc: of large live blocks, on pages that are not resident
 };
 #define CAIRN_PICTURE_KNOWS_MAPPED 1u
 #define CAIRN_PICTURE_KNOWS_SLACK 2u
@@ -292,7 +298,13 @@ struct cairn_cell_cold {
     uint32_t ages;            //
     uint16_t temporary_high;  // bits 32..47
     uint16_t aligned;         // index + 1 in ALIGNED; 0: none
+    // A sample of its blocks, one in some CAIRN_WATCHED_EVERY allocations of the thread: how many
+    // were watched, and how many of these the thread freed before CAIRN_SHORT_CALLS further
+    // allocations of its own.
+    uint32_t watched, short_lived;
 };
+#define CAIRN_WATCHED_EVERY 512u
+#define CAIRN_SHORT_CALLS 256u
 
 // What a cell's blocks were like.
 struct cairn_cell_use {
@@ -309,11 +321,13 @@ struct cairn_cell_use {
 #define CAIRN_SIZES_BUCKETS 36u
 struct cairn_sizes {
     uint32_t cell;
-    uint32_t
-        late;  // bit i: sizes[i] took a place that became free, earlier ones are in the buckets
+    uint32_t reserved_cell;
     uint64_t unknown_calls;             // before the entry began
     uint32_t sizes[CAIRN_SIZES_EXACT];  // valid where counts[i] is not 0
     uint64_t counts[CAIRN_SIZES_EXACT];
+    // sizes[i] took its place from a size that had come so often at most, as this one may have
+    // before: these are in the buckets. 0: all are counted.
+    uint64_t errors[CAIRN_SIZES_EXACT];
     uint64_t buckets[CAIRN_SIZES_BUCKETS];  // other sizes, by the number of their bits: bucket b
                                             // has 2^(b-1) .. 2^b - 1, the last all that are larger
 };
@@ -330,7 +344,7 @@ struct cairn_reallocs {
 };
 
 // Blocks of a cell that were asked for with an alignment beyond what malloc gives anyway. The bytes
-// are known of glibc's only; docs/metrics.md says how it comes to them.
+// are known of glibc's only; docs/reference/metrics.md says how it comes to them.
 #define CAIRN_ALIGNED_LIMIT 65535u
 #define CAIRN_ALIGN_PLAIN 16u  // malloc's own
 #define CAIRN_ALIGN_BUCKETS 28u
@@ -353,22 +367,25 @@ struct cairn_ages {
     uint32_t ms[CAIRN_AGE_BUCKETS];     // by bits of the milliseconds in between. Stays full.
 };
 
-// A moment that the values of all cells are known for. A cell's value at a moment: that of the
-// entry in VALUES with its number and from_epoch < moment.epoch <= to_epoch; without one its live
-// value if cell.epoch < moment.epoch, else 0 (it is younger). moments.h takes moments.
-#define CAIRN_MOMENT_LIMIT 256u
+// A snapshot that the values of all cells are known for. A cell's value at a moment: that of the
+// entry in VALUES with its number and from_epoch < snapshot.epoch <= to_epoch; without one its live
+// value if cell.epoch < snapshot.epoch, else 0 (it is younger). snapshots.h takes snapshots.
+#define CAIRN_SNAPSHOT_LIMIT 256u
 #define CAIRN_LABEL_BYTES 40u
-enum cairn_moment_reason {
-    CAIRN_MOMENT_NONE = 0,
-    CAIRN_MOMENT_CHURN = 1,  // so much was allocated and freed since the last one (--every)
-    CAIRN_MOMENT_HIGH = 2,   // the heap was larger than at any moment before, by a step
-    CAIRN_MOMENT_ASKED = 3,  // the user, a rule of the tool, or the program asked for it
-    CAIRN_MOMENT_MARK = 4,   // the same, and a new generation began
-    CAIRN_MOMENT_EXIT = 5,   // the exit handlers ran
+enum cairn_snapshot_reason {
+    CAIRN_SNAPSHOT_NONE = 0,
+    CAIRN_SNAPSHOT_CHURN =
+        1,  // so much was allocated and freed since the last one (--snapshot-every)
+    CAIRN_SNAPSHOT_HIGH = 2,   // the heap was larger than at any moment before, by a step
+    CAIRN_SNAPSHOT_ASKED = 3,  // the user, a rule of the tool, or the program asked for it
+    CAIRN_SNAPSHOT_MARK = 4,   // the same, and a new generation began
+    CAIRN_SNAPSHOT_EXIT = 5,   // the exit handlers ran
+    CAIRN_SNAPSHOT_LOW = 6,    // the heap had fallen by a quarter
+    CAIRN_SNAPSHOT_REASONS = 7,
 };
-struct cairn_moment {
+struct cairn_snapshot {
     uint32_t epoch;           // that it began
-    uint32_t reason;          // enum cairn_moment_reason
+    uint32_t reason;          // enum cairn_snapshot_reason
     uint32_t generation;      // present one; of a MARK: the one that it began
     uint32_t missing_values;  // (atomic) values that found no room: of these cells nothing is known
     uint64_t time_ns;
@@ -447,14 +464,14 @@ struct cairn_control {
 // Written by the target. Per-stack values at the peak are those of the moment at which
 // `peak_epoch` was set.
 struct cairn_totals {
-    uint32_t epoch;       // (atomic) moved by every new peak and every moment
+    uint32_t epoch;       // (atomic) moved by every new peak and every snapshot
     uint32_t peak_epoch;  // (atomic) the epoch that the last peak began
     uint64_t peak_bytes;  // (atomic) highest total seen; the present total may be higher still
     uint64_t peak_blocks;
-    uint64_t peak_ns;       // since the process' start
-    uint64_t batch_bytes;   // largest amount a thread may hold back from `live`; 0: exact
-    uint32_t generation;    // (atomic) marks so far
-    uint32_t moment_epoch;  // (atomic) no lower than the epoch that the last moment began
+    uint64_t peak_ns;         // since the process' start
+    uint64_t batch_bytes;     // largest amount a thread may hold back from `live`; 0: exact
+    uint32_t generation;      // (atomic) marks so far
+    uint32_t snapshot_epoch;  // (atomic) no lower than the epoch that the last snapshot began
     uint64_t reserved_peak[2];
     int64_t live_bytes;        // (atomic) what threads have published; their own nets add to it
     int64_t live_blocks;       // (atomic)
@@ -466,16 +483,16 @@ struct cairn_totals {
     uint64_t reserved_live[2];
 };
 
-// When moments are taken by themselves, and who is taking one (moments.h).
+// When snapshots are taken by themselves, and who is taking one (snapshots.h).
 struct cairn_pace {
-    uint32_t lock;              // (atomic) who takes a moment: a tid, or CAIRN_PACE_TOOL
-    uint32_t thin_count;        // (atomic) odd: moments are being left out, MOMENTS is not in order
-    uint64_t every_bytes;       // allocated + freed between two; doubles when moments are left out
+    uint32_t lock;         // (atomic) who takes a snapshot: a tid, or CAIRN_PACE_TOOL
+    uint32_t thin_count;   // (atomic) odd: snapshots are being left out, SNAPSHOTS is not in order
+    uint64_t every_bytes;  // allocated + freed between two; doubles when snapshots are left out
     uint64_t next_churn_bytes;  // the next one when so much was allocated and freed
     uint64_t next_high_bytes;   // the next one when the heap is so large
     uint32_t step_permille;     // a new high is so much above the last
-    uint32_t refused;           // (atomic) moments that found no room
-    uint64_t missing_values;    // (atomic) values that found no room, all moments together
+    uint32_t refused;           // (atomic) snapshots that found no room
+    uint64_t missing_values;    // (atomic) values that found no room, all snapshots together
     uint64_t reserved[2];
 };
 #define CAIRN_PACE_TOOL 0x80000000u
@@ -525,10 +542,11 @@ struct cairn_header {
     uint64_t mappings_peak_ns;
     uint64_t mappings_lost;    // (atomic) changes that could not be noted
     uint64_t mappings_ranges;  // address of struct cairn_mapping_table in the process
-    uint32_t is_attached;      // recorded from some moment of its life on
+    uint32_t is_attached;      // recorded from some time of its life on
     uint32_t has_census;    // older blocks were counted then: those of the thread "(before attach)"
     uint64_t live_samples;  // address of struct cairn_live_samples (sample.h) in the process
-    uint64_t reserved[5];
+    char comm[16];  // name of the main thread, from the kernel (proc_pid_comm(5)); "": not known
+    uint64_t reserved[3];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;
@@ -550,6 +568,7 @@ enum cairn_unrecorded {
     CAIRN_UNRECORDED_TSAN = 3,
     CAIRN_UNRECORDED_MSAN = 4,
     CAIRN_UNRECORDED_LSAN = 5,
+    CAIRN_UNRECORDED_VALGRIND = 6,
 };
 
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached
@@ -574,19 +593,19 @@ _Static_assert(sizeof(struct cairn_module) == 256, "layout");
 _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
 _Static_assert(sizeof(struct cairn_point) == 64, "layout");
 _Static_assert(sizeof(struct cairn_resident) == 32, "layout");
-_Static_assert(sizeof(struct cairn_picture) == 160, "layout");
+_Static_assert(sizeof(struct cairn_picture) == 168, "layout");
 _Static_assert(sizeof(struct cairn_scope) == 128, "layout");
 _Static_assert(sizeof(struct cairn_mapper) == 112, "layout");
 _Static_assert(sizeof(struct cairn_mapping_range) == 24, "layout");
 _Static_assert(sizeof(struct cairn_mapping_table) == 16, "layout");
 _Static_assert(sizeof(struct cairn_cell) == 32, "layout");
-_Static_assert(sizeof(struct cairn_cell_cold) == 40, "layout");
+_Static_assert(sizeof(struct cairn_cell_cold) == 48, "layout");
 _Static_assert(sizeof(struct cairn_cell_use) == 16, "layout");
-_Static_assert(sizeof(struct cairn_sizes) == 400, "layout");
+_Static_assert(sizeof(struct cairn_sizes) == 464, "layout");
 _Static_assert(sizeof(struct cairn_reallocs) == 64, "layout");
 _Static_assert(sizeof(struct cairn_aligned) == 248, "layout");
 _Static_assert(sizeof(struct cairn_ages) == 264, "layout");
-_Static_assert(sizeof(struct cairn_moment) == 128, "layout");
+_Static_assert(sizeof(struct cairn_snapshot) == 128, "layout");
 _Static_assert(sizeof(struct cairn_value) == 24, "layout");
 _Static_assert(sizeof(struct cairn_pace) == 64, "layout");
 _Static_assert(sizeof(struct cairn_code) == 16, "layout");

@@ -3,7 +3,7 @@
 // some sizes are recorded without their stacks.
 //
 // A sampled block of k bytes was chosen with a probability p that its size and the rate T of that
-// moment gave: p = 1 - exp(-k/T) below T, 1 from T on. It stands for 1/p blocks and k/p bytes. In
+// snapshot gave: p = 1 - exp(-k/T) below T, 1 from T on. It stands for 1/p blocks and k/p bytes. In
 // a recording with samples the cells count those weights: calls and frees are numbers of samples,
 // the bytes are k/p each. What else an estimate needs stands beside each cell, in SAMPLE_CELLS.
 // Nothing has to be scaled by a reader.
@@ -69,7 +69,7 @@ static inline uint64_t cairn_thread_frees(const struct cairn_thread *thread) {
 }
 
 // What was behind a value of VALUES: the same sums, as they stood then. Samples that came or went
-// between two moments are what the sums differ by.
+// between two snapshots are what the sums differ by.
 struct cairn_sample_value {
     uint64_t calls, frees;  // samples, as in the cell
     uint64_t extra;         // extra_calls - extra_frees

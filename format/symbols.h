@@ -37,8 +37,10 @@ enum cairn_symbols_source {
     CAIRN_SYMBOLS_GENERATED = 4,  // told by the program that generated the code
 };
 
-// A module is the one with this build-id; without one, that of this path. The empty path without a
-// build-id stands for code that belongs to no file.
+#define CAIRN_SYMBOLS_PARTIAL 1u  // flag of a module: its files had more, which was not read
+
+// A module is the one with this build-id; without one, that of this code key, or else of this path.
+// The empty path without a build-id stands for code that belongs to no file.
 struct cairn_symbols_module {
     uint32_t path;
     uint32_t build_id_bytes;
@@ -48,9 +50,10 @@ struct cairn_symbols_module {
     uint32_t note;         // why names are missing or doubtful
     uint32_t first_symbol;
     uint32_t symbol_count;  // ascending by address
-    uint32_t reserved0;
-    uint64_t stamp;  // cache: changes when the files do that the names came from
-    uint64_t reserved[3];
+    uint32_t flags;         // CAIRN_SYMBOLS_PARTIAL
+    uint64_t stamp;         // cache: changes when the files do that the names came from
+    uint64_t code_key;      // without a build-id: tells the file; 0: the path has to do
+    uint64_t reserved[2];
 };
 
 // One address that was asked for, and the functions active there, innermost first.

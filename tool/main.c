@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/base/version.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/name_options.h"
+#include "tool/query/name_options.h"
 
 static int print_and_end(void (*print)(FILE *out), FILE *out, int status) {
     print(out);

@@ -18,7 +18,14 @@ export const lean = {
   setup(build) {
     build.onLoad({ filter: /uPlot\.esm\.js$/ }, ({ path }) => {
       let text = readFileSync(path, "utf8");
-      const bodies = { ...Object.fromEntries(Object.values(EMPTY).flat().map((name) => [name, ""])), ...OTHERWISE };
+      const bodies = {
+        ...Object.fromEntries(
+          Object.values(EMPTY)
+            .flat()
+            .map((name) => [name, ""]),
+        ),
+        ...OTHERWISE,
+      };
       for (const [name, body] of Object.entries(bodies)) {
         const pattern = new RegExp(`^function ${name}\\(.*\\) \\{\\n[^]*?\\n\\}\\n`, "m");
         if (!pattern.test(text)) throw new Error(`uPlot has no function ${name} any more: look at lean.mjs`);

@@ -5,7 +5,8 @@
  * Nothing has to be linked: everything goes through one weak symbol, cairn_api, which the preloaded
  * library defines. Without cairn that symbol is NULL, every call here does nothing and costs a load
  * and a test, and questions are answered with 0. For linkers that want all symbols defined there is
- * libcairn_stub.a, and for programs that are linked statically, libcairn_static.a (docs/api.md).
+ * libcairn_stub.a, and for programs that are linked statically, libcairn_static.a
+ * (docs/reference/api.md).
  *
  * All functions may be called from any thread at any time, also from signal handlers unless it says
  * otherwise. They allocate nothing in the program's heap and leave errno alone.
@@ -65,7 +66,7 @@ struct cairn_api_table {
     int (*pool_free)(void *pool, const void *block);
     void (*pool_destroy)(void *pool);
     int (*pool_stats)(const char *name, struct cairn_stats *stats);
-    int (*moment)(const char *label, int is_mark);
+    int (*snapshot)(const char *label, int is_mark);
     void (*set_thresholds)(size_t min_bytes, size_t max_bytes);
     int (*set_rate)(uint64_t bytes);
     int (*histogram)(struct cairn_histogram *histogram);
@@ -136,16 +137,16 @@ static inline int cairn_region_end(struct cairn_stats *in_it) {
     return table ? table->region_end(in_it) : 0;
 }
 
-/* Moments, for cairn report --at, --between and --since: what each stack holds now is kept. A mark
- * also begins a new generation: --since LABEL shows what was allocated after it and still lives.
- * `label` may be NULL. 0 if there is no room for one, or without cairn. */
+/* Snapshots, for cairn report --at, --between and --since: what each stack holds now is kept. A
+ * mark also begins a new generation: --since LABEL shows what was allocated after it and still
+ * lives. `label` may be NULL. 0 if there is no room for one, or without cairn. */
 static inline int cairn_mark(const char *label) {
     const struct cairn_api_table *table = cairn_table_();
-    return table ? table->moment(label, 1) : 0;
+    return table ? table->snapshot(label, 1) : 0;
 }
 static inline int cairn_snapshot(const char *label) {
     const struct cairn_api_table *table = cairn_table_();
-    return table ? table->moment(label, 0) : 0;
+    return table ? table->snapshot(label, 0) : 0;
 }
 
 /* From now on stacks are taken of blocks of these sizes only, the others are counted as "small" and
@@ -166,7 +167,7 @@ static inline int cairn_set_rate(uint64_t bytes) {
  * the same, and the rest is an estimate; of a region by name (below) all is. Of a thread,
  * live_bytes is what it allocated minus what it freed, whoever allocated that, and peak_bytes is
  * known from the first question on. With several threads the process' peak_bytes may be off by what
- * docs/trust.md says. 0 and all zero without cairn. */
+ * docs/explain/trust.md says. 0 and all zero without cairn. */
 static inline int cairn_stats_of(enum cairn_who who, struct cairn_stats *stats) {
     const struct cairn_stats none = {0, 0, 0, 0, 0};
     const struct cairn_api_table *table = cairn_table_();

@@ -49,7 +49,7 @@ static inline struct cairn_expectation cairn_expect_begin_(const char *place, ui
 }
 
 static inline void cairn_expect_end_(struct cairn_expectation *expectation) {
-    enum { TEXT_BYTES = 512 };
+    enum { TEXT_BYTES = 4608 }; /* a path, and what was found */
     char text[TEXT_BYTES];
     struct cairn_stats done;
     expectation->is_open = 0;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "runtime/sys/beside.h"
+#include "runtime/sys/shadow_table.h"
 #include "runtime/sys/sys.h"
 
-static struct beside table = {.granule_shift = BANDS_GRANULE_SHIFT,
-                              .entry_bytes = sizeof(struct bands_entry)};
+static struct shadow_table table = {.granule_shift = BANDS_GRANULE_SHIFT,
+                                    .entry_bytes = sizeof(struct bands_entry)};
 static size_t band_bytes;
 static uint8_t pattern[CAIRN_GUARD_MOST];
 
@@ -31,7 +31,7 @@ static uint64_t half_of(uintptr_t address) {
 }
 
 bool bands_put(uintptr_t address, size_t size, size_t alignment) {
-    struct bands_entry *entry = beside_at(&table, address, true);
+    struct bands_entry *entry = shadow_table_at(&table, address, true);
     uint64_t shift = (uint64_t)__builtin_ctzl(alignment);
     if (!entry) return false;
     memcpy((void *)(address - band_bytes), pattern, band_bytes);
@@ -45,7 +45,7 @@ bool bands_put(uintptr_t address, size_t size, size_t alignment) {
 }
 
 struct bands_entry *bands_find(uintptr_t address) {
-    struct bands_entry *entry = beside_at(&table, address, false);
+    struct bands_entry *entry = shadow_table_at(&table, address, false);
     uint64_t word = entry ? __atomic_load_n(&entry->word, __ATOMIC_ACQUIRE) : 0;
     bool is_at = word && (word & BANDS_HALF) == half_of(address) && !(address % BANDS_GRANULE_HALF);
     return is_at ? entry : NULL;
@@ -66,10 +66,10 @@ uint64_t bands_take(struct bands_entry *entry) {
     }
 }
 
-bool bands_compare(const struct bands_block *block, struct cairn_damage *damage) {
+bool bands_compare(const struct bands_block *block, struct cairn_overrun *overrun) {
     const uint8_t *before = (const uint8_t *)block->address - band_bytes;
     const uint8_t *behind = (const uint8_t *)block->address + block->size;
-    return bands_differ(block, before, behind, pattern, band_bytes, damage);
+    return bands_differ(block, before, behind, pattern, band_bytes, overrun);
 }
 
 static void visit_one(const struct bands_visitor *visitor, struct bands_entry *entry,
@@ -96,5 +96,5 @@ static void visit_leaf(void *context, void *entries, size_t count, uintptr_t sta
 }
 
 void bands_each(const struct bands_visitor *visitor) {
-    beside_each(&table, visit_leaf, (void *)visitor);
+    shadow_table_each(&table, visit_leaf, (void *)visitor);
 }

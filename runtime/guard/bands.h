@@ -39,7 +39,7 @@ struct bands_block bands_block(uintptr_t address, uint64_t word);
 uint64_t bands_take(struct bands_entry *entry);
 
 // What has changed in a block's bands. True if anything.
-bool bands_compare(const struct bands_block *block, struct cairn_damage *damage);
+bool bands_compare(const struct bands_block *block, struct cairn_overrun *overrun);
 
 // Calls `look` for each block, one after the other, which stays where it is meanwhile; what it says
 // becomes BANDS_TOLD. `release` is given blocks that were left behind.

@@ -13,7 +13,7 @@ static void countdown_show(struct countdown *countdown, int64_t *left, int64_t b
 
 // Rounded up, so that a block of k whole bytes meets it as often as it would meet the exact number.
 void countdown_draw(struct countdown *countdown, int64_t *left, uint64_t rate_bytes) {
-    double exact = -maths_log(chance_share(&countdown->chance)) * (double)rate_bytes;
+    double exact = -maths_log(prng_share(&countdown->chance)) * (double)rate_bytes;
     int64_t bytes = (int64_t)exact;
     if ((double)bytes < exact) bytes++;
     if (bytes < 1) bytes = 1;

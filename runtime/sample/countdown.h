@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/sample/chance.h"
+#include "runtime/sample/prng.h"
 
 // Of rates and sizes: beyond, products of doubles would not be exact enough.
 #define COUNTDOWN_MOST_BYTES (1ull << 47)
@@ -27,7 +27,7 @@
 struct countdown {
     int64_t rest_bytes;   // beyond `left`
     uint64_t rate_bytes;  // T, from 1 to COUNTDOWN_MOST_BYTES
-    struct chance chance;
+    struct prng chance;
 };
 
 // Draws a countdown; `left` gets its first part.

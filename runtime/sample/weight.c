@@ -21,8 +21,8 @@ struct weight weight_of(uint64_t size_bytes, uint64_t rate_bytes) {
                            .blocks_variance = one_variance};
 }
 
-bool weight_stays(struct chance *chance, uint64_t size_bytes, uint64_t old_bytes,
+bool weight_stays(struct prng *chance, uint64_t size_bytes, uint64_t old_bytes,
                   uint64_t new_bytes) {
     double share = probability(size_bytes, new_bytes) / probability(size_bytes, old_bytes);
-    return share >= 1 || chance_share(chance) <= share;
+    return share >= 1 || prng_share(chance) <= share;
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/sample/chance.h"
+#include "runtime/sample/prng.h"
 
 struct weight {
     int64_t bytes;           // k/p, rounded: half a byte of at least T
@@ -25,7 +25,6 @@ struct weight {
 struct weight weight_of(uint64_t size_bytes, uint64_t rate_bytes);
 
 // Whether a sample of `old_bytes` stays one when the rate becomes `new_bytes`, which is higher.
-bool weight_stays(struct chance *chance, uint64_t size_bytes, uint64_t old_bytes,
-                  uint64_t new_bytes);
+bool weight_stays(struct prng *chance, uint64_t size_bytes, uint64_t old_bytes, uint64_t new_bytes);
 
 #endif

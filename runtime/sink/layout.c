@@ -16,7 +16,7 @@ enum { RECORD_BYTES_PER_CELL = 64 };
 // Of so many cells one has an entry in SIZES, REALLOCS, ALIGNED or AGES.
 enum { CELLS_PER_ENTRY = 32 };
 
-// Values at moments: room for four million where there is room for most cells, no more.
+// Values at snapshots: room for four million where there is room for most cells, no more.
 enum { VALUE_BYTES_PER_CELL = 3 };
 
 static uint64_t page_up(uint64_t bytes) {
@@ -62,8 +62,8 @@ static uint64_t aligned_limit(uint64_t cell_limit) {
 static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
     at = layout_put(header, at, CAIRN_SECTION_GUARD, sizeof(struct cairn_guard),
                     sizeof(struct cairn_guard));
-    return layout_put(header, at, CAIRN_SECTION_DAMAGES, sizeof(struct cairn_damage),
-                      CAIRN_DAMAGE_LIMIT * sizeof(struct cairn_damage));
+    return layout_put(header, at, CAIRN_SECTION_OVERRUNS, sizeof(struct cairn_overrun),
+                      CAIRN_OVERRUN_LIMIT * sizeof(struct cairn_overrun));
 }
 
 static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
@@ -107,8 +107,8 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
                     aligned_limit(cell_limit) * sizeof(struct cairn_aligned));
     at = layout_put(header, at, CAIRN_SECTION_AGES, sizeof(struct cairn_ages),
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_ages));
-    at = layout_put(header, at, CAIRN_SECTION_MOMENTS, sizeof(struct cairn_moment),
-                    CAIRN_MOMENT_LIMIT * sizeof(struct cairn_moment));
+    at = layout_put(header, at, CAIRN_SECTION_SNAPSHOTS, sizeof(struct cairn_snapshot),
+                    CAIRN_SNAPSHOT_LIMIT * sizeof(struct cairn_snapshot));
     at = layout_put(header, at, CAIRN_SECTION_VALUES, sizeof(struct cairn_value),
                     cell_limit * VALUE_BYTES_PER_CELL);
     return layout_put(header, at, CAIRN_SECTION_RECORDS, sizeof(uint32_t),

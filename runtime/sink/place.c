@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "format/settings.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/sys.h"
 
@@ -71,7 +72,7 @@ static void text_number(struct text *text, unsigned attempt) {
 void place_path(char *path, size_t size, unsigned attempt) {
     struct text text = {path, size, 0, false};
     char directory[CAIRN_TEXT_PATH];
-    const char *pattern = environment_get("CAIRN_OUTPUT");
+    const char *pattern = environment_get(CAIRN_VARIABLE(OUTPUT));
     path[0] = 0;
     if (!pattern || !pattern[0]) pattern = "%n.%p.cairn";
     environment_directory(directory, sizeof directory);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "format/settings.h"
 #include "runtime/sink/compact.h"
 #include "runtime/sink/layout.h"
 #include "runtime/sink/place.h"
@@ -92,7 +93,7 @@ static bool sink_open_memory(int memory_fd, uint64_t bytes) {
 
 // The descriptor of a memfd that the tool made in this process.
 static long lent_memory(void) {
-    const char *digits = environment_get("CAIRN_MEMORY_FILE");
+    const char *digits = environment_get(CAIRN_VARIABLE(MEMORY_FILE));
     long number = 0;
     for (; digits && *digits >= '0' && *digits <= '9'; digits++)
         number = number * 10 + (*digits - '0');
@@ -100,9 +101,10 @@ static long lent_memory(void) {
 }
 
 static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
-    const char *name = environment_get("CAIRN_SOCKET");
+    const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
     int memory_fd = -1;
-    if (environment_is_given()) {
+    bool is_attached = environment_is_given();
+    if (is_attached && !forked_from) {
         sink.is_lent = true;
         return sink_open_memory((int)lent_memory(), bytes);
     }
@@ -111,7 +113,7 @@ static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
                                   : TOOL_ABSENT;
     if (answer == TOOL_REFUSED) return false;
     if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, bytes);
-    return sink_open_file(bytes);
+    return !is_attached && sink_open_file(bytes);
 }
 
 static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
@@ -164,6 +166,7 @@ struct region sink_region(uint32_t kind) {
         region.capacity_bytes = section->capacity_bytes;
         region.chunk_bytes = CHUNK_BYTES;
         region.used_bytes = &section->used_bytes;
+        region.space_bytes = &section->capacity_bytes;
     }
     return region;
 }
@@ -218,7 +221,7 @@ static uint32_t last_look_us(const struct cairn_header *header) {
 }
 
 static bool tell_tool(const struct cairn_header *header) {
-    const char *name = environment_get("CAIRN_SOCKET");
+    const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
     if (sink.is_file || header->control.is_tool_gone || !name) return false;
     uint32_t wait_us = last_look_us(header);
     return wait_us ? tool_link_say_end(name, wait_us) : tool_link_is_alive(name);
@@ -231,23 +234,45 @@ void sink_end(void) {
     header->rss_peak_bytes = resident_peak();
     header->cpu_ns = sys_clock_cpu_ns();
     __atomic_store_n(&header->state, CAIRN_STATE_ENDED, __ATOMIC_RELEASE);
-    if (!tell_tool(header) && !sink.is_lent) compact_save(header, header->destination);
+    if (!sink.is_lent && !tell_tool(header)) compact_save(header, header->destination);
 }
 
+// Puts private memory of the same content in the place of the first `used` of `bytes` bytes.
+static void detach_part(void *part, uint64_t used, uint64_t bytes) {
+    void *copy = sys_reserve(bytes);
+    if (!copy) return;
+    memcpy(copy, part, used < bytes ? used : bytes);
+    sys_call(SYS_mremap, (long)copy, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+             (long)part, 0);
+}
+
+// The header goes last: it says where the sections are.
 void sink_detach(void) {
     struct cairn_header *header = sink.header;
-    uint64_t bytes = header ? header->mapped_bytes : 0;
-    uint8_t *copy = header ? sys_reserve(bytes) : NULL;
-    if (!copy) return;
-    memcpy(copy, header, sizeof *header);
-    for (uint32_t i = 0; i < header->section_count; i++) {
+    for (uint32_t i = 0; header && i < header->section_count; i++) {
         const struct cairn_section *section = &header->sections[i];
-        uint64_t used = section->used_bytes;
-        if (used > section->capacity_bytes) used = section->capacity_bytes;
-        memcpy(copy + section->offset, (uint8_t *)header + section->offset, used);
+        detach_part((uint8_t *)header + section->offset, section->used_bytes,
+                    section->capacity_bytes);
     }
-    sys_call(SYS_mremap, (long)copy, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-             (long)header, 0);
+    if (header) detach_part(header, CAIRN_HEADER_BYTES, CAIRN_HEADER_BYTES);
+}
+
+void sink_give_up(void) {
+    struct cairn_header *header = sink.header;
+    if (!header) return;
+    header->stop_reason = CAIRN_STOP_NO_MEMORY;
+    __atomic_store_n(&header->state, CAIRN_STATE_STOPPED, __ATOMIC_RELEASE);
+    if (!sink.is_file) return;
+    header->section_count = 0;
+    sys_call(SYS_truncate, (long)header->destination, CAIRN_HEADER_BYTES, 0, 0, 0, 0);
+}
+
+void sink_unmap(struct cairn_header *header) {
+    for (uint32_t i = 0; i < header->section_count && i < CAIRN_SECTION_MAX; i++) {
+        const struct cairn_section *section = &header->sections[i];
+        sys_release((uint8_t *)header + section->offset, section->capacity_bytes);
+    }
+    sys_release(header, CAIRN_HEADER_BYTES);
 }
 
 void sink_leave(void) {

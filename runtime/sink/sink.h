@@ -21,7 +21,7 @@
 // What a recording has room for beyond what every one holds.
 struct sink_rooms {
     bool has_codes;          // of Python
-    bool has_samples;        // perhaps from some moment on
+    bool has_samples;        // perhaps from some time on
     bool has_sample_values;  // from the start
     bool has_bands;          // damage to guard bands
     bool has_mappings;       // the program's own mappings
@@ -30,7 +30,7 @@ struct sink_rooms {
 struct sink {
     struct cairn_header *header;  // NULL: not recording
     bool is_file;
-    bool is_lent;          // the tool attached and gave the memory: it will save it
+    bool is_lent;          // the tool attached and gave the memory: it will save it; in forks too
     uintptr_t attachment;  // of this library, for the tool (format/attachment.h); 0: none
 };
 
@@ -54,6 +54,14 @@ void sink_end(void);
 // Puts a private copy of the recording in the place of the shared one. Without memory for it the
 // shared one stays.
 void sink_detach(void);
+
+// There is no room for what a recording needs to begin with, often on its disk: it says so, and a
+// file is cut to its header. Nothing is recorded from then on.
+void sink_give_up(void);
+
+// Takes a recording, which may be a parent's, out of this process' memory: what is mapped of it,
+// since the rest may be the program's by now (region_shrink).
+void sink_unmap(struct cairn_header *header);
 
 // The image may be replaced (exec): writes the compact file now, or takes it away if it says hardly
 // anything. Recording can go on. Only for a recording that is a file.

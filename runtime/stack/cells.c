@@ -7,7 +7,7 @@ struct cells cells;
 static bool cells_claim(uint64_t end_id) {
     uint64_t blocks = end_id / CAIRN_CELL_BLOCK;
     return region_reach(&cells.cold_region, end_id * sizeof *cells.cold) &&
-           region_reach(&cells.use_region, end_id * sizeof *cells.use) &&
+           region_reach(&cells.block_stats_region, end_id * sizeof *cells.use) &&
            region_reach(&cells.owner_region, blocks * sizeof *cells.owners);
 }
 
@@ -29,14 +29,14 @@ bool cells_init(void) {
     return true;
 }
 
-// Saves what the cell held at the last peak and at moments, if they came after its last change. The
-// value is written before the epoch, so that a process killed between the two loses nothing.
+// Saves what the cell held at the last peak and at snapshots, if they came after its last change.
+// The value is written before the epoch, so that a process killed between the two loses nothing.
 COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
     struct cairn_cell *cell = &cells.hot[id];
     struct cairn_cell_cold *cold = &cells.cold[id];
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
-    uint32_t moment_epoch = __atomic_load_n(&cells.totals->moment_epoch, __ATOMIC_RELAXED);
+    uint32_t snapshot_epoch = __atomic_load_n(&cells.totals->snapshot_epoch, __ATOMIC_RELAXED);
     uint64_t calls = (uint64_t)cold->calls_high << 32 | cell->calls;
     uint64_t frees = (uint64_t)cold->frees_high << 32 | cell->frees;
     struct cairn_value value = {.cell = id,
@@ -50,7 +50,7 @@ COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
     }
     // nothing is what a reader takes a value for that is not there
     bool is_anything = value.bytes || value.blocks || (calls && values_have_samples());
-    if ((int32_t)(cell->epoch - moment_epoch) < 0 && is_anything) values_save(log, &value, calls);
+    if ((int32_t)(cell->epoch - snapshot_epoch) < 0 && is_anything) values_save(log, &value, calls);
     publish_barrier();
     cell->epoch = epoch;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells: the counters of one (thread, stack), in the recording. See format.h for the layout and
-// docs/format.md for how a reader adds them up.
+// docs/reference/format.md for how a reader adds them up.
 //
 // A cell has one writer, the thread slot that owns its block; plain stores suffice. The only cell
 // that all threads write is CAIRN_CELL_OTHER, with atomic additions.
 //
 // The peak is kept lazily. A new peak only moves the epoch. Every cell whose epoch is older still
 // holds its value at the peak; the first change of such a cell saves that value (cell_turn_slow)
-// and then brings its epoch up to date. So do moments, of which there can be many (values.h).
+// and then brings its epoch up to date. So do snapshots, of which there can be many (values.h).
 #ifndef RUNTIME_STACK_CELLS_H
 #define RUNTIME_STACK_CELLS_H
 
@@ -25,7 +25,7 @@ struct cells {
     struct cairn_cell_use *use;
     uint16_t *owners;
     struct cairn_totals *totals;
-    struct region hot_region, cold_region, use_region, owner_region;
+    struct region hot_region, cold_region, block_stats_region, owner_region;
     uint32_t id_limit;
     uint32_t fast_limit;  // the same, or 0: frees that do more than count leave the fast path
 };
@@ -38,7 +38,7 @@ bool cells_init(void);
 // A block of CAIRN_CELL_BLOCK cells for a slot; its first id, or 0.
 uint32_t cells_take_block(uint16_t slot);
 
-// `log` is where the calling thread saves values at moments.
+// `log` is where the calling thread saves values at snapshots.
 void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch);
 void cell_carry_calls_slow(uint32_t id);
 void cell_carry_frees_slow(uint32_t id);

@@ -5,7 +5,7 @@
 // outermost. So a stack that differs from the last one in a few frames is hashed by exchanging
 // their terms, wherever they lie. With 96 bits and a random seed a wrong merge of two stacks among
 // 10^7 has a probability of about 10^-15; the check build compares the frames of every event
-// (runtime/check.c).
+// (runtime/check/check.c).
 #ifndef RUNTIME_STACK_HASH_H
 #define RUNTIME_STACK_HASH_H
 

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "runtime/sys/frame.h"
@@ -11,10 +12,11 @@
 
 struct modules modules;
 
+// An entry that found no room is counted as taken, but there is no page below it.
 static uint32_t module_count(void) {
-    uint64_t used = __atomic_load_n(modules.entries.used_bytes, __ATOMIC_ACQUIRE);
-    if (used > modules.entries.capacity_bytes) used = modules.entries.capacity_bytes;
-    return (uint32_t)(used / sizeof(struct cairn_module));
+    uint64_t taken = __atomic_load_n(modules.entries.used_bytes, __ATOMIC_ACQUIRE);
+    uint64_t claimed = __atomic_load_n(&modules.entries.claimed_bytes, __ATOMIC_ACQUIRE);
+    return (uint32_t)((taken < claimed ? taken : claimed) / sizeof(struct cairn_module));
 }
 
 static struct cairn_module *module_at(uint32_t index) {
@@ -130,6 +132,18 @@ static struct cairn_module *module_find_same(const struct cairn_module *wanted) 
     return NULL;
 }
 
+// Which file it is, where no build-id tells; the tool hashes its code by that, from outside.
+static COLD void module_note_file(const struct object *object, struct cairn_module *module) {
+    const uint64_t ns_per_s = 1000000000;
+    const char *path = object->path[0] ? object->path : "/proc/self/exe";
+    struct stat status;
+    if (sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0) return;
+    module->file_bytes = (uint64_t)status.st_size;
+    module->file_modified_ns =
+        (uint64_t)status.st_mtim.tv_sec * ns_per_s + (uint64_t)status.st_mtim.tv_nsec;
+    module->file_inode = status.st_ino;
+}
+
 static enum module_news module_add(const struct object *object, struct cairn_module *found) {
     struct cairn_module *again = module_find_same(found);
     struct cairn_module *entry = again ? again : region_take(&modules.entries, sizeof *entry);
@@ -148,6 +162,7 @@ static enum module_news module_add(const struct object *object, struct cairn_mod
     }
     found->loaded_ns = module_now_ns();
     found->path = module_path(object);
+    if (!found->build_id_bytes) module_note_file(object, found);
     found->is_ready = 0;
     *entry = *found;
     __atomic_store_n(&entry->is_ready, 1, __ATOMIC_RELEASE);

@@ -10,18 +10,18 @@ static struct cairn_value *chunk_at(uint32_t number) {
     return (struct cairn_value *)values.entries.base + (uint64_t)(number - 1) * CHUNK_ENTRIES;
 }
 
-static uint32_t moment_count(void) {
+static uint32_t snapshot_count(void) {
     uint64_t count =
-        __atomic_load_n(values.moment_bytes, __ATOMIC_ACQUIRE) / sizeof *values.moments;
-    return (uint32_t)(count < CAIRN_MOMENT_LIMIT ? count : CAIRN_MOMENT_LIMIT);
+        __atomic_load_n(values.snapshot_bytes, __ATOMIC_ACQUIRE) / sizeof *values.snapshots;
+    return (uint32_t)(count < CAIRN_SNAPSHOT_LIMIT ? count : CAIRN_SNAPSHOT_LIMIT);
 }
 
-// The number of the first moment after `epoch`.
-static uint32_t moment_after(uint32_t epoch, uint32_t count) {
+// The number of the first snapshot after `epoch`.
+static uint32_t snapshot_after(uint32_t epoch, uint32_t count) {
     uint32_t low = 0, high = count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if ((int32_t)(values.moments[middle].epoch - epoch) <= 0)
+        if ((int32_t)(values.snapshots[middle].epoch - epoch) <= 0)
             low = middle + 1;
         else
             high = middle;
@@ -29,13 +29,14 @@ static uint32_t moment_after(uint32_t epoch, uint32_t count) {
     return low;
 }
 
-// A moment is left that the value is for. While moments are being left out every value is needed.
+// A snapshot is left that the value is for. While snapshots are being left out every value is
+// needed.
 static bool is_needed(const struct cairn_value *value) {
     const uint32_t *thin_count = &values.header->pace.thin_count;
-    uint32_t before = __atomic_load_n(thin_count, __ATOMIC_ACQUIRE), count = moment_count();
-    uint32_t number = moment_after(value->from_epoch, count);
+    uint32_t before = __atomic_load_n(thin_count, __ATOMIC_ACQUIRE), count = snapshot_count();
+    uint32_t number = snapshot_after(value->from_epoch, count);
     bool is_covered =
-        number < count && (int32_t)(values.moments[number].epoch - value->to_epoch) <= 0;
+        number < count && (int32_t)(values.snapshots[number].epoch - value->to_epoch) <= 0;
     return is_covered || before % 2 || before != __atomic_load_n(thin_count, __ATOMIC_ACQUIRE);
 }
 
@@ -97,12 +98,12 @@ static struct cairn_value *log_find_room(struct value_log *log) {
 }
 
 static COLD void count_missing(const struct cairn_value *value) {
-    uint32_t count = moment_count();
+    uint32_t count = snapshot_count();
     __atomic_fetch_add(&values.header->pace.missing_values, 1, __ATOMIC_RELAXED);
-    for (uint32_t i = moment_after(value->from_epoch, count); i < count; i++) {
-        struct cairn_moment *moment = (struct cairn_moment *)&values.moments[i];
-        if ((int32_t)(moment->epoch - value->to_epoch) > 0) return;
-        __atomic_fetch_add(&moment->missing_values, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = snapshot_after(value->from_epoch, count); i < count; i++) {
+        struct cairn_snapshot *snapshot = (struct cairn_snapshot *)&values.snapshots[i];
+        if ((int32_t)(snapshot->epoch - value->to_epoch) > 0) return;
+        __atomic_fetch_add(&snapshot->missing_values, 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -114,10 +115,10 @@ static void save_samples(const struct cairn_value *entry, const struct cairn_val
         (struct cairn_sample_value *)values.samples.base + (entry - entries);
     *kept = (struct cairn_sample_value){.calls = calls, .frees = calls - (uint64_t)value->blocks};
     const struct region *beside = &values.sample_cells;
-    const struct cairn_sample_entry *beside_cell =
+    const struct cairn_sample_entry *shadow_table_cell =
         (const struct cairn_sample_entry *)beside->base + value->cell;
-    const struct cairn_sample_cell *cell = &beside_cell->sums;
-    if (((uint64_t)value->cell + 1) * sizeof *beside_cell >
+    const struct cairn_sample_cell *cell = &shadow_table_cell->sums;
+    if (((uint64_t)value->cell + 1) * sizeof *shadow_table_cell >
         __atomic_load_n(beside->used_bytes, __ATOMIC_RELAXED))
         return;
     kept->extra = cell->extra_calls - cell->extra_frees;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cells held at moments (format.h, cairn_value): each thread saves the values of its own
+// What cells held at snapshots (format.h, cairn_value): each thread saves the values of its own
 // cells, in chunks of the section that it keeps for good.
 //
-// Moments are left out as the run goes on. Values that no moment is left for make room for others:
-// a thread whose chunk is full looks through a few of its chunks before it takes a new one. The
-// order of the entries means nothing, so none is ever moved, and whatever interrupts this leaves
-// each entry whole or free.
+// Snapshots are left out as the run goes on. Values that no moment is left for make room for
+// others: a thread whose chunk is full looks through a few of its chunks before it takes a new one.
+// The order of the entries means nothing, so none is ever moved, and whatever interrupts this
+// leaves each entry whole or free.
 #ifndef RUNTIME_STACK_VALUES_H
 #define RUNTIME_STACK_VALUES_H
 
@@ -32,8 +32,8 @@ struct values {
     // what stands beside the cell now. Else without base.
     struct region samples, sample_cells;
     struct cairn_header *header;
-    const struct cairn_moment *moments;
-    uint64_t *moment_bytes;  // of MOMENTS that are in use
+    const struct cairn_snapshot *snapshots;
+    uint64_t *snapshot_bytes;  // of SNAPSHOTS that are in use
 };
 
 extern HIDDEN struct values values;
@@ -43,7 +43,7 @@ ALWAYS_INLINE bool values_have_samples(void) {
 }
 
 // Saves a value that held from after from_epoch to to_epoch, when the cell had so many calls.
-// Without room the moments in between note that one is missing.
+// Without room the snapshots in between note that one is missing.
 void values_save(struct value_log *log, const struct cairn_value *value, uint64_t calls);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes for perf, bpftrace, gdb and others (USDT): places in the code that a note in the file
-// names, with where their arguments are. docs/tracing.md says what each tells.
+// names, with where their arguments are. docs/explain/tracing.md says what each tells.
 //
 // Each is a function of its own, with a nop where a tracer puts its breakpoint. It is called with
 // the frame of the hook, which becomes the frame pointer meanwhile: a tracer that follows frame

@@ -54,5 +54,6 @@ void region_shrink(struct region *region, uint64_t headroom_bytes) {
     keep = (keep + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
     if (keep >= capacity) return;
     __atomic_store_n(&region->capacity_bytes, keep, __ATOMIC_RELEASE);
+    *region->space_bytes = keep;
     sys_release(region->base + keep, capacity - keep);
 }

@@ -15,6 +15,7 @@ struct region {
     uint64_t capacity_bytes;  // (atomic)
     uint64_t chunk_bytes;     // claimed at a time, a multiple of the page size
     uint64_t *used_bytes;     // (atomic) in the recording's section table
+    uint64_t *space_bytes;    // there too: how much of it is mapped
     uint64_t claimed_bytes;   // (atomic)
     uint32_t is_full;         // (atomic)
 };
@@ -28,7 +29,8 @@ bool region_claim(struct region *region, uint64_t end_bytes);
 // The same, and they count as used: for a column that goes along with another one.
 bool region_reach(struct region *region, uint64_t end_bytes);
 
-// Gives back the address space beyond what is in use and `headroom_bytes` more.
+// Gives back the address space beyond what is in use and `headroom_bytes` more: from then on it may
+// be the program's. A region without memory stays so.
 void region_shrink(struct region *region, uint64_t headroom_bytes);
 
 #endif

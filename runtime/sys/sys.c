@@ -4,15 +4,18 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "format/settings.h"
 #include "runtime/sys/environment.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -60,6 +63,15 @@ void sys_confine(enum sys_confinement wanted) {
     if (wanted > confinement) __atomic_store_n(&confinement, wanted, __ATOMIC_RELAXED);
 }
 
+void sys_confine_by_prctl(int option, unsigned long mode, unsigned long filter) {
+    const unsigned long strict = 1;
+    if (option != PR_SET_SECCOMP) return;
+    if (mode == strict)
+        sys_confine(SYS_STRICT);
+    else if (filter)
+        sys_confine(SYS_FILTERED);
+}
+
 bool sys_is_confined(void) {
     return confinement != SYS_FREE;
 }
@@ -81,7 +93,7 @@ static bool are_later_faults_too;
 
 // Read once, at the first call: later the program may be changing its environment.
 static void fault_configure(void) {
-    const char *text = environment_get("CAIRN_FAULT");
+    const char *text = environment_get(CAIRN_VARIABLE(FAULT));
     if (!text) return;
     for (; *text >= '0' && *text <= '9'; text++)
         fault_number = fault_number * 10 + (unsigned long)(*text - '0');
@@ -211,11 +223,22 @@ uint64_t sys_own_bytes(void) {
     return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
 }
 
+// For kernels before 5.14, which do not know MADV_POPULATE_WRITE: the kernel adds 0 to a word of
+// each page, atomically. Where there is no page to be had, that is EFAULT; if we touched it, it
+// would be SIGBUS.
+COLD static bool claim_by_pages(char *memory, size_t bytes) {
+    const long add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
+    for (char *at = memory; at < memory + bytes; at += SYS_PAGE_BYTES)
+        if (is_error(
+                sys_call(SYS_futex, (long)at, FUTEX_WAKE_OP_PRIVATE, 0, 0, (long)at, add_nothing)))
+            return false;
+    return true;
+}
+
 bool sys_claim(void *memory, size_t bytes) {
     if (unlikely(confinement)) return are_claims_safe;
     long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
-    // Kernels before 5.14 do not know the advice: there the pages come when they are touched.
-    if (is_error(result) && result != -EINVAL) return false;
+    if (result == -EINVAL ? !claim_by_pages(memory, bytes) : is_error(result)) return false;
     sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
     return true;
 }

@@ -50,6 +50,9 @@ enum sys_confinement {
 };
 void sys_confine(enum sys_confinement confinement);
 bool sys_is_confined(void);
+// Before the program calls prctl(option, mode, filter). Without a filter it only asks whether there
+// is seccomp, as browsers do. A call that fails confines all the same: another thread may succeed.
+void sys_confine_by_prctl(int option, unsigned long mode, unsigned long filter);
 
 // Memory that is claimed without asking the kernel first, for want of a permitted call, is safe if
 // it is not a file's.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DWARF expressions as they occur in .eh_frame: PLT entries, realigned stacks, signal frames.
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/eh_frame.h"
 #include "runtime/unwind/read.h"
-#include "runtime/unwind/row.h"
 
 enum { STACK_DEPTH = 16 };
 

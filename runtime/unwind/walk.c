@@ -7,8 +7,8 @@
 #include "format/format.h"
 #include "runtime/sys/object.h"
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/row.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/eh_frame.h"
+#include "runtime/unwind/unwind_cache.h"
 
 enum { WORD_BYTES = 8, CHECKS_PER_FRAME = 2 };
 
@@ -37,21 +37,38 @@ struct walk {
 // The end of a step: go on, or the reason why not.
 enum step { STEP_ON = 0, STEP_END = CAIRN_CUT_LIMIT };  // between them: enum cairn_cut
 
-// Makes [range.low, end) known readable, or says that it is not.
-static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end) {
+// Where a guess may not lead: to or beyond the thread's control block, which lies above the frames
+// of every thread but the first, or far from what is known of the stack.
+static bool is_guess_wild(const struct walk_range *range, uintptr_t end) {
+    const uintptr_t largest_gap_bytes = 16 * SYS_PAGE_BYTES;
+    uintptr_t control_block = (uintptr_t)__builtin_thread_pointer();
+    return end - range->high > largest_gap_bytes ||
+           (range->unreadable && end > range->unreadable) ||
+           (control_block > range->low && end > control_block);
+}
+
+// Makes [range.low, end) known readable, or says that it is not. No page is asked for twice: what
+// was found readable stays so, and what was not ends all later guesses. Unwind information may ask
+// for such a page again.
+static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end, bool is_guessed) {
     const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
     const uintptr_t largest_gap_bytes = 64u << 20;  // bigger frames than this are not believed
-    uintptr_t high = range->high;
-    if (end < range->low || end - high > largest_gap_bytes) return false;
-    for (; high < end; high += SYS_PAGE_BYTES)
-        if (!sys_is_readable((const void *)high)) return false;
-    range->high = (high + page_mask) & ~page_mask;
+    if (end < range->low || end - range->high > largest_gap_bytes) return false;
+    if (is_guessed && is_guess_wild(range, end)) return false;
+    while (range->high < end) {
+        if (!sys_is_readable((const void *)range->high)) {
+            range->unreadable = range->high;
+            return false;
+        }
+        range->high = (range->high | page_mask) + 1;
+    }
     return true;
 }
 
 // Empty in between: a signal handler may copy it then.
 static void range_restart(struct walk_range *range, uintptr_t stack) {
     range->high = 0;
+    range->unreadable = 0;
     compiler_barrier();
     range->low = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
     compiler_barrier();
@@ -77,7 +94,7 @@ ALWAYS_INLINE void range_enter(struct walk_range *range, uintptr_t stack) {
 
 static COLD bool is_step_possible_slow(struct walk *walk, uintptr_t cfa) {
     if (cfa <= walk->stack || cfa % WORD_BYTES) return false;
-    return range_extend_slow(walk->range, cfa);
+    return range_extend_slow(walk->range, cfa, walk->is_guessed);
 }
 
 // Where the last plain step found the return address, and what lay there.
@@ -119,11 +136,16 @@ ALWAYS_INLINE enum step step_to(struct walk *walk, uintptr_t cfa, uintptr_t retu
     return STEP_ON;
 }
 
+ALWAYS_INLINE bool is_slot_readable(const struct walk *walk, uintptr_t slot) {
+    const struct walk_range *range = walk->range;  // its size is at least a page, if it has any
+    if (likely(slot >= range->low && slot < range->high && range->high - slot >= WORD_BYTES))
+        return true;
+    return slot % WORD_BYTES == 0 && sys_is_readable((const void *)slot);
+}
+
 static bool frame_read(const struct walk *walk, uintptr_t *value) {
     uintptr_t slot = (uintptr_t)walk->frame_slot;
-    if (unlikely(slot < walk->range->low || slot + WORD_BYTES > walk->range->high) &&
-        !(slot % WORD_BYTES == 0 && sys_is_readable((const void *)slot)))
-        return false;
+    if (unlikely(!is_slot_readable(walk, slot))) return false;
     *value = sys_read_word(slot);
     return true;
 }
@@ -199,8 +221,9 @@ static bool cfa_of(const struct row *row, const struct row_registers *registers,
 
 // After a signal frame the stack may be another one: its memory becomes the range.
 static bool walk_cross(struct walk *walk, uintptr_t cfa) {
+    if (cfa >= walk->range->low && cfa < walk->range->high) return true;
     if (!sys_is_readable((const void *)cfa)) return false;
-    if (cfa < walk->range->low || cfa >= walk->range->high) range_restart(walk->range, cfa);
+    range_restart(walk->range, cfa);
     return true;
 }
 
@@ -237,12 +260,12 @@ static COLD enum step step_by_row(struct walk *walk) {
     uintptr_t return_slot = return_slot_of(walk, &row, &registers, cfa);
     if (!return_slot || row.frame.how == ROW_UNSUPPORTED) return (enum step)CAIRN_CUT_UNSUPPORTED;
     if (!is_cfa_above(walk, &row, cfa)) return (enum step)CAIRN_CUT_BAD_STACK;
-    if (return_slot % WORD_BYTES || !sys_is_readable((const void *)return_slot))
+    if (return_slot % WORD_BYTES || !is_slot_readable(walk, return_slot))
         return (enum step)CAIRN_CUT_BAD_STACK;
     if (row.frame.how == ROW_AT_CFA || row.frame.how == ROW_AT_EXPRESSION) {
         uintptr_t slot = slot_of(&row.frame, &registers, cfa);
         if (!slot) return (enum step)CAIRN_CUT_UNSUPPORTED;
-        if (slot % WORD_BYTES || !sys_is_readable((const void *)slot))
+        if (slot % WORD_BYTES || !is_slot_readable(walk, slot))
             return (enum step)CAIRN_CUT_BAD_STACK;
         walk->frame_slot = (const uintptr_t *)slot;
     }
@@ -726,5 +749,5 @@ bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
 
 void walk_trace_reset(struct walk_trace *trace) {
     trace->count = trace->usable_count = 0;
-    trace->range.low = trace->range.high = 0;
+    trace->range.low = trace->range.high = trace->range.unreadable = 0;
 }

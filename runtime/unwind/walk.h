@@ -18,7 +18,7 @@
 
 #include "runtime/sys/frame.h"
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/unwind_cache.h"
 
 // Where a walk begins: the state of the caller of a hook right after the call returns.
 struct walk_start {
@@ -39,11 +39,12 @@ ALWAYS_INLINE struct walk_start walk_start_of(const uintptr_t *frame) {
 #endif
 
 // The stack memory that a thread's walks may read: known to be mapped and ascending. Walks extend
-// it page by page as they need; it starts anew when the stack pointer is elsewhere (coroutines,
-// signal stacks).
+// it page by page as they need, guesses only a little at once; it starts anew when the stack
+// pointer is elsewhere (coroutines, signal stacks).
 struct walk_range {
     uintptr_t low, high;
-    bool has_new_code;  // rules were worked out and their code is not noted yet; kept by resets
+    bool has_new_code;     // rules were worked out and their code is not noted yet; kept by resets
+    uintptr_t unreadable;  // a page above that guesses met; 0: none
 };
 
 // A word that the last walk read, and what it was.

@@ -195,7 +195,7 @@ check_sampled()
 check_instrumented()
 check_configured()
 check_thresholds()
-for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports", "moments"):
+for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "reports", "snapshots"):
     result, path = t.record(t.program("api_cases", case))
     t.check_equal(case, (result.status, result.out.decode()), (0, ""))
     alone, _ = t.record_alone(t.program("api_cases", case))
@@ -204,7 +204,7 @@ for case in ("nesting", "rises", "threads", "switching", "pools", "forks", "repo
         found = t.report(path)
         t.check_sums(case, found)
         t.check_nothing_lost(case, found)
-    if case == "moments":
+    if case == "snapshots":
         at = t.run_cairn("report", "--at", "full", path)
         t.check(at.status == 0 and b"full" in at.out, f"--at full: {at.out} {at.err}")
     verified, _ = t.record(t.program("api_cases", case), env={"CAIRN_VERIFY": "1"})

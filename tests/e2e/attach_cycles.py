@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn attach again and again: programs that do nothing but allocate and free, with 1 and with 16 threads,
 none of which may be harmed; and one process under load, of which attaching and leaving changes nothing but
@@ -10,6 +11,7 @@ import statistics
 import subprocess
 import time
 
+from attached import files_mapped, state_of
 from cairn_test import (CAIRN, PROGRAMS, cannot_run_here, check, check_equal, environment, finish,
                         fresh_path)
 
@@ -72,27 +74,6 @@ def tight_loops(threads, count):
                         ("sound\n", 0))
     check(pauses, "some were attached to")
     say(f"{count} targets with {threads} threads: 0 harmed, {missed} had no safe moment in 10 s; {sum_up(pauses)}")
-
-
-def state_of(pid):
-    """What attaching must not change."""
-    fields = ("SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Seccomp", "NoNewPrivs", "TracerPid")
-    threads = {}
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
-            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-        number = int(tid)
-        threads[tid] = {name: lines.get(name) for name in fields}
-        threads[tid]["scheduling"] = (os.sched_getscheduler(number), os.sched_getparam(number).sched_priority,
-                                      os.getpriority(os.PRIO_PROCESS, number))
-    links = {name: os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
-    return {"threads": threads, "files": links}
-
-
-def files_mapped(pid):
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        lines = [line.split(maxsplit=5) for line in maps]
-    return sorted(f"{line[1]} {line[5].strip()}" for line in lines if len(line) > 5 and line[5][0] in "/m")
 
 
 def mapped_bytes(pid):

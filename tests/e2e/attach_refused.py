@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Who cannot be attached to: one line says why, the status is 1, and nothing is left behind in the target;
 and who can although it lives in namespaces of its own, without the files and the pids of this one."""
@@ -12,8 +13,8 @@ import sys
 import time
 
 from attached import Attached, Target
-from cairn_test import (CAIRN, PROGRAMS, PYTHON, cannot_run_here, check, check_equal, environment,
-                        finish, fresh_path, run, run_cairn, stacks_through)
+from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, cannot_run_here, check, check_equal, environment, finish,
+                        fresh_path, is_called, is_in_state, report, run, run_cairn, stacks_through, wait_until)
 
 PR_SET_DUMPABLE, PR_SET_SECCOMP, SECCOMP_STRICT = 4, 22, 1
 PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
@@ -60,7 +61,7 @@ SAY = "import os\nos.write(1, b'ready\\n')\n"
 
 
 def traced():
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with Process(["sleep", "60"]) as process:
         check_equal("seized", LIBC.ptrace(PTRACE_SEIZE, process.pid, None, None), 0)
         refused("traced", process.pid, "traced already", f"by process {os.getpid()}")
         process.kill()
@@ -75,7 +76,7 @@ def another_user():
     if os.getuid() != 0 or not shutil.which("setpriv"):
         return
     become = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with Process(["sleep", "60"]) as process:
         reachable = run([*become, CAIRN, "--version"], env=environment()).status == 0
         if reachable:
             refused("another user", process.pid, "permission denied", "belongs to user 0", before=become)
@@ -102,7 +103,8 @@ def under_seccomp():
     strict = f"{SAY}libc.prctl({PR_SET_SECCOMP}, {SECCOMP_STRICT})\nwhile True: pass"
     with child(strict) as process:
         is_ready("seccomp's strict mode", process)
-        time.sleep(0.3)
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        wait_until(lambda: "Seccomp:\t1" in status.read_text())
         refused("seccomp's strict mode", process.pid, "seccomp's strict mode")
         process.kill()
     # a filter of one instruction that allows everything
@@ -113,21 +115,22 @@ def under_seccomp():
             f"{SAY}keep = []\nwhile True: keep.append(bytearray(5000)); time.sleep(0.001)")
     with child(code) as process:
         if is_ready("a filter", process):
-            refused("a filter", process.pid, "seccomp filter", "--anyway")
-            attached = Attached(process.pid, "--exact", "--anyway", "--record-for", "300ms")
-            found = attached.leave(lambda: None)
-            check(found["totals"]["allocations"] > 50, "with --anyway it is recorded")
+            refused("a filter", process.pid, "seccomp filter", "--ignore-checks")
+            attached = Attached(process.pid, "--exact", "--ignore-checks", "--record-for", "60s")
+            wait_until(lambda: report(process.pid)["totals"]["allocations"] > 50)
+            found = attached.leave()
+            check(found["totals"]["allocations"] > 50, "with --ignore-checks it is recorded")
             check_equal("and runs on", process.poll(), None)
         process.kill()
 
 
 def ends_meanwhile():
-    """Killed at some moment of the attach: the status is 1 with one line, or what there was is kept."""
+    """Killed at some time of the attach: the status is 1 with one line, or what there was is kept."""
     for turn in range(12):
         process = subprocess.Popen([str(PROGRAMS / "tight"), "4"], stdout=subprocess.PIPE)
         process.stdout.readline()
         path = fresh_path("ends") + ".cairn"
-        with subprocess.Popen([CAIRN, "attach", str(process.pid), "-o", path, "--exact"],
+        with Process([CAIRN, "attach", str(process.pid), "-o", path, "--exact"],
                               env=environment(), stderr=subprocess.PIPE, text=True) as attaching:
             time.sleep(0.02 * turn)
             process.kill()
@@ -192,7 +195,7 @@ def in_container(what, script, *options):
         return
     target = Target(4, path=program, before=["unshare", *options, "/bin/sh", "-c",
                                              f'{script} "$0" "$@"'])
-    attached = Attached(last_child(target.pid), "--exact", "--no-census")
+    attached = Attached(last_child(target.pid), "--exact", "--no-scan-heap")
     target.tell("keep 300 1000")
     found = attached.leave()
     check(found["totals"]["allocations"] >= 300, f"{what}: calls are recorded")
@@ -202,8 +205,8 @@ def in_container(what, script, *options):
 
 def without_proc():
     script = "umount -l /proc && exec sleep 60"
-    with subprocess.Popen(["unshare", "-m", "/bin/sh", "-c", script]) as process:
-        time.sleep(0.5)
+    with Process(["unshare", "-m", "/bin/sh", "-c", script]) as process:
+        wait_until(lambda: is_called(process.pid, "sleep") and is_in_state(process.pid, "S"))
         if not os.path.exists(f"/proc/{process.pid}/root/proc/version"):
             refused("without /proc", process.pid, "no /proc")
         process.kill()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn check: limits just above and just below what is known to be taken, baselines, files of budgets,
-commands, JUnit and Markdown; the same verdict each time."""
+commands, JUnit and Markdown; the same results each time."""
 
 import os
 import pathlib
@@ -55,6 +55,10 @@ text = check(three, "--baseline", one, "--tolerance", "2%", status=1)
 t.check("fill_map" in text and "leak_one" in text, f"what grew is named: {text}")
 check(three, "--baseline", one, "--tolerance", "100000", status=1)  # a leak of nothing before
 check(one, "--baseline", three, status=0)
+text = check(three, "--baseline", f"{one},{one},{one}", "--tolerance", "2%", status=1)
+t.check("that the baselines allow" in text, f"several baselines: {text}")
+check(three, "--baseline", f"{one},{three}", status=0)  # within what they took
+t.check("no_such" in check(one, "--baseline", f"{one},no_such.cairn", status=1), "a missing baseline is named")
 
 BUDGETS = """# limits of the test
 max-calls = 1_000_000
@@ -76,9 +80,9 @@ t.check_equal("recordings of checks that hold are removed", list(temporary.iterd
 text = check("--budgets", "bad.toml", "--junit", "out.xml", "--markdown", "out.md", *command, status=1,
              env=place)
 t.check("the recording: " in text, f"the recording is kept and named: {text}")
-t.check("out.xml" in check("--budgets", "bad.toml", "--junit", "out.xml", *command, status=1, env=place),
-        "a file is not overwritten")
-check("--budgets", "bad.toml", "--junit", "out.xml", "--force", *command, status=1, env=place)
+check("--budgets", "good.toml", "--junit", "out.xml", "--markdown", "out.md", *command, status=0, env=place)
+t.check_equal("a report is replaced", xml.parse("out.xml").getroot().find("testsuite").get("failures"), "0")
+check("--budgets", "bad.toml", "--junit", "out.xml", "--markdown", "out.md", *command, status=1, env=place)
 suite = xml.parse("out.xml").getroot().find("testsuite")
 t.check_equal("JUnit: numbers", (suite.get("tests"), suite.get("failures")), ("3", "1"))
 failed = [case for case in suite if case.find("failure") is not None]
@@ -89,6 +93,11 @@ markdown = pathlib.Path("out.md").read_text(encoding="utf-8")
 t.check("| **FAIL** | containers | peak |" in markdown and "    " in markdown, f"Markdown: {markdown}")
 text = check("--budgets", "other.toml", *command, status=1, env=place)
 t.check("no process of this name" in text, f"a name that is not there: {text}")
+for words in (["no_such_file.cairn"], ["--", "./no_such_program"]):
+    pathlib.Path("stale.xml").write_text('<testsuites><testsuite failures="0"/></testsuites>', encoding="utf-8")
+    check("--max-calls", "1e9", "--junit", "stale.xml", *words, status=1, env=place)
+    suite = xml.parse("stale.xml").getroot().find("testsuite")
+    t.check_equal(f"what cannot be checked fails in the report: {words}", suite.get("failures"), "1")
 text = check("--max-calls", "1e9", "--", "sh", "-c", "exit 3", status=1, env=place)
 t.check("status 3" in text, f"a command that fails: {text}")
 check("--max-calls", "1e9", "-o", "kept.cairn", *command, status=0)

@@ -3,11 +3,13 @@
 """Programs with children: one recording a process below one path, every one exact; g++ with its cc1plus,
 as, collect2 and ld; forks of a threaded program that do not deadlock; a chain of execs."""
 
+import json
 import os
 import pathlib
 
 import cairn_test as t
 import counts
+import ledger
 import real_programs
 
 
@@ -55,6 +57,39 @@ def check_forks():
             t.check_equal("fork: bytes of child_work", left, 0 if is_parent else 100000)
 
 
+COPIED, CHILDREN, FRESH, FREED, BLOCK = 100000, 8, 2000, 1000, 200
+
+
+def check_copies():
+    """Blocks that children inherit are no calls of theirs, on no screen and in no sum."""
+    result, path, accounts = ledger.recorded(t.program("births", "copies", CHILDREN))
+    t.check_equal("copies: status", result.status, 0)
+    for pid, found in ledger.reports(path).items():
+        ledger.check(f"copies {pid}", found, accounts.get(pid))
+    whole = json.loads(t.run_cairn("report", "--json", path).out)
+    calls = sum(one["totals"]["allocations"] for one in whole["processes"])
+    size = sum(one["totals"]["allocated_bytes"] for one in whole["processes"])
+    t.check_equal("copies: calls", calls, sum(one.allocations for one in accounts.values()))
+    t.check_equal("copies: bytes", size, sum(one.allocated_bytes for one in accounts.values()))
+    combined, copies = whole["combined_peak"], CHILDREN * COPIED * BLOCK
+    t.check(copies <= combined["inherited_bytes"] <= copies * 1.02, f"copies: inherited: {combined}")
+    # blocks that were not written to are there once
+    t.check(combined["pss_bytes"] and combined["pss_bytes"] < combined["high_bytes"] / 2, f"copies: PSS: {combined}")
+
+    leaks = t.run_cairn("leaks", "--summary", path).out.decode()
+    kept = t.run_cairn("export", "--format", "json", path).out
+    lines = [line.strip() for line in leaks.splitlines()]
+    t.check(f"allocated {size / 2**20:.1f} MiB in {calls:,} calls" in " ".join(leaks.split()), f"copies: {leaks}")
+    t.check("allocated 19.1 MiB in 100,000 calls, 19.1 MiB at the peak" in lines, f"copies: the parent's line: {leaks}")
+    t.check(any(line.endswith("19.1 MiB in 100,000 blocks") for line in lines), f"copies: left: {leaks}")
+    merged = json.loads(kept)
+    t.check_equal("copies: calls of the sum", merged["totals"]["allocations"], calls)
+    stack = max(merged["stacks"], key=lambda one: one["allocated_bytes"])
+    t.check_equal("copies: calls of the parent's stack", stack["allocations"], COPIED)
+    t.check_equal("copies: inherited of it", stack["inherited"]["blocks"], CHILDREN * COPIED)
+    t.check_equal("copies: still there", stack["inherited"]["at_exit_blocks"], CHILDREN * (COPIED - FREED))
+
+
 def check_execs():
     result, path = t.record(t.program("processes", "exec", 3))
     t.check_equal("exec: status", result.status, 0)
@@ -87,6 +122,7 @@ def check_raw_clone():
 
 check_gxx()
 check_forks()
+check_copies()
 check_execs()
 check_spawns()
 check_raw_clone()

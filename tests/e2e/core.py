@@ -44,11 +44,11 @@ def count_of(core, *options):
 def hold(env, run, *options):
     """A core of a program that holds known blocks; returns its path."""
     argv = [*run, *t.program("hold")]
-    with subprocess.Popen(argv, env=t.environment(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with t.Process(argv, env=t.environment(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         t.check_equal("hold: starts", child.stdout.readline(), b"holding\n")
         core = gcore("held", child_of(child.pid) if run else child.pid)
         child.stdin.close()
-        child.wait(timeout=20)
+        child.wait(timeout=t.PATIENCE_S)
     t.check_equal("held", count_of(core, *options), (HELD_BLOCKS, HELD_BLOCKS * HELD_BYTES))
     return core
 
@@ -104,12 +104,12 @@ def addresses(core, which):
 
 def check_unrecorded():
     """Of a process that was not recorded: glibc's chunks, as many in use and free as the program left."""
-    with subprocess.Popen(t.program("heap_shapes"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with t.Process(t.program("heap_shapes"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         wanted = {name: int(value) for name, value in
                   (word.split("=") for word in child.stdout.readline().decode().split())}
         core = gcore("plain", child.pid)
         child.stdin.close()
-        child.wait(timeout=20)
+        child.wait(timeout=t.PATIENCE_S)
     used, free = addresses(core, "used"), addresses(core, "free")
     t.check(not set(used) & set(free), "unrecorded: blocks that are in use and free")
     size = wanted["size"]
@@ -128,7 +128,7 @@ def check_unrecorded():
 def check_busy():
     """Stopped at any moment: nearly all of what the ledger knows, nothing that it does not."""
     account = t.fresh_path("account")
-    with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "busy.cairn", "--", *t.program("doomed", "loop", 2)],
+    with t.Process([t.CAIRN, "run", "-q", "-o", "busy.cairn", "--", *t.program("doomed", "loop", 2)],
                           env=t.environment({"LEDGER": account})) as child:
         while not os.path.exists(account) or not any(
                 one.allocations > 50000 for one in ledger.read(account).values()):
@@ -144,20 +144,20 @@ def check_busy():
             both = set(addresses(core, "used")) & set(addresses(core, "free"))
             t.check(len(both) <= 3, f"busy: {len(both)} blocks are in use, and free in glibc's own lists")
         subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=False)
-        child.wait(timeout=20)
+        child.wait(timeout=t.PATIENCE_S)
 
 
 def check_kernel():
     pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
     uses_pid = pathlib.Path("/proc/sys/kernel/core_uses_pid").read_text(encoding="ascii").strip()
     if pattern != "core" or uses_pid != "0":
-        print(f"left out: the kernel's own core, since it goes to {pattern}")
+        t.skip_part(f"the kernel's own core, since it goes to {pattern}")
         return
     resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
     result, path, accounts = ledger.recorded(t.program("doomed", "abrt"))
     t.check_equal("kernel: status", result.status, 134)
     if not os.path.exists("core"):
-        print("left out: the kernel's own core, since it wrote none here")
+        t.skip_part("the kernel's own core, since it wrote none here")
         return
     found = t.report(path)
     one = next(iter(accounts.values()))

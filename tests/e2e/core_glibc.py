@@ -21,7 +21,7 @@ def get(version):
     try:
         return glibc_versions.loader(version, os.environ.get("GLIBC_DIR", "."))
     except OSError as problem:
-        print(f"left out: glibc {version}, since {glibc_versions.mirror()} does not give it: {problem}")
+        t.skip_part(f"glibc {version}, since {glibc_versions.mirror()} does not give it: {problem}")
         return ()
 
 
@@ -67,14 +67,14 @@ def check(version, program):
         return False
     name = f"glibc{version}"
     run = [libraries[0], "--library-path", libraries[1]] if libraries else []
-    with subprocess.Popen([*run, program, f"{name}.xml"], env=t.environment(), stdin=subprocess.PIPE,
+    with t.Process([*run, program, f"{name}.xml"], env=t.environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as child:
         wanted = {word: int(value) for word, value in
                   (part.split("=") for part in child.stdout.readline().decode().split())}
         done = subprocess.run(["gcore", "-o", name, str(child.pid)], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         child.stdin.close()
-        child.wait(timeout=20)
+        child.wait(timeout=t.PATIENCE_S)
     core = f"{name}.{child.pid}"
     if not t.check(os.path.exists(core), f"{name}: {done.stdout.decode()[-300:]}"):
         return False

@@ -12,8 +12,10 @@ import re
 import signal
 import subprocess
 import time
+import types
 
 import cairn_test as t
+import death_watch
 
 t.need("gcore", "g++")
 PTRACE_SEIZE = 0x4206
@@ -34,6 +36,12 @@ class Still:
         if under:
             children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
             self.pid = int(children.split()[0])
+        t.wait_until(self.waits)
+
+    def waits(self):
+        """It is in read(): from then on nothing of it changes."""
+        with open(f"/proc/{self.pid}/syscall", encoding="ascii") as file:
+            return file.read().startswith("0 ")
 
     def __enter__(self):
         return self
@@ -115,12 +123,12 @@ def reach():
         check_reach("alone", still)
         check_same("alone", still, "--recording", "alone.cairn")
     with Still(program) as still:
-        with subprocess.Popen([t.CAIRN, "attach", "-o", "attached.cairn", str(still.pid)], env=t.environment(),
+        with t.Process([t.CAIRN, "attach", "-o", "attached.cairn", str(still.pid)], env=t.environment(),
                               stderr=subprocess.PIPE) as attach:
             said = attach.stderr.readline()
             if t.check(b"recording reach" in said, f"attach: does not begin: {said}"):
                 t.check(b" of size " in ask(still.pid, "list", "allocations").out, "attached: cannot be read")
-                t.check_equal("attached: blocks from before are not shown", count(still.pid, "leaked"), 0)
+                t.check_equal("attached: pre-existing blocks are not shown", count(still.pid, "leaked"), 0)
             attach.terminate()
     library = glob.glob("/usr/lib/*/libjemalloc.so.2")
     if library:
@@ -185,26 +193,27 @@ def large():
     with Still(t.program("references", "200")) as still:
         result = t.run_cairn("core", str(still.pid), "count", "leaked")
         said = re.fullmatch(rb"cairn: process \d+: (\d+) MiB of its memory are to be copied, for which it would be stopped "
-                            rb"for some [\d.]+ \w+: --any-size does that\n", result.err)
+                            rb"for some [\d.]+ \w+: --no-copy-limit does that\n", result.err)
         t.check(result.status == 1 and said and 200 <= int(said[1]) < 250, f"large: {result.status} {result.err}")
         t.check(count(still.pid, "used") > 0, "large: its blocks alone take little")
-        result = ask(still.pid, "--any-size", "explain", still.words["large"])
+        result = ask(still.pid, "--no-copy-limit", "explain", still.words["large"])
         t.check(b"an anchored" in result.out and PAUSE.match(result.err), f"large: {result.out} {result.err}")
 
 
 def busy():
     """Threads in the midst of malloc; killed tools; and the process killed while it is looked at."""
-    with subprocess.Popen(t.program("doomed", "loop", 3), env=t.environment({"LEDGER": t.fresh_path("account")})) as child:
-        time.sleep(0.3)
+    account = t.fresh_path("account")
+    with t.Process(t.program("doomed", "loop", 3), env=t.environment({"LEDGER": account})) as child:
+        death_watch.wait_for_work(types.SimpleNamespace(account_path=account), 20000)
         for _ in range(6):
             result = t.run_cairn("core", str(child.pid), "count", "leaked")
             t.check(result.status == 0, f"busy: {result.status} {result.err}")
         for turn in range(8):
-            with subprocess.Popen([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.DEVNULL,
+            with t.Process([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) as one:
                 time.sleep(random.Random(turn).uniform(0.001, 0.03))
                 one.kill()
-        with subprocess.Popen([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.PIPE,
+        with t.Process([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as one:
             os.kill(child.pid, signal.SIGKILL)
             out, err = one.communicate(timeout=60)
@@ -224,8 +233,8 @@ def refused():
     check_refused("itself", 0, b"cairn itself", ["sh", "-c", f"exec {t.CAIRN} core $$ count leaked"])
     if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text(encoding="ascii") == "kthreadd\n":
         check_refused("kernel", 2, b"thread of the kernel")
-    with subprocess.Popen(["sleep", "60"]) as process:
-        time.sleep(0.2)
+    with t.Process(["sleep", "60"]) as process:
+        t.wait_until(lambda: t.is_in_state(process.pid, "S"))
         if ctypes.CDLL(None).ptrace(PTRACE_SEIZE, process.pid, None, None) == 0:
             check_refused("traced", process.pid, b"traced already")
         process.kill()

@@ -32,7 +32,7 @@ def dump(name, argv, under=(), is_child=True):
     """A core of a program when it has said its line; returns its path and the line's words. `under`: what runs it,
     as a child or in its own place."""
     is_child = is_child and under
-    with subprocess.Popen([*under, *argv], env=t.environment(), stdin=subprocess.PIPE,
+    with t.Process([*under, *argv], env=t.environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as child:
         line = child.stdout.readline().decode()
         pid = child_of(child.pid) if is_child else child.pid
@@ -105,7 +105,7 @@ def check_explained_sets(core):
 
 
 def check_malloc_info(core, path):
-    """Chunks and bytes that glibc itself counts, at the same moment."""
+    """Chunks and bytes that glibc itself counts, at the same time."""
     text = pathlib.Path(path).read_text(encoding="ascii")
     totals = {kind: (int(number), int(size)) for kind, number, size in
               re.findall(r'<total type="(\w+)" count="(\d+)" size="(\d+)"/>', text)}  # the last: of all arenas
@@ -127,11 +127,11 @@ def check_sanitizer(line):
     built = subprocess.run(["g++", "-g", "-O1", "-fno-builtin", "-fsanitize=leak", "-pthread", "-o", "sanitized",
                             str(source)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if built.returncode:
-        print("left out: LeakSanitizer, which cannot be built with here")
+        t.skip_part("LeakSanitizer, which cannot be built with here")
         return
     said = t.run(["./sanitized"]).err.decode(errors="replace")
     if "fatal error" in said:
-        print("left out: LeakSanitizer, which does not run here")
+        t.skip_part("LeakSanitizer, which does not run here")
         return
     whole = re.search(r"SUMMARY: LeakSanitizer: (\d+) byte\(s\) leaked in (\d+) allocation", said)
     direct = sum(map(int, re.findall(r"Direct leak of \d+ byte\(s\) in (\d+) object", said)))
@@ -154,7 +154,7 @@ def check_static():
     built = subprocess.run(["g++", "-O1", "-fno-builtin", "-static", "-pthread", "-o", "standalone", source],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if built.returncode:
-        print("left out: a static program, which cannot be built here")
+        t.skip_part("a static program, which cannot be built here")
         return
     core, line = dump("standalone", ["./standalone"])
     check_leaks("static", core, line)
@@ -172,7 +172,7 @@ def check_other_allocator():
     """Without a recording nobody knows another allocator's blocks; with one they have sizes, types and stacks."""
     library = glob.glob("/usr/lib/*/libjemalloc.so.2")
     if not library:
-        print("left out: another allocator, since libjemalloc.so.2 is not here")
+        t.skip_part("another allocator, since libjemalloc.so.2 is not here")
         return
     core, _ = dump("jemalloc", t.program("reach"), ["env", f"LD_PRELOAD={library[0]}"], is_child=False)
     result = t.run_cairn("core", core, "count", "used")

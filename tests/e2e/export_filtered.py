@@ -130,7 +130,7 @@ short = t.export(recording, "collapsed", "--depth", "2").decode().splitlines()
 t.check(short and all(line.count(";") <= 5 for line in short), f"--depth 2: {short[:3]}")
 t.check(b"a part: --focus 'main'" in t.export(recording, "speedscope", "--focus", "main"), "trust")
 
-with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "live.cairn", "--", t.PYTHON, "-c",
+with t.Process([t.CAIRN, "run", "-q", "-o", "live.cairn", "--", t.PYTHON, "-c",
                        "x = ['a' * 9000 for _ in range(500)]; print('ready', flush=True); import sys; sys.stdin.read()"],
                       env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
     t.check_equal("live: start", child.stdout.readline(), b"ready\n")
@@ -139,5 +139,5 @@ with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "live.cairn", "--", t.PYTHON,
     check_formats("live", pid)
     check_formats("live, a part", pid, "--top", "3")
     child.stdin.close()
-    child.wait(timeout=30)
+    child.wait(timeout=t.PATIENCE_S)
 t.finish()

@@ -74,7 +74,7 @@ for measure, words in (("peak", "at the peak"), ("allocated", "allocated"),
                 f"calls below main: {sum(calls)} of {wanted}")
 links = re.findall(rb"(?:href|src|url\()\s*=?\s*[\"']?(?!#)([a-z]+:[^\"')]*)", data)
 t.check_equal("what is taken from elsewhere", links, [])
-t.check(b"__libc_start_main" not in data, "plumbing is hidden")
+t.check(b"__libc_start_main" not in data, "internal frames are hidden")
 t.check(b"__libc_start_main" in t.export(recording, "flamegraph", "--all-frames"), "--all-frames")
 
 if shutil.which("chromium"):
@@ -96,5 +96,5 @@ if shutil.which("chromium"):
     t.check(abs(max(widths) - 1380) < 0.01, f"zoomed frame: {max(widths)}")
     t.check('class="above"' in text and "display: none" in text, "zoomed: others go")
 else:
-    print("left out: chromium is not here")
+    t.skip_part("chromium is not here")
 t.finish()

@@ -51,7 +51,7 @@ def memory_of(count):
 few, many = memory_of(2), memory_of(100)
 t.check(many < few + 4096, f"100 recordings take {many} KB, 2 of them {few} KB")
 
-# recordings that bring their names: of an import, and of a run that is kept portable
+# recordings that bring their names: of an import, and of a run that keeps all names
 named = t.fresh_path("named") + ".cairn"
 t.run_cairn("import", "-o", named, t.export_file(first, "dhat"))
 imported = t.report(named)
@@ -63,7 +63,7 @@ t.check_equal("imported twice: stacks", len(lines),
               len(t.export(named, "collapsed").decode().splitlines()))
 t.check(any("main" in line for line in lines), f"imported twice: names: {lines[:3]}")
 portable = t.fresh_path("portable") + ".cairn"
-t.run_cairn("run", "-q", "--portable", "-o", portable, "sh", "-c",
+t.run_cairn("run", "-q", "--symbols", "all", "-o", portable, "sh", "-c",
             f"{t.program('exceptions')[0]}; {t.program('leak')[0]}; true")
 
 
@@ -73,7 +73,7 @@ def own_lines(subject):
                   if "main" in line and "sh+" not in line)
 
 
-t.check_equal("a portable run", own_lines(portable), own_lines(run))
+t.check_equal("a run with all names", own_lines(portable), own_lines(run))
 t.check(len(own_lines(run)) > 5, f"stacks of the run: {own_lines(run)}")
 
 # views of a run are of all its processes

@@ -96,7 +96,9 @@ for command in (t.program("exceptions"), t.program("threads", "pipe"),
     t.check_equal(f"{name}: default", raw.usual, ["inuse_space/bytes"])
     t.check_equal(f"{name}: samples", len(raw.stacks), len(found["stacks"]))
     t.check(any("exact" in comment for comment in raw.comments), f"comments: {raw.comments}")
-    used = {place for _, places in raw.stacks for place in places}
+    # pprof drops frames by itself when it reads a file that names some to be dropped
+    whole = Raw(t.export_file(recording, "pprof", "--all-frames"))
+    used = {place for _, places in whole.stacks for place in places}
     t.check_equal(f"{name}: locations are 1 to n", used, set(range(1, len(used) + 1)))
 
 sampled = "sampled.cairn"
@@ -110,12 +112,13 @@ t.check_equal("samples: period", raw.period, str(64 << 10))
 _, recording = t.record(t.program("exceptions"))
 path = t.export_file(recording, "pprof")
 raw = Raw(path)
-program = t.program("exceptions")[0]
+program = os.path.realpath(t.program("exceptions")[0])
 t.check(program in raw.mappings[0] and build_id(program) in raw.mappings[0],
         f"the first mapping is the program's: {raw.mappings[0]}")
 t.check("exceptions.cc:" in raw.locations, "locations have lines")
 frames = {frame["function"] for stack in t.report(recording)["stacks"] for frame in stack["frames"]}
-missing = [frame for frame in frames if frame and frame not in raw.locations]
+whole = Raw(t.export_file(recording, "pprof", "--all-frames"))
+missing = [frame for frame in frames if frame and frame not in whole.locations]
 t.check_equal("functions that pprof does not know", missing, [])
 t.check_equal("with --by", Raw(t.export_file(recording, "pprof", "--by", "peak")).usual,
               ["peak_space/bytes"])
@@ -125,6 +128,18 @@ t.check(re.search(r"Showing nodes accounting for 0, 0% of", same), f"no differen
 again = t.fresh_path("again")
 pprof("-proto", f"-output={again}", path)
 t.check_equal("read and written by pprof", Raw(again).sums(), raw.sums())
+
+# its list names who allocates; every frame is in the file, and --all-frames keeps them on the screen
+top = pprof("-top", "-sample_index=alloc_space", path).split("cum%\n")[1].splitlines()
+t.check(top[0].split()[5:6] == ["thrower"] or "std::vector" in top[0], f"the first of -top: {top[0]}")
+internal = [line for line in top if re.search(r"operator new|::_M_|__new_allocator|\bmalloc\b", line)]
+t.check_equal("internal frames in -top", internal, [])
+whole = pprof("-top", "-sample_index=alloc_space", t.export_file(recording, "pprof", "--all-frames"))
+t.check("operator new" in whole, f"--all-frames: {whole}")
+# a function of the library that calls back into the program is not dropped, nor is what it calls
+_, calls_back = t.record(t.program("calls_back"))
+top = pprof("-top", "-sample_index=alloc_space", t.export_file(calls_back, "pprof"))
+t.check(re.search(r"\bfill_slot\b", top) and re.search(r"\bmain\b", top), f"a callback in -top: {top}")
 
 server, address = serve(path)
 try:

@@ -34,8 +34,8 @@ def check_json(what, recording, found, wanted):
     spelled = {}
     for stack in data["stacks"]:
         frames = []
-        for number in stack["places"]:
-            place = data["places"][number]
+        for number in stack["locations"]:
+            place = data["locations"][number]
             module = place["module"]
             path = None if module is None else data["modules"][module]["path"]
             frames += [(frame["function"], frame["line"], path, place["offset"])
@@ -128,6 +128,16 @@ def check_heaptrack(what, recording, wanted):
     t.check("failed" not in printed.err.decode(), printed.err.decode()[:300])
 
 
+def check_heaptrack_sites():
+    """Its list is by who calls operator new, as in heaptrack's own files, and not one entry for all."""
+    _, recording = t.record(t.program("exceptions"))
+    path = t.fresh_path("sites") + ".gz"
+    t.run_cairn("export", "-f", "heaptrack", "-o", path, recording)
+    text = t.run(["heaptrack_print", path]).out.decode()
+    sites = re.findall(r"calls to allocation functions with \S+ peak consumption from\n(.*)", text)
+    t.check(len(sites) > 3 and not any("operator new" in site for site in sites), f"call sites: {sites}")
+
+
 def heaptrack_units(amount):
     for unit in ("B", "K", "M", "G"):
         if amount < 1000:
@@ -136,6 +146,7 @@ def heaptrack_units(amount):
     return "too much"
 
 
+check_heaptrack_sites()
 recording = None
 for command in (t.program("exceptions"), t.program("threads", "pipe"), t.program("leak"),
                 ["sqlite3", ":memory:", "create table t(a); insert into t values(zeroblob(99999));"]):

@@ -103,5 +103,5 @@ for command in (t.program("exceptions"), t.program("threads", "pipe"),
     if VIEWER and shutil.which("chromium"):
         check_dhat_view(name, path, found)
     else:
-        print("left out: dh_view.html or chromium is not here")
+        t.skip_part("dh_view.html or chromium is not here")
 t.finish()

@@ -85,7 +85,7 @@ def check_fork():
         found = t.report(path, "--process", str(pid))
         t.check_equal(f"process {pid}", recorded_pairs(found), wanted)
     for view in "frees", "ages":
-        refused = t.run_cairn("report", "--view", view, path)
+        refused = t.run_cairn("report", "--view", view, "--process", "all", path)
         t.check(refused.status == 1 and b"each process alone" in refused.err, f"of a run: {refused.err}")
 
 

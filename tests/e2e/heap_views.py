@@ -13,8 +13,10 @@ import shutil
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import cairn_test as t
+import death_watch
 import pagemap
 from page_data import read_page
 
@@ -133,7 +135,7 @@ def unrecorded():
 
 def types():
     """Blocks of classes by the class, as in a core of the same process."""
-    with subprocess.Popen(t.program("reach"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with t.Process(t.program("reach"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         child.stdout.readline()
         found = look(child.pid, "pages")
         subprocess.run(["gcore", "-o", "types", str(child.pid)], stdout=subprocess.DEVNULL,
@@ -233,26 +235,31 @@ def sampled():
 
 def busy():
     """Threads that are inside of malloc when they are stopped: read all the same."""
-    for env, run in (({}, []), ({}, [t.CAIRN, "run", "-q", "-o", "busy.cairn", "--"])):
-        with subprocess.Popen([*run, *t.program("doomed", "loop", 3)],
-                              env=t.environment({**env, "LEDGER": t.fresh_path("account")})) as child:
-            time.sleep(0.5)
-            pid = child.pid
-            if run:
-                pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
-            for turn in range(8):
-                found = look(pid, "pages", "--top", "3")
-                if found:
-                    check = found["heap"]["used"]["blocks"] > 0 and found["rejected_slots"] <= 20
-                    t.check(check, f"busy {turn}: {found['heap']['used']} {found['rejected_slots']}")
-            for turn in range(8):  # killed at any moment: the process goes on
-                with subprocess.Popen([t.CAIRN, "report", "--view", "heap", str(pid)],
-                                      stdout=subprocess.DEVNULL) as one:
-                    time.sleep(random.Random(turn).uniform(0.001, 0.03))
-                    one.kill()
-                check_state(f"killed {turn}", pid, "RSD")
-            os.kill(pid, signal.SIGKILL)
-            child.wait(timeout=60)
+    for run in ([], [t.CAIRN, "run", "-q", "-o", "busy.cairn", "--"]):
+        account = t.fresh_path("account")
+        with t.Process([*run, *t.program("doomed", "loop", 3)],
+                              env=t.environment({"LEDGER": account})) as child:
+            try:
+                at_work = SimpleNamespace(account_path=account)
+                death_watch.wait_for_work(at_work, 20000)
+                pid = at_work.pid
+                for turn in range(8):
+                    found = look(pid, "pages", "--top", "3")
+                    if found:
+                        check = found["heap"]["used"]["blocks"] > 0 and found["rejected_slots"] <= 20
+                        t.check(check, f"busy {turn}: {found['heap']['used']} {found['rejected_slots']}")
+                for turn in range(8):  # killed at any moment: the process goes on
+                    with t.Process([t.CAIRN, "report", "--view", "heap", str(pid)],
+                                          stdout=subprocess.DEVNULL) as one:
+                        time.sleep(random.Random(turn).uniform(0.001, 0.03))
+                        one.kill()
+                    check_state(f"killed {turn}", pid, "RSD")
+            finally:  # it works until it is ended
+                if run:
+                    subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=False)
+                else:
+                    child.kill()
+                child.wait(timeout=60)
 
 
 def check_refused(what, pid, word, **how):
@@ -285,34 +292,34 @@ def refused():
     check_refused("itself", 0, "cairn itself", argv=["sh", "-c", f"exec {t.CAIRN} report --view heap $$"])
     check_refused("no core", "nothing", "nothing: No such file or directory; no process is called")
     pathlib.Path("text").write_text("text\n", encoding="ascii")
-    check_refused("a text", "text", "of a process (its PID) or a core dump")
+    check_refused("a text", "text", "text: is not a cairn recording")
     if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text(encoding="ascii") == "kthreadd\n":
         check_refused("kernel", 2, "thread of the kernel")
-    with subprocess.Popen(["sleep", "60"]) as process:
-        time.sleep(0.2)
+    with t.Process(["sleep", "60"]) as process:
+        t.wait_until(lambda: t.is_in_state(process.pid, "S"))
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.ptrace(PTRACE_SEIZE, process.pid, None, None) == 0:
             check_refused("traced", process.pid, f"traced already, by process {os.getpid()}")
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         check_refused("zombie", process.pid, "has ended")
-    with subprocess.Popen(["sleep", "60"]) as process:
-        time.sleep(0.2)
+    with t.Process(["sleep", "60"]) as process:
+        t.wait_until(lambda: t.is_in_state(process.pid, "S"))
         process.send_signal(signal.SIGSTOP)
-        time.sleep(0.2)
+        t.wait_until(lambda: t.is_in_state(process.pid, "T"))
         t.check(look(process.pid, "heap") is not None, "stopped: it can be read")
         check_state("stopped", process.pid, "T")
         process.kill()
     machine = i386_program()
     if machine:
-        time.sleep(0.2)
+        t.wait_until(lambda: t.is_in_state(machine.pid, "SZ"))
         if machine.poll() is None:
             check_refused("i386", machine.pid, "another architecture")
         machine.kill()
         machine.wait()
     if os.geteuid() == 0 and shutil.which("setpriv"):
-        with subprocess.Popen(["sleep", "60"]) as process:
-            time.sleep(0.2)
+        with t.Process(["sleep", "60"]) as process:
+            t.wait_until(lambda: t.is_in_state(process.pid, "S"))
             argv = ["setpriv", "--reuid", "65534", "--clear-groups", "--regid", "65534", "--inh-caps=-all",
                     t.CAIRN, "report", "--view", "heap", str(process.pid)]
             if t.run([*argv[:-5], "test", "-x", t.CAIRN]).status == 0:

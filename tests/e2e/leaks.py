@@ -3,6 +3,7 @@
 """Leaks beside LeakSanitizer: the same blocks by the same functions, with the same suppression file; rules
 for common libraries; --baseline; --error-exitcode."""
 
+import json
 import re
 
 import cairn_test as t
@@ -106,6 +107,18 @@ for arguments, words in ((["--suppressions", "none.txt"], "none.txt"),
     t.check(words in leaks(first, *arguments, status=2), f"{arguments}: does not say {words}")
 t.check_equal("other views take no suppressions",
               t.run_cairn("report", "--suppressions", "rules.txt", first).status, 2)
+
+# each view is of what is left: nothing of no_leak, and the suppressions hold
+for view, shows in (("tree", ["--print"]), ("functions", []), ("lines", []), ("stacks", []), ("types", [])):
+    screen = leaks(first, "--view", view, *shows, "--suppressions", "rules.txt")
+    if view not in ("types", "lines"):
+        t.check("leak_small" in screen and "leak_large" in screen, f"leaks --view {view}: {screen}")
+    t.check("no_leak" not in screen and "leak_known_one" not in screen, f"only leaks in --view {view}: {screen}")
+    t.check("at the end" in screen, f"--view {view} says of when: {screen}")
+    t.check(re.search(r"suppressed:\n(.*\n)* +470 B +9 blocks +leak_known\n", screen), f"--view {view}: {screen}")
+document = json.loads(t.run_cairn("leaks", "--view", "tree", "--json", first).out)
+t.check_equal("--json is ranked by what is left", document["stacks"],
+              sorted(document["stacks"], key=lambda stack: -stack["at_exit_bytes"]))
 
 # the program's own rules, read from its file at every level of optimization, and without PIE
 OWN = 'const char *__lsan_default_suppressions(void) { return %s; }\n'

@@ -5,7 +5,6 @@ now, exact to the byte; other processes are refused by name."""
 
 import os
 import subprocess
-import time
 
 import cairn_test as t
 from commanded import Commanded
@@ -18,7 +17,7 @@ HOLD = ("import sys, ctypes\n"
 
 
 def check_live(what, argv, env=None):
-    with subprocess.Popen(argv, env=t.environment(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with t.Process(argv, env=t.environment(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         t.check_equal(f"{what}: start", child.stdout.readline(), b"ready\n")
         pid = child.pid
         if what == "run":
@@ -30,10 +29,10 @@ def check_live(what, argv, env=None):
             held = sum(s["at_exit_bytes"] for s in found["stacks"]
                        if s["at_exit_blocks"] == 100 and s["at_exit_bytes"] == 1234500)
             t.check_equal(f"{what}: bytes held now", held, 1234500)
-        screen = t.run_cairn("report", "--view", "functions", str(pid)).out
+        screen = t.run_cairn("report", "--view", "functions", "--summary", str(pid)).out
         t.check(b"is running" in screen, f"{what}: {screen[:200]}")
         child.stdin.close()
-        child.wait(timeout=30)
+        child.wait(timeout=t.PATIENCE_S)
 
 
 def check_begun():
@@ -50,7 +49,7 @@ def check_begun():
     none = t.run_cairn("report", "begun/none")
     t.check(b"begun/none: no recording in this directory" in none.err, f"none: {none.err}")
     argv = [t.CAIRN, "run", "-q", "-o", "several.cairn", "--", "sh", "-c", " ".join(t.program("commands")) + "; true"]
-    with subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+    with t.Process(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         run.stdin.write(b"hello\n")
         run.stdin.flush()
         run.stdout.readline()
@@ -64,8 +63,8 @@ check_begun()
 check_live("run", [t.CAIRN, "run", "-q", "-o", "run.cairn", "--", t.PYTHON, "-c", HOLD])
 check_live("alone", [t.PYTHON, "-c", HOLD],
            {"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": os.path.abspath("alone.cairn")})
-with subprocess.Popen(["sleep", "30"]) as other:
-    time.sleep(0.1)
+with t.Process(["sleep", "30"]) as other:
+    t.wait_until(lambda: t.is_in_state(other.pid, "S"))
     refused = t.run_cairn("report", str(other.pid))
     t.check(refused.status == 1 and b"not being recorded" in refused.err, f"other: {refused.err}")
     other.kill()

@@ -3,10 +3,8 @@
 """Programs of 0 to 200 ms: the memory picture is one of their end, and its resident memory is what they
 last read in their own smaps_rollup. A stopped tool does not hold a program up."""
 
-import os
 import signal
 import subprocess
-import time
 
 import cairn_test as t
 
@@ -44,22 +42,12 @@ def check_short():
 
 def check_stopped():
     """The tool is stopped when the program ends; continued, it finishes the recording."""
-    with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "stopped.cairn", "--", *t.program("brief"), "2", "300"],
+    with t.Process([t.CAIRN, "run", "-q", "-o", "stopped.cairn", "--", *t.program("brief"), "2", "5000"],
                           env=t.environment(), stdout=subprocess.DEVNULL) as tool:
-        children = f"/proc/{tool.pid}/task/{tool.pid}/children"
-        pid = ""
-        while not pid or not os.readlink(f"/proc/{pid}/exe").endswith("brief"):
-            with open(children, encoding="ascii") as file:
-                pid = file.read().strip()
-        time.sleep(0.1)
+        pid = t.wait_until(lambda: [pid for pid in t.children_of(tool.pid) if t.is_called(pid, "brief")])[0]
+        t.wait_until(lambda: b" MiB live" in t.run_cairn("ctl", pid, "status").out)
         tool.send_signal(signal.SIGSTOP)
-        for _ in range(3000):
-            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                state = file.read().rpartition(")")[2].split()[0]
-            if state == "Z":
-                break
-            time.sleep(0.01)
-        t.check_equal("the program beside a stopped tool", state, "Z")
+        t.check(t.wait_until(lambda: t.is_in_state(pid, "Z")), "the program beside a stopped tool does not end")
         tool.send_signal(signal.SIGCONT)
         t.check_equal("stopped: status", tool.wait(60), 0)
     t.check_equal("stopped: what it holds", t.report("stopped.cairn")["at_exit"]["bytes"] >= 2 << 20, True)

@@ -46,7 +46,7 @@ def check_picture(found, last, free, slack, pid):
     now = rollup(pid)
     parts = ("live", "slack", "free", "rest", "mapped", "stacks", "files", "shared", "own", "other")
     t.check_equal("sum of the parts", sum(last[f"{part}_bytes"] or 0 for part in parts), now["Rss"])
-    # pages of libraries have more or fewer users from one moment to the next
+    # pages of libraries have more or fewer users from one look to the next
     t.check(abs(last["pss_bytes"] - now["Pss"]) <= now["Shared_Clean"], f"PSS {last['pss_bytes']}: {now}")
     t.check_equal("swap", last["swap_bytes"], now["Swap"])
     t.check_equal("live", last["heap_live_bytes"], found["at_exit"]["bytes"])
@@ -80,12 +80,12 @@ def check_screen(path):
         text = t.run_cairn("report", "--view", "memory", path, env={"COLUMNS": str(columns)}).out.decode()
         lines = [line for line in text.splitlines() if re.match(r" +[\d.]+ %", line)]
         t.check(max(map(len, lines)) <= columns, f"{columns}: {text}")
-        for words in ("live heap, ", "free in 3 arenas: ", "3 stacks", "shared memory", "  resident "):
+        for words in ("live heap, ", "free in 3 arenas: ", "3 stacks", "shared memory", "  resident;"):
             t.check(words in text, f"{columns}: no {words!r} in {text}")
 
 
 def watch(path, *options):
-    with subprocess.Popen([t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("memory_parts")],
+    with t.Process([t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("memory_parts")],
                           env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         said = child.stdout.readline().split()
         with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:

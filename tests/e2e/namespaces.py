@@ -72,7 +72,7 @@ def attached_to():
     target = Target(0, path=PROGRAM)
     target.tell("open")
     before = numbers(target.tell("keep 0 20 100"))  # unknown to cairn
-    attached = Attached(target.pid, "--exact", "--no-census")
+    attached = Attached(target.pid, "--exact", "--no-scan-heap")
     check("dlmopen" not in attached.first, f"nothing is left: {attached.first}")
     for line in ONE[1:-1]:
         target.tell(line)
@@ -83,10 +83,10 @@ def attached_to():
     calls, size, held = own(found)
     check_equal("attached: calls and bytes", (calls, size), difference(after, before)[:2])
     check_equal("attached: held", held, 30 * 50)
-    check_equal("attached: blocks from before that were freed", found["trust"]["lost"].get("unknown_free"), 20)
+    check_equal("attached: pre-existing blocks that were freed", found["trust"]["earlier_frees"], 20)
 
     between = numbers(target.tell("keep 0 7 500"))  # not recorded
-    attached = Attached(target.pid, "--exact", "--no-census")
+    attached = Attached(target.pid, "--exact", "--no-scan-heap")
     after = numbers(target.tell("keep 0 9 600"))
     found = attached.leave()
     check_equal("again", own(found), difference(after, between))
@@ -111,7 +111,7 @@ def wait_until_found(target, which):
 
 def namespaces_that_come_and_go():
     target = Target(0, path=PROGRAM)
-    attached = Attached(target.pid, "--exact", "--no-census")
+    attached = Attached(target.pid, "--exact", "--no-scan-heap")
     target.tell("open")
     wait_until_found(target, 0)
     target.tell("keep 0 10 100")

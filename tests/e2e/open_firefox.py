@@ -30,8 +30,8 @@ def end(what):
 
 
 _, leak = t.record(t.program("leak"))
-t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
-for name, subjects in (("leak", [leak]), ("then", ["moments.cairn@390ms", "moments.cairn@1.95s"])):
+t.run([str(t.BUILD / "tests/snapshots_recording"), "snapshots.cairn"])
+for name, subjects in (("leak", [leak]), ("at", ["snapshots.cairn@390ms", "snapshots.cairn@1.95s"])):
     result = t.run_cairn("open", "-o", name + ".html", *subjects)
     t.check_equal(f"open {name}: {result.err.decode(errors='replace')}", result.status, 0)
 
@@ -55,10 +55,10 @@ try:
     browser.run("document.querySelector('.t-row').click()")
     t.check("Frames, innermost first" in browser.run("return document.querySelector('.side').innerText"), "table: details")
     end("table")
-    look("then.html", "#view=flame", "two moments")
+    look("at.html", "#view=flame", "two snapshots")
     browser.run("document.querySelector('.flame canvas').focus();" + KEY % "ArrowDown" + KEY % "ArrowDown")
-    t.check("+4.0 MiB" in browser.run("return document.querySelector('#live').textContent"), "two moments: the change")
-    end("two moments")
+    t.check("+4.0 MiB" in browser.run("return document.querySelector('#live').textContent"), "two snapshots: the change")
+    end("two snapshots")
 finally:
     browser.close()
 t.finish()

@@ -37,16 +37,24 @@ def modules():
 
 
 def check_bundle(made):
-    for name in ("build.mjs", "lean.mjs", "tsconfig.json"):
+    for name in ("build.mjs", "lean.mjs", "tsconfig.json", ".prettierrc.json"):
         shutil.copy(WEB / name, made)
     shutil.rmtree(made / "src", ignore_errors=True)
     shutil.copytree(WEB / "src", made / "src")
     result = t.run(["node_modules/.bin/tsc", "--noEmit"], cwd=made)
     t.check_equal("tsc", (result.status, result.out.decode()), (0, ""))
+    result = t.run(["node_modules/.bin/prettier", "--config", ".prettierrc.json", "--check", "src/*.{ts,css}", "build.mjs", "lean.mjs",
+                    str(t.SOURCE / "tests/web/*.mjs")], cwd=made)
+    t.check_equal(f"prettier: cd web && npm run format: {result.err.decode()}", result.status, 0)
     result = t.run(["node", "build.mjs", "made.html"], cwd=made)
     t.check_equal("build.mjs", (result.status, result.err), (0, b""))
     t.check((made / "made.html").read_bytes() == (WEB / "report.html").read_bytes(),
             "web/report.html is not what web/src makes: cd web && npm ci && node build.mjs")
+
+
+def check_values(made):
+    result = t.run(["node", str(t.SOURCE / "tests/web/values.mjs"), str(WEB / "src"), str(made / "node_modules")])
+    t.check_equal("values.mjs", (result.status, result.out.decode()), (0, ""))
 
 
 def massif_of(name):
@@ -75,11 +83,12 @@ def exit_bytes(found, name):
 
 made = modules()
 check_bundle(made)
+check_values(made)
 
 _, leak = t.record(t.program("leak"))
 _, steady = t.record(t.program("mixed"))
 threads = "threads.cairn"
-t.run_cairn("run", "-q", "--every", "256KiB", "-o", threads, "--", *t.program("threads", "pipe"))
+t.run_cairn("run", "-q", "--snapshot-every", "256KiB", "-o", threads, "--", *t.program("threads", "pipe"))
 _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
 pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
 t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
@@ -88,15 +97,28 @@ pathlib.Path("half.cairn").write_bytes(pathlib.Path(alone).read_bytes()[:-5000])
 _, bare = t.run_cairn("run", "-q", "--no-stacks", "-o", "bare.cairn", "--", *t.program("leak")), "bare.cairn"
 t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "--seed", "7", "-o", "sampled.cairn", "--", *t.program("leak"))
 t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "--seed", "7", "-o", "sampled2.cairn", "--", *t.program("containers", 3))
-t.run([str(t.BUILD / "tests/moments_recording"), "moments.cairn"])
+t.run([str(t.BUILD / "tests/snapshots_recording"), "snapshots.cairn"])
 t.run([str(t.BUILD / "tests/large_recording"), "none.cairn", "0"])
 t.run([str(t.BUILD / "tests/large_recording"), "large.cairn", str(LARGE_STACKS)])
+
+copies = []
+for name in ("a", "b"):
+    os.makedirs(name)
+    shutil.copy(t.program("leak")[0], name)
+    copies.append(t.record([os.path.abspath(name) + "/leak"])[1])
+few, many = (t.record(t.program("containers", rounds))[1] for rounds in (3, 5))
+t.run_cairn("import", "-o", "told.cairn", t.export_file(few, "pprof"))
+told = json.loads(t.run_cairn("diff", "--json", "told.cairn", many).out)["rows"]
+t.check(any(row["change"] == "grown" for row in told), f"nothing has grown: {told}")
+pathlib.Path("script.py").write_text("def main_of_it():\n    return [str(i) * 20 for i in range(9000)]\nkept = main_of_it()\n")
+result, python = t.record([t.PYTHON, "script.py"], python=True)
 
 found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads)["threads"]}
 pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
-         "moments": make_page("moments", "moments.cairn"), "then": make_page("then", "moments.cairn@390ms", "moments.cairn@1.95s"), "threads": make_page("threads", threads)}
+         "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),
+         "copies": make_page("copies", *copies), "told": make_page("told", "told.cairn", many), "python": make_page("python", python)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")
 cut = pathlib.Path(pages["leak"]).read_text()
@@ -109,7 +131,7 @@ pathlib.Path(pages["cut"]).write_text(cut[:start + (end - start) // 8 * 4] + cut
 differ = t.run_cairn("diff", "--by", "exit", "--depth", "1", "sampled.cairn", "sampled2.cairn").out.decode()
 sure = r"(\S+ [KM]?i?B)( ± .*?\))"
 changes = {"peak": re.search(rf"peak heap .*?   {sure}", differ), "end": re.search(rf"at exit .*?   {sure}", differ),
-           "stack": re.search(r"^ *(-\S+ KiB) .* 0 B *(± .*?\)) gone\n +leak_large", differ, re.M)}
+           "stack": re.search(r"^ *(-\S+ KiB) .* 0 B *(± .*?) +gone\n +leak_large", differ, re.M)}
 t.check(all(changes.values()), f"differences of samples: {differ}")
 
 producer_bytes = by_thread["producer"]["allocated_bytes"]
@@ -118,6 +140,7 @@ plan = {
     # the first thread keeps what it took, the consumer takes nothing
     "threads": {"share": f"{100 * producer_bytes / sum(one['allocated_bytes'] for one in by_thread.values()):.0f} % of all",
                 "most": {"threads": size(by_thread["threads"]["at_exit_bytes"]), "consumer": "0 B"}},
+    "told": sorted(row["change"] for row in told),
     "changes": {name: [one[1], one[2].strip()] for name, one in changes.items()},
     "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,
     "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS, "grows": "example+0x4000ff", "stays": "example+0x4001ff",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn as PID 1 of a container: it reaps what is left to it, forwards the signals that end containers, and
-passes the status on."""
+passes the status on. And as the tool outside of containers whose processes cannot reach it: what they wrote
+themselves is packed, and in the run's index."""
 
 import os
 import subprocess
-import time
 
 import cairn_test as t
 
@@ -27,19 +27,30 @@ result = t.run([*NAMESPACE, t.CAIRN, "run", "-q", "-o", "orphans.cairn", "--", "
 t.check_equal("orphans", (result.status, result.out), (6, b"0 zombies\n"))
 
 script = "trap 'echo told; exit 8' TERM; echo ready; while :; do sleep 0.05; done"
-with subprocess.Popen([*NAMESPACE, t.CAIRN, "run", "-q", "-o", "ended.cairn", "--", "sh", "-c", script],
+with t.Process([*NAMESPACE, t.CAIRN, "run", "-q", "-o", "ended.cairn", "--", "sh", "-c", script],
                       env=t.environment(), stdout=subprocess.PIPE) as process:
     t.check_equal("starts", process.stdout.readline(), b"ready\n")
     children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)],
                               stdout=subprocess.PIPE, check=False).stdout.split()
-    time.sleep(0.1)
     for child in children:
         os.kill(int(child), 15)  # what a container manager does to the container's PID 1
     try:
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=t.PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
         out, _ = process.communicate()
         t.check(False, "SIGTERM to PID 1 ended nothing")
 t.check_equal("SIGTERM is forwarded", (process.returncode, out), (8, b"told\n"))
+
+inner = "sh -c 'kill -9 $$'; sh -c 'exit 5'; exit 4"
+result = t.run([t.CAIRN, "run", "-q", "-o", "apart.cairn", "--", *NAMESPACE, "--net", "sh", "-c", f"{inner}; :"])
+t.check_equal("namespaces of their own", result.status, 4)
+with open("apart.cairn/index", encoding="utf-8") as index:
+    rows = [line.split("\t")[0] for line in index if not line.startswith("#")]
+files = [name for name in os.listdir("apart.cairn") if name.endswith(".cairn")]
+t.check(len(files) >= 3, f"recordings of the namespace: {files}")
+t.check_equal("files in the index", sorted(row for row in rows if row != "-"), sorted(files))
+for name in files:
+    size = os.path.getsize(f"apart.cairn/{name}")
+    t.check(size < 1 << 20, f"{name}: {size} bytes")
 t.finish()

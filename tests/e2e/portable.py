@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A recording that keeps its names needs no files: `cairn run --portable`, `cairn symbolize`, and
-the names of code that a program generated."""
+"""A recording that keeps its names needs no files: `cairn run --symbols`, `cairn symbolize`, and the
+names of code that a program generated."""
 
 import os
 import pathlib
@@ -43,9 +43,10 @@ def figures(path):
 
 plain = t.fresh_path("plain") + ".cairn"
 portable = t.fresh_path("portable") + ".cairn"
-t.check_equal("run", t.run_cairn("run", "-q", "-o", plain, "./keep").status, 0)
-t.check_equal("run --portable",
-              t.run_cairn("run", "-q", "--portable", "-o", portable, "./keep").status, 0)
+t.check_equal("run --symbols none",
+              t.run_cairn("run", "-q", "--symbols", "none", "-o", plain, "./keep").status, 0)
+t.check_equal("run --symbols all",
+              t.run_cairn("run", "-q", "--symbols", "all", "-o", portable, "./keep").status, 0)
 wanted = frames(plain)
 t.check_equal("names", [name for name, _ in wanted][:3], ["get", "keep", "main"])
 before = figures(plain)
@@ -69,15 +70,17 @@ t.check_equal("figures stay", figures(plain), before)
 t.check_equal("mode", oct(os.stat(plain).st_mode & 0o777), oct(0o600))
 t.check(not pathlib.Path(plain + ".part").exists(), "no temporary file is left")
 
-result = t.run_cairn("run", "--portable", "--exec", "true")
-t.check_equal("--portable --exec", result.status, 2)
+result = t.run_cairn("run", "--symbols", "all", "--exec", "true")
+t.check_equal("--symbols --exec", result.status, 2)
+result = t.run_cairn("run", "--symbols", "some", "true")
+t.check_equal("--symbols some", (result.status, b"own, all or none" in result.err), (2, True))
 result = t.run_cairn("symbolize", "keep.c")
 t.check_equal("symbolize of no recording", (result.status, result.out), (1, b""))
 
 # several processes
 several = t.fresh_path("several") + ".cairn"
 shutil.copy("keep.debug", "keep")
-t.run_cairn("run", "-q", "-o", several, "sh", "-c", "./keep; ./keep; exit 0")
+t.run_cairn("run", "-q", "--symbols", "none", "-o", several, "sh", "-c", "./keep; ./keep; exit 0")
 t.check_equal("symbolize a run", t.run_cairn("symbolize", several).status, 0)
 os.remove("keep")
 shutil.rmtree("cache", ignore_errors=True)

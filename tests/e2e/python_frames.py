@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --python: the frames of Python code in the stacks of objects are those that Python itself
-tells at the same moment (sys._getframe) and that tracemalloc noted, in calls of every kind; with
+tells at the same time (sys._getframe) and that tracemalloc noted, in calls of every kind; with
 threads, without the interpreter's lock, in forked children. Other Pythons are refused by name."""
 
 import json
@@ -193,7 +193,7 @@ def check_program(python):
     between = names[names.index("key") + 1:names.index("run")]
     t.check(len(between) >= 2, f"native frames between key and run: {names}")
     shown = t.run_cairn("report", "--view", "tree", "--print", str(parts[0])).out.decode()
-    t.check("_PyEval" not in shown, "CPython's own functions are plumbing")
+    t.check("_PyEval" not in shown, "CPython's own functions are internal frames")
     check_traced(python, parent)
     check_combined(recording)
 

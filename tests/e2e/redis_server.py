@@ -41,7 +41,7 @@ def serve(wrap, env):
     port = free_port()
     argv = wrap + ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
     with open("redis.log", "wb") as log:
-        with subprocess.Popen(argv, env=t.environment(env), stdout=log,
+        with t.Process(argv, env=t.environment(env), stdout=log,
                               stderr=subprocess.STDOUT) as server:
             if not t.check(wait_until_up(port), f"{wrap[:3]}: no answer"):
                 server.kill()

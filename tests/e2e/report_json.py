@@ -28,10 +28,12 @@ ALIGNED = dict.fromkeys(["calls", "usual_alignment", "largest_alignment"], INTEG
     "slack_bytes": OrNull(INTEGER), "waste_bytes": OrNull(INTEGER),
     "alignments": [{"alignment": INTEGER, "calls": INTEGER}]}
 REALLOCS = dict.fromkeys(["calls", "in_place", "grown", "copied_bytes"], INTEGER)
+INHERITED = dict.fromkeys(["blocks", "bytes", "peak_blocks", "peak_bytes", "at_exit_blocks", "at_exit_bytes"], INTEGER)
 STACK = {"id": (INTEGER, TEXT), "incomplete": OrNull(TEXT), "frames": [FRAME], "allocations": INTEGER,
-         "frees": INTEGER, "temporary": INTEGER, "allocated_bytes": INTEGER, "freed_bytes": INTEGER,
+         "frees": INTEGER, "temporary": INTEGER, "watched": INTEGER, "watched_short_lived": INTEGER,
+         "allocated_bytes": INTEGER, "freed_bytes": INTEGER,
          "slack_bytes": INTEGER, "alignment_waste_bytes": INTEGER, "peak_blocks": INTEGER, "peak_bytes": INTEGER,
-         "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER, "sizes": Optional(SIZES),
+         "at_exit_bytes": INTEGER, "at_exit_blocks": INTEGER, "inherited": Optional(INHERITED), "sizes": Optional(SIZES),
          "reallocs": Optional(REALLOCS), "aligned": Optional(ALIGNED), "ages": Optional({"calls": [INTEGER], "ms": [INTEGER]})}
 THREAD = {"name": TEXT, "tid": INTEGER, "slot": INTEGER, "start_ns": INTEGER, "end_ns": OrNull(INTEGER),
           "allocations": INTEGER, "allocated_bytes": INTEGER, "peak_bytes": INTEGER, "at_exit_bytes": INTEGER}
@@ -39,7 +41,7 @@ PICTURE = dict.fromkeys(
     ["at_ns", "rss_bytes", "pss_bytes", "swap_bytes", "live_bytes", "rest_bytes", "stacks_bytes",
      "files_bytes", "shared_bytes", "own_bytes", "other_bytes", "heap_live_bytes", "heap_live_blocks",
      "arenas", "arena_chunk_bytes", "arena_top_bytes"],
-    INTEGER) | dict.fromkeys(["free_bytes", "slack_bytes", "mapped_bytes"], OrNull(INTEGER))
+    INTEGER) | dict.fromkeys(["free_bytes", "slack_bytes", "mapped_bytes"], OrNull(INTEGER)) | {"free_is_partial": TRUTH}
 RESIDENT = {"at_ns": INTEGER, "rss_bytes": INTEGER, "pss_bytes": OrNull(INTEGER), "swap_bytes": INTEGER}
 MAPPED = dict.fromkeys(["calls", "mapped_bytes", "unmapped_bytes", "peak_bytes", "peak_mappings",
                         "at_exit_bytes", "at_exit_mappings"], INTEGER)
@@ -54,18 +56,19 @@ SCHEMA = {
                 "duration_ns": INTEGER,
                 "exit": OrNull({"status": OrNull(INTEGER), "signal": OrNull(INTEGER)})},
     "totals": {"allocations": INTEGER, "frees": INTEGER, "allocated_bytes": INTEGER,
-               "freed_bytes": INTEGER, "failed": INTEGER, "temporary": INTEGER, "slack_bytes": INTEGER,
-               "alignment_waste_bytes": INTEGER},
+               "freed_bytes": INTEGER, "failed": INTEGER, "temporary": INTEGER, "watched": INTEGER,
+               "watched_short_lived": INTEGER, "slack_bytes": INTEGER, "alignment_waste_bytes": INTEGER},
+    "inherited": INHERITED,
     "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
     "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
     "rss": {"peak_bytes": OrNull(INTEGER), "at_peak": OrNull(PICTURE), "last": OrNull(PICTURE),
             "points": [RESIDENT]},
     "trust": {"exact": TRUTH, "lost": CountsByReason(), "stacks_incomplete": CountsByReason(),
-              "own_bytes": INTEGER, "own_cpu_share": OrNull(float), "frames_unresolved": INTEGER},
+              "own_bytes": INTEGER, "frames_unresolved": INTEGER, "earlier_frees": INTEGER},
     "stacks": [STACK],
     "mappings": OrNull(MAPPINGS),
     "threads": [THREAD],
-    "moments": [{"at_ns": INTEGER, "reason": TEXT, "label": TEXT, "generation": INTEGER, "live_bytes": INTEGER,
+    "snapshots": [{"at_ns": INTEGER, "reason": TEXT, "label": TEXT, "generation": INTEGER, "live_bytes": INTEGER,
                  "live_blocks": INTEGER, "allocated_bytes": INTEGER, "allocations": INTEGER,
                  "missing_values": INTEGER, "has_values": TRUTH}],
     "freed_by": [dict.fromkeys(["owner_slot", "freer_slot", "frees", "bytes"], INTEGER)],

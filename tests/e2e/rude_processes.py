@@ -7,6 +7,8 @@ whose owner filled it with nonsense."""
 import json
 import mmap
 import os
+import resource
+import shlex
 import socket
 import struct
 import subprocess
@@ -21,6 +23,9 @@ HEADER_BYTES = 16384
 BIG_BYTES = int(os.environ.get("BIG_BYTES", 256 << 20))
 LATENCY_MAX_S = 0.5
 CHECKPOINT_S = 10
+
+
+DESCRIPTORS, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def connect():
@@ -44,7 +49,7 @@ def hello(version=VERSION):
 
 def say_nothing():
     """More silent connections than the tool keeps, all open at the same time."""
-    links = [connect() for _ in range(400)]
+    links = [connect() for _ in range(min(400, DESCRIPTORS // 2))]
     _, seconds = hello()
     for link in links:
         link.close()
@@ -68,7 +73,7 @@ def say_garbage():
 
 def flood():
     """The same process again and again, half of it without waiting for the answer."""
-    for _ in range(500):
+    for _ in range(min(500, DESCRIPTORS // 4)):  # each costs the tool one
         link = connect()
         link.send(HELLO.pack(MAGIC, VERSION, 0, 0, b"", 1 << 40))
         link.close()
@@ -129,9 +134,9 @@ if len(sys.argv) > 1:
 # ordinary program records as ever.
 SCRIPT = f'''
 for part in silence garbage flood nonsense big; do
-    env -u LD_PRELOAD {t.PYTHON} {os.path.abspath(__file__)} $part || echo failed $part
+    env -u LD_PRELOAD {t.PYTHON} {shlex.quote(os.path.abspath(__file__))} $part || echo failed $part
 done
-exec {t.program("leak")[0]}
+exec {shlex.quote(t.program("leak")[0])}
 '''
 result, path = t.record(["sh", "-c", SCRIPT], timeout=120)
 print(result.out.decode(), result.err.decode())

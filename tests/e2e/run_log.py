@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cairn run --log: a block for each moment. Its numbers add up to those of the recording, and a stack's
+"""cairn run --log: a block for each snapshot. Its numbers add up to those of the recording, and a stack's
 hash is the same in every run."""
 
 import pathlib
@@ -8,18 +8,18 @@ import re
 
 import cairn_test as t
 
-HEADING = re.compile(r"\[ *(\d+)\]==== habits (\d+) at (.*?), (\w+)(?:, (\d+) moments since)?$")
+HEADING = re.compile(r"\[ *(\d+)\]==== habits (\d+) at (.*?), (\w+)(?:, (\d+) snapshots since)?$")
 STACK = re.compile(r"\{([0-9a-f]{16})\} live:(-?\d+), alloc:(\d+)/(\d+), free:(\d+)/(\d+)$")
 
 
 def read_log(name):
     """A list of blocks: {hash: (live, alloc, alloc total, free, free total, [frames])}."""
-    blocks, stack, moments = [], None, 0
+    blocks, stack, snapshots = [], None, 0
     for line in pathlib.Path(name).read_text(encoding="utf-8").splitlines():
         if HEADING.match(line):
             t.check_equal(f"{name}: number", int(HEADING.match(line).group(1)), len(blocks) + 1)
             blocks.append({})
-            moments += int(HEADING.match(line).group(5) or 1)
+            snapshots += int(HEADING.match(line).group(5) or 1)
         elif line.startswith("churn="):
             t.check(re.fullmatch(r"churn=\d+/\d+", line), line)
         elif STACK.match(line):
@@ -30,17 +30,17 @@ def read_log(name):
             frame = re.match(r"  \{(\d+)\} (.+)$", line)
             t.check(frame and int(frame.group(1)) == len(stack[5]), f"{name}: {line!r}")
             stack[5].append(frame.group(2).split()[0])
-    return blocks, moments
+    return blocks, snapshots
 
 
 def run_logged(name):
     path = t.fresh_path(name) + ".cairn"
     result = t.run_cairn("run", "-q", "-o", path, "--log", name, "--", *t.program("habits", "leak"))
     t.check_equal(f"{name}: {result.err}", result.status, 0)
-    blocks, moments = read_log(name)
+    blocks, snapshots = read_log(name)
     found = t.report(path)
-    # the block of the end may be of the moment of the exit handlers, or of none
-    t.check(0 <= moments - len(found["moments"]) <= 1, f"{name}: {moments} moments of {found['moments']}")
+    # the block of the end may be of the snapshot of the exit handlers, or of none
+    t.check(0 <= snapshots - len(found["snapshots"]) <= 1, f"{name}: {snapshots} snapshots of {found['snapshots']}")
     return blocks, found
 
 

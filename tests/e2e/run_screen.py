@@ -6,6 +6,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -27,6 +28,20 @@ def scratch(name):
     directory = pathlib.Path(t.fresh_path(name))
     directory.mkdir()
     return directory
+
+
+def check_blanks():
+    """LD_PRELOAD allows no blank and no colon in a path: the library is found there all the same."""
+    place = scratch("blanks") / "a place: with blanks"
+    place.mkdir()
+    for name in ("cairn", "libcairn.so", "libcairn-cxx.so"):
+        shutil.copy(t.BUILD / name, place)
+    for turn in range(2):
+        argv = [str(place / "cairn"), "run", "-q", "-o", f"{turn}.cairn", "--", "sh", "-c", f"{LEAK[0]}; exit $?"]
+        result = t.run(argv, cwd=place)
+        t.check_equal(f"blanks: {result.err}", (result.status, result.err), (3, b""))
+        found = t.run_cairn("report", f"{turn}.cairn", cwd=place)
+        t.check(b"leak_large" in found.out, f"blanks: {found.out} {found.err}")
 
 
 def check_default():
@@ -83,8 +98,8 @@ def check_refusals():
     refused = t.run_cairn("run", "./static", cwd=place)
     t.check_equal("static: status", refused.status, 125)
     t.check(b"static" in refused.err, f"static: {refused.err!r}")
-    anyway = t.run_cairn("run", "-q", "--anyway", "./static", cwd=place)
-    t.check_equal("static --anyway: status", anyway.status, 9)
+    anyway = t.run_cairn("run", "-q", "--ignore-checks", "./static", cwd=place)
+    t.check_equal("static --ignore-checks: status", anyway.status, 9)
     if os.geteuid() == 0:
         subprocess.run(["cp", LEAK[0], place / "raised"], check=True)
         os.chown(place / "raised", 65534, 65534)
@@ -100,17 +115,45 @@ def check_refusals():
 def check_interrupt():
     """Ctrl-C reaches both; the program decides, cairn waits for it and then reports."""
     place = scratch("interrupt")
-    script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"
-    with subprocess.Popen([t.CAIRN, "run", "sh", "-c", script], cwd=place, env=t.environment(),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          start_new_session=True) as process:
+    # nothing is forked: between fork and exec a child of the shell has its trap too
+    script = "trap 'echo caught; exit 5' INT; echo ready; while :; do read line; done"
+    with t.Process([t.CAIRN, "run", "sh", "-c", script], cwd=place, env=t.environment(), stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         t.check_equal("interrupt: starts", process.stdout.readline(), b"ready\n")
-        time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=t.PATIENCE_S)
     t.check_equal("interrupt: status", process.returncode, 5)
     t.check_equal("interrupt: the program's own handler", out, b"caught\n")
     t.check(b"ended with status 5" in err, f"interrupt: {err!r}")
+
+
+COUNTER = """
+import os, signal, sys
+count = 0
+def come(number, frame):
+    global count
+    count += 1
+    os.write(1, b"%d\\n" % count)
+signal.signal(signal.SIGUSR1, come)
+os.write(1, b"ready\\n")
+sys.stdin.read()
+os.write(1, b"all %d\\n" % count)
+"""
+
+
+def check_group():
+    """A signal for the whole process group comes once, and so does one for cairn alone."""
+    place = scratch("group")
+    with t.Process([t.CAIRN, "run", "-q", t.PYTHON, "-c", COUNTER], cwd=place, env=t.environment(),
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        process.stdout.readline()
+        for number in range(1, 21):
+            (os.killpg if number % 2 else os.kill)(process.pid, signal.SIGUSR1)
+            t.check_equal("a signal", process.stdout.readline(), b"%d\n" % number)
+            if number % 2:
+                time.sleep(0.01)  # in which it would come again
+        out, _ = process.communicate(timeout=t.PATIENCE_S)
+    t.check_equal("all signals", out, b"all 20\n")
 
 
 def check_stdin():
@@ -118,11 +161,13 @@ def check_stdin():
     t.check_equal("stdin", (result.status, result.out), (0, b"through\0it\n"))
 
 
+check_blanks()
 check_default()
 check_summary_file()
 check_no_overwrite()
 check_statuses()
 check_refusals()
 check_interrupt()
+check_group()
 check_stdin()
 t.finish()

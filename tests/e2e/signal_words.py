@@ -57,7 +57,7 @@ t.run_cairn("run", "-q", "-o", "own.cairn", "--signal", "USR1=mark", *argv).chec
 
 # whatever it interrupts: many signals while blocks are allocated and freed
 work = [t.PYTHON, "-c", "print(sum(len(bytes(i % 3000)) for i in range(400000)))"]
-with subprocess.Popen([t.CAIRN, "run", "-q", "-o", "storm.cairn", "--signal", "USR1=snapshot,USR2=toggle", *work],
+with t.Process([t.CAIRN, "run", "-q", "-o", "storm.cairn", "--signal", "USR1=snapshot,USR2=toggle", *work],
                       env=t.environment({"PYTHONMALLOC": "malloc"}), stdout=subprocess.PIPE) as tool:
     children, sent = f"/proc/{tool.pid}/task/{tool.pid}/children", 0
     while tool.poll() is None and sent < 20000:

@@ -77,8 +77,9 @@ def info(path, *options):
     return t.run_cairn("info", *options, path).out.decode()
 
 
+(HERE / "cache").write_text("")  # no directory: nothing that was looked up is kept for the next report
 program = build(HERE / "built")
-_, recording = t.record([str(program)])
+_, recording = t.record([str(program)], options=("--symbols", "none"))
 check_named("beside the program", names(recording))
 t.check(f"functions and lines of {program}.debug" in info(recording), "info tells the file")
 
@@ -91,11 +92,11 @@ t.check(any(name and name.startswith("fill(std::vector<int, std::allocator<int> 
 renamed = names(recording, "--rename", "s/^pool::(.*)$/\\1 of the pool/")
 t.check("pool_get of the pool" in renamed, f"--rename: {renamed}")
 (HERE / "rules").write_text("# ours\nallocator pool::*\nshow main\n")
-for options, shown in (((), "pool::pool_get"), (("--plumbing", "rules"), "fill::{lambda")):
+for options, shown in (((), "pool::pool_get"), (("--internal-frames", "rules"), "fill::{lambda")):
     screen = t.run_cairn("report", *options, recording).out.decode()
     first = [line for line in screen.splitlines() if "24.1 KiB        2 blocks" in line]
     t.check(len(first) == 1 and shown in first[0], f"{options}: {first}")
-for wrong in (("--rename", "s/(/x/"), ("--plumbing", "/nonexistent"), ("--sysroot", "rules"),
+for wrong in (("--rename", "s/(/x/"), ("--internal-frames", "/nonexistent"), ("--sysroot", "rules"),
               ("--source-map", "x"), ("--debug-dir", "/nonexistent"), ("--debuginfod",)):
     result = t.run_cairn("report", *wrong, recording, env={"DEBUGINFOD_URLS": ""})
     t.check_equal(f"{wrong}", (result.status, result.out), (2, b""))
@@ -143,7 +144,7 @@ def wait_for(server, port):
 def check_server():
     port = free_port()
     command = ["debuginfod", "-p", str(port), "-d", ":memory:", "-F", str(tree / "files")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with t.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             if not t.check(wait_for(server, port), "debuginfod does not start"):
                 return
@@ -191,7 +192,7 @@ def check_cancel():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}",
            "DEBUGINFOD_CACHE_PATH": str(HERE / "cancelled"), "XDG_CACHE_HOME": str(HERE / "none")}
-    with subprocess.Popen([t.CAIRN, "report", "--debuginfod", recording], env=t.environment(env),
+    with t.Process([t.CAIRN, "report", "--debuginfod", recording], env=t.environment(env),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           start_new_session=True) as report:
         asked = Endless.asked.wait(t.TIMEOUT_S)

@@ -35,6 +35,12 @@ if pipe:
     t.check(peak <= allowed, f"peak of the pipe {peak} > {allowed}")
     t.check_sums("pipe", pipe)
 
+# of threads that shared an account nothing is told that is not known
+for command, is_shared in (("relay", True), ("pipe", False)):
+    _, path = t.record(t.program("threads", command))
+    view = t.run_cairn("report", "--view", "threads", path).out.decode()
+    t.check(("which of them freed whose blocks is not known" in view) == is_shared, f"{command}: {view}")
+
 late = recorded("threads", "late")
 if late:
     inside = t.stacks_through(late, "late_destructor")

@@ -62,6 +62,7 @@ def check_keys():
         screen = Screen(f"{t.CAIRN} top --interval 100ms {program.pid}")
         screen.wait_for(r"LIVE +GROWTH.*\n +97\.7 KiB .*early commands\.c:\d+ \u2190 main", "the list")
         t.check("exact \u00b7 nothing lost" in screen.text, f"trust: {screen.text}")
+        t.check(re.search(r"97\.7 KiB .*early", screen.text.splitlines()[3]), f"line 4 is the answer: {screen.text}")
         screen.press("Down", r"late commands", "move")
         screen.press("Enter", r"live 48\.8 KiB in 1 block, 32 % of the heap", "a stack alone")
         screen.wait_for(r"late +commands\.c:\d+\n +main +commands\.c:\d+", "its frames")
@@ -93,9 +94,9 @@ def check_keys():
         t.check("is off" in program.ctl("status"), "it is off")
         screen.press("o", r"commands \d+ is on", "on")
         screen.press("r 1 M Enter", r"records every block, not samples", "rate of no samples")
-        screen.press("a", r"\u2190 main .*_start", "plumbing")
+        screen.press("a", r"\u2190 main .*_start", "internal")
         screen.press("?", r"freeze: no more looks", "help")
-        screen.press("?", r"LIVE", "help goes")
+        screen.press("q", r"LIVE", "q closes the help, not the program")
         screen.press("p", r"enter looks at one", "processes")
         t.check(re.search(rf"{program.pid} .* commands at ", screen.text), f"processes: {screen.text}")
         screen.press("Enter", r"commands \d+ is on", "the same again")
@@ -124,7 +125,7 @@ def check_end():
 def check_exec():
     """The same process runs another program: it says so, and the list has the new one."""
     argv = [t.CAIRN, "run", "-q", "-o", "exec.cairn", "--", "sh", "-c", f"read line; exec {t.program('commands')[0]}"]
-    with subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+    with t.Process(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         def pid_of_run():
             one = [one["pid"] for one in top_json()["processes"] if one["run"] == run.pid]
             return one[0] if one else None
@@ -163,10 +164,11 @@ def check_refusals():
     t.check(nobody.status == 1 and b'no process called "nobody"' in nobody.err, f"nobody: {nobody.err}")
     program, name = named("twice"), f"twice-{os.getpid()}"
     with Commanded("one.cairn", program=program) as one, Commanded("two.cairn", program=program) as two, \
-            subprocess.Popen(["sleep", "60"]) as other:
+            t.Process(["sleep", "60"]) as other:
         for words, status, said in (
-                ([name], 1, f"2 processes called \"{name}\" are being recorded: give a pid "
-                                  f"({min(one.pid, two.pid, key=int)}, {max(one.pid, two.pid, key=int)})"),
+                ([name], 1, f"2 recorded processes are called \"{name}\", give a pid: "
+                            f"{min(one.pid, two.pid, key=int)} ("),
+                ([name], 1, f", {max(one.pid, two.pid, key=int)} ("),
                 (["4194305"], 1, "there is no process 4194305"),
                 ([str(other.pid)], 1, "not being recorded"), ([str(one.tool.pid)], 1, "it is cairn"),
                 (["--by", "peak", one.pid], 2, "live, growth, rate or temporary"),

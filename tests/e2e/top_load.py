@@ -73,7 +73,7 @@ def check_rest(pid):
 
 def check_load(pid):
     """Under load: what stacks hold adds up to the heap of the same look, calls are what redis answered."""
-    with subprocess.Popen(["redis-benchmark", "-p", str(PORT), "-n", "100000000", "-r", "20000", "-q", "-t", "set,lpush"],
+    with t.Process(["redis-benchmark", "-p", str(PORT), "-n", "100000000", "-r", "20000", "-q", "-t", "set,lpush"],
                           stdout=subprocess.DEVNULL) as load:
         wait_until(lambda: int(ask("dbsize") or 0) > 1000, "load")
         before = int(re.search(r"total_commands_processed:(\d+)", ask("info", "stats")).group(1))
@@ -96,7 +96,8 @@ def check_load(pid):
 
 def check_switch(screen, pids):
     """From redis to the python3 of the same run."""
-    screen.press("p", r"processes are recorded", "the list")
+    every = "".join(f"(?=[\\s\\S]*\\n *{pid} )" for pid in pids.values())
+    screen.press("p", f"(?=[\\s\\S]*processes are recorded){every}", "the list")
     t.check(all(str(pid) in screen.text for pid in pids.values()), f"the run: {screen.text}")
     rows = [line.split()[0] for line in screen.text.splitlines() if re.match(r" +\d+ ", line)]
     steps = rows.index(str(pids["python3"])) - rows.index(str(pids["redis-server"]))
@@ -115,15 +116,19 @@ with open("grow.py", "w", encoding="ascii") as script:
     script.write(GROW)
 command = (f"{t.PYTHON} -c 'exec(open(\"grow.py\").read())' & redis-server --port {PORT} --save '' --appendonly no "
            ">redis.log; kill $!; wait")
-with subprocess.Popen([t.CAIRN, "run", "-q", "--python", "-o", "load.cairn", "--", "sh", "-c", command],
+with t.Process([t.CAIRN, "run", "-q", "--python", "-o", "load.cairn", "--", "sh", "-c", command],
                       env=t.environment()) as run:
-    wait_until(lambda: ask("ping") == "PONG", "redis")
-    running = wait_until(lambda: {"python3", "redis-server"} <= set(pids_of_run(run.pid)) and pids_of_run(run.pid), "both")
-    if running:
-        wanted = {name: running[name] for name in ("python3", "redis-server")}
-        check_rest(wanted["redis-server"])
-        check_switch(check_load(wanted["redis-server"]), wanted)
-    ask("shutdown", "nosave")
-    run.wait(timeout=60)
+    try:
+        wait_until(lambda: ask("ping") == "PONG", "redis")
+        running = wait_until(lambda: {"python3", "redis-server"} <= set(pids_of_run(run.pid)) and pids_of_run(run.pid), "both")
+        if running:
+            wanted = {name: running[name] for name in ("python3", "redis-server")}
+            check_rest(wanted["redis-server"])
+            check_switch(check_load(wanted["redis-server"]), wanted)
+    finally:  # whatever went wrong, nothing goes on
+        ask("shutdown", "nosave")
+        for shell in t.children_of(run.pid):
+            subprocess.run(["pkill", "-P", str(shell)], check=False)
+        run.wait(timeout=60)
 t.check(os.path.exists("load.cairn"), "the recording is there")
 t.finish()

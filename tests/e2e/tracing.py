@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The probes for tracers (docs/tracing.md). gdb stands in for perf and bpftrace, which need privileges: it reads
+"""The probes for tracers (docs/explain/tracing.md). gdb stands in for perf and bpftrace, which need privileges: it reads
 the same notes, counts the same semaphores up and takes the arguments from the same operands. What it is told
 must add up to the recording of the same process."""
 
 import collections
 import json
 import re
+import shutil
 
 import cairn_test as t
 
@@ -14,17 +15,19 @@ CAIRN_PROBES = ["cairn:alloc", "cairn:free", "cairn:realloc", "cairn:new_stack",
 OTEL_PROBES = ["otel_memory:alloc", "otel_memory:free"]
 ARGUMENTS = {"cairn:alloc": 3, "cairn:free": 3, "cairn:realloc": 5, "cairn:new_stack": 4, "cairn:snapshot": 4,
              "otel_memory:alloc": 3, "otel_memory:free": 1}
-EXIT_MOMENT, FIRST_CELL = 5, 64
+EXIT_SNAPSHOT, FIRST_CELL = 5, 64
+# The kernel's probes in a file, which another test may set, would take gdb's breakpoints for their own.
+LIBRARY = shutil.copy(t.RUNTIME, t.fresh_path("library") + ".so")
 
 
 def traced(program, probes, settings):
     """Runs the program with tracers on these probes; (events, path of its recording)."""
     path, out = t.fresh_path("traced") + ".cairn", t.fresh_path("events")
     words = " ".join(f"{name}={value}" for name, value in
-                     {"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": path, **settings}.items())
+                     {"LD_PRELOAD": LIBRARY, "CAIRN_OUTPUT": path, **settings}.items())
     result = t.run(["gdb", "-q", "-nx", "-batch", "-ex", f"set exec-wrapper env {words}",
                     "-x", str(t.SOURCE / "tests/tools/gdb_probes.py"), "--args", *program],
-                   env={"PROBES_LIBRARY": t.RUNTIME, "PROBES": ",".join(probes), "PROBES_OUT": out})
+                   env={"PROBES_LIBRARY": LIBRARY, "PROBES": ",".join(probes), "PROBES_OUT": out})
     try:
         with open(out, encoding="utf-8") as file:
             return [json.loads(line) for line in file], path
@@ -56,7 +59,7 @@ class Replay:
     def __init__(self, events):
         self.live, self.by_stack = {}, collections.Counter()
         self.allocations = self.frees = self.allocated_bytes = 0
-        self.stacks, self.moments = {}, []
+        self.stacks, self.snapshots = {}, []
         for provider, name, arguments, caller, frames in events:
             getattr(self, f"on_{name}")(caller, frames, *arguments)
 
@@ -86,7 +89,7 @@ class Replay:
         self.stacks[stack] = frames
 
     def on_snapshot(self, _caller, _frames, reason, _label, live_bytes, live_blocks):
-        self.moments.append((reason, live_bytes, live_blocks))
+        self.snapshots.append((reason, live_bytes, live_blocks))
 
 
 def check_exact():
@@ -102,7 +105,7 @@ def check_exact():
                   sorted(stack["allocated_bytes"] for stack in stacks))
     t.check_equal("exact: frames of each stack", sorted(len(frames) for frames in replay.stacks.values()),
                   sorted(sum(not frame["inlined"] for frame in stack["frames"]) for stack in stacks))
-    t.check_equal("exact: the last snapshot", replay.moments[-1:], [(EXIT_MOMENT, *live)])
+    t.check_equal("exact: the last snapshot", replay.snapshots[-1:], [(EXIT_SNAPSHOT, *live)])
 
 
 def check_every_mode():

@@ -51,7 +51,7 @@ def shown_groups(output):
 
 
 def view(path, *arguments, status=0):
-    result = t.run_cairn("report", *arguments, path, env={"COLUMNS": "400"})
+    result = t.run_cairn("report", *arguments, path, env={"COLUMNS": "4000"})
     t.check_equal(f"{arguments}: status", result.status, status)
     return result.out if status == 0 else result.err
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/row.h"
+#include "runtime/unwind/eh_frame.h"
 
 struct head {
     uint16_t hdr_offset;

@@ -8,12 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tool/core/blocks.h"
-#include "tool/core/glibc.h"
-#include "tool/core/leaks.h"
-#include "tool/core/paths.h"
-#include "tool/core/recorded.h"
-#include "tool/core/types.h"
+#include "tool/glibc/chunks.h"
+#include "tool/heap/blocks.h"
+#include "tool/heap/paths.h"
+#include "tool/heap/recorded.h"
+#include "tool/heap/references.h"
+#include "tool/heap/types.h"
 
 // Zeros follow the input, which segments may use: see tests/tools/make_core.h.
 enum { CELLS = 1000, FILE_BYTES = 600 << 10 };
@@ -26,7 +26,7 @@ enum { ASKED_MOST = 4 };       // blocks whose references are followed
 enum { REFERENCES_MOST = 8 };  // that are asked for
 
 // The words of the blocks as they are, and the addresses of files that the notes tell of.
-static void check_types(const struct core_image *core, const struct core_heap *heap) {
+static void check_types(const struct core_image *core, const struct glibc_heap *heap) {
     static const struct symbol_options options;
     struct core_types *types = core_types_open(core, &options);
     char text[256];
@@ -45,7 +45,7 @@ static void check_types(const struct core_image *core, const struct core_heap *h
 // What is reachable has a way from a root; what is not has none, and those that refer to it are as
 // many as the index of them all says.
 static void check_references(const struct core_reach *reach, struct core_ways *ways,
-                             struct core_leaks *leaks, const struct core_chunk *chunk) {
+                             struct core_leaks *leaks, const struct glibc_chunk *chunk) {
     struct core_references one, other;
     const bool is_reachable = core_reach_of(reach, chunk->address) == CORE_REACHABLE;
     size_t count;
@@ -91,7 +91,7 @@ static void check_blocks(struct core_reach *reach) {
     require(core_leaks_open(reach, &leaks));
     check_marks(reach);
     for (size_t i = 0; i < reach->heap.chunks.count && i < ASKED_MOST; i++) {
-        const struct core_chunk *chunk = &reach->heap.chunks.items[i];
+        const struct glibc_chunk *chunk = &reach->heap.chunks.items[i];
         if (!chunk_is_free(chunk)) check_references(reach, &ways, &leaks, chunk);
     }
     core_leaks_close(&leaks);
@@ -99,9 +99,10 @@ static void check_blocks(struct core_reach *reach) {
 }
 
 // Takes over the heap.
-static void check_reach(const struct core_image *core, struct core_heap *heap, bool are_all_glibc) {
+static void check_reach(const struct core_image *core, struct glibc_heap *heap,
+                        bool are_all_glibc) {
     struct core_reach reach;
-    const struct core_spans others = {0};
+    const struct spans others = {0};
     check_types(core, heap);
     for (size_t i = 1; i < heap->chunks.count; i++)
         require(heap->chunks.items[i].address >= heap->chunks.items[i - 1].address);
@@ -109,12 +110,13 @@ static void check_reach(const struct core_image *core, struct core_heap *heap, b
         check_blocks(&reach);
         core_reach_close(&reach);
     }
-    core_free_heap(heap);
+    glibc_heap_free(heap);
 }
 
 static void check_heap(const struct core_image *core) {
-    struct core_heap heap;
-    if (core_read_heap(core, &heap, NULL)) check_reach(core, &heap, true);
+    struct glibc_heap heap;
+    const struct memory_view view = core_view(core);
+    if (glibc_heap_read(&view, &heap, NULL)) check_reach(core, &heap, true);
 }
 
 static void check_core(const struct core_image *core) {
@@ -134,7 +136,7 @@ static void check_core(const struct core_image *core) {
     struct core_block block;
     for (uint64_t before = 0; core_blocks_next(&cursor, &block); before = block.address)
         require(block.cell && block.cell < CELLS && block.address >= before);
-    struct core_heap heap = {0};
+    struct glibc_heap heap = {0};
     bool are_all_glibc = true;
     if (core_add_blocks(core, &blocks, &heap, &are_all_glibc))
         check_reach(core, &heap, are_all_glibc);

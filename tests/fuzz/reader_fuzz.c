@@ -8,10 +8,10 @@
 #include "tests/fuzz/recording_form.h"
 #include "tool/model/combined.h"
 #include "tool/model/measure.h"
-#include "tool/model/moments.h"
 #include "tool/model/profile.h"
 #include "tool/model/run.h"
 #include "tool/model/shape.h"
+#include "tool/model/snapshots.h"
 #include "tool/model/timeline.h"
 
 static void require(bool is_true) {
@@ -58,20 +58,20 @@ static void check_times(const struct recording *recording) {
         require(span.start_ns == end_ns && span.low_bytes <= span.high_bytes);
 }
 
-static void check_moments(const struct profile *profile) {
-    struct moments moments;
-    struct held survivors[CAIRN_MOMENT_LIMIT + 1];
-    require(moments_build(&moments, profile, NULL) && moments.count <= CAIRN_MOMENT_LIMIT);
-    for (size_t i = 0; i < moments.count; i += 1 + moments.count / 4) {
-        struct held *held = moments_held(&moments, i);
-        struct held *since = moments_since(&moments, moments.list[i].generation);
+static void check_snapshots(const struct profile *profile) {
+    struct snapshots snapshots;
+    struct live_at survivors[CAIRN_SNAPSHOT_LIMIT + 1];
+    require(snapshots_build(&snapshots, profile, NULL) && snapshots.count <= CAIRN_SNAPSHOT_LIMIT);
+    for (size_t i = 0; i < snapshots.count; i += 1 + snapshots.count / 4) {
+        struct live_at *held = snapshots_live(&snapshots, i);
+        struct live_at *since = snapshots_since(&snapshots, snapshots.list[i].generation);
         require(held && since);
         free(held);
         free(since);
     }
-    require(moments_last_generation(&moments) <= CAIRN_MOMENT_LIMIT);
-    if (profile->stack_count) moments_survivors(&moments, 0, survivors);
-    moments_free(&moments);
+    require(snapshots_last_generation(&snapshots) <= CAIRN_SNAPSHOT_LIMIT);
+    if (profile->stack_count) snapshots_survivors(&snapshots, 0, survivors);
+    snapshots_free(&snapshots);
 }
 
 static void check_shape(const struct profile *profile) {
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *form, size_t form_size) {
         require(profile_build(&recording, &profile, NULL));
         check_stacks(&profile);
         check_code(&profile);
-        check_moments(&profile);
+        check_snapshots(&profile);
         check_shape(&profile);
         profile_free(&profile);
         recording_close(&recording);

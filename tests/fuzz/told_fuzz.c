@@ -35,8 +35,10 @@ static void check_bundle(const uint8_t *bytes, size_t size) {
         memcpy(&entry, bundle.modules + (size_t)i * sizeof entry, sizeof entry);
         const char *path = bundle_text(&bundle, entry.path);
         require(entry.build_id_bytes <= CAIRN_BUILD_ID_MAX);
-        struct symbol_module module = {
-            path ? path : "", entry.build_id_bytes ? entry.build_id : NULL, entry.build_id_bytes};
+        struct symbol_module module = {.path = path ? path : "",
+                                       .build_id = entry.build_id_bytes ? entry.build_id : NULL,
+                                       .build_id_bytes = entry.build_id_bytes,
+                                       .code_key = entry.code_key};
         require(bundle_find_module(&bundle, &module, &found));
         look_at_text(bundle_text(&bundle, found.source_path));
         look_at_text(bundle_text(&bundle, found.note));
@@ -47,11 +49,11 @@ static void check_bundle(const uint8_t *bytes, size_t size) {
     }
 }
 
-typedef bool read_fn(struct generated *generated, struct bytes bytes, struct store *store);
+typedef bool read_fn(struct generated *generated, struct bytes bytes, struct string_pool *store);
 
 static void check_generated(read_fn *read, const uint8_t *bytes, size_t size) {
     struct generated generated = {.codes = NULL};
-    struct store *store = store_open();
+    struct string_pool *store = string_pool_open();
     require(store && read(&generated, (struct bytes){bytes, bytes + size, false}, store));
     generated_sort(&generated);
     for (size_t i = 0; i < generated.count; i++) {
@@ -64,10 +66,10 @@ static void check_generated(read_fn *read, const uint8_t *bytes, size_t size) {
         require(!found || (found->start <= code->start && code->start < found->end));
     }
     generated_close(&generated);
-    store_close(store);
+    string_pool_close(store);
 }
 
-static bool read_name(struct generated *generated, struct bytes bytes, struct store *store) {
+static bool read_name(struct generated *generated, struct bytes bytes, struct string_pool *store) {
     char *name = strndup((const char *)bytes.at, bytes_left(&bytes));
     struct generated_code code = {.function = NULL};
     require(name && generated_read_name(&code, name, store));

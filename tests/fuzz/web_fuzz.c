@@ -16,7 +16,7 @@ static void show(const struct profile *profile) {
     struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
     const struct export export = export_of(profile, &names);
     const struct web_profile about = {
-        .export = &export, .role = WEB_ONE, .path = "x.cairn", .ending = "x", .then = "x"};
+        .export = &export, .role = WEB_ONE, .path = "x.cairn", .ending = "x", .at_text = "x"};
     struct text text;
     struct web web;
     struct error error = {""};

@@ -256,8 +256,8 @@ static void reports(void) {
     expect("form without callback", cairn_report(1, "tree", shorten, &count), EINVAL);
 }
 
-// Moments by name, sizes, thresholds.
-static void moments(void) {
+// Snapshots by name, sizes, thresholds.
+static void snapshots(void) {
     static struct cairn_histogram before, after;
     void *blocks[100];
     expect("histogram", cairn_histogram_of(&before), 1);
@@ -309,9 +309,9 @@ static void sampled(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"nesting", nesting}, {"rises", rises},     {"threads", threads},
-             {"pools", pools},     {"forks", forks},     {"switching", switching},
-             {"moments", moments}, {"reports", reports}, {"sampled", sampled}};
+} cases[] = {{"nesting", nesting},     {"rises", rises},     {"threads", threads},
+             {"pools", pools},         {"forks", forks},     {"switching", switching},
+             {"snapshots", snapshots}, {"reports", reports}, {"sampled", sampled}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)

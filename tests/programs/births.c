@@ -5,6 +5,7 @@
 //   vfork spawn system  children that execute `true` while the parent goes on
 //   daemon              forks twice, its first process ends at once
 //   prefork N           N workers are served and ended by SIGTERM
+//   copies N            N children of a parent with 100,000 blocks, each with 2,000 of its own
 //   handler             a signal handler forks again and again
 //   bare                replaces itself by `true` without any environment
 #include <errno.h>
@@ -15,9 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
+#include "tests/programs/interruptions.h"
 #include "tests/programs/ledger.h"
 
 #define KEPT_BLOCKS 1500
@@ -133,67 +134,103 @@ static int run_daemon(void) {
     return 0;
 }
 
-static void serve(int socket_in) {
+static void serve(int requests, int answers) {
     char request;
     ledger_inherit();
-    while (read(socket_in, &request, 1) == 1) work((size_t)request, 128, 100);
+    while (read(requests, &request, 1) == 1) {
+        work((size_t)request, 128, 100);
+        if (write(answers, &request, 1) != 1) _exit(1);
+    }
     for (;;) pause();
 }
 
+#define REQUESTS 50
+
 static int run_prefork(int count) {
-    int requests[2], failures = 0;
+    int requests[2], answers[2], failures = 0;
     pid_t workers[64];
-    if (count > 64) return 1;
+    char answer;
+    if (count > 64 || pipe(answers)) return 1;
     for (int i = 0; i < count; i++) {
         if (pipe(requests)) return 1;
         workers[i] = fork();
         if (workers[i] == 0) {
             close(requests[1]);
-            serve(requests[0]);
+            serve(requests[0], answers[1]);
         }
-        for (char request = 0; request < 50; request++)
+        for (char request = 0; request < REQUESTS; request++)
             if (write(requests[1], &request, 1) != 1) return 1;
         close(requests[0]);
         close(requests[1]);
     }
     work(5, 7, 100);
-    sleep(1);
+    for (int i = 0; i < count * REQUESTS; i++)
+        if (read(answers[0], &answer, 1) != 1) return 1;
     for (int i = 0; i < count; i++) kill(workers[i], SIGTERM);
     for (int i = 0, status; i < count; i++)
         failures += waitpid(workers[i], &status, 0) < 0 || WTERMSIG(status) != SIGTERM;
     return failures;
 }
 
+#define MANY_BLOCKS 100000
+#define MANY_BYTES 200
+#define MANY_FREED 1000
+#define MANY_FRESH 2000
+
+static void *many[MANY_BLOCKS];
+
+// The children live together, so that each block is in all of them at one time.
+static int run_copies(int count) {
+    int ready[2], go[2];
+    char byte = 0;
+    if (pipe(ready) || pipe(go)) return 1;
+    for (size_t i = 0; i < MANY_BLOCKS; i++) many[i] = ledger_take(MANY_BYTES);
+    for (int i = 0; i < count; i++) {
+        if (fork()) continue;
+        ledger_inherit();
+        close(go[1]);
+        for (size_t at = 0; at < MANY_FREED; at++) ledger_give(many[at], MANY_BYTES);
+        for (size_t at = 0; at < MANY_FRESH; at++) many[0] = ledger_take(MANY_BYTES);
+        if (write(ready[1], &byte, 1) != 1) _exit(1);
+        _exit(read(go[0], &byte, 1) != 0);  // until the parent closes it
+    }
+    for (int i = 0; i < count; i++)
+        if (read(ready[0], &byte, 1) != 1) return 1;
+    close(go[1]);
+    return wait_all();
+}
+
 #define HANDLER_FORKS 200
+#define HANDLER_AFTER_US 1000
+#define INTERRUPTIONS_MAX (100 * HANDLER_FORKS)
 #define HANDLER_BUSY_CHILD 20
 
 static volatile sig_atomic_t is_child, fork_count;
 
-// Comes while the program is anywhere in malloc or free; the child returns there, too.
+// Comes while the program is anywhere in malloc or free, but not while it writes its account: the
+// child returns there, too, and would go on writing what the parent had counted.
 static void fork_now(int signal_number) {
     (void)signal_number;
-    if (is_child || fork_count >= HANDLER_FORKS) return;
-    pid_t child = fork();
-    fork_count++;
-    if (child) return;
+    const bool is_to_fork = !ledger_is_changing && fork_count < HANDLER_FORKS;
+    const pid_t child = is_to_fork ? fork() : -1;
+    fork_count += is_to_fork;
+    if (child) {
+        interrupt_again();
+        return;
+    }
     is_child = 1;
     ledger_inherit();
 }
 
-static void set_timer(suseconds_t microseconds) {
-    struct itimerval every = {{0, microseconds}, {0, microseconds}};
-    setitimer(ITIMER_REAL, &every, NULL);
-}
-
 static int run_handler(void) {
     signal(SIGALRM, fork_now);
-    set_timer(1000);
-    while (!is_child && fork_count < HANDLER_FORKS) work(0, KEPT_BLOCKS, 20);
+    interruptions_begin(HANDLER_AFTER_US, INTERRUPTIONS_MAX);
+    while (!is_child && fork_count < HANDLER_FORKS && interruptions_left) work(0, KEPT_BLOCKS, 20);
     if (is_child) {
         work(2, 3, fork_count % HANDLER_BUSY_CHILD ? 60 : 3000);
         _exit(0);
     }
-    set_timer(0);
+    interruptions_end();
     work(1, 2, 1000);
     return wait_all();
 }
@@ -214,6 +251,7 @@ static int run(const char *what, int count) {
     if (!strcmp(what, "system")) return run_executed(execute_system);
     if (!strcmp(what, "daemon")) return run_daemon();
     if (!strcmp(what, "prefork")) return run_prefork(count);
+    if (!strcmp(what, "copies")) return run_copies(count);
     if (!strcmp(what, "handler")) return run_handler();
     if (!strcmp(what, "bare")) return run_bare();
     return 2;

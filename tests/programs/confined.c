@@ -6,6 +6,8 @@
 //   fsize nofile space data        set RLIMIT_FSIZE, NOFILE, AS, DATA small
 //   filter                         a seccomp filter that kills on anything but memory and write
 //   strict                         seccomp's strict mode
+//   asks                           asks whether there is seccomp, by calls that fail: nothing is
+//   taken away
 // Before and after it they work on blocks, new code and new threads (where allowed) included.
 #include <errno.h>
 #include <fcntl.h>
@@ -92,6 +94,25 @@ static int filter(void) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+// A stack over more pages than were looked at so far.
+__attribute__((noinline)) static void ask_wide(int depth) {
+    char room[3000];
+    __asm__ volatile("" ::"r"(room) : "memory");
+    if (depth)
+        ask_wide(depth - 1);
+    else
+        ledger_take(77);
+    __asm__ volatile("" ::"r"(room) : "memory");
+}
+
+static int ask(void) {
+    if (!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) ||
+        !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL))
+        return 1;
+    ask_wide(20);
+    return 0;
+}
+
 static int confine(const char *how) {
     if (!strcmp(how, "closefrom")) return closefrom(3), 0;
     if (!strcmp(how, "close_range")) return close_range(3, ~0u, 0);
@@ -104,6 +125,7 @@ static int confine(const char *how) {
     if (!strcmp(how, "data")) return limit(RLIMIT_DATA, (rlim_t)32 << 20);
     if (!strcmp(how, "filter")) return filter();
     if (!strcmp(how, "strict")) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    if (!strcmp(how, "asks")) return ask();
     return 1;
 }
 

@@ -11,7 +11,7 @@
 #include "tests/programs/ledger.h"
 
 #define THREADS 4
-#define CHILD_PATIENCE_SECONDS 20
+#define CHILD_PATIENCE_SECONDS 120
 #define CHILDREN_AT_ONCE 16
 
 static atomic_bool is_stopping;

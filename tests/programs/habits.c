@@ -5,6 +5,10 @@
 //     habits cache     what was asked for once is kept: it grows ever more slowly
 //     habits builder   a text grows by small steps, with realloc each time
 //     habits server    connections come and go; the state of some of them stays
+//     habits store     each request adds to a store, which is freed before the program ends
+//     habits parser    each request makes a list of nodes, and frees it when it is done
+//     habits table     a table is built at first, and three quarters of it go at half time
+//     habits sieve     a large heap is freed but for one block in 20, and the program goes on
 //     habits tidy      requests alone, which free what they take
 //
 // Every request takes and frees a buffer of its own, so that much more is allocated than ever
@@ -12,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     REQUESTS = 8000,
@@ -23,6 +28,12 @@ enum {
     CONNECTIONS = 64,
     STATE_BYTES = 3000,
     FORGOTTEN_EVERY = 4,
+    NODES = 20,
+    NODE_BYTES = 48,
+    ROWS = 2000,
+    SIEVE_BLOCKS = 60000,
+    SIEVE_KEPT_EVERY = 20,
+    SIEVE_MS = 800,
 };
 
 // Where blocks go that the compiler must not think away.
@@ -78,14 +89,77 @@ static void serve(int request) {
     seen = states[slot];
 }
 
+struct item {
+    struct item *next;
+};
+
+// `bytes` each, in front of the list.
+__attribute__((noinline)) static struct item *add_item(struct item *list, size_t bytes) {
+    struct item *item = malloc(bytes);
+    item->next = list;
+    return item;
+}
+
+static void free_items(struct item *list) {
+    while (list) {
+        struct item *next = list->next;
+        free(list);
+        list = next;
+    }
+}
+
+__attribute__((noinline)) static struct item *store_add(struct item *store) {
+    return add_item(store, LOST_BYTES);
+}
+
+__attribute__((noinline)) static void parse(void) {
+    struct item *nodes = NULL;
+    for (int i = 0; i < NODES; i++) nodes = add_item(nodes, NODE_BYTES);
+    seen = nodes;
+    free_items(nodes);
+}
+
+static void table_look(int request) {
+    static void *rows[ROWS];
+    if (request != 0 && request != REQUESTS / 2) return;
+    for (int i = 0; i < ROWS; i++)
+        if (request == 0)
+            rows[i] = cache_insert();
+        else if (i % 4)
+            free(rows[i]);
+}
+
+static long now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// Goes on for longer than it took to get there.
+static void sieve(void) {
+    static void *blocks[SIEVE_BLOCKS];
+    long began = now_ms();
+    for (int i = 0; i < SIEVE_BLOCKS; i++) blocks[i] = memset(malloc(LOST_BYTES), 1, LOST_BYTES);
+    for (int i = 0; i < SIEVE_BLOCKS; i++)
+        if (i % SIEVE_KEPT_EVERY) free(blocks[i]);
+    long until = now_ms() + (now_ms() - began) + SIEVE_MS;
+    while (now_ms() < until) handle_request();
+}
+
 int main(int argc, char **argv) {
     const char *habit = argc > 1 ? argv[1] : "tidy";
+    struct item *store = NULL;
     for (int request = 0; request < REQUESTS; request++) {
         handle_request();
         if (!strcmp(habit, "leak")) lose_session();
         if (!strcmp(habit, "cache")) cache_look_up(next_random() % KEYS);
         if (!strcmp(habit, "builder")) builder_append();
         if (!strcmp(habit, "server")) serve(request);
+        if (!strcmp(habit, "store")) store = store_add(store);
+        if (!strcmp(habit, "parser")) parse();
+        if (!strcmp(habit, "table")) table_look(request);
     }
+    if (!strcmp(habit, "sieve")) sieve();
+    free_items(store);
     return 0;
 }

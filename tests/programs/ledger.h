@@ -9,6 +9,8 @@
 #define TESTS_PROGRAMS_LEDGER_H
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,6 +29,8 @@ struct ledger_line {
 static struct ledger_line *ledger_lines;  // line 0: `pid` is the number of lines in use
 static __thread struct ledger_line *ledger;
 static __thread struct ledger_line ledger_own;
+// A signal handler that leaves the account to another process must not come now.
+static __thread volatile sig_atomic_t ledger_is_changing;
 
 // A new line for this thread.
 static inline void ledger_begin(void) {
@@ -59,18 +63,32 @@ static inline void ledger_inherit(void) {
     *ledger = ledger_own;
 }
 
+static inline void ledger_change_begin(void) {
+    ledger_is_changing = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void ledger_change_end(void) {
+    atomic_signal_fence(memory_order_seq_cst);
+    ledger_is_changing = 0;
+}
+
 __attribute__((noinline, unused)) static void *ledger_take(size_t bytes) {
     void *block = malloc(bytes);
+    ledger_change_begin();
     ledger->allocations = ++ledger_own.allocations;
     ledger->allocated_bytes = ledger_own.allocated_bytes += bytes;
+    ledger_change_end();
     return block;
 }
 
 // `bytes` is what the block was taken with.
 static inline void ledger_give(void *block, size_t bytes) {
     free(block);
+    ledger_change_begin();
     ledger->frees = ++ledger_own.frees;
     ledger->freed_bytes = ledger_own.freed_bytes += bytes;
+    ledger_change_end();
 }
 
 #endif

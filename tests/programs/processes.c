@@ -41,7 +41,7 @@ static int run_fork(int count) {
     pthread_create(&thread, NULL, allocate_always, NULL);
     for (int i = 0; i < count; i++) {
         if (fork() == 0) {
-            alarm(20);
+            alarm(120);
             child_work();
             exit(0);
         }

@@ -4,8 +4,9 @@
 //   sampled threads          threads of 40 KiB each, one after the other
 //   sampled together [COUNT] threads at once, each with 64 stacks of blocks of several sizes
 //   sampled growth           blocks that grow by realloc, and some calls of it that fail
+//   sampled mixed            many small and few large blocks by the same stack
 //   sampled fork [COUNT]     children that go on with what they inherited
-//   sampled phases           what is held rises and falls between moments that it asks for
+//   sampled phases           what is held rises and falls between snapshots that it asks for
 //   sampled churn ROUNDS     malloc and free
 //   sampled forever          the same without an end
 // Every site keeps what it does not free until the end. Prints lines `site bytes blocks` of what is
@@ -92,9 +93,12 @@ SITE static void *deeper(int depth, size_t size) {
     return block;
 }
 
+static pthread_barrier_t all_begun;
+
 static void *one_of_several(void *begun) {
     sink = malloc(1);  // the thread's random numbers begin with its first event
     pthread_barrier_wait(begun);
+    pthread_barrier_wait(&all_begun);
     for (int i = 0; i < ROUNDS * STACKS * TOGETHER_SIZES; i++) {
         size_t size = together_sizes[i / STACKS % TOGETHER_SIZES];
         sink = deeper(i % STACKS, size);
@@ -108,7 +112,9 @@ static void together(int count) {
     pthread_barrier_t begun;
     size_t bytes = 0;
     if (count < 1 || count > 16) exit(2);
-    // one after the other up to here, so that each has the same random numbers in every run
+    // one after the other up to here, so that each has the same random numbers in every run; and
+    // none ends before the last is made, which would get its stack, and libc one block less
+    if (pthread_barrier_init(&all_begun, NULL, (unsigned)count)) exit(1);
     for (int i = 0; i < count; i++) {
         if (pthread_barrier_init(&begun, NULL, 2)) exit(1);
         if (pthread_create(&threads[i], NULL, one_of_several, &begun)) exit(1);
@@ -117,6 +123,20 @@ static void together(int count) {
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < TOGETHER_SIZES; i++) bytes += together_sizes[i];
     say("deeper", (size_t)count * ROUNDS * bytes, (size_t)count * ROUNDS * TOGETHER_SIZES);
+}
+
+enum { MIXED_SMALL = 1585, MIXED_LARGE = 21 };
+static const size_t mixed_small = 32, mixed_large = 60000;
+
+SITE_OF(make_mixed)
+SITE_OF(make_other)
+
+static void mixed(void) {
+    const volatile size_t sizes[] = {mixed_small, mixed_large};  // one call, not two of them
+    for (int i = 0; i < MIXED_SMALL + MIXED_LARGE; i++) sink = make_mixed(sizes[i >= MIXED_SMALL]);
+    for (int i = 0; i < 4 * MIXED_SMALL; i++) free(make_other(mixed_small));
+    say("make_mixed", MIXED_SMALL * mixed_small + MIXED_LARGE * mixed_large,
+        MIXED_SMALL + MIXED_LARGE);
 }
 
 SITE static void *grow(void *block, size_t size) {
@@ -174,7 +194,7 @@ static void free_from(void **blocks, size_t first, size_t count) {
     for (size_t i = 0; i < count; i++) free(blocks[first + i]);
 }
 
-// Blocks of two stacks come and go: some stay over a moment, some are gone before the next.
+// Blocks of two stacks come and go: some stay over a snapshot, some are gone before the next.
 static void phases(void) {
     enum { SMALL = 20000, PAGES = 3000, ROUNDS = 30000, SLICES = 10 };
     void **small = calloc(SMALL, sizeof *small), **pages = calloc(PAGES, sizeof *pages);
@@ -217,6 +237,8 @@ int main(int argc, char **argv) {
         together((int)number);
     else if (!strcmp(what, "growth"))
         growth();
+    else if (!strcmp(what, "mixed"))
+        mixed();
     else if (!strcmp(what, "fork"))
         children((int)number);
     else if (!strcmp(what, "phases"))

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates all the time while a timer's signals come as fast as the kernel sends them; each
+// Allocates all the time while a timer's signals come, one soon after the other; each
 // handler allocates and frees as well, on an alternate stack. It must run on an allocator that
 // allows this (tests/tools/bump_preload.c). Prints how many calls it made: those of the program and
 // of handlers.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
+
+#include "tests/programs/interruptions.h"
 
 #define ALLOCATIONS 300000
 #define TIMER_US 100
+#define INTERRUPTIONS_MAX 100000
+#define HANDLER_CALLS_MIN 300
 #define STACK_BYTES 65536
 
 static volatile long handler_calls;
@@ -22,6 +25,7 @@ static void on_timer(int signal) {
         handler_calls++;
         free(sink);
     }
+    interrupt_again();
 }
 
 __attribute__((noinline)) static void work(size_t depth) {
@@ -40,11 +44,11 @@ int main(void) {
     sigaltstack(&alternate, NULL);
     struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_ONSTACK | SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
-    struct itimerval timer = {{0, TIMER_US}, {0, TIMER_US}};
-    setitimer(ITIMER_REAL, &timer, NULL);
-    for (long i = 0; i < ALLOCATIONS; i++) work((size_t)(i % 40));
-    timer = (struct itimerval){0};
-    setitimer(ITIMER_REAL, &timer, NULL);
-    printf("%d %ld\n", ALLOCATIONS, handler_calls);
+    long made = 0;
+    interruptions_begin(TIMER_US, INTERRUPTIONS_MAX);
+    for (; made < ALLOCATIONS || handler_calls < HANDLER_CALLS_MIN; made++)
+        work((size_t)(made % 40));
+    interruptions_end();
+    printf("%ld %ld\n", made, handler_calls);
     return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal handlers that come in the middle of everything, to be run with an allocator that can be
 // interrupted anywhere (tests/tools/interruptible_preload.c).
-//   allocate S HZ   for S seconds a handler makes two blocks and frees them, HZ times a second
-//   jump S HZ       every second time the handler then jumps out, also out of cairn at work
+//   allocate S HZ   for S seconds a handler makes two blocks and frees them, at most HZ times a
+//   second jump S HZ       every second time the handler then jumps out, also out of cairn at work
 //   count S HZ      the handler only counts: fit for libc's allocator
 // Prints how often it was handled and how often it jumped; nothing else allocates.
 #include <errno.h>
@@ -13,35 +13,29 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/programs/interruptions.h"
 #include "tests/programs/ledger.h"
 
 #define AFTER_BLOCKS 1000
+#define HANDLED_MIN 5  // where the machine is busy, a few signals a second come
 
 static sigjmp_buf back;
 static volatile sig_atomic_t is_quiet, is_jumping, is_armed, handled, jumped, wrong_errno;
 
-static void on_profile(int number) {
+static void on_timer(int number) {
     (void)number;
     handled++;
-    if (is_quiet) return;
-    void *block = malloc(64);
-    void *other = malloc(128);
-    free(block);
-    free(other);
+    if (!is_quiet) {
+        void *block = malloc(64);
+        void *other = malloc(128);
+        free(block);
+        free(other);
+    }
+    interrupt_again();
     if (is_jumping && is_armed && handled % 2) {
         jumped++;
         siglongjmp(back, 1);
     }
-}
-
-// By the clock: timers of processor time are no finer than the kernel's tick.
-static void set_timer(long hertz) {
-    static timer_t timer;
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
-    struct itimerspec every = {{0, 0}, {0, 0}};
-    if (hertz && timer_create(CLOCK_MONOTONIC, &event, &timer)) abort();
-    if (hertz) every.it_interval.tv_nsec = every.it_value.tv_nsec = 1000000000 / hertz;
-    timer_settime(timer, 0, &every, NULL);
 }
 
 __attribute__((noinline)) static void deep(int depth, size_t size) {
@@ -61,7 +55,7 @@ static void storm(int seconds) {
     volatile size_t round = 0;
     sigsetjmp(back, 1);
     is_armed = 1;
-    while (time(NULL) < end)
+    while (time(NULL) < end || handled < HANDLED_MIN)
         for (int i = 0; i < 200; i++, round++) deep((int)(round % 30), round % 700 + 1);
     is_armed = 0;
 }
@@ -73,12 +67,13 @@ __attribute__((noinline)) static void afterwards(void) {
 int main(int argc, char **argv) {
     if (argc < 4) return 2;
     ledger_open();
-    signal(SIGPROF, on_profile);
+    signal(SIGALRM, on_timer);
     is_quiet = !strcmp(argv[1], "count");
     is_jumping = !strcmp(argv[1], "jump");
-    set_timer(atol(argv[3]));
-    storm(atoi(argv[2]));
-    set_timer(0);
+    const int seconds = atoi(argv[2]), hertz = atoi(argv[3]);
+    interruptions_begin(1000000 / hertz, seconds * hertz);
+    storm(seconds);
+    interruptions_end();
     afterwards();
     char text[128];
     int length = snprintf(text, sizeof text, "errno %s, handled %d, jumped %d\n",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads whose totals are known. `threads short`: 40 threads one after the other and 40 at once,
 // each 1,000 pairs and one leak of 10 bytes. `threads pipe`: a producer allocates 20,000 blocks, a
-// consumer frees them. `threads late`: a thread frees and allocates in a destructor of thread data.
+// consumer frees them. `threads relay`: the one allocates all and ends before the other begins to
+// free. `threads late`: a thread frees and allocates in a destructor of thread data.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,29 @@ static void run_pipe(void) {
     pthread_join(consumer, NULL);
 }
 
+#define RELAY_BLOCKS 100
+static void *relayed[RELAY_BLOCKS];
+
+static void *make(void *argument) {
+    pthread_setname_np(pthread_self(), "maker");
+    for (size_t i = 0; i < RELAY_BLOCKS; i++) relayed[i] = malloc(10000);
+    return argument;
+}
+
+static void *eat(void *argument) {
+    pthread_setname_np(pthread_self(), "eater");
+    for (size_t i = 0; i < RELAY_BLOCKS; i++) free(relayed[i]);
+    return argument;
+}
+
+static void run_relay(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, make, NULL);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, eat, NULL);
+    pthread_join(thread, NULL);
+}
+
 static void late_destructor(void *block) {
     free(block);
     free(malloc(33));
@@ -98,6 +122,8 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "short";
     if (!strcmp(what, "pipe"))
         run_pipe();
+    else if (!strcmp(what, "relay"))
+        run_relay();
     else if (!strcmp(what, "late"))
         run_late();
     else

@@ -128,5 +128,5 @@ if eatmydata:
                                                      "conv=fsync", "status=none"])
 missing += [name for name, path in (("faketime", faketime), ("eatmydata", eatmydata)) if not path]
 if missing:
-    print("left out, not installed:", ", ".join(missing))
+    t.skip_part("not installed: " + ", ".join(missing))
 t.finish()

@@ -10,7 +10,7 @@ import cairn_test as t
 import ledger
 
 HOWS = ["closefrom", "close_range", "closes", "chdir", "fsize", "nofile", "space", "data", "filter",
-        "strict"]
+        "strict", "asks"]
 AS_ROOT = ["chroot", "setuid"]
 LESS = {"filter", "strict"}  # what those may lose, they must say
 
@@ -29,6 +29,8 @@ def check_run(how, plain):
         ledger.check(how, one, account)
         if one:
             t.check_nothing_lost(how, one)
+        if one and how == "asks":
+            t.check_equal("asks: incomplete stacks", one["trust"]["stacks_incomplete"], {})
 
 
 def check_alone(how, plain):
@@ -54,5 +56,5 @@ for how in HOWS + (AS_ROOT if os.geteuid() == 0 else []):
     check_run(how, plain)
     check_alone(how, plain)
 if os.geteuid() != 0:
-    print("left out: chroot and setuid, since this is not root")
+    t.skip_part("chroot and setuid, since this is not root")
 t.finish()

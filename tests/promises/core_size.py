@@ -14,13 +14,13 @@ MAGIC = b"cairn\r\n\x1a"
 
 def core_of(name, env):
     """Size of a core of a program that waits, and how often the magic is in it."""
-    with subprocess.Popen(t.program("hold"), env=t.environment(env), stdin=subprocess.PIPE,
+    with t.Process(t.program("hold"), env=t.environment(env), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         t.check_equal(f"{name}: starts", process.stdout.readline(), b"holding\n")
         done = subprocess.run(["gcore", "-o", name, str(process.pid)], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         process.stdin.close()
-        process.wait(timeout=20)
+        process.wait(timeout=t.PATIENCE_S)
     path = f"{name}.{process.pid}"
     if not t.check(os.path.exists(path), f"{name}: {done.stdout.decode()[-300:]}"):
         return 0, 0
@@ -41,7 +41,7 @@ if found:
 
 # Under `cairn run` the recording itself is in the core.
 held = t.fresh_path("run") + ".cairn"
-with subprocess.Popen([t.CAIRN, "run", "-q", "-o", held, "--", *t.program("hold")],
+with t.Process([t.CAIRN, "run", "-q", "-o", held, "--", *t.program("hold")],
                       env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tool:
     t.check_equal("run: starts", tool.stdout.readline(), b"holding\n")
     listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(tool.pid)], stdout=subprocess.PIPE,
@@ -50,7 +50,7 @@ with subprocess.Popen([t.CAIRN, "run", "-q", "-o", held, "--", *t.program("hold"
     subprocess.run(["gcore", "-o", "inside", str(target)], stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, check=False)
     tool.stdin.close()
-    tool.wait(timeout=20)
+    tool.wait(timeout=t.PATIENCE_S)
 with open(f"inside.{target}", "rb") as core:
     inside = core.read()
 t.check(MAGIC in inside, "the recording's header is not in the core")

@@ -51,7 +51,7 @@ def kill_at_work(number, threads, how):
     watch.wait_for_work(run, 20000)
     time.sleep(0.01 * (number % 7))
     os.kill(run.pid, signal.SIGKILL)
-    t.check_equal(f"{what}: status", run.process.wait(20), -9 if how == "alone" else 137)
+    t.check_equal(f"{what}: status", run.process.wait(t.PATIENCE_S), -9 if how == "alone" else 137)
     found = t.report(run.path)
     ledger.check(what, found, run.account(), in_flight=threads + 1)
     if found:

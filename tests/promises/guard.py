@@ -20,8 +20,8 @@ def guarded(name, argv, variables=None):
     result.check_like(name, plain)
     found = t.report(path)
     for process in found.get("processes", [found]):
-        guard = process.get("guard", {"damaged_blocks": 0})
-        t.check(not guard["damaged_blocks"], f"{name}: {str(guard)[:600]}")
+        guard = process.get("guard", {"overrun_blocks": 0})
+        t.check(not guard["overrun_blocks"], f"{name}: {str(guard)[:600]}")
 
 
 for program, make in real_programs.EVERY.items():

@@ -37,8 +37,8 @@ EXTREMES = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff]
 
 
 def offsets(structure):
-    """Field: (offset, bytes), as docs/format.md has them."""
-    text = (t.SOURCE / "docs/format.md").read_text()
+    """Field: (offset, bytes), as docs/reference/format.md has them."""
+    text = (t.SOURCE / "docs/reference/format.md").read_text()
     part = text.split(f"### `{structure}`")[1].split("\n#")[0]
     return {name: (int(at, 16), int(size)) for at, size, name in
             re.findall(r"\| (0x[0-9a-f]+) \| (\d+) \| `(\w+)` \|", part)}
@@ -86,7 +86,7 @@ def hostile(name, seed, *options):
     rng, path = random.Random(seed), t.fresh_path("hostile") + ".cairn"
     argv = [t.PYTHON, "-c", WORK, str(SECONDS)]
     writes = 0
-    with subprocess.Popen([t.CAIRN, "run", "-q", "-o", path, *options, "--", *argv],
+    with t.Process([t.CAIRN, "run", "-q", "-o", path, *options, "--", *argv],
                           env=t.environment({"PYTHONMALLOC": "malloc"}), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as tool:
         memory = open_memory(tool.pid)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Limits of the process do not become its death: small address space, small files, few descriptors, no
-locked memory, a full disk for the recording."""
+locked memory, a full disk for the recording. A program that limits its own address space has as much memory as without
+cairn, and is recorded whole."""
 
+import os
 import resource
 import subprocess
 
@@ -36,6 +38,25 @@ def with_limit(name, kind, value, how):
     t.check_equal(f"{name} ({how})", (done.returncode, done.stdout), (3, b""))
 
 
+def own_limit(mebibytes):
+    """Set by the program itself, when the recording's address space is there already; then memory that
+    was given back is the program's, also in a forked child."""
+    argv = t.program("limited", mebibytes)
+    plain = t.run(argv)
+    name = f"{mebibytes} MiB by the program"
+    t.check(b"child: 0" in plain.out, f"{name}: plain: {plain.out}")
+    for options in ((), ("--sample",)):
+        result, _ = t.record(argv, options=options)
+        result.check_like(f"{name} {options}", plain)
+    result, path = t.record_alone(argv)
+    result.check_like(f"{name}, preload alone", plain)
+    found = t.report(path)
+    t.check_nothing_lost(name, found)
+    t.check(found and found["totals"]["allocations"] >= 40000, f"{name}: {found and found['totals']}")
+
+
+for own_mebibytes in (30, 40, 50, 64, 100, 150, 300, 2000):
+    own_limit(own_mebibytes)
 for how in ("run", "alone"):
     for mebibytes in (8, 16, 48, 100, 200, 300, 1000):
         with_limit(f"{mebibytes} MiB of address space", resource.RLIMIT_AS, mebibytes * MIB, how)
@@ -44,6 +65,43 @@ for how in ("run", "alone"):
     with_limit("4 descriptors", resource.RLIMIT_NOFILE, 4, how)
     with_limit("no locked memory", resource.RLIMIT_MEMLOCK, 0, how)
 
+
+
+def full_disk(size):
+    """A file system of so many bytes for the recording of a program that makes 20,000 allocations: the file
+    counts them, says that it lost some, or says that there was no room; it never passes for exact and empty."""
+    place = t.fresh_path("disk")
+    os.mkdir(place)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place],
+                      stderr=subprocess.DEVNULL, check=False).returncode:
+        print("left out: full disks, since no file system can be mounted here")
+        return False
+    argv, path = t.program("limited", 4096), f"{place}/full.cairn"
+    try:
+        for command, env in (([t.CAIRN, "run", "--exec", "-o", path, "--", *argv], None),
+                             (argv, {"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": path})):
+            result = t.run(command, env=env)
+            t.check_equal(f"disk of {size} bytes: status", result.status, 3)
+            if not os.path.exists(path):
+                continue
+            found = t.report(path)
+            shown = t.run_cairn("report", path).out.decode()
+            is_whole = found["trust"]["exact"]
+            t.check(found["totals"]["allocations"] > 20000 or not is_whole, f"disk of {size}: {shown}")
+            t.check(is_whole or "not exact" in shown, f"disk of {size}: {shown}")
+            if found["totals"]["allocations"] == 0:
+                t.check("without room" in shown, f"disk of {size}: {shown}")
+                t.check(os.path.getsize(path) < MIB, f"disk of {size}: {os.path.getsize(path)} bytes")
+            for left in os.listdir(place):
+                os.unlink(f"{place}/{left}")
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+    return True
+
+
+for disk_bytes in (4 * KIB, 24 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, MIB):
+    if not full_disk(disk_bytes):
+        break
 for full in ("/dev/full", "/no/such/directory/x.cairn", "/proc/x.cairn"):
     result = t.run(t.program("leak"), env={"LD_PRELOAD": t.RUNTIME, "CAIRN_OUTPUT": full})
     t.check_equal(f"recording to {full}", (result.status, result.out), (3, b""))

@@ -141,8 +141,26 @@ def check_executables_with_holes():
         check_holes([os.path.abspath("holes" + kind)], "red_take", 1)
 
 
+def check_resolvers():
+    """Resolvers of indirect functions allocate while the program is bound at once: thread-local variables
+    have no values yet then. Each program is bound to one whose first call is another function."""
+    library = t.program("libresolved.so")[0]
+    for name in ("malloc", "calloc", "realloc", "reallocarray", "aligned"):
+        code = f"""#include <stdio.h>
+int resolved_{name}(void);
+int main(void) {{ printf("%d\\n", resolved_{name}()); return 3; }}"""
+        argv = [os.path.abspath(f"resolved-{name}")]
+        compile_c(f"resolved-{name}", code, "-Wl,-z,now", library, f"-Wl,-rpath,{os.path.dirname(library)}")
+        plain = t.run(argv)
+        t.check_equal(f"resolver with {name}: plain", (plain.status, plain.out), (3, b"1\n"))
+        for options in ((), ("--sample",)):
+            t.record(argv, options=options)[0].check_like(f"resolver with {name} {options}", plain)
+        t.record_alone(argv)[0].check_like(f"resolver with {name}, preload alone", plain)
+
+
 t.need("gcc")
 build_libraries()
+check_resolvers()
 check("turns", TURNS)
 for kind in ("lazy", "now"):
     check(kind)

@@ -4,6 +4,7 @@
 down, and of a thread's first: the program goes on, no call is counted twice, and none is missing that is not
 counted as lost. A process that is killed has counted all it did."""
 
+import os
 import platform
 import signal
 import subprocess
@@ -14,7 +15,10 @@ import cairn_test as t
 INTERRUPTIBLE = {"LD_PRELOAD": str(t.BUILD / "tests/interruptible_preload.so")}
 # Rates at which every block is a sample, about every second one, and none.
 RATES = ("1", "150", "1G")
-STRIDES = {"malloc": 3, "free": 3, "resize": 41, "thread": 257}
+STRIDES = {"malloc": 7, "free": 7, "resize": 127, "thread": 601}
+if os.environ.get("CAIRN_LONG"):
+    STRIDES = {"malloc": 1, "free": 1, "resize": 3, "thread": 29}
+LONG_TIMEOUT_S = 1800
 # What libc allocates besides, for streams and threads.
 OTHERS = 24
 
@@ -23,7 +27,8 @@ def steps(how, kind, stack, rate):
     name = f"{how} {kind} {stack} {rate}"
     path = t.fresh_path("steps") + ".cairn"
     result = t.run([t.CAIRN, "run", "-q", "--sample", "--rate", rate, "--seed", "1", "-o", path, "--",
-                    *t.program("steps", how, kind, stack, STRIDES[kind])], env=INTERRUPTIBLE)
+                    *t.program("steps", how, kind, stack, STRIDES[kind])], env=INTERRUPTIBLE,
+                   timeout=LONG_TIMEOUT_S if os.environ.get("CAIRN_LONG") else t.TIMEOUT_S)
     if not t.check_equal(f"{name}: status", (result.status, result.err), (0, b"")):
         return
     jumped, made = (int(result.out.split()[i]) for i in (1, 3))
@@ -42,7 +47,7 @@ def steps(how, kind, stack, rate):
 def killed():
     """The counters lie outside of the process: what it did before SIGKILL is there."""
     path = t.fresh_path("killed") + ".cairn"
-    with subprocess.Popen([t.CAIRN, "run", "-q", "--sample", "-o", path, "--",
+    with t.Process([t.CAIRN, "run", "-q", "--sample", "-o", path, "--",
                            *t.program("sampled", "forever")], env=t.environment(),
                           stdout=subprocess.PIPE) as tool:
         line = tool.stdout.readline().split()

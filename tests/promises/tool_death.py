@@ -18,7 +18,6 @@ import ledger
 
 COPIES = 200
 DELETIONS = 40
-CHECKPOINT_S = 10
 
 
 def check_survivor():
@@ -29,28 +28,26 @@ def check_survivor():
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
     before = run.account()
-    t.check(watch.wait_until(lambda: not os.path.exists(f"/proc/{run.pid}")), "the program hangs")
+    t.check(t.wait_until(lambda: not os.path.exists(f"/proc/{run.pid}")), "the program hangs")
     t.check(run.account().allocations > before.allocations, "the program stood still")
     t.check_equal("survivor: its last word", run.read_output(), b"done\n")
     ledger.check("survivor", ledger.reports("survivor").get(run.pid), run.account())
 
 
 def begin_checkpoint():
-    run = watch.start("run", "paced", 30)
+    run = watch.start("run", "paced", 600)
     watch.wait_for_work(run)
-    return run, time.monotonic(), run.account().allocations
+    return run, time.time(), run.account().allocations
 
 
 def check_checkpoint(run, start, early):
     """Both are killed: what was counted up to the last checkpoint is there."""
-    time.sleep(max(0.0, start + CHECKPOINT_S + 1 - time.monotonic()))
+    t.wait_until(lambda: os.path.exists(run.path) and os.stat(run.path).st_mtime > start)
     os.kill(run.process.pid, signal.SIGKILL)
     os.kill(run.pid, signal.SIGKILL)
     run.process.wait()
     if not t.check(os.path.exists(run.path), "checkpoint: there is none"):
         return
-    age = time.time() - os.stat(run.path).st_mtime
-    t.check(age < CHECKPOINT_S + 1, f"checkpoint: it is {age:.1f} s old")
     found = t.report(run.path)
     got = found["totals"]["allocations"]
     t.check(early <= got <= run.account().allocations + 1,
@@ -117,7 +114,7 @@ def check_full():
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
                              stderr=subprocess.DEVNULL, check=False).returncode == 0
     if not mounted:
-        print("left out: full disk, since this user may not mount a tmpfs")
+        t.skip_part("full disk, since this user may not mount a tmpfs")
         return
     try:
         for how in ("alone", "run"):

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that do what they are told on stdin, and cairn attach beside them."""
 
+import json
+import os
+import pathlib
 import signal
 import subprocess
 
-from cairn_test import CAIRN, PROGRAMS, check, check_equal, environment, fresh_path, report
+from cairn_test import CAIRN, PROGRAMS, check, check_equal, environment, fresh_path, report, run_cairn
 
 
 class Target:
@@ -44,5 +47,53 @@ class Attached:
         else:
             self.process.send_signal(signal.SIGINT)
         self.err = self.process.communicate(timeout=120)[1].decode()
-        check_equal("attach ends well", self.process.returncode, 0)
+        check(self.process.returncode == 0, f"attach ends well: {self.process.returncode}: {self.err}")
         return report(self.path)
+
+
+def is_recorded(pid):
+    return run_cairn("ctl", str(pid), "status").status == 0
+
+
+def running_report(pid):
+    """The JSON report of a process that is being recorded; None if it is not, between two images for one."""
+    result = run_cairn("report", "--json", str(pid))
+    return json.loads(result.out) if result.status == 0 else None
+
+
+def recordings_of(path):
+    """By pid the reports of a run's directory, or of its only recording; of several of a pid the last image's."""
+    path = pathlib.Path(path)
+    files = sorted(path.glob("*.cairn")) if path.is_dir() else [path]
+    return {found["process"]["pid"]: found for found in map(report, files) if found}
+
+
+def check_left(what, pid):
+    """Nothing of a recording is left in the process, but the library, idle."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        mapped = {line.split(maxsplit=5)[5].strip() for line in maps if "memfd:" in line}
+    check(mapped <= {"/memfd:libcairn.so (deleted)"}, f"{what}: mapped: {mapped}")
+    links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    check(not [link for link in links if "memfd:" in link], f"{what}: files: {links}")
+    check_equal(f"{what}: it is not recorded", is_recorded(pid), False)
+
+
+def state_of(pid):
+    """What attaching must not change."""
+    fields = ("SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Seccomp", "NoNewPrivs", "TracerPid")
+    threads = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
+            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        number = int(tid)
+        threads[tid] = {name: lines.get(name) for name in fields}
+        threads[tid]["scheduling"] = (os.sched_getscheduler(number), os.sched_getparam(number).sched_priority,
+                                      os.getpriority(os.PRIO_PROCESS, number))
+    links = {name: os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
+    return {"threads": threads, "files": links}
+
+
+def files_mapped(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        lines = [line.split(maxsplit=5) for line in maps]
+    return sorted(f"{line[1]} {line[5].strip()}" for line in lines if len(line) > 5 and line[5][0] in "/m")

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import counts
 import dhat_totals
@@ -25,6 +26,7 @@ PROGRAMS = BUILD / "tests/programs"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
 NOT_HERE = 77
 TIMEOUT_S = 240
+PATIENCE_S = 120  # for what takes no time on a quiet machine
 
 _failures = []
 
@@ -47,6 +49,41 @@ def check_equal(what, got, wanted):
     return check(got == wanted, f"{what}: {got!r}, should be {wanted!r}")
 
 
+def wait_until(is_true, seconds=PATIENCE_S, pause=0.01):
+    """Asks again and again; the last answer. Tests wait for what they need, never for a time; what does not come fails."""
+    end = time.monotonic() + seconds
+    while not (answer := is_true()) and time.monotonic() < end:
+        time.sleep(pause)
+    caller = sys._getframe(1)
+    check(answer, f"{caller.f_code.co_filename}:{caller.f_lineno}: waited {seconds} s for what did not come")
+    return answer
+
+
+def is_in_state(pid, letters):
+    """By the kernel's letters: R runs, S sleeps, D waits in the kernel, T is stopped, Z has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in letters
+    except OSError:
+        return False
+
+
+def is_called(pid, name):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read() == name + "\n"
+    except OSError:
+        return False
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
 def finish():
     if _failures:
         print(f"{len(_failures)} checks failed")
@@ -58,6 +95,11 @@ def finish():
 def cannot_run_here(reason):
     print(reason)
     sys.exit(NOT_HERE)
+
+
+def skip_part(reason):
+    """The runner lists it; the rest of the test goes on."""
+    print("skipped:", reason)
 
 
 def need(*commands):
@@ -88,6 +130,15 @@ class Result:
                   f"{what}: std{name} differs: {shorten(mine)} should be {shorten(theirs)}")
 
 
+class Process(subprocess.Popen):
+    """A program that runs beside the test. A test that fails in its `with` does not wait for it."""
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            self.kill()
+        super().__exit__(kind, value, trace)
+
+
 def shorten(data):
     return repr(data if len(data) <= 300 else data[:150] + b" ... " + data[-150:])
 
@@ -108,7 +159,7 @@ def run(argv, env=None, stdin=None, timeout=TIMEOUT_S, cwd=None):
 
 
 def run_cairn(*arguments, **options):
-    return run([CAIRN, *arguments], **options)
+    return run([CAIRN, *(str(one) if isinstance(one, int) else one for one in arguments)], **options)
 
 
 def fresh_path(name):

@@ -8,7 +8,7 @@
 // One spin lock guards everything; speed is no concern here.
 //
 // A realloc that succeeds counts as a free of the old block and an allocation of the new one, at
-// one moment; realloc(p, 0) of glibc counts as a free. A call that returns no block is `failed`.
+// one time; realloc(p, 0) of glibc counts as a free. A call that returns no block is `failed`.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 import json
 import os
 import subprocess
-import time
 
 import cairn_test as t
 import ledger
@@ -40,13 +39,6 @@ def start(how, *arguments, path=None):
     return Running(how, arguments, path)
 
 
-def wait_until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.005)
-    return condition()
-
-
 def wait_for_work(run, allocations=2000):
     """Until every thread has begun and the program has done something worth losing."""
     def is_at_work():
@@ -57,7 +49,7 @@ def wait_for_work(run, allocations=2000):
         for run.pid, account in accounts.items():
             return account.allocations > allocations
         return False
-    t.check(wait_until(is_at_work), "the program does not begin")
+    t.check(t.wait_until(is_at_work), "the program does not begin")
 
 
 def totals(result):

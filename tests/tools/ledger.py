@@ -64,16 +64,19 @@ def check(what, found, account, in_flight=0, missing=0):
     stacks = t.stacks_through(found, "ledger_take")
     got_allocations = sum(stack["allocations"] for stack in stacks)
     got_left = sum(stack["at_exit_blocks"] for stack in stacks)
-    wanted = account.allocations + account.inherited_blocks
-    extra = got_allocations - wanted
-    t.check(-missing <= extra <= in_flight, f"{what}: allocations {got_allocations}, should be {wanted}")
-    extra = got_allocations - got_left - account.frees
-    t.check(-missing <= extra <= in_flight,
-            f"{what}: frees {got_allocations - got_left}, should be {account.frees}")
+    inherited = [stack["inherited"] for stack in stacks if "inherited" in stack]
+    got_inherited = sum(one["blocks"] for one in inherited)
+    for name, got, wanted in (
+            ("allocations", got_allocations, account.allocations),
+            ("frees", got_allocations + got_inherited - got_left, account.frees),
+            ("inherited blocks", got_inherited, account.inherited_blocks)):
+        t.check(-missing <= got - wanted <= in_flight, f"{what}: {name} {got}, should be {wanted}")
     if in_flight or missing:
         return
     t.check_equal(f"{what}: allocated bytes", sum(s["allocated_bytes"] for s in stacks),
-                  account.allocated_bytes + account.inherited_bytes)
+                  account.allocated_bytes)
+    t.check_equal(f"{what}: inherited bytes", sum(one["bytes"] for one in inherited),
+                  account.inherited_bytes)
     t.check_equal(f"{what}: freed bytes", sum(s["freed_bytes"] for s in stacks),
                   account.freed_bytes)
     t.check_equal(f"{what}: bytes at exit", sum(s["at_exit_bytes"] for s in stacks),

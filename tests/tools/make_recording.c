@@ -142,11 +142,11 @@ uint32_t making_freed_at(struct making *making, uint32_t thread, uint32_t older,
     return id;
 }
 
-// Saves what the cell held at moments since its last change.
+// Saves what the cell held at snapshots since its last change.
 static void save_value(struct making *making, uint32_t id) {
     const struct cairn_cell *cell = &making->cells[id];
     const struct cairn_totals *totals = &making->header.totals;
-    if (cell->epoch >= totals->moment_epoch) return;
+    if (cell->epoch >= totals->snapshot_epoch) return;
     require(making->value_count < MAKING_VALUES, "values are full");
     making->values[making->value_count++] =
         (struct cairn_value){.cell = id,
@@ -165,20 +165,20 @@ static void save_value(struct making *making, uint32_t id) {
                                     .frees_variance = sample->frees_variance};
 }
 
-void making_moment(struct making *making, enum cairn_moment_reason reason, const char *label,
-                   uint64_t at_ns) {
+void making_snapshot(struct making *making, enum cairn_snapshot_reason reason, const char *label,
+                     uint64_t at_ns) {
     struct cairn_totals *totals = &making->header.totals;
-    require(making->moment_count < MAKING_MOMENTS, "moments are full");
-    struct cairn_moment *moment = &making->moments[making->moment_count++];
-    if (reason == CAIRN_MOMENT_MARK) totals->generation++;
-    *moment = (struct cairn_moment){.epoch = ++totals->epoch,
-                                    .reason = reason,
-                                    .generation = totals->generation,
-                                    .time_ns = at_ns,
-                                    .live_bytes = totals->live_bytes,
-                                    .live_blocks = totals->live_blocks};
-    totals->moment_epoch = totals->epoch;
-    snprintf(moment->label, sizeof moment->label, "%s", label);
+    require(making->snapshot_count < MAKING_SNAPSHOTS, "snapshots are full");
+    struct cairn_snapshot *snapshot = &making->snapshots[making->snapshot_count++];
+    if (reason == CAIRN_SNAPSHOT_MARK) totals->generation++;
+    *snapshot = (struct cairn_snapshot){.epoch = ++totals->epoch,
+                                        .reason = reason,
+                                        .generation = totals->generation,
+                                        .time_ns = at_ns,
+                                        .live_bytes = totals->live_bytes,
+                                        .live_blocks = totals->live_blocks};
+    totals->snapshot_epoch = totals->epoch;
+    snprintf(snapshot->label, sizeof snapshot->label, "%s", label);
 }
 
 struct cairn_sizes *making_sizes(struct making *making, uint32_t cell) {
@@ -252,6 +252,17 @@ void making_book(struct making *making, uint32_t id, uint32_t calls, uint64_t al
     totals->live_blocks += (int64_t)calls - frees;
 }
 
+uint32_t making_inherited(struct making *making, const char *name, uint32_t blocks,
+                          uint64_t bytes) {
+    static const uint64_t address = 0x7001000;
+    uint32_t thread = making_thread(making, 0, name);
+    uint32_t cell = making_stack(making, thread, &address, 1);
+    making_book(making, cell, blocks, bytes, 0, 0);
+    making->owners[cell / CAIRN_CELL_BLOCK] = CAIRN_SLOT_SHARED;
+    making->threads[thread].slot = CAIRN_SLOT_SHARED;
+    return cell;
+}
+
 void making_peak(struct making *making, uint64_t at_ns) {
     struct cairn_totals *totals = &making->header.totals;
     totals->peak_bytes = (uint64_t)totals->live_bytes;
@@ -305,7 +316,8 @@ static uint32_t list_parts(const struct making *making, struct part parts[SECTIO
         {CAIRN_SECTION_REALLOCS, sizeof *making->reallocs, making->reallocs,
          making->reallocs_count},
         {CAIRN_SECTION_AGES, sizeof *making->ages, making->ages, making->ages_count},
-        {CAIRN_SECTION_MOMENTS, sizeof *making->moments, making->moments, making->moment_count},
+        {CAIRN_SECTION_SNAPSHOTS, sizeof *making->snapshots, making->snapshots,
+         making->snapshot_count},
         {CAIRN_SECTION_VALUES, sizeof *making->values, making->values, making->value_count},
         {CAIRN_SECTION_ALIGNED, sizeof *making->aligned, making->aligned, making->aligned_count},
         {CAIRN_SECTION_SAMPLING, sizeof making->sampling, &making->sampling,

@@ -19,7 +19,7 @@
 #define MAKING_STRINGS 4096u
 #define MAKING_POINTS 64u
 #define MAKING_SCOPES 16u
-#define MAKING_MOMENTS 16u
+#define MAKING_SNAPSHOTS 16u
 #define MAKING_VALUES 64u
 #define MAKING_EXTRAS 8u
 
@@ -34,14 +34,14 @@ struct making {
     char strings[MAKING_STRINGS];
     struct cairn_cell_use use[MAKING_CELLS];
     struct cairn_point points[MAKING_POINTS];
-    struct cairn_moment moments[MAKING_MOMENTS];
+    struct cairn_snapshot snapshots[MAKING_SNAPSHOTS];
     struct cairn_value values[MAKING_VALUES];
     struct cairn_sizes sizes[MAKING_EXTRAS];
     struct cairn_reallocs reallocs[MAKING_EXTRAS];
     struct cairn_ages ages[MAKING_EXTRAS];
     struct cairn_aligned aligned[MAKING_EXTRAS];
     bool has_use;  // CELLS_USE is written
-    uint32_t moment_count, value_count, sizes_count, reallocs_count, ages_count, aligned_count;
+    uint32_t snapshot_count, value_count, sizes_count, reallocs_count, ages_count, aligned_count;
     struct cairn_sampling sampling;  // is_on: with SAMPLE_CELLS and SAMPLE_VALUES
     struct cairn_sample_cell sample_cells[MAKING_CELLS];
     struct cairn_sample_value sample_values[MAKING_VALUES];
@@ -79,6 +79,9 @@ uint32_t making_code(struct making *making, uint64_t address);
 // Books allocations and frees into a cell, into its thread and into the totals.
 void making_book(struct making *making, uint32_t cell, uint32_t calls, uint64_t allocated_bytes,
                  uint32_t frees, uint64_t freed_bytes);
+// Blocks that were there when the recording began, of a stack of its own: their cell, which no
+// thread owns. `name` is that of the entry that stands for them.
+uint32_t making_inherited(struct making *making, const char *name, uint32_t blocks, uint64_t bytes);
 // Says that the present state is the peak, as the free that leaves a peak does.
 void making_peak(struct making *making, uint64_t at_ns);
 
@@ -87,9 +90,9 @@ void making_peak(struct making *making, uint64_t at_ns);
 void making_point(struct making *making, uint32_t index, int64_t min_bytes, int64_t max_bytes,
                   int64_t last_bytes);
 
-// Takes a moment; a mark begins a generation, that of cells made from then on.
-void making_moment(struct making *making, enum cairn_moment_reason reason, const char *label,
-                   uint64_t at_ns);
+// Takes a snapshot; a mark begins a generation, that of cells made from then on.
+void making_snapshot(struct making *making, enum cairn_snapshot_reason reason, const char *label,
+                     uint64_t at_ns);
 // What a cell gets one of; its `cell` is set.
 struct cairn_sizes *making_sizes(struct making *making, uint32_t cell);
 struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell);

@@ -55,7 +55,7 @@ class Ordered:
         t.check_equal("status", self.tool.returncode, 0)
 
 
-def held_in(found, suffix="then"):
+def held_in(found, suffix="at"):
     held = {}
     for name, function in FUNCTIONS.items():
         stacks = [s for s in found["stacks"] if any(f["function"] == function for f in s["frames"])]

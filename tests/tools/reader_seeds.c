@@ -9,8 +9,8 @@
 #include "format/packed.h"
 #include "tests/fuzz/recording_form.h"
 #include "tests/tools/make_recording.h"
-#include "tool/model/pack.h"
 #include "tool/model/reader.h"
+#include "tool/model/source.h"
 
 // What is kept of each section of a real recording, in whole entries. Small inputs are tried often.
 static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
@@ -26,7 +26,7 @@ static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_SIZES] = sizeof(struct cairn_sizes),
     [CAIRN_SECTION_REALLOCS] = sizeof(struct cairn_reallocs),
     [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
-    [CAIRN_SECTION_MOMENTS] = 4 * sizeof(struct cairn_moment),
+    [CAIRN_SECTION_SNAPSHOTS] = 4 * sizeof(struct cairn_snapshot),
     [CAIRN_SECTION_VALUES] = 16 * sizeof(struct cairn_value),
     [CAIRN_SECTION_RESIDENT] = 8 * sizeof(struct cairn_resident),
     [CAIRN_SECTION_PICTURES] = CAIRN_PICTURE_COUNT * sizeof(struct cairn_picture),
@@ -124,14 +124,14 @@ static void write_made_up(void) {
     making_sample(&making);
     making.has_use = true;
     uint32_t cell = CAIRN_CELL_BLOCK;
-    making_moment(&making, CAIRN_MOMENT_MARK, "start", 1);
+    making_snapshot(&making, CAIRN_SNAPSHOT_MARK, "start", 1);
     making_book(&making, cell, 1, 10, 1, 10);
-    making_moment(&making, CAIRN_MOMENT_CHURN, "", 2);
+    making_snapshot(&making, CAIRN_SNAPSHOT_CHURN, "", 2);
     making_book(&making, cell, 40, 800, 1, 20);
     making_sizes(&making, cell)->counts[0] = 3;
     making_reallocs(&making, cell)->calls = 2;
     making_ages(&making, cell)->ms[3] = 1;
-    write_seed("moments", true);
+    write_seed("snapshots", true);
 }
 
 static bool write_real(const char *path) {

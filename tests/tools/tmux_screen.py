@@ -9,7 +9,7 @@ import time
 import cairn_test as t
 
 t.need("tmux")
-PATIENCE_S = 20
+PATIENCE_S = 120
 
 
 class Screen:

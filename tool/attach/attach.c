@@ -9,160 +9,35 @@
 #include <unistd.h>
 
 #include "format/format.h"
-#include "tool/attach/count.h"
-#include "tool/attach/examine.h"
-#include "tool/attach/inside.h"
+#include "tool/attach/existing_blocks.h"
 #include "tool/attach/load.h"
+#include "tool/attach/quiesce.h"
+#include "tool/proc/examine.h"
+#include "tool/proc/maps.h"
+#include "tool/proc/process.h"
 
-// How long a safe moment is waited for, and between two looks, so that the process gets on.
+// How long a safe moment is waited for, and between two tries, so that the process gets on.
 #define SAFE_PATIENCE_NS UINT64_C(10000000000)
 // How long the last call of the library may take to return: it may wait for the allocator.
 #define LEAVE_PATIENCE_NS UINT64_C(10000000000)
 enum { LOOK_PAUSE_US = 1000, LOOK_PAUSE_SPREAD_US = 4000 };
 
-enum { SEARCH_BYTES = 64, NO_LIBRARY = -1 };
-
 static const uint64_t no_arguments[REGISTERS_ARGUMENTS];
-
-static bool stop_all(struct attach *attach, struct error *error) {
-    if (!threads_stop(&attach->threads, attach->pid, error)) return false;
-    attach->is_stopped = true;
-    return true;
-}
-
-void attach_count_pause(struct attach *attach) {
-    uint64_t pause = attach->threads.pause_ns;
-    attach->pause_ns += pause;
-    if (pause > attach->longest_pause_ns) attach->longest_pause_ns = pause;
-}
-
-static void go_on(struct attach *attach) {
-    if (!attach->is_stopped) return;
-    threads_go(&attach->threads, 0);
-    attach_count_pause(attach);
-    attach->is_stopped = false;
-}
-
-// An instruction of libc that makes system calls: that of its function syscall.
-static uint64_t find_system_call(const struct attach *attach, struct loaded_module *libc) {
-    uint8_t bytes[SEARCH_BYTES];
-    uint64_t at = module_symbol(libc, &attach->remote, "syscall");
-    if (!at || !remote_read(&attach->remote, at, bytes, sizeof bytes)) return 0;
-    uint8_t *found =
-        memmem(bytes, sizeof bytes, registers_system_call_code, sizeof registers_system_call_code);
-    return found ? at + (uint64_t)(found - bytes) : 0;
-}
-
-static uint64_t find_function(struct attach *attach, const char *name) {
-    for (size_t i = 0; i < attach->modules.items.count; i++) {
-        struct loaded_module *module = &attach->modules.items.items[i];
-        uint64_t at = module->namespace ? 0 : module_symbol(module, &attach->remote, name);
-        if (at) return at;
-    }
-    return 0;
-}
-
-// That of the program itself, which comes before those of other namespaces.
-struct loaded_module *attach_libc(const struct attach *attach) {
-    for (size_t i = 0; i < attach->modules.items.count; i++)
-        if (module_is_libc(&attach->modules.items.items[i])) return &attach->modules.items.items[i];
-    return NULL;
-}
-
-static bool find_functions(struct attach *attach, struct error *error) {
-    struct loaded_module *libc = attach_libc(attach);
-    if (!libc) return error_set(error, "it does not use glibc");
-    attach->dlopen_at = find_function(attach, "dlopen");
-    attach->dlerror_at = find_function(attach, "dlerror");
-    if (!attach->dlopen_at) {
-        attach->dlopen_at = module_symbol(libc, &attach->remote, "__libc_dlopen_mode");
-        attach->is_old_dlopen = true;
-    }
-    attach->errno_at = module_symbol(libc, &attach->remote, "__errno_location");
-    attach->allocator = find_function(attach, "malloc");
-    attach->system_call_at = find_system_call(attach, libc);
-    if (!attach->dlopen_at || !attach->errno_at || !attach->system_call_at)
-        return error_set(error, "its libc is none that cairn knows");
-    return true;
-}
-
-// The module that an attach of before has left; or one that was there from the start.
-static void find_library(struct attach *attach) {
-    attach->library = NO_LIBRARY;
-    for (size_t i = 0; i < attach->modules.items.count; i++) {
-        struct loaded_module *module = &attach->modules.items.items[i];
-        bool may_be = strstr(module->name, "libcairn") || !strncmp(module->name, "/proc/", 6);
-        if (!may_be) continue;
-        uint64_t place = module_symbol(module, &attach->remote, "cairn_attachment");
-        if (!place) continue;
-        attach->library = (int)i;
-        attach->place = place;
-    }
-}
-
-static bool read_place(struct attach *attach, struct error *error) {
-    struct cairn_attachment *known = &attach->known;
-    if (!remote_read(&attach->remote, attach->place, known, sizeof *known))
-        return error_set(error, "it has ended");
-    if (known->magic != CAIRN_ATTACHMENT_MAGIC || known->struct_bytes != sizeof *known ||
-        known->format_version != CAIRN_VERSION)
-        return error_set(error, "another version of cairn has left its library in it");
-    return true;
-}
-
-static bool is_alive(uint32_t pid) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%u", pid);
-    return pid && access(path, F_OK) == 0;
-}
-
-static struct loaded_module *library_of(struct attach *attach) {
-    if (attach->library == NO_LIBRARY) return NULL;
-    return &attach->modules.items.items[attach->library];
-}
-
-// What says that it is recorded came with its parent's memory: the recording is the parent's, or
-// was let go of at the first call.
-static bool is_fork_of_recorded(struct attach *attach) {
-    uint64_t at = module_symbol(library_of(attach), &attach->remote, "cairn_recording"), header = 0;
-    uint32_t pid = 0;
-    if (!at || !remote_read(&attach->remote, at, &header, sizeof header)) return false;
-    uint64_t pid_at = header + offsetof(struct cairn_header, pid);
-    return !header || !remote_read(&attach->remote, pid_at, &pid, sizeof pid) ||
-           pid != (uint32_t)examine_own_pid(attach->pid);
-}
-
-static bool check_library(struct attach *attach, struct error *error) {
-    if (attach->library == NO_LIBRARY) return true;
-    if (!read_place(attach, error)) return false;
-    if (!attach->known.is_by_tool)
-        return error_set(error, "it was started with cairn and records already");
-    uint32_t tool = attach->known.is_running ? attach->known.tool_pid : 0;
-    if (tool != (uint32_t)getpid() && is_alive(tool) && !is_fork_of_recorded(attach))
-        return error_set(error, "it is being recorded by process %u", tool);
-    return true;
-}
-
-static bool survey_modules(struct attach *attach, struct error *error) {
-    modules_free(&attach->modules);
-    if (!modules_read(&attach->modules, &attach->remote, error)) return false;
-    find_library(attach);
-    return true;
-}
 
 // Reads modules and slots as they are now; takes a while, so that nothing is stopped for it.
 static bool survey(struct attach *attach, struct error *error) {
-    if (!survey_modules(attach, error)) return false;
-    struct loaded_module *library = library_of(attach);
-    slots_free(&attach->slots);
-    if (!slots_find_functions(&attach->slots, &attach->modules, library, &attach->remote, error))
+    if (!session_read_modules(attach, error)) return false;
+    struct loaded_module *library = session_library(attach);
+    got_patch_free(&attach->slots);
+    if (!got_patch_find_functions(&attach->slots, &attach->modules, library, &attach->remote,
+                                  error))
         return false;
     // those whose first instruction leads to the library need no slots that do
     for (size_t i = 0; i < attach->slots.functions.count; i++)
         if (entries_at(&attach->entries, attach->slots.functions.items[i].real))
             attach->slots.functions.items[i].hook = 0;
     return !library ||
-           slots_find(&attach->slots, &attach->modules, library, &attach->remote, error);
+           got_patch_find(&attach->slots, &attach->modules, library, &attach->remote, error);
 }
 
 // An allocator that is linked into the executable.
@@ -178,36 +53,72 @@ static bool find_entries(struct attach *attach, struct error *error) {
     return true;
 }
 
-bool attach_open(struct attach *attach, pid_t pid, const char *library_path, bool is_anyway,
-                 struct error *error) {
+static bool open_all(struct attach *attach, bool is_anyway, struct error *error) {
     struct examined examined = {0};
-    *attach = (struct attach){
-        .pid = pid, .library_path = library_path, .library = NO_LIBRARY, .remote = {.memory = -1}};
-    if (!examine(pid, is_anyway, &examined, error)) return false;
+    if (!examine(attach->pid, is_anyway, &examined, error)) return false;
     attach->has_filter = examined.has_filter;
-    if (!remote_open(&attach->remote, pid, error) || !survey_modules(attach, error) ||
-        !find_entries(attach, error) || !survey(attach, error) || !find_functions(attach, error) ||
-        !check_library(attach, error))
+    if (!remote_open(&attach->remote, attach->pid, error) || !session_read_modules(attach, error) ||
+        !find_entries(attach, error) || !survey(attach, error) ||
+        !session_find_functions(attach, error) || !session_check_library(attach, error))
         return false;
     if (!load_read_library(attach, error)) return false;
     uint64_t allocator = attach->entries.is_malloc ? 0 : attach->allocator;
-    attach->tower = watchtower_open(&attach->remote, allocator, library_path, error);
-    if (!attach->tower) return false;
-    if (attach->entries.is_malloc) watchtower_tell_entries(attach->tower, &attach->entries);
+    attach->unwinder = remote_unwind_open(&attach->remote, allocator, attach->library_path, error);
+    if (!attach->unwinder) return false;
+    if (attach->entries.is_malloc) remote_unwind_set_entries(attach->unwinder, &attach->entries);
     return true;
 }
 
+// A process whose threads want every processor would leave the tool a small share of one, and make
+// tenths of a second minutes: so the tool runs at a higher priority while it attaches.
+bool attach_open(struct attach *attach, pid_t pid, const char *library_path, bool is_anyway,
+                 struct error *error) {
+    *attach = (struct attach){.pid = pid,
+                              .library_path = library_path,
+                              .library = SESSION_NO_LIBRARY,
+                              .remote = remote_of(pid)};
+    sched_boost(&attach->boost, 0);
+    bool is_open = open_all(attach, is_anyway, error);
+    sched_unboost(&attach->boost, 0);
+    return is_open;
+}
+
 void attach_close(struct attach *attach) {
-    go_on(attach);
-    census_close(&attach->census);
-    watchtower_close(attach->tower);
+    session_go(attach);
+    existing_blocks_free(attach);
+    remote_unwind_close(attach->unwinder);
     free(attach->library_bytes);
-    slots_free(&attach->slots);
+    got_patch_free(&attach->slots);
     patch_free(&attach->patch);
     entries_free(&attach->entries);
     modules_free(&attach->modules);
     array_free(&attach->threads.stopped);
     remote_close(&attach->remote);
+}
+
+static bool is_any_slot_led(const struct attach *attach) {
+    for (size_t i = 0; i < attach->slots.items.count; i++) {
+        const struct got_slot *slot = &attach->slots.items.items[i];
+        uint64_t hook = attach->slots.functions.items[slot->hooked].hook, value;
+        if (remote_read(&attach->remote, slot->address, &value, sizeof value) && value == hook)
+            return true;
+    }
+    return false;
+}
+
+enum attach_inherited attach_look_inherited(struct attach *attach) {
+    struct error unused;
+    uint32_t pid;
+    if (attach->library == SESSION_NO_LIBRARY || !session_read_attachment(attach, &unused) ||
+        !attach->known.is_running || attach->known.tool_pid != (uint32_t)getpid())
+        return ATTACH_NOTHING;
+    bool is_led = attach->known.entries_at || is_any_slot_led(attach);
+    if (!is_led || !session_recorded_pid(attach, &pid) || !pid) return ATTACH_IDLES;
+    return pid == (uint32_t)examine_own_pid(attach->pid) ? ATTACH_RECORDS : ATTACH_WAITS;
+}
+
+bool attach_may_have_library(pid_t pid) {
+    return maps_have_name(pid, "/memfd:libcairn");
 }
 
 bool attach_is_there(const struct attach *attach) {
@@ -221,33 +132,35 @@ static struct stopped_thread *choose_thread(struct attach *attach, char why[160]
     struct stopped_thread *chosen = NULL;
     for (size_t i = 0; i < attach->threads.stopped.count; i++) {
         struct stopped_thread *thread = &attach->threads.stopped.items[i];
-        struct whereabouts where = watchtower_look(attach->tower, thread, 0, 0);
-        if (!where.is_safe) snprintf(why, 160, "thread %d: %s", (int)thread->tid, where.why);
-        if (where.is_in_linker) return NULL;
-        if (where.is_safe && !thread->signal && !chosen) chosen = thread;
+        struct safe_point point = remote_unwind_thread(attach->unwinder, thread, 0, 0);
+        if (!point.is_safe) snprintf(why, 160, "thread %d: %s", (int)thread->tid, point.why);
+        if (point.is_in_linker) return NULL;
+        if (point.is_safe && !thread->signal && !chosen) chosen = thread;
     }
     return chosen;
 }
 
 // Stops the process at a moment at which a thread may load a library.
 static struct stopped_thread *stop_safely(struct attach *attach, struct error *error) {
-    uint64_t end = threads_now_ns() + SAFE_PATIENCE_NS;
+    uint64_t patience_ns = attach->patience_ns ? attach->patience_ns : SAFE_PATIENCE_NS;
+    uint64_t end = threads_now_ns() + patience_ns;
     char why[160] = "";
     for (unsigned tries = 1;; tries++) {
-        if (!stop_all(attach, error)) return NULL;
+        if (!session_stop(attach, error)) return NULL;
         bool is_same =
             modules_fingerprint(&attach->modules, &attach->remote) == attach->modules.fingerprint;
         struct stopped_thread *chosen = is_same ? choose_thread(attach, why) : NULL;
         if (chosen) return chosen;
-        go_on(attach);
+        session_go(attach);
         if (threads_now_ns() > end) {
             error_set(error, "no safe moment was found in %u looks (%s); nothing was changed in it",
                       tries, why);
             return NULL;
         }
+        if (attach->meanwhile) attach->meanwhile(attach->context);
         usleep(LOOK_PAUSE_US + (unsigned)rand() % LOOK_PAUSE_SPREAD_US);
-        if (!is_same &&
-            (!survey_modules(attach, error) || !watchtower_refresh(attach->tower, error)))
+        if (!is_same && (!session_read_modules(attach, error) ||
+                         !remote_unwind_refresh(attach->unwinder, error)))
             return NULL;
     }
 }
@@ -322,13 +235,13 @@ static bool find_loaded(struct attach *attach, uint64_t handle) {
 static bool start_inside(struct attach *attach, struct caller *caller,
                          const struct attach_request *request, struct error *error) {
     int64_t there = -1;
-    if (attach->library == NO_LIBRARY) {
+    if (attach->library == SESSION_NO_LIBRARY) {
         uint64_t handle = 0;
         if (!load_library(attach, caller, &handle, error)) return false;
         if (!find_loaded(attach, handle))
             return error_set(error, "the library was not loaded as it should be");
     }
-    if (!read_place(attach, error)) return false;
+    if (!session_read_attachment(attach, error)) return false;
     reset_locals(attach);
     if (attach->entries.items.count &&
         !patch_prepare(&attach->patch, &attach->entries, attach->known.entry_hooks, caller, error))
@@ -350,14 +263,14 @@ static uint64_t find_errno(struct attach *attach, struct caller *caller, int *va
 }
 
 // Loads and starts the library, by one thread, which does not notice.
-static bool start_at_safe_moment(struct attach *attach, const struct attach_request *request,
-                                 struct error *error) {
+static bool start_at_safe_snapshot(struct attach *attach, const struct attach_request *request,
+                                   struct error *error) {
     struct caller caller;
     struct error problem;
     int kept_errno = 0;
     struct stopped_thread *thread = stop_safely(attach, error);
     if (!thread || !begin_calls(attach, thread, &caller, error)) {
-        go_on(attach);
+        session_go(attach);
         return false;
     }
     uint64_t errno_at = find_errno(attach, &caller, &kept_errno, error);
@@ -367,7 +280,7 @@ static bool start_at_safe_moment(struct attach *attach, const struct attach_requ
         is_started = false;
         *error = problem;
     }
-    go_on(attach);
+    session_go(attach);
     return is_started;
 }
 
@@ -375,11 +288,18 @@ static bool start_at_safe_moment(struct attach *attach, const struct attach_requ
 static bool take_now(struct attach *attach) {
     struct patch *patch = &attach->patch;
     if (patch->items.count && !patch->is_taken &&
-        (!inside_is_way_free(attach) || !patch_take(patch, &attach->remote)))
+        (!quiesce_is_way_free(attach) || !patch_take(patch, &attach->remote)))
         return false;
-    slots_tell(&attach->slots, &attach->remote);
-    slots_take(&attach->slots, &attach->remote);
+    got_patch_tell(&attach->slots, &attach->remote);
+    got_patch_take(&attach->slots, &attach->remote);
     return true;
+}
+
+// Longer and longer: on a loaded machine a thread that is in the allocator waits for a processor.
+static void pause_between(int tries) {
+    enum { TRIES_A_STEP = 5, MOST_STEPS = 6 };
+    int steps = tries / TRIES_A_STEP;
+    usleep(LOOK_PAUSE_US << (steps < MOST_STEPS ? steps : MOST_STEPS));
 }
 
 // The slots were found while the process ran: if modules came or went meanwhile, once more.
@@ -387,15 +307,16 @@ static bool take_slots(struct attach *attach, struct error *error) {
     enum { TRIES = 100 };
     for (int i = 0; i < TRIES; i++) {
         if (!survey(attach, error)) return false;
-        if (attach->library == NO_LIBRARY) return error_set(error, "the library is gone");
-        if (!stop_all(attach, error)) return false;
+        if (attach->library == SESSION_NO_LIBRARY) return error_set(error, "the library is gone");
+        if (!session_stop(attach, error)) return false;
         bool is_same =
             modules_fingerprint(&attach->modules, &attach->remote) == attach->modules.fingerprint;
-        bool is_ready = is_same && count_find(attach), is_taken = is_ready && take_now(attach);
-        if (is_taken) count_give(attach);
-        go_on(attach);
+        bool is_ready = is_same && existing_blocks_find(attach),
+             is_taken = is_ready && take_now(attach);
+        if (is_taken) existing_blocks_give(attach);
+        session_go(attach);
         if (is_taken) return true;
-        if (is_same) usleep(LOOK_PAUSE_US);
+        if (is_same) pause_between(i);
     }
     return error_set(error, "it loads libraries, or is in its allocator, without a pause");
 }
@@ -403,28 +324,36 @@ static bool take_slots(struct attach *attach, struct error *error) {
 // A tool that was killed, or that attached to the process that this one is a fork of, has left
 // slots that lead to the hooks.
 static bool put_back_slots_of_before(struct attach *attach, struct error *error) {
-    if (attach->library == NO_LIBRARY || !attach->known.is_running) return true;
-    return attach_stop(attach, error) && read_place(attach, error);
+    if (attach->library == SESSION_NO_LIBRARY || !attach->known.is_running) return true;
+    return attach_stop(attach, error) && session_read_attachment(attach, error);
 }
 
-bool attach_start(struct attach *attach, const struct attach_request *request,
-                  struct error *error) {
+static bool start_all(struct attach *attach, const struct attach_request *request,
+                      struct error *error) {
     if (!put_back_slots_of_before(attach, error)) return false;
-    count_prepare(attach, request);
-    inside_rehearse(attach);
-    if (!start_at_safe_moment(attach, request, error)) return false;
-    bool is_taken = read_place(attach, error) && take_slots(attach, error);
-    census_close(&attach->census);
+    existing_blocks_prepare(attach, request);
+    quiesce_rehearse(attach);
+    if (!start_at_safe_snapshot(attach, request, error)) return false;
+    bool is_taken = session_read_attachment(attach, error) && take_slots(attach, error);
+    existing_blocks_free(attach);
     if (is_taken) return true;
     struct error unused;
     attach_stop(attach, &unused);
     return false;
 }
 
+bool attach_start(struct attach *attach, const struct attach_request *request,
+                  struct error *error) {
+    sched_boost(&attach->boost, 0);
+    bool is_started = start_all(attach, request, error);
+    sched_unboost(&attach->boost, 0);
+    return is_started;
+}
+
 bool attach_follow(struct attach *attach, bool *has_changed, struct error *error) {
     uint64_t now = modules_fingerprint(&attach->modules, &attach->remote);
-    *has_changed =
-        now && (now != attach->modules.fingerprint || !slots_hold(&attach->slots, &attach->remote));
+    *has_changed = now && (now != attach->modules.fingerprint ||
+                           !got_patch_hold(&attach->slots, &attach->remote));
     return !*has_changed || take_slots(attach, error);
 }
 
@@ -433,12 +362,12 @@ bool attach_follow(struct attach *attach, bool *has_changed, struct error *error
 static bool stop_when_nobody_is_inside(struct attach *attach, struct error *error) {
     uint64_t end = threads_now_ns() + LEAVE_PATIENCE_NS;
     for (;;) {
-        if (!stop_all(attach, error)) return false;
-        slots_put_back(&attach->slots, &attach->remote);
+        if (!session_stop(attach, error)) return false;
+        got_patch_put_back(&attach->slots, &attach->remote);
         patch_put_back(&attach->patch, &attach->remote);
-        if (!inside_is_anybody(attach)) return true;
-        go_on(attach);
-        inside_await(attach, end);
+        if (!quiesce_is_any_inside(attach)) return true;
+        session_go(attach);
+        quiesce_await(attach, end);
         if (threads_now_ns() > end)
             return error_set(error, "a thread does not come out of cairn's code; the library lies "
                                     "idle, but keeps its memory");
@@ -454,12 +383,12 @@ static void forget_patch(struct attach *attach, struct caller *caller) {
 }
 
 // `stop` takes no lock, so that any thread can call it anywhere.
-bool attach_stop(struct attach *attach, struct error *error) {
+static bool stop_inside(struct attach *attach, struct error *error) {
     struct caller caller;
     struct error problem;
-    if (!survey(attach, error) || !watchtower_refresh(attach->tower, error)) return false;
-    if (attach->library == NO_LIBRARY) return true;
-    if (!read_place(attach, error)) return false;
+    if (!survey(attach, error) || !remote_unwind_refresh(attach->unwinder, error)) return false;
+    if (attach->library == SESSION_NO_LIBRARY) return true;
+    if (!session_read_attachment(attach, error)) return false;
     patch_recover(&attach->patch, attach->known.entries_at, &attach->remote);
     if (!stop_when_nobody_is_inside(attach, error)) return false;
     const struct stopped_thread *thread = threads_without_signal(&attach->threads);
@@ -468,13 +397,22 @@ bool attach_stop(struct attach *attach, struct error *error) {
     bool is_stopped = is_begun && load_call(&caller, attach->known.stop, no_arguments, error);
     if (is_stopped) {
         reset_locals(attach);
-        slots_tell(&attach->slots, &attach->remote);  // who had read a slot before it was put back
+        got_patch_tell(&attach->slots,
+                       &attach->remote);  // who had read a slot before it was put back
         forget_patch(attach, &caller);
     }
     if (is_begun && !caller_end(&caller, &problem) && is_stopped) {
         *error = problem;
         is_stopped = false;
     }
-    go_on(attach);
+    session_go(attach);
+    return is_stopped;
+}
+
+bool attach_stop(struct attach *attach, struct error *error) {
+    struct sched_boost boost;
+    sched_boost(&boost, 0);
+    bool is_stopped = stop_inside(attach, error);
+    sched_unboost(&boost, 0);
     return is_stopped;
 }

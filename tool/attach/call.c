@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tool/proc/process.h"
 
 #ifndef PTRACE_GETSIGMASK
 #define PTRACE_GETSIGMASK 0x420a
@@ -19,7 +21,7 @@
 #define SYSTEM_CALL_PATIENCE_NS UINT64_C(10000000000)
 
 enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10, PAGE_BYTES = 4096 };
-enum { SLOW_LOOK_US = 200 };
+enum { SLOW_LOOK_US = 200, STATUS_BYTES = 8192 };
 
 // Signals that the thread's own instructions raise are not blocked: the kernel would end the
 // process.
@@ -33,13 +35,10 @@ static uint64_t mask_of_calls(void) {
 
 // Bit of a signal in a line of /proc/PID/status such as "SigIgn:". True if it cannot be read.
 static bool is_ignored(pid_t pid, int signal) {
-    char path[32], line[256];
-    unsigned long long mask = UINT64_MAX;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "SigIgn: %llx", &mask) != 1) {
-    }
-    if (file) fclose(file);
+    char status[STATUS_BYTES];
+    process_read(pid, "status", status, sizeof status);
+    const char *field = process_field(status, "SigIgn");
+    uint64_t mask = *field ? strtoull(field, NULL, 16) : UINT64_MAX;
     return mask >> (signal - 1) & 1;
 }
 
@@ -58,7 +57,7 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
         ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) != 0)
         return error_set(error, "the registers of thread %d cannot be kept: %s", (int)thread->tid,
                          strerror(errno));
-    ahead_take(&caller->ahead, caller->tid);
+    sched_boost(&caller->boost, caller->tid);
     return true;
 }
 
@@ -74,7 +73,7 @@ static bool is_at_fault(struct caller *caller) {
 // How a thread goes on: to the next stop at a system call's begin or end, or to a fault.
 enum { STEP_SYSTEM_CALL = PTRACE_SYSCALL, STEP_FAULT = PTRACE_CONT };
 
-// Without patience it only looks whether the thread has stopped.
+// Without patience it only checks whether the thread has stopped.
 static bool caller_step(struct caller *caller, int how, uint64_t patience_ns, bool *is_late,
                         struct error *error) {
     enum __ptrace_request request = (enum __ptrace_request)how;
@@ -220,7 +219,7 @@ static bool stop_on_way_back(struct caller *caller, struct error *error) {
 bool caller_end(struct caller *caller, struct error *error) {
     drop_stack(caller);
     bool is_there = stop_on_way_back(caller, error);
-    ahead_give_back(&caller->ahead, caller->tid);
+    sched_unboost(&caller->boost, caller->tid);
     if (!is_there) return false;
     bool is_done = vector_registers_set(caller->tid, &caller->vectors) &&
                    registers_set(caller->tid, &caller->saved) &&

@@ -9,14 +9,14 @@
 // that for a fault. There a call returns to an instruction of libc that makes system calls, and all
 // system calls of the function are stops, each of which takes some microseconds.
 //
-// All other threads of the process wait for the call: from the first to the last one it is ahead of
-// others on the machine.
+// All other threads of the process wait for the call: its thread runs at a higher priority from the
+// first call to the last (sched_boost).
 #ifndef TOOL_ATTACH_CALL_H
 #define TOOL_ATTACH_CALL_H
 
-#include "tool/attach/registers.h"
-#include "tool/attach/remote.h"
-#include "tool/attach/threads.h"
+#include "tool/proc/registers.h"
+#include "tool/proc/remote.h"
+#include "tool/proc/threads.h"
 
 struct caller {
     const struct remote *remote;
@@ -25,7 +25,7 @@ struct caller {
     struct registers saved, now;
     struct vector_registers vectors;
     uint64_t signal_mask;
-    struct ahead ahead;
+    struct sched_boost boost;
     uint64_t stack, stack_bytes;  // mapped for the calls; 0: not yet
     bool has_faults;              // calls return to `stack`, whose first page is not executable
     // Called once if a function takes long, since it may wait for a thread that is stopped.

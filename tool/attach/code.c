@@ -57,7 +57,7 @@ static bool is_padding(const struct decoder *decoder, const struct instruction *
            decoder->function->bytes[instruction->at] == BREAKPOINT;
 }
 
-// Nobody comes to the bytes that the jump replaces but through the first of them.
+// The bytes that the jump replaces are entered only at the first of them.
 static bool check_jumps(const struct decoder *decoder, struct error *error) {
     const struct code_function *function = decoder->function;
     struct instruction instruction;

@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 #include "tool/attach/code.h"
+#include "tool/proc/process.h"
 
 // More than any allocator's function has.
 #define FUNCTION_MAX_BYTES (1u << 20)
@@ -81,6 +81,11 @@ static const struct entry_name {
     {"mallocn", CAIRN_ENTRY_CALLOC, IN_MI},
     {"mallocx", CAIRN_ENTRY_ALLOC, IN_JE | WITH_JEMALLOC},
     {"memalign", CAIRN_ENTRY_ALIGNED, IN_ALL},
+    {"moz_arena_calloc", CAIRN_ENTRY_ARENA_CALLOC, IN_PLAIN},
+    {"moz_arena_free", CAIRN_ENTRY_ARENA_FREE, IN_PLAIN},
+    {"moz_arena_malloc", CAIRN_ENTRY_ARENA_ALLOC, IN_PLAIN},
+    {"moz_arena_memalign", CAIRN_ENTRY_ARENA_ALIGNED, IN_PLAIN},
+    {"moz_arena_realloc", CAIRN_ENTRY_ARENA_REALLOC, IN_PLAIN},
     {"new", CAIRN_ENTRY_ALLOC, IN_TC | IN_MI},
     {"new_aligned", CAIRN_ENTRY_NEW, IN_TC | IN_MI},
     {"new_aligned_nothrow", CAIRN_ENTRY_NEW, IN_TC | IN_MI},
@@ -228,7 +233,7 @@ static const struct entry *find_named(const struct entries *entries, const char 
     return NULL;
 }
 
-// One function may have several names, and one name stands in two tables of symbols.
+// One function may have several names, and one name may be in two tables of symbols.
 static bool add(struct entries *entries, const struct candidate *candidate, uint64_t bias,
                 struct error *error) {
     const struct entry *wanted = &candidate->entry;
@@ -313,23 +318,13 @@ static bool check_code(const struct entries *entries, Elf *elf, uint64_t bias,
     return true;
 }
 
-// Where the executable was put: the kernel tells the address of its entry. A file lies at 0.
+// The load bias of the executable, by the address of its entry in the auxiliary vector; 0 for a
+// file.
 static bool find_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias) {
-    enum { AUXILIARY_MAX = 64 };
-    Elf64_auxv_t vector[AUXILIARY_MAX];
-    char path[32];
-    *bias = 0;
-    if (!pid) return true;
-    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file >= 0 ? read(file, vector, sizeof vector) : -1;
-    if (file >= 0) close(file);
-    for (ssize_t i = 0; i < got / (ssize_t)sizeof *vector; i++) {
-        if (vector[i].a_type != AT_ENTRY) continue;
-        *bias = vector[i].a_un.a_val - header->e_entry;
-        return true;
-    }
-    return false;
+    uint64_t entry = header->e_entry;
+    bool is_known = !pid || process_auxiliary(pid, AT_ENTRY, &entry);
+    *bias = entry - header->e_entry;
+    return is_known;
 }
 
 static void find_segments(struct entries *entries, Elf *elf, uint64_t bias) {
@@ -378,18 +373,13 @@ struct image {
     Elf *elf;
 };
 
-static bool image_open_file(struct image *image, const char *path) {
-    *image = (struct image){.file = open(path, O_RDONLY | O_CLOEXEC)};
+// `file`: a descriptor, which belongs to the image, or -1.
+static bool image_open(struct image *image, int file) {
+    *image = (struct image){.file = file};
     elf_version(EV_CURRENT);
     if (image->file >= 0) image->elf = elf_begin(image->file, ELF_C_READ_MMAP, NULL);
     return image->elf && elf_kind(image->elf) == ELF_K_ELF &&
            gelf_getclass(image->elf) == ELFCLASS64;
-}
-
-static bool image_open(struct image *image, pid_t pid) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    return image_open_file(image, path);
 }
 
 static void image_close(struct image *image) {
@@ -400,8 +390,8 @@ static void image_close(struct image *image) {
 bool entries_find(struct entries *entries, const struct remote *remote, struct error *error) {
     struct image image;
     *entries = (struct entries){.allocator = NULL};
-    bool is_ok =
-        !image_open(&image, remote->pid) || find_in_elf(entries, remote->pid, image.elf, error);
+    bool is_ok = !image_open(&image, process_open(remote->pid, "exe", O_RDONLY)) ||
+                 find_in_elf(entries, remote->pid, image.elf, error);
     image_close(&image);
     return is_ok;
 }
@@ -411,7 +401,8 @@ bool entries_find_in_file(struct entries *entries, const char *path, entries_vis
     struct image image;
     struct code_function code;
     *entries = (struct entries){.allocator = NULL};
-    bool is_ok = !image_open_file(&image, path) || find_in_elf(entries, 0, image.elf, error);
+    bool is_ok = !image_open(&image, open(path, O_RDONLY | O_CLOEXEC)) ||
+                 find_in_elf(entries, 0, image.elf, error);
     for (size_t i = 0; is_ok && i < entries->items.count; i++) {
         const struct entry *entry = &entries->items.items[i];
         is_ok =
@@ -427,7 +418,7 @@ bool entries_find_in_file(struct entries *entries, const char *path, entries_vis
 struct search_parts {
     struct entries *entries;
     uint64_t bias, main;
-    size_t file_start;   // number of the first part of the file that is being looked at
+    size_t file_start;   // number of the first part of the file that is being read
     bool has_inner;      // one of them lies between the entries
     bool is_file_named;  // behind a file without a name come hidden functions of all files
 };
@@ -489,7 +480,8 @@ bool entries_find_parts(struct entries *entries, const struct remote *remote, st
         if (entry->address < entries->heart) entries->heart = entry->address;
         if (end > entries->heart_end) entries->heart_end = end;
     }
-    bool is_read = image_open(&image, remote->pid) && gelf_getehdr(image.elf, &header) &&
+    bool is_read = image_open(&image, process_open(remote->pid, "exe", O_RDONLY)) &&
+                   gelf_getehdr(image.elf, &header) &&
                    find_bias(remote->pid, &header, &search.bias) &&
                    look_at_parts(&search, image.elf);
     image_close(&image);

@@ -10,8 +10,8 @@
 
 #include "format/attachment.h"
 #include "tool/attach/code.h"
-#include "tool/attach/remote.h"
 #include "tool/base/array.h"
+#include "tool/proc/remote.h"
 
 enum { ENTRY_NAME_BYTES = 48 };
 
@@ -32,7 +32,7 @@ struct entries {
     bool is_malloc;             // it is what the program calls malloc, not beside that
     uint64_t low, high;         // the executable's segments
     uint64_t start;             // where it begins to execute
-    uint64_t heart, heart_end;  // from the first to the last entry, once that was looked for
+    uint64_t heart, heart_end;  // from the first to the last entry, once they were searched
     ARRAY(struct entry_part) parts;
 };
 
@@ -48,11 +48,11 @@ typedef bool entries_visitor(void *context, const struct entry *entry,
 bool entries_find_in_file(struct entries *entries, const char *path, entries_visitor *visit,
                           void *context, struct error *error);
 
-// Looks for the allocator's code, to tell threads that are in it. False, with a clause, if it
-// cannot be told from the program's.
+// Finds the allocator's code, by which threads that are in it are known. False, with a clause, if
+// it cannot be told from the program's.
 bool entries_find_parts(struct entries *entries, const struct remote *remote, struct error *error);
 
-// Whether code at `pc`, of a function called `name` (NULL: nobody knows), may be the allocator's.
+// Whether code at `pc`, of a function called `name` (NULL: not known), may be the allocator's.
 bool entries_may_hold(const struct entries *entries, uint64_t pc, const char *name);
 
 // The entry at an address; NULL: there is none.

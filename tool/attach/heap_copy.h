@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of what glibc's allocator has in the memory of a process, for tool/core to read: its data
-// in libc, its arenas, and of blocks with a mapping of their own the page they begin on.
+// A copy of the memory that glibc's allocator manages in a process, for tool/glibc to read: its
+// data in libc, its arenas, and of blocks with a mapping of their own the page they begin on.
 //
 // Copying is what takes time while the process is stopped. So only pages that are there are copied
 // (the others are zero in the process too), and the room is kept from one copy to the next: a first
-// one, made while the process runs, tells how much there is and has the pages ready.
+// one, made while the process runs, shows how much there is and has the pages ready.
 #ifndef TOOL_ATTACH_HEAP_COPY_H
 #define TOOL_ATTACH_HEAP_COPY_H
 
-#include "tool/attach/extents.h"
-#include "tool/attach/remote.h"
-#include "tool/core/image.h"
+#include "tool/heap/image.h"
+#include "tool/proc/maps.h"
+#include "tool/proc/remote.h"
 
 // What is copied from `start` on; the rest up to `extent_end` belongs to it as well.
 struct heap_part {
@@ -25,6 +25,7 @@ struct heap_copy {
     size_t room_bytes;  // of address space
     struct extents extents;
     ARRAY(struct heap_part) parts;  // that a copy has
+    struct remote_runs runs;        // of their pages with memory
 };
 
 // Finds what a copy would have, and how many bytes of it there are.

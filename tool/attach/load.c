@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tool/proc/process.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
@@ -35,7 +37,7 @@ static bool make_file(struct caller *caller, uint64_t name, unsigned flags, int6
 
 bool load_make_file(struct attach *attach, struct caller *caller, const char *name, bool is_library,
                     int64_t *there, int *here, struct error *error) {
-    char path[64];
+    char file[PROCESS_PATH_BYTES];
     unsigned flags = MFD_CLOEXEC | (is_library ? 0 : MFD_ALLOW_SEALING);
     uint64_t room = caller_room(caller, strlen(name) + 1, error);
     if (!room) return false;
@@ -45,10 +47,10 @@ bool load_make_file(struct attach *attach, struct caller *caller, const char *na
     if (*there == -EINVAL && !make_file(caller, room, flags, there, error)) return false;
     if (*there < 0)
         return error_set(error, "it cannot make a file in memory: %s", strerror((int)-*there));
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)attach->pid, (int)*there);
-    *here = open(path, O_RDWR | O_CLOEXEC);
+    snprintf(file, sizeof file, "fd/%d", (int)*there);
+    *here = process_open(attach->pid, file, O_RDWR);
     if (*here >= 0) return true;
-    error_set(error, "%s: %s", path, strerror(errno));
+    error_set(error, "/proc/%d/%s: %s", (int)attach->pid, file, strerror(errno));
     load_close_file(caller, *there, NULL);
     return false;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// cairn's library, brought into a process: as a file in memory that the process makes itself, so
-// that it does not matter which files it can see.
+// Loads cairn's library into a process, from a file in memory that the process makes itself: so it
+// does not matter which files the process can see.
 #ifndef TOOL_ATTACH_LOAD_H
 #define TOOL_ATTACH_LOAD_H
 
-#include "tool/attach/attach.h"
+#include "tool/attach/session.h"
 
 // Makes a memfd in the process; `here` is a descriptor of this one for the same.
 bool load_make_file(struct attach *attach, struct caller *caller, const char *name, bool is_library,

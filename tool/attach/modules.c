@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/modules.h"
 
-#include <fcntl.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "tool/proc/process.h"
 
 // More than any real process has; a damaged list ends there.
 enum { MODULES_MAX = 1 << 16, NAMESPACES_MAX = 64, SEGMENTS_MAX = 64, DYNAMIC_MAX = 256 };
-enum { SYMBOLS_MAX = 1 << 24, AUXILIARY_MAX = 64 };
+enum { SYMBOLS_MAX = 1 << 24 };
 #define TEXTS_MAX (1u << 30)
 
 // glibc's struct r_debug_extended (2.35) has one field more.
@@ -25,19 +24,10 @@ struct program_headers {
 };
 
 static bool read_auxiliary(pid_t pid, struct program_headers *headers) {
-    char path[32];
-    Elf64_auxv_t vector[AUXILIARY_MAX];
-    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    ssize_t got = read(file, vector, sizeof vector);
-    close(file);
     *headers = (struct program_headers){0};
-    for (ssize_t i = 0; i < got / (ssize_t)sizeof *vector; i++) {
-        if (vector[i].a_type == AT_PHDR) headers->address = vector[i].a_un.a_val;
-        if (vector[i].a_type == AT_PHNUM) headers->count = vector[i].a_un.a_val;
-        if (vector[i].a_type == AT_BASE) headers->linker = vector[i].a_un.a_val;
-    }
+    process_auxiliary(pid, AT_PHDR, &headers->address);
+    process_auxiliary(pid, AT_PHNUM, &headers->count);
+    process_auxiliary(pid, AT_BASE, &headers->linker);
     return headers->address != 0;
 }
 

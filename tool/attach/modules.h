@@ -7,8 +7,8 @@
 #include <elf.h>
 #include <limits.h>
 
-#include "tool/attach/remote.h"
 #include "tool/base/array.h"
+#include "tool/proc/remote.h"
 
 struct loaded_module {
     char name[PATH_MAX];  // of the link map; "" for the executable

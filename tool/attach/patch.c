@@ -2,11 +2,11 @@
 #include "tool/attach/patch.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+
+#include "tool/proc/maps.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -66,18 +66,13 @@ uint64_t patch_place_below(uint64_t low, uint64_t bytes) {
 
 // The end of the free memory right below the executable, if that is large enough: 0 if not.
 static uint64_t find_place(const struct remote *remote, uint64_t low, uint64_t bytes) {
-    char path[32], line[4096];
+    struct maps maps;
+    struct mapping mapping;
     uint64_t end_before = LOWEST_ADDRESS;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)remote->pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0;
-    while (fgets(line, sizeof line, file)) {
-        char *rest;
-        strtoull(line, &rest, 16);
-        uint64_t end = *rest == '-' ? strtoull(rest + 1, NULL, 16) : 0;
-        if (end && end <= low && end > end_before) end_before = end;
-    }
-    fclose(file);
+    if (!maps_open(&maps, remote->pid, "maps", NULL)) return 0;
+    while (maps_next(&maps, &mapping))
+        if (mapping.end <= low && mapping.end > end_before) end_before = mapping.end;
+    maps_close(&maps);
     uint64_t place = patch_place_below(low, bytes);
     return place < low && place >= end_before ? place : 0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator's functions of an executable, led to the library's hooks: where each begins a jump
-// is written, to a mapping near the executable, which cairn adds to the process.
+// Redirects the functions of an executable's allocator to the library's hooks: writes a jump over
+// the beginning of each, to a mapping near the executable that cairn adds to the process.
 //
 //   malloc: jmp ──▶ its part of the mapping: lea r9, moved; jmp ──▶ hook of its kind
 //                   moved: the first instructions; jmp ──▶ malloc+n     the hook calls this
 //
 // The register is that of a sixth argument, which none of these functions has. A thread is never in
 // the mapping for longer than some instructions, and no return address lies there. The mapping
-// begins with what was overwritten, for whoever has to put it back in place of this tool.
+// begins with what was overwritten, for another tool that may have to put it back.
 #ifndef TOOL_ATTACH_PATCH_H
 #define TOOL_ATTACH_PATCH_H
 

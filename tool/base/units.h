@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct unit_text {
-    char text[40];
+    char text[64];
 };
 
 struct unit_text units_size(int64_t bytes);   // "9.6 KiB", "-12 B"

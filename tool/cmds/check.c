@@ -9,25 +9,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/settings.h"
 #include "tool/base/output.h"
-#include "tool/cmds/budgets.h"
+#include "tool/check/budgets.h"
 
 struct check {
     const struct command_args *args;
     struct budgets budgets;
-    struct verdicts verdicts;
+    struct results results;
     char directory[PATH_MAX];  // made for the recording of a command; "": none
     char path[PATH_MAX];       // of the recording
     int command_status;
 };
 
+// A report is of the last check: an older one in its place would be taken for it.
 static bool write_file(const struct check *check, enum option_id option,
-                       void (*write)(const struct verdicts *, FILE *), struct error *error) {
+                       void (*write)(const struct results *, FILE *), struct error *error) {
     const char *path = args_text(check->args, option, NULL);
     struct output output;
     if (!path) return true;
-    if (!output_open(path, args_has(check->args, OPTION_FORCE), &output, error)) return false;
-    write(&check->verdicts, output.file);
+    if (!output_open(path, true, &output, error)) return false;
+    write(&check->results, output.file);
     return output_commit(&output, error);
 }
 
@@ -65,7 +67,7 @@ static bool choose_path(struct check *check, struct error *error) {
 // A budget for damaged blocks needs bands around them, of the usual size if nothing else is said.
 static bool has_damage_budget(const struct budgets *budgets) {
     for (size_t i = 0; i < budgets->list.count; i++)
-        if (budgets->list.items[i].measure == MEASURE_DAMAGED) return true;
+        if (budgets->list.items[i].measure == MEASURE_OVERRUNS) return true;
     return false;
 }
 
@@ -75,7 +77,7 @@ static void exec_run(const struct check *check) {
     int count = check->args->word_count;
     char **words = calloc((size_t)count + OWN_WORDS + 1, sizeof *words);
     if (!words) _exit(STATUS_FAILURE);
-    if (has_damage_budget(&check->budgets)) setenv("CAIRN_GUARD", "16", 0);
+    if (has_damage_budget(&check->budgets)) setenv(CAIRN_VARIABLE(GUARD), "16", 0);
     char *const own[OWN_WORDS] = {"cairn", "run", "-q", "-o", (char *)check->path, "--"};
     memcpy(words, own, sizeof own);
     memcpy(words + OWN_WORDS, check->args->words, (size_t)count * sizeof *words);
@@ -106,8 +108,9 @@ static bool read_words(struct check *check, struct error *error) {
     if (file && !budgets_read_file(file, &check->budgets, error)) return false;
     if (!check->budgets.list.count)
         return error_set(
-            error, "check: no budget; --max-peak, --max-exit, --max-calls, "
-                   "--max-allocated, --max-temporary, --max-damaged, --baseline or --budgets FILE");
+            error,
+            "check: no budget; --max-peak, --max-exit, --max-calls, "
+            "--max-allocated, --max-temporary, --max-overruns, --baseline or --budgets FILE");
     bool is_command = args->has_separator;
     if (is_command && !args->word_count) return error_set(error, "check: no command behind --");
     if (!is_command && args->word_count > 1)
@@ -119,27 +122,47 @@ static bool read_words(struct check *check, struct error *error) {
 }
 
 // A command that failed fails the check, whatever it took.
-static bool add_command_verdict(struct check *check, struct error *error) {
-    struct verdict verdict = {.budget = "command"};
+static bool add_command_result(struct check *check, struct error *error) {
+    struct result result = {.budget = "command"};
     if (!check->command_status) return true;
-    snprintf(verdict.subject, sizeof verdict.subject, "%s", "status");
-    snprintf(verdict.text, sizeof verdict.text, "it ended with status %d", check->command_status);
-    return verdicts_add(&check->verdicts, &verdict) || error_set(error, "no memory for verdicts");
+    snprintf(result.subject, sizeof result.subject, "%s", "status");
+    snprintf(result.text, sizeof result.text, "it ended with status %d", check->command_status);
+    return results_add(&check->results, &result) || error_set(error, "no memory for results");
 }
 
-static bool judge(struct check *check, struct error *error) {
+static bool write_files(const struct check *check, struct error *error) {
+    return write_file(check, OPTION_JUNIT, results_write_junit, error) &&
+           write_file(check, OPTION_MARKDOWN, results_write_markdown, error);
+}
+
+// What could not be checked fails in the files too.
+static void write_failure(struct check *check, const char *text) {
+    struct result result = {.budget = "check"};
+    struct error error;
+    snprintf(result.subject, sizeof result.subject, "%s", "recording");
+    snprintf(result.text, sizeof result.text, "%s", text);
+    if (!results_add(&check->results, &result)) return;
+    if (!write_files(check, &error)) command_fail(STATUS_FAILURE, &error);
+}
+
+static bool find_results(struct check *check, struct error *error) {
     const struct command_args *args = check->args;
     bool is_command = args->has_separator;
-    struct terminal terminal = terminal_of(stdout);
     if (is_command && !record(check, error)) return false;
     const char *subject = is_command ? check->path : args->words[0];
-    if (!budgets_judge(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
-                       &check->verdicts, error) ||
-        !add_command_verdict(check, error))
+    return budgets_evaluate(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
+                            &check->results, error) &&
+           add_command_result(check, error);
+}
+
+static bool evaluate(struct check *check, struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
+    if (!find_results(check, error)) {
+        write_failure(check, error->text);
         return false;
-    verdicts_print(&check->verdicts, &terminal);
-    return write_file(check, OPTION_JUNIT, verdicts_write_junit, error) &&
-           write_file(check, OPTION_MARKDOWN, verdicts_write_markdown, error);
+    }
+    results_print(&check->results, &terminal);
+    return write_files(check, error);
 }
 
 int cmd_check(const struct command_args *args) {
@@ -147,17 +170,17 @@ int cmd_check(const struct command_args *args) {
     struct error error;
     int status = STATUS_USAGE;
     if (read_words(&check, &error)) {
-        bool is_ok = judge(&check, &error);
-        status = !is_ok || check.verdicts.failed_count ? STATUS_FAILURE : STATUS_OK;
+        bool is_ok = evaluate(&check, &error);
+        status = !is_ok || check.results.failed_count ? STATUS_FAILURE : STATUS_OK;
         if (!is_ok) command_fail(status, &error);
-        if (*check.directory && check.verdicts.failed_count)
+        if (*check.directory && check.results.failed_count)
             printf("the recording: %s\n", check.path);
         else if (*check.directory)
             remove_directory(check.directory);
     } else {
         command_fail(status, &error);
     }
-    verdicts_free(&check.verdicts);
+    results_free(&check.results);
     budgets_free(&check.budgets);
     return status;
 }

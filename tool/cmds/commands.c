@@ -6,6 +6,10 @@
 // clang-format off
 #define OPTION_ROW_ALL_FRAMES \
     {OPTION_ALL_FRAMES, "all-frames", 0, NULL, "show the frames of allocators and runtimes too"}
+#define OPTION_ROW_SYMBOLS \
+    {OPTION_SYMBOLS, "symbols", 0, "WHICH", "names kept in the recording: own (default), all, none"}
+#define OPTION_ROW_LINES \
+    {OPTION_LINES, "lines", 0, NULL, "tree, flame graph: tell the lines of a function apart"}
 #define OPTION_ROW_BYTES {OPTION_BYTES, "bytes", 0, NULL, "sizes as plain numbers of bytes"}
 #define OPTION_ROW_TOP {OPTION_TOP, "top", 'n', "N", "length of the list, 0 for all of it"}
 
@@ -20,11 +24,9 @@
     OPTION_ROW_MAX_OVERHEAD,                                                                       \
     {OPTION_AGES, "ages", 0, NULL, "how old blocks became; 12 bytes per 32 of heap, not 4"},  \
     {OPTION_FREE_STACKS, "free-stacks", 0, NULL, "who frees what: a walk at each free too"},    \
-    {OPTION_EVERY, "every", 0, "SIZE", "a moment each time so much is allocated + freed (64M)"},   \
-    {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
+    {OPTION_SNAPSHOT_EVERY, "snapshot-every", 0, "SIZE", "a snapshot each time so much is allocated + freed (64M)"},   \
     OPTION_ROW_NO_STACKS,                                                                          \
     {OPTION_PRESET, "preset", 0, "NAME", "rank by peak, leaks or churn; production: a sample"},          \
-    {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"},          \
     {OPTION_SIGNAL, "signal", 0, "LIST", "words by signal, as USR1=mark,USR2=toggle"},               \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
     {OPTION_RATE, "rate", 0, "SIZE", "sample: one in so many bytes (512KiB)"},                     \
@@ -33,6 +35,10 @@
     {OPTION_CPU_BUDGET, "cpu-budget", 0, "SHARE", "sample: most processor time, as 0.5%"},         \
     {OPTION_MIN_SIZE, "min-size", 0, "SIZE", "no stacks of smaller blocks, only their sum"},       \
     {OPTION_MAX_SIZE, "max-size", 0, "SIZE", "no stacks of larger blocks, only their sum"}
+// Such as need every call from the program's start.
+#define OPTION_ROWS_FROM_START                                                                     \
+    {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
+    {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
 #define OPTION_ROW_PROCESS \
     {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
@@ -43,13 +49,15 @@
     {OPTION_SOURCE_MAP, "source-map", 0, "OLD=NEW", "sources below OLD are shown below NEW"},      \
     {OPTION_FULL_NAMES, "full-names", 0, NULL, "names with parameters and all arguments"},         \
     {OPTION_RENAME, "rename", 0, "RULES", "s/REGEX/TEXT/ on names, or a file of such rules"},      \
-    {OPTION_PLUMBING, "plumbing", 0, "FILE", "rules for what is plumbing, before cairn's own"}
+    {OPTION_INTERNAL_FRAMES, "internal-frames", 0, "FILE", "rules for internal frames, before cairn's own"}
 
-// What to look at: the same words for every view (tool/cmds/request.c reads them).
+// What to look at: the same words for every view (tool/query/request.c reads them).
 // `focus` is the letter of --focus, which export has for its format.
-#define OPTION_ROWS_FILTER OPTION_ROWS_FILTER_AS('f')
-#define OPTION_ROWS_FILTER_AS(focus)                                                               \
-    {OPTION_BY, "by", 'b', "MEASURE", "rank by peak (default), exit, allocated or calls"},         \
+#define RANKED_BY_PEAK "rank by peak (default), exit, allocated or calls"
+#define RANKED_BY_EXIT "rank by exit (default), peak, allocated or calls"
+#define OPTION_ROWS_FILTER OPTION_ROWS_FILTER_AS('f', RANKED_BY_PEAK)
+#define OPTION_ROWS_FILTER_AS(focus, ranked)                                                       \
+    {OPTION_BY, "by", 'b', "MEASURE", ranked},                                                     \
     {OPTION_BLOCKS, "blocks", 0, NULL, "count blocks instead of bytes"},                           \
     OPTION_ROW_TOP,                                                                                \
     {OPTION_DEPTH, "depth", 'd', "N", "frames of a stack or levels of the tree, 0 for all"},       \
@@ -64,21 +72,23 @@
     OPTION_ROW_PROCESS,                                                                            \
     {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks that are living, gone, or short:TIME (--ages)"}
 
-#define REPORT_OPTIONS                                                                             \
+#define REPORT_OPTIONS(ranked)                                                                     \
     {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below"},                                  \
-    OPTION_ROWS_FILTER,                                                                            \
-    {OPTION_AT, "at", 0, "MOMENT", "what stacks held then: 10s, -1m, 14:30, peak, a label"},       \
-    {OPTION_BETWEEN, "between", 0, "A,B", "what they held more at moment B than at A"},            \
+    OPTION_ROWS_FILTER_AS('f', ranked),                                                            \
+    {OPTION_AT, "at", 0, "SNAPSHOT", "what stacks held then: 10s, -1m, 14:30, peak, a label"},       \
+    {OPTION_BETWEEN, "between", 0, "A,B", "what they held more at snapshot B than at A"},            \
     {OPTION_SINCE, "since", 0, "MARK", "what was allocated since a mark and still lives"},         \
     {OPTION_GROUP, "group", 0, NULL, "threads: those of one name as one"},                         \
     {OPTION_SHORT, "short", 0, "TIME", "ages: how many lived less than this, as 10ms"},            \
     {OPTION_INVERTED, "inverted", 'i', NULL, "tree: from allocating functions to their callers"},  \
+    OPTION_ROW_LINES,                                                                              \
     {OPTION_PRINT, "print", 0, NULL, "tree: print it, even on a terminal"},                        \
     {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},           \
     OPTION_ROWS_LEAKS,                                                                             \
+    {OPTION_SUMMARY, "summary", 0, NULL, "the whole summary above the view"},                      \
     OPTION_ROW_ALL_FRAMES,                                                                         \
     OPTION_ROW_BYTES,                                                                              \
-    {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/json.md)"},              \
+    {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/reference/json.md)"},    \
     SYMBOL_OPTIONS
 
 #define OPTION_ROWS_SUPPRESSIONS                                                                   \
@@ -112,21 +122,22 @@ const struct command commands[] = {
             {OPTION_CHILDREN, "children", 0, "WHICH",
              "also record: all (default), none, or a pattern of names"},
             OPTION_ROWS_RECORDING,
+            OPTION_ROWS_FROM_START,
             {OPTION_OFF, "off", 0, NULL, "start without recording: cairn ctl on, or --when"},
             {OPTION_START_AFTER, "start-after", 0, "TIME", "record only from then on, as 10s"},
             {OPTION_RECORD_FOR, "record-for", 0, "TIME", "record only so long, as 2m"},
             {OPTION_WHEN, "when", 0, "RULE", "snapshot when rss>80%, heap>1G, ...; --off: record"},
-            {OPTION_LOG, "log", 0, "FILE", "append what stacks held and did, at each moment"},
+            {OPTION_LOG, "log", 0, "FILE", "append what stacks held and did, at each snapshot"},
             {OPTION_MARK_EVERY, "mark-every", 0, "TIME", "a mark each time, as 60s"},
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
             {OPTION_OPEN, "open", 0, NULL, "show the recording in a browser afterwards"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,
-            {OPTION_PORTABLE, "portable", 0, NULL, "keep all names in the recording"},
+            OPTION_ROW_SYMBOLS,
             {OPTION_PYTHON, "python", 0, NULL, "objects of Python, and the code that made them"},
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
-            {OPTION_ANYWAY, "anyway", 0, NULL, "run it even if it cannot be recorded"},
+            {OPTION_IGNORE_CHECKS, "ignore-checks", 0, NULL, "run it even if it cannot be recorded"},
         },
     },
     {
@@ -138,21 +149,23 @@ const struct command commands[] = {
             "loaded into it, and again when cairn leaves: by Ctrl-C, after --record-for, or by\n"
             "cairn ctl PID detach. It goes on as before, and can be attached to again. A random\n"
             "sample is recorded unless --exact is given. What was allocated before is counted too,\n"
-            "by size and type, unless it takes long to find: --census, --no-census\n"
-            "(docs/attach.md).\n",
+            "by size and type, unless it takes long to find: --scan-heap, --no-scan-heap\n"
+            "(docs/howto/attach.md).\n",
         .run = cmd_attach,
         .words_max = 1,
         .options = {
             OPTION_ROW_OUTPUT,
             {OPTION_EXACT, "exact", 0, NULL, "record every block instead of a sample"},
             {OPTION_RECORD_FOR, "record-for", 0, "TIME", "leave after that time, as 60s"},
-            {OPTION_CENSUS, "census", 0, NULL, "count the blocks from before in a large heap too"},
-            {OPTION_NO_CENSUS, "no-census", 0, NULL, "leave blocks from before out: they are not known"},
+            {OPTION_CHILDREN, "children", 0, NULL, "its descendants too, there already or to come"},
+            {OPTION_SCAN_HEAP, "scan-heap", 0, NULL, "count pre-existing blocks in a large heap too"},
+            {OPTION_NO_SCAN_HEAP, "no-scan-heap", 0, NULL, "do not count pre-existing blocks"},
             OPTION_ROWS_RECORDING,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,
-            {OPTION_ANYWAY, "anyway", 0, NULL, "even if a seccomp filter might end it"},
+            OPTION_ROW_SYMBOLS,
+            {OPTION_IGNORE_CHECKS, "ignore-checks", 0, NULL, "even if a seccomp filter might end it"},
         },
     },
     {
@@ -168,12 +181,13 @@ const struct command commands[] = {
             "  rate SIZE         one sample in so many bytes from now on (cairn run --sample)\n"
             "  check             look at the guard bands of all blocks (cairn run --guard)\n"
             "  detach            cairn attach leaves the program\n"
-            "Without PID or NAME it is the only program that is being recorded. Only its user\n"
-            "and root may.\n",
+            "Without PID or NAME status is of every program that is being recorded. All other\n"
+            "words want one: a PID, or the NAME of exactly one that you record; --all means all\n"
+            "that you record. Only its user and root may.\n",
         .run = cmd_ctl,
         .words_max = 3,
         .options = {
-            {OPTION_ALL, "all", 'a', NULL, "all programs that are being recorded"},
+            {OPTION_ALL, "all", 'a', NULL, "all programs that you record"},
         },
     },
     {
@@ -190,7 +204,7 @@ const struct command commands[] = {
         .words_max = 1,
         .options = {
             {OPTION_ONCE, "once", 0, NULL, "print it once: two looks, an interval apart"},
-            {OPTION_JSON, "json", 'j', NULL, "the same as one JSON object (docs/json.md)"},
+            {OPTION_JSON, "json", 'j', NULL, "the same as one JSON object (docs/reference/json.md)"},
             {OPTION_BY, "by", 'b', "MEASURE", "sort by live (default), growth, rate or temporary"},
             {OPTION_INTERVAL, "interval", 0, "TIME", "between two looks (500ms)"},
             {OPTION_TOP, "top", 'n', "N", "once: so many stacks (20; --json: all), 0 for all"},
@@ -204,8 +218,8 @@ const struct command commands[] = {
         .arguments = "[SUBJECT]",
         .help = "what held the memory: summary, ranked stacks, call tree, JSON",
         .description =
-            "SUBJECT is a recording, the directory of a run with several processes, or the pid of\n"
-            "a program that is being recorded; without it, the newest recording in the current\n"
+            "SUBJECT is a recording, the directory of a run with several processes, or the pid or\n"
+            "name of a program that is being recorded; without it, the newest recording in the current\n"
             "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
             "--process goes into one. Views heap and pages are of any process, by its pid, or a core\n"
             "dump: the process is stopped for some milliseconds.\n"
@@ -213,19 +227,21 @@ const struct command commands[] = {
         .run = cmd_report,
         .words_max = 1,
         .has_views = true,
-        .options = {REPORT_OPTIONS},
+        .options = {REPORT_OPTIONS(RANKED_BY_PEAK)},
     },
     {
         .name = "leaks",
         .arguments = "[SUBJECT]",
-        .help = "what was never freed: the same as report --view leaks",
+        .help = "what was never freed: stacks, or any view of it",
         .description =
-            "All that is left at the end, reachable or not. What libc, ld.so, libstdc++, glib,\n"
-            "fontconfig and openssl allocate once and keep is left out and counted.\n",
+            "All that is left at the end, reachable or not, in the view leaks or another one:\n"
+            "--view tree, --view functions. What libc, ld.so, libstdc++, glib, fontconfig and\n"
+            "openssl allocate once and keep is left out and counted.\n",
         .run = cmd_report,
         .words_max = 1,
+        .has_views = true,
         .view = "leaks",
-        .options = {REPORT_OPTIONS},
+        .options = {REPORT_OPTIONS(RANKED_BY_EXIT)},
     },
     {
         .name = "open",
@@ -235,8 +251,8 @@ const struct command commands[] = {
             "Writes one page of HTML that needs nothing else, no network either, and shows it in a\n"
             "browser ($BROWSER, else the desktop's). With -o it is only written: to keep, to send,\n"
             "to put it beside a test's results. Of a run, the page has its larger processes; with\n"
-            "two subjects it shows what changed. SUBJECT@MOMENT is what was live then: @10s, @peak,\n"
-            "@exit, @LABEL of a mark; two moments of one recording are compared likewise.\n",
+            "two subjects it shows what changed. SUBJECT@SNAPSHOT is what was live then: @10s, @peak,\n"
+            "@exit, @LABEL of a mark; two snapshots of one recording are compared likewise.\n",
         .run = cmd_open,
         .words_max = 2,
         .options = {
@@ -252,18 +268,7 @@ const struct command commands[] = {
         .help = "the recording in the format of another tool: pprof, flame graphs, ...",
         .description =
             "FORMAT is one of\n"
-            "  pprof        go tool pprof, Pyroscope, Parca\n"
-            "  collapsed    flamegraph.pl and other flame graph tools\n"
-            "  speedscope   speedscope, in a browser\n"
-            "  json         everything, for programs\n"
-            "  flamegraph   a picture (SVG), in a browser\n"
-            "  sqlite       SQL: tables and views (see also: cairn sql)\n"
-            "  dhat         dh_view.html of valgrind\n"
-            "  massif       ms_print, massif-visualizer\n"
-            "  csv          spreadsheets, data frames\n"
-            "  mptrace      scripts for MallocProfiler\n"
-            "  callgrind    callgrind_annotate, KCachegrind\n"
-            "  heaptrack    heaptrack_print, heaptrack_gui\n"
+            COMMAND_FORMATS
             "Without --format the ending of FILE says it. Without -o it goes to stdout.\n"
             "The processes of a run, and several subjects, are added up. SUBJECT may be the pid\n"
             "of a program that is being recorded. Filters are those of report.\n",
@@ -274,20 +279,21 @@ const struct command commands[] = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},
             {OPTION_OUTPUT, "output", 'o', "FILE", "where to; - is stdout"},
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
-            OPTION_ROWS_FILTER_AS(0),
+            OPTION_ROWS_FILTER_AS(0, RANKED_BY_PEAK),
+            OPTION_ROW_LINES,
             OPTION_ROW_ALL_FRAMES,
             SYMBOL_OPTIONS,
         },
     },
     {
         .name = "diff",
-        .arguments = "BEFORE[@MOMENT][,BEFORE...] AFTER[@MOMENT][,AFTER...]",
+        .arguments = "BEFORE[@SNAPSHOT][,BEFORE...] AFTER[@SNAPSHOT][,AFTER...]",
         .help = "what changed between recordings of a program",
         .description =
             "Stacks are matched by the names of their functions, so that the program may have been\n"
             "built anew in between. With several recordings a side, only what lies outside of\n"
             "their spread is a change. Of runs, all processes added up are compared, or --process.\n"
-            "MOMENT is as for report --at: one recording can be compared with itself.\n",
+            "SNAPSHOT is as for report --at: one recording can be compared with itself.\n",
         .run = cmd_diff,
         .words_max = 2,
         .has_views = true,
@@ -310,8 +316,8 @@ const struct command commands[] = {
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
             "Zstandard); its format is told from its content, or --format: heaptrack, massif,\n"
             "dhat, pprof, perf (what perf script prints of probes on malloc and free) or bpftrace\n"
-            "(the same of bpftrace); see docs/tracing.md. What such a file does not say is told,\n"
-            "here and in every report.\n",
+            "(the same of bpftrace); see docs/explain/tracing.md. What such a file does not say\n"
+            "is told here and in every report.\n",
         .run = cmd_import,
         .words_max = 1,
         .options = {
@@ -326,7 +332,7 @@ const struct command commands[] = {
         .help = "answers of SQL about a recording: cairn sql 'select * from top'",
         .description =
             "The tables are those of cairn export --format sqlite: info, losses, modules,\n"
-            "places, frames, nodes, stacks, functions, threads, points; the views summary,\n"
+            "locations, frames, nodes, stacks, functions, threads, points; the views summary,\n"
             "top, leaks, by_module, timeline. Columns are lined up on a terminal, else\n"
             "separated by tabs.\n",
         .run = cmd_sql,
@@ -338,9 +344,9 @@ const struct command commands[] = {
         .arguments = "SUBJECT | -- COMMAND [ARGUMENT...]",
         .help = "whether a recording, or a command, keeps within budgets; for tests",
         .description =
-            "One line a budget, with the guilty stacks where it does not hold. Of a run, each\n"
+            "One line a budget, with the stacks that broke it where it does not hold. Of a run, each\n"
             "budget is for the process that took most. A file of budgets has limits by program\n"
-            "name (docs/ci.md). Blocks that common libraries keep are not counted at exit.\n"
+            "name (docs/howto/ci.md). Blocks that common libraries keep are not counted at exit.\n"
             "\n"
             "Status: 0 if all budgets hold, 1 if one does not, 2 for wrong use.\n",
         .run = cmd_check,
@@ -350,18 +356,17 @@ const struct command commands[] = {
             {OPTION_MAX_EXIT, "max-exit", 0, "SIZE", "the most that may be left at the end"},
             {OPTION_MAX_CALLS, "max-calls", 0, "N", "the most allocations, as 1e6"},
             {OPTION_MAX_ALLOCATED, "max-allocated", 0, "SIZE", "the most bytes over all time"},
-            {OPTION_MAX_DAMAGED, "max-damaged", 0, "N",
+            {OPTION_MAX_OVERRUNS, "max-overruns", 0, "N",
              "most blocks that were written past (cairn run --guard)"},
             {OPTION_MAX_TEMPORARY, "max-temporary", 0, "SHARE|N",
              "the most blocks freed before the next call"},
-            {OPTION_BASELINE, "baseline", 0, "OLD", "no more than this recording or run, of each"},
+            {OPTION_BASELINE, "baseline", 0, "OLD[,OLD]", "no more than these took, of each"},
             {OPTION_TOLERANCE, "tolerance", 0, "SHARE", "more than the baseline by this (0%)"},
             {OPTION_BUDGETS, "budgets", 0, "FILE", "limits by program name, in TOML"},
             OPTION_ROW_PROCESS,
             OPTION_ROWS_SUPPRESSIONS,
-            {OPTION_JUNIT, "junit", 0, "FILE", "write JUnit's XML as well"},
-            {OPTION_MARKDOWN, "markdown", 0, "FILE", "write Markdown as well"},
-            {OPTION_FORCE, "force", 0, NULL, "replace those files"},
+            {OPTION_JUNIT, "junit", 0, "FILE", "write JUnit's XML as well, over what is there"},
+            {OPTION_MARKDOWN, "markdown", 0, "FILE", "write Markdown as well, likewise"},
             OPTION_ROW_OUTPUT,
             SYMBOL_OPTIONS,
         },
@@ -394,7 +399,7 @@ const struct command commands[] = {
         .words_max = 5,
         .options = {{OPTION_RECORDING, "recording", 0, "FILE",
                      "what the process recorded into a file of its own"},
-                    {OPTION_ANY_SIZE, "any-size", 0, NULL,
+                    {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
                      "copy more than 128 MiB of a process that stands"},
                     SYMBOL_OPTIONS},
     },
@@ -421,6 +426,7 @@ const struct command commands[] = {
         .options = {
             OPTION_ROW_OUTPUT,
             OPTION_ROWS_RECORDING,
+            OPTION_ROWS_FROM_START,
             {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
         },
     },
@@ -443,6 +449,7 @@ const struct command commands[] = {
         .options = {
             {OPTION_COMPLETION, "completion", 0, "SHELL", "completion for bash, zsh or fish"},
             {OPTION_MANUAL, "manual", 0, NULL, "the manual page, for scdoc"},
+            {OPTION_REFERENCE, "reference", 0, "PAGE", "commands or views, in Markdown (docs/reference)"},
         },
     },
     {0},

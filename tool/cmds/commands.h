@@ -8,159 +8,9 @@
 #ifndef TOOL_CMDS_COMMANDS_H
 #define TOOL_CMDS_COMMANDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include "tool/base/error.h"
-
-#define STATUS_OK 0
-#define STATUS_FAILURE 1
-#define STATUS_USAGE 2
-
-// Every option there is, whatever commands have it.
-enum option_id {
-    OPTION_AGES,
-    OPTION_MMAP,
-    OPTION_FREE_STACKS,
-    OPTION_ALL,
-    OPTION_ALL_FRAMES,
-    OPTION_ANYWAY,
-    OPTION_AT,
-    OPTION_BASELINE,
-    OPTION_BETWEEN,
-    OPTION_BLOCKS,
-    OPTION_BUDGETS,
-    OPTION_BY,
-    OPTION_BYTES,
-    OPTION_CENSUS,
-    OPTION_ANY_SIZE,
-    OPTION_CHILDREN,
-    OPTION_COMPLETION,
-    OPTION_CPU_BUDGET,
-    OPTION_DEBUGINFOD,
-    OPTION_DEBUG_DIR,
-    OPTION_DEPTH,
-    OPTION_ERROR_EXITCODE,
-    OPTION_EVERY,
-    OPTION_EXACT,
-    OPTION_EXEC,
-    OPTION_FOCUS,
-    OPTION_FOR,
-    OPTION_FORCE,
-    OPTION_FORMAT,
-    OPTION_FULL_NAMES,
-    OPTION_GROUP,
-    OPTION_GUARD,
-    OPTION_HIDE,
-    OPTION_IGNORE,
-    OPTION_INTERVAL,
-    OPTION_INVERTED,
-    OPTION_JSON,
-    OPTION_JUNIT,
-    OPTION_LIFESPAN,
-    OPTION_MARKDOWN,
-    OPTION_MAX_ALLOCATED,
-    OPTION_MAX_CALLS,
-    OPTION_MAX_DAMAGED,
-    OPTION_MAX_EXIT,
-    OPTION_MANUAL,
-    OPTION_MAX_OVERHEAD,
-    OPTION_MAX_PEAK,
-    OPTION_MAX_TEMPORARY,
-    OPTION_MAX_SAMPLES,
-    OPTION_MAX_SIZE,
-    OPTION_MIN_BYTES,
-    OPTION_MIN_SIZE,
-    OPTION_MODULE,
-    OPTION_LOG,
-    OPTION_MARK_EVERY,
-    OPTION_NO_CENSUS,
-    OPTION_NO_STACKS,
-    OPTION_NO_SUPPRESSIONS,
-    OPTION_OFF,
-    OPTION_ONCE,
-    OPTION_OPEN,
-    OPTION_OUTPUT,
-    OPTION_PLUMBING,
-    OPTION_PORTABLE,
-    OPTION_PRESET,
-    OPTION_PRINT,
-    OPTION_PROCESS,
-    OPTION_PYTHON,
-    OPTION_QUIET,
-    OPTION_RATE,
-    OPTION_RECORD_FOR,
-    OPTION_RECORDING,
-    OPTION_REGION,
-    OPTION_RENAME,
-    OPTION_SHORT,
-    OPTION_SIGNAL,
-    OPTION_SINCE,
-    OPTION_SAMPLE,
-    OPTION_SEED,
-    OPTION_SOURCE,
-    OPTION_SOURCE_MAP,
-    OPTION_START_AFTER,
-    OPTION_SUMMARY,
-    OPTION_SYSROOT,
-    OPTION_SUPPRESSIONS,
-    OPTION_THREAD,
-    OPTION_THRESHOLD,
-    OPTION_TOLERANCE,
-    OPTION_TOP,
-    OPTION_VIEW,
-    OPTION_WHEN,
-    OPTION_COUNT,
-};
-
-struct option_row {
-    enum option_id id;
-    const char *name;      // long name without dashes
-    char letter;           // 0: no short name
-    const char *argument;  // NULL: a switch; "[=BYTES]": may be left out
-    const char *help;      // one line
-};
-
-static inline bool option_may_lack_argument(const struct option_row *row) {
-    return row->argument && *row->argument == '[';
-}
-
-#define COMMAND_OPTIONS_MAX 48
-
-struct command_args;
-
-struct command {
-    const char *name;
-    const char *arguments;    // of the usage line: "[SUBJECT]"
-    const char *help;         // one line
-    const char *description;  // paragraphs of --help; NULL: none
-    int (*run)(const struct command_args *args);
-    bool has_program;          // options end at the first word that is none
-    size_t words_max;          // words after the options; SIZE_MAX: any number
-    bool has_views;            // help lists the views (cmds/views.h)
-    bool has_no_usual_limits;  // everything is written unless --top or another limit is given
-    const char *view;          // what an alias stands for: OPTION_VIEW unless it is given
-    struct option_row options[COMMAND_OPTIONS_MAX];  // ends with name NULL
-};
-
-// An option as it was given; some may be given several times.
-struct given_option {
-    enum option_id id;
-    const char *value;  // "" for a switch
-};
-#define GIVEN_OPTIONS_MAX 64
-
-struct command_args {
-    const struct command *command;
-    const char *values[OPTION_COUNT];  // NULL: not given; "" for a switch; else the last one
-    struct given_option given[GIVEN_OPTIONS_MAX];
-    size_t given_count;
-    int word_count;      // words after the options
-    bool has_separator;  // "--" was in front of the words
-    char **words;        // ends with NULL
-};
+#include "tool/query/arguments.h"
 
 extern const struct command commands[];  // ends with name NULL
 
@@ -171,38 +21,12 @@ const struct command *command_find(const char *name);
 bool command_parse(const struct command *command, int argc, char **argv, struct command_args *args,
                    int *status);
 
-bool args_has(const struct command_args *args, enum option_id option);
-// Text of an option, `otherwise` if it is not given.
-const char *args_text(const struct command_args *args, enum option_id option,
-                      const char *otherwise);
-// Every value of an option that may be given several times: the next from `*index` on, which starts
-// at 0; NULL at the end.
-const char *args_next(const struct command_args *args, enum option_id option, size_t *index);
-// A number of at most `most`; false after an error was filled.
-bool args_number(const struct command_args *args, enum option_id option, uint64_t otherwise,
-                 uint64_t most, uint64_t *number, struct error *error);
-// A size such as 256M or 1.5GiB; 0 if it is not given; false after an error was filled.
-bool args_size(const struct command_args *args, enum option_id option, uint64_t *bytes,
-               struct error *error);
-
-// The same; "0" is no mistake.
-bool args_size_or_none(const struct command_args *args, enum option_id option, uint64_t *bytes,
-                       struct error *error);
-
-// A time such as 10s, 500ms, 2m or 1h; 0 if it is not given; false after an error was filled.
-bool args_duration(const struct command_args *args, enum option_id option, uint64_t *ns,
-                   struct error *error);
-
-// A share such as "0.2%" or "0.2" (percent) as a fraction; `otherwise` if it is not given; false
-// after an error was filled.
-bool args_percent(const struct command_args *args, enum option_id option, double otherwise,
-                  double *share, struct error *error);
-
-// Prints "cairn: TEXT" to stderr, escaped; returns the status, so that `return command_fail(...)`.
-int command_fail(int status, const struct error *error);
-
 // Lines of help, made of the table.
 void command_print_help(FILE *out, const struct command *command);
+// A line of a description in whose place the formats of cairn export stand, a line each.
+#define COMMAND_FORMATS "@formats\n"
+// The description as it is shown, for free(); NULL if there is none, or no memory.
+char *command_description(const struct command *command);
 void commands_print_overview(FILE *out);
 
 int cmd_run(const struct command_args *args);     // cmds/run.c
@@ -222,7 +46,5 @@ int cmd_sql(const struct command_args *args);        // cmds/sql.c
 int cmd_info(const struct command_args *args);       // cmds/info.c
 int cmd_help(const struct command_args *args);       // cmds/help.c
 int cmd_symbolize(const struct command_args *args);  // cmds/symbolize.c
-
-#define CAIRN_TOOL_VERSION "0.1.0"
 
 #endif

@@ -4,7 +4,6 @@
 // there.
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_heap.h"
-#include "tool/cmds/core_screens.h"
 
 // Of a process' memory, unasked: it stands while that is copied, which takes some tens of
 // milliseconds.
@@ -56,10 +55,10 @@ int cmd_core(const struct command_args *args) {
     }
     if (!core_read_question(args->words + 1, &question, &error))
         return command_fail(STATUS_USAGE, &error);
-    const struct heap_wish wish = {.depth = core_question_depth(&question),
-                                   .bytes_max = args_has(args, OPTION_ANY_SIZE) ? UINT64_MAX
-                                                                                : copied_bytes_max,
-                                   .way_around = "--any-size"};
+    const struct heap_wish wish = {
+        .depth = core_question_depth(&question),
+        .bytes_max = args_has(args, OPTION_NO_COPY_LIMIT) ? UINT64_MAX : copied_bytes_max,
+        .way_around = "--no-copy-limit"};
     if (!core_subject_open(args->words[0], &wish, args_text(args, OPTION_RECORDING, NULL), &subject,
                            &error))
         return command_fail(STATUS_FAILURE, &error);

@@ -3,9 +3,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_sets.h"
+#include "tool/model/index_table.h"
+#include "tool/render/stacks.h"
 
 enum { SIZE_CLASSES = 64, KINDS = CHUNK_CACHED + 1, PAGE_BYTES = 4096, PATH_TEXT_BYTES = 1024 };
 
@@ -13,7 +18,7 @@ struct sum {
     uint64_t count, bytes;
 };
 
-static void add(struct sum *sum, const struct core_chunk *chunk) {
+static void add(struct sum *sum, const struct glibc_chunk *chunk) {
     sum->count++;
     sum->bytes += chunk->size;
 }
@@ -23,10 +28,10 @@ static void print_sum(const struct sum *sum) {
            units_size((int64_t)sum->bytes).text);
 }
 
-static void print_classes(const struct core_heap *heap) {
+static void print_classes(const struct glibc_heap *heap) {
     struct sum used[SIZE_CLASSES] = {0}, free[SIZE_CLASSES] = {0};
     for (size_t i = 0; i < heap->chunks.count; i++) {
-        const struct core_chunk *chunk = &heap->chunks.items[i];
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
         unsigned class =
             chunk->size ? SIZE_CLASSES - 1 - (unsigned)__builtin_clzll(chunk->size) : 0;
         add(chunk_is_free(chunk) ? &free[class] : &used[class], chunk);
@@ -41,7 +46,7 @@ static void print_classes(const struct core_heap *heap) {
     }
 }
 
-static void print_kinds(const struct core_heap *heap) {
+static void print_kinds(const struct glibc_heap *heap) {
     static const char *const names[KINDS] = {
         [CHUNK_USED] = "in use",
         [CHUNK_MAPPED] = "in use, with mappings of their own",
@@ -62,10 +67,10 @@ static void print_kinds(const struct core_heap *heap) {
 }
 
 // Of free memory between blocks in use only whole pages can go back to the system.
-static void print_fragmentation(const struct core_heap *heap) {
+static void print_fragmentation(const struct glibc_heap *heap) {
     uint64_t free_bytes = 0, page_bytes = 0, used_bytes = 0, largest = 0;
     for (size_t i = 0; i < heap->chunks.count; i++) {
-        const struct core_chunk *chunk = &heap->chunks.items[i];
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (chunk->kind == CHUNK_USED) used_bytes += chunk->size;
         if (!chunk_is_free(chunk)) continue;
         uint64_t first = (chunk->address + PAGE_BYTES - 1) / PAGE_BYTES;
@@ -81,7 +86,7 @@ static void print_fragmentation(const struct core_heap *heap) {
            units_size((int64_t)page_bytes).text);
 }
 
-static void print_doubts(const struct core_subject *subject, const struct core_heap *heap) {
+static void print_doubts(const struct core_subject *subject, const struct glibc_heap *heap) {
     const char *other = core_other_allocator(subject);
     if (heap->broken_count)
         printf("%" PRIu64 " stretches of the heap were left where a chunk makes no sense\n",
@@ -95,7 +100,7 @@ static void print_doubts(const struct core_subject *subject, const struct core_h
 bool core_print_heap(struct core_subject *subject, struct error *error) {
     char path[PATH_TEXT_BYTES];
     if (!core_need_heap(subject, error)) return false;
-    const struct core_heap *heap = core_heap_of(subject);
+    const struct glibc_heap *heap = core_heap_of(subject);
     print_classes(heap);
     putchar('\n');
     print_kinds(heap);
@@ -103,5 +108,319 @@ bool core_print_heap(struct core_subject *subject, struct error *error) {
     print_doubts(subject, heap);
     text_escape(path, sizeof path, subject->look.name);
     printf("\nNext: cairn core %s summarize used | summarize leaked | explain ADDRESS\n", path);
+    return true;
+}
+
+// Blocks of a set by type, and those without one by size.
+
+// What the blocks of one type, or without one of one size, add up to.
+struct row {
+    const struct core_type *type;  // NULL: none
+    uint64_t size;                 // of those without a type
+    struct core_sum sum;
+};
+
+struct summary {
+    struct core_subject *subject;
+    ARRAY(struct row) rows;
+    struct index_table index;  // of rows, by type or size
+    struct core_sum sum, plain;
+    bool is_out_of_memory;
+};
+
+static struct row *row_of(struct summary *summary, const struct core_type *type, uint64_t size) {
+    uint64_t hash = hash_mix(type ? type->signature : size, index_table_seed() + (type ? 1 : 0));
+    struct index_probe probe = index_probe_start(&summary->index, hash);
+    for (uint32_t i; index_probe_next(&summary->index, &probe, &i);)
+        if (summary->rows.items[i].type == type && summary->rows.items[i].size == size)
+            return &summary->rows.items[i];
+    struct row *row = array_push(&summary->rows);
+    if (!row || !index_table_insert(&summary->index, hash, (uint32_t)(summary->rows.count - 1)))
+        return NULL;
+    *row = (struct row){.type = type, .size = size};
+    return row;
+}
+
+static void add_block(struct core_sum *sum, uint64_t bytes) {
+    sum->count++;
+    sum->bytes += bytes;
+}
+
+static bool see(void *context, const struct core_member *member) {
+    struct summary *summary = context;
+    const struct core_type *type =
+        member->is_free
+            ? NULL
+            : core_type_of_block(summary->subject->types, member->address, member->size);
+    struct row *row = row_of(summary, type, type ? 0 : member->size);
+    summary->is_out_of_memory = !row;
+    if (!row) return false;
+    add_block(&row->sum, member->size);
+    add_block(&summary->sum, member->size);
+    if (!type) add_block(&summary->plain, member->size);
+    return true;
+}
+
+// Most blocks first; then by name, by size.
+static int compare_rows(const void *a, const void *b) {
+    const struct row *left = a, *right = b;
+    if (left->sum.count != right->sum.count) return left->sum.count < right->sum.count ? 1 : -1;
+    if (left->type && right->type) {
+        int order = strcmp(left->type->name, right->type->name);
+        if (order) return order;
+        return left->type->signature < right->type->signature ? -1 : 1;
+    }
+    return (left->size > right->size) - (left->size < right->size);
+}
+
+static void print_instances(const struct core_sum *sum) {
+    printf(" %" PRIu64 " instances taking 0x%" PRIx64 "(%s) bytes.\n", sum->count, sum->bytes,
+           units_count((int64_t)sum->bytes).text);
+}
+
+static void print_plain(const struct summary *summary) {
+    printf("Unrecognized allocations have");
+    print_instances(&summary->plain);
+    for (size_t i = 0; i < summary->rows.count; i++) {
+        const struct row *row = &summary->rows.items[i];
+        if (row->type) continue;
+        printf("   Unrecognized allocations of size 0x%" PRIx64 " have", row->size);
+        print_instances(&row->sum);
+    }
+}
+
+// Blocks without a type stand among the types by their number.
+static void print_rows(const struct summary *summary) {
+    bool is_plain_due = summary->plain.count;
+    for (size_t i = 0; i < summary->rows.count; i++) {
+        const struct row *row = &summary->rows.items[i];
+        if (!row->type) continue;
+        if (is_plain_due && row->sum.count <= summary->plain.count) {
+            print_plain(summary);
+            is_plain_due = false;
+        }
+        printf("Signature %" PRIx64 " (%s) has", row->type->signature, row->type->name);
+        print_instances(&row->sum);
+    }
+    if (is_plain_due) print_plain(summary);
+}
+
+bool core_print_summary(struct core_subject *subject, const struct core_question *question,
+                        struct error *error) {
+    struct summary summary = {.subject = subject};
+    if (!core_need_types(subject, error)) return false;
+    bool is_ok = core_each_member(subject, question, see, &summary, error);
+    if (summary.is_out_of_memory) is_ok = error_set(error, "out of memory");
+    if (is_ok) {
+        if (summary.rows.count)
+            qsort(summary.rows.items, summary.rows.count, sizeof *summary.rows.items, compare_rows);
+        print_rows(&summary);
+        core_print_sum(&summary.sum);
+    }
+    array_free(&summary.rows);
+    index_table_free(&summary.index);
+    return is_ok;
+}
+
+enum {
+    LABEL_BYTES = FRAME_TEXT_BYTES,
+};
+
+// What blocks of one stack, or of one label, add up to.
+struct live_at {
+    char label[LABEL_BYTES];
+    uint64_t count, bytes;
+};
+struct held_list {
+    ARRAY(struct live_at) items;
+};
+
+// Index of the block's stack, or `stack_count` if its cell has none.
+static size_t stack_of(const struct profile *profile, uint32_t cell) {
+    uint32_t number = cell < profile->cell_count ? profile->stack_of_cell[cell] : 0;
+    return number && number <= profile->stack_count ? number - 1 : profile->stack_count;
+}
+
+// The first shown frame of a stack as text: its module, its function, or its return address. ""
+// where the stack is not of the wanted module or function.
+static bool label_of(const struct core_subject *subject, const struct frame_names *names,
+                     uint32_t node, const char *module, const char *function, char *label) {
+    struct frame_list frames = {0};
+    size_t index = 0;
+    char name[LABEL_BYTES], base[LABEL_BYTES];
+    *label = 0;
+    if (!frame_list_fill(&frames, &subject->opened.profile, names, node, 0)) return false;
+    const struct frame *frame = frame_list_next(&frames, &index);
+    if (!frame) {
+        snprintf(label, LABEL_BYTES, "%s", STACK_NOT_RECORDED);
+        if (module) *label = 0;
+        frame_list_free(&frames);
+        return true;
+    }
+    text_escape(base, sizeof base, frame->module ? text_base_name(frame->module) : "[no module]");
+    frame_label(frame, name, sizeof name, LABEL_BYTES);
+    bool is_wanted = (!module || !strcmp(module, base)) && (!function || !strcmp(function, name));
+    if (is_wanted && function) {
+        char place[LABEL_BYTES];
+        frame_location(frame, place, sizeof place);
+        snprintf(label, LABEL_BYTES, "+0x%" PRIx64 "  %.900s", frame->offset, place);
+    } else if (is_wanted) {
+        snprintf(label, LABEL_BYTES, "%s", module ? name : base);
+    }
+    frame_list_free(&frames);
+    return true;
+}
+
+static int compare_labels(const void *a, const void *b) {
+    const struct live_at *left = a, *right = b;
+    return strcmp(left->label, right->label);
+}
+
+static int compare_bytes(const void *a, const void *b) {
+    const struct live_at *left = a, *right = b;
+    if (left->bytes != right->bytes) return left->bytes < right->bytes ? 1 : -1;
+    return strcmp(left->label, right->label);
+}
+
+// Equal labels become one; the largest comes first.
+static void fold(struct held_list *list) {
+    size_t kept = 0;
+    struct live_at *items = list->items.items;
+    if (!list->items.count) return;
+    qsort(items, list->items.count, sizeof *items, compare_labels);
+    for (size_t i = 0; i < list->items.count; i++) {
+        if (kept && !strcmp(items[kept - 1].label, items[i].label)) {
+            items[kept - 1].count += items[i].count;
+            items[kept - 1].bytes += items[i].bytes;
+        } else {
+            items[kept++] = items[i];
+        }
+    }
+    list->items.count = kept;
+    qsort(items, kept, sizeof *items, compare_bytes);
+}
+
+// Sums by stack, indexed like the profile's; the last is for blocks without one.
+static struct live_at *hold_by_stack(const struct core_subject *subject) {
+    const struct profile *profile = &subject->opened.profile;
+    struct live_at *held = calloc(profile->stack_count + 1, sizeof *held);
+    struct core_block_cursor cursor = {.blocks = &subject->blocks};
+    struct core_block block;
+    while (held && core_blocks_next(&cursor, &block)) {
+        struct live_at *one = &held[stack_of(profile, block.cell)];
+        one->count++;
+        one->bytes += block.size;
+    }
+    return held;
+}
+
+static bool resolve_held(const struct core_subject *subject, const struct live_at *held,
+                         struct error *error) {
+    const struct profile *profile = &subject->opened.profile;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        if (held[i].count) names_want_stack(subject->opened.names, profile->stacks[i].node, 0);
+    return names_resolve(subject->opened.names, error);
+}
+
+static bool group(const struct core_subject *subject, struct live_at *held, const char *module,
+                  const char *function, struct held_list *list) {
+    const struct profile *profile = &subject->opened.profile;
+    const struct frame_names names = names_frames(subject->opened.names);
+    for (size_t i = 0; i <= profile->stack_count; i++) {
+        uint32_t node = i < profile->stack_count ? profile->stacks[i].node : TREE_ROOT;
+        if (!held[i].count) continue;
+        if (!label_of(subject, &names, node, module, function, held[i].label)) return false;
+        struct live_at *item = *held[i].label ? array_push(&list->items) : NULL;
+        if (*held[i].label && !item) return false;
+        if (item) *item = held[i];
+    }
+    fold(list);
+    return true;
+}
+
+static void print_groups(const struct held_list *list, uint64_t whole) {
+    printf("%12s %12s  %5s\n", "blocks", "bytes", "");
+    for (size_t i = 0; i < list->items.count; i++) {
+        const struct live_at *item = &list->items.items[i];
+        printf("%12s %12s  %5s  %s\n", units_count((int64_t)item->count).text,
+               units_count((int64_t)item->bytes).text,
+               units_percent((int64_t)item->bytes, (int64_t)whole).text, item->label);
+    }
+}
+
+bool core_print_groups(const struct core_subject *subject, const char *module, const char *function,
+                       struct error *error) {
+    struct held_list list = {0};
+    struct live_at *held = hold_by_stack(subject);
+    if (!held) return error_set(error, "out of memory");
+    bool is_ok = resolve_held(subject, held, error);
+    if (is_ok && !group(subject, held, module, function, &list))
+        is_ok = error_set(error, "out of memory");
+    if (is_ok && module && !list.items.count)
+        is_ok =
+            error_set(error, "no block is of %s%s%s; `cairn core %s summarize%s%s` lists what is",
+                      module, function ? ", function " : "", function ? function : "",
+                      subject->look.name, function ? " " : "", function ? module : "");
+    if (is_ok) {
+        print_groups(&list, subject->blocks.bytes);
+        core_print_sum(&(struct core_sum){subject->blocks.items.count, subject->blocks.bytes});
+    }
+    array_free(&list.items);
+    free(held);
+    return is_ok;
+}
+
+static void print_threads_of(const struct core_subject *subject, uint32_t cell) {
+    const struct profile *profile = &subject->opened.profile;
+    uint16_t slot = 0;
+    if (!recording_owner(&subject->opened.recording, cell, &slot)) return;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        char name[4 * sizeof thread->name];
+        if (thread->slot != slot) continue;
+        text_escape(name, sizeof name, thread->name);
+        printf("allocated by thread %" PRIu32 " (%s)\n", thread->tid, name);
+    }
+}
+
+void core_want_origin(const struct core_subject *subject, uint32_t cell) {
+    const struct profile *profile = &subject->opened.profile;
+    size_t stack = stack_of(profile, cell);
+    if (stack < profile->stack_count)
+        names_want_stack(subject->opened.names, profile->stacks[stack].node, 0);
+}
+
+bool core_print_origin(const struct core_subject *subject, uint32_t cell, struct error *error) {
+    const struct profile *profile = &subject->opened.profile;
+    size_t stack = stack_of(profile, cell);
+    uint32_t node = stack < profile->stack_count ? profile->stacks[stack].node : TREE_ROOT;
+    struct frame_list frames = {.are_all_shown = true};
+    const struct frame_names names = names_frames(subject->opened.names);
+    if (!frame_list_fill(&frames, profile, &names, node, 0))
+        return error_set(error, "out of memory");
+    print_threads_of(subject, cell);
+    struct terminal terminal = terminal_of(stdout);
+    uint32_t cut = stack < profile->stack_count ? profile->stacks[stack].cut : 0;
+    stacks_print_frames(&terminal, &frames, cut, 0);
+    frame_list_free(&frames);
+    return true;
+}
+
+bool core_print_overview(const struct core_subject *subject, struct error *error) {
+    const struct core_blocks *blocks = &subject->blocks;
+    char path[LABEL_BYTES], quoted[LABEL_BYTES];
+    text_quote(quoted, sizeof quoted, subject->look.name);
+    text_escape(path, sizeof path, quoted);
+    if (!core_print_groups(subject, NULL, NULL, error)) return false;
+    if (blocks->rejected_count)
+        printf("left out: %s that contradict what is around them\n",
+               units_counted((int64_t)blocks->rejected_count, "slot of the map", "slots of the map")
+                   .text);
+    if (blocks->missing_leaves || subject->core->missing_bytes)
+        printf("the core is not whole: %s of it are missing\n",
+               units_size((int64_t)subject->core->missing_bytes).text);
+    printf("\nNext: cairn core %s summarize MODULE | list leaked | describe ADDRESS\n"
+           "      cairn report %s\n",
+           path, path);
     return true;
 }

@@ -3,10 +3,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/units.h"
-#include "tool/core/references.h"
+#include "tool/heap/references.h"
 
 enum { HEADER = 16 };  // of a chunk, in front of its block
 
@@ -46,7 +47,7 @@ static bool show(const struct pass *pass, const struct core_member *member) {
     return pass->see(pass->context, member);
 }
 
-static struct core_member member_of_chunk(const struct core_chunk *chunk) {
+static struct core_member member_of_chunk(const struct glibc_chunk *chunk) {
     return (struct core_member){chunk->address, chunk->size, chunk_is_free(chunk), 0};
 }
 
@@ -56,9 +57,9 @@ static struct core_member member_of_block(const struct core_block *block) {
 
 // The end of an arena is one free block more.
 static bool show_tops(const struct pass *pass, size_t *next, uint64_t before) {
-    const struct core_heap *heap = core_heap_of(pass->subject);
+    const struct glibc_heap *heap = core_heap_of(pass->subject);
     for (; *next < heap->ranges.count && heap->ranges.items[*next].top < before; (*next)++) {
-        const struct core_heap_range *range = &heap->ranges.items[*next];
+        const struct glibc_range *range = &heap->ranges.items[*next];
         uint64_t size = range->end - range->top;
         const struct core_member top = {range->top + HEADER, size - HEADER, true, 0};
         if (size > HEADER && !show(pass, &top)) return false;
@@ -67,7 +68,7 @@ static bool show_tops(const struct pass *pass, size_t *next, uint64_t before) {
 }
 
 static void each_chunk(const struct pass *pass) {
-    const struct core_heap *heap = core_heap_of(pass->subject);
+    const struct glibc_heap *heap = core_heap_of(pass->subject);
     enum core_set set = pass->question->set;
     bool are_free = set == SET_FREE || set == SET_ALLOCATIONS, are_used = set != SET_FREE;
     size_t next = 0;
@@ -98,7 +99,7 @@ bool core_find_member(struct core_subject *subject, uint64_t address, struct cor
     if (is_recorded) return true;
     bool has_heap = core_need_heap(subject, error);
     if (!has_heap && !subject->is_recorded) return false;
-    const struct core_chunk *chunk = core_chunk_of(core_heap_of(subject), address);
+    const struct glibc_chunk *chunk = glibc_chunk_of(core_heap_of(subject), address);
     if (!chunk) return error_set(error, "address %" PRIx64 " is in no block of the heap", address);
     *member = member_of_chunk(chunk);
     return true;
@@ -226,4 +227,83 @@ bool core_answer_set(struct core_subject *subject, const struct core_question *q
     if (!core_each_member(subject, question, list_member, &listing, error)) return false;
     if (question->verb != VERB_ENUMERATE) core_print_sum(&listing.sum);
     return true;
+}
+
+struct word {
+    const char *text;
+    int value;
+};
+
+static const struct word verbs[] = {
+    {"count", VERB_COUNT},         {"list", VERB_LIST},         {"enumerate", VERB_ENUMERATE},
+    {"summarize", VERB_SUMMARIZE}, {"describe", VERB_DESCRIBE}, {"explain", VERB_EXPLAIN},
+};
+static const struct word sets[] = {
+    {"used", SET_USED},         {"free", SET_FREE},         {"allocations", SET_ALLOCATIONS},
+    {"anchored", SET_ANCHORED}, {"leaked", SET_LEAKED},     {"unreferenced", SET_UNREFERENCED},
+    {"incoming", SET_INCOMING}, {"outgoing", SET_OUTGOING}, {"allocation", SET_ALLOCATION},
+};
+
+// 0: none of them.
+static int find_word(const struct word *words, size_t count, const char *text) {
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(words[i].text, text)) return words[i].value;
+    return 0;
+}
+
+static bool read_address(const char *text, uint64_t *address) {
+    const int base = 16;
+    char *end = NULL;
+    if (text) *address = strtoull(text, &end, base);
+    return end && end != text && !*end;
+}
+
+static bool read_set(char *const *words, struct core_question *question, struct error *error) {
+    size_t next = 2;
+    if (question->set >= SET_INCOMING && !read_address(words[next++], &question->address))
+        return error_set(error, "core: '%s %s' wants an address in hexadecimal", words[0],
+                         words[1]);
+    question->type = words[next];
+    if (!question->type || !words[next + 1]) return true;
+    return error_set(error, "core: '%s' is too much behind the type of '%s %s'", words[next + 1],
+                     words[0], words[1]);
+}
+
+// Without a set: an address to describe or explain, modules to sum up by.
+static bool read_rest(char *const *words, struct core_question *question, struct error *error) {
+    bool has_address = question->verb == VERB_DESCRIBE || question->verb == VERB_EXPLAIN;
+    if (has_address && words[1] && !words[2] && read_address(words[1], &question->address))
+        return true;
+    if (has_address)
+        return error_set(error, "core: %s wants one address in hexadecimal or a set, not '%s'",
+                         words[0], words[1] ? words[1] : "");
+    question->module = words[1];
+    question->function = words[1] ? words[2] : NULL;
+    if (question->verb == VERB_SUMMARIZE) return true;
+    return error_set(error,
+                     "core: '%s used' is what can be asked for, and in its place: free, leaked, "
+                     "unreferenced, anchored, allocations, incoming ADDRESS, outgoing ADDRESS",
+                     words[0]);
+}
+
+bool core_read_question(char *const *words, struct core_question *question, struct error *error) {
+    *question = (struct core_question){.verb = VERB_OVERVIEW};
+    if (!words[0]) return true;
+    question->verb = find_word(verbs, sizeof verbs / sizeof *verbs, words[0]);
+    if (question->verb == VERB_OVERVIEW)
+        return error_set(error,
+                         "core: '%s' is none of: count, list, enumerate, summarize, describe, "
+                         "explain",
+                         words[0]);
+    if (words[1]) question->set = find_word(sets, sizeof sets / sizeof *sets, words[1]);
+    return question->set ? read_set(words, question, error) : read_rest(words, question, error);
+}
+
+enum heap_depth core_question_depth(const struct core_question *question) {
+    bool is_by_reach = question->set >= SET_ANCHORED && question->set <= SET_OUTGOING;
+    bool has_types =
+        question->type || question->verb == VERB_LIST || question->verb == VERB_SUMMARIZE;
+    if (is_by_reach || question->verb == VERB_DESCRIBE || question->verb == VERB_EXPLAIN)
+        return HEAP_REFERENCES;
+    return question->set && has_types ? HEAP_TYPES : HEAP_BLOCKS;
 }

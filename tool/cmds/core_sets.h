@@ -75,7 +75,7 @@ bool core_answer_set(struct core_subject *subject, const struct core_question *q
 bool core_print_summary(struct core_subject *subject, const struct core_question *question,
                         struct error *error);
 
-// cmds/core_details.c: describe and explain, of a set or of what lies at an address.
+// cmds/core_reachability.c: describe and explain, of a set or of what lies at an address.
 bool core_answer_details(struct core_subject *subject, const struct core_question *question,
                          struct error *error);
 

@@ -6,7 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/cmds/name_options.h"
+#include "tool/query/name_options.h"
 
 enum { LINE_BYTES = 1024 };
 
@@ -19,7 +19,7 @@ static bool open_recording(struct core_subject *subject, const char *beside, str
 }
 
 static void say_pause(const struct heap_look *look) {
-    const struct live_image *live = &look->live;
+    const struct stopped_image *live = &look->live;
     fprintf(stderr, "cairn: process %s was stopped for %s (%s, %s copied)\n", look->name,
             units_duration(live->pause_ns).text,
             units_counted((int64_t)live->thread_count, "thread", "threads").text,
@@ -57,7 +57,7 @@ bool core_subject_open(const char *word, const struct heap_wish *wish, const cha
 void core_subject_close(struct core_subject *subject) {
     core_types_close(subject->types);
     if (subject->has_reach) core_reach_close(&subject->reach);
-    core_free_heap(&subject->heap);
+    glibc_heap_free(&subject->heap);
     if (subject->is_recorded) {
         core_free_blocks(&subject->blocks);
         opened_close(&subject->opened);
@@ -78,7 +78,8 @@ const char *core_other_allocator(const struct core_subject *subject) {
 
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
-    subject->has_heap = core_read_heap(subject->core, &subject->heap, error);
+    const struct memory_view view = core_view(subject->core);
+    subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
     const char *other = core_other_allocator(subject);
     if (subject->has_heap) return true;
     if (other)
@@ -95,20 +96,20 @@ bool core_need_heap(struct core_subject *subject, struct error *error) {
 }
 
 // What belongs to the recording refers to no block.
-static bool own_memory(const struct core_subject *subject, struct core_spans *own) {
+static bool own_memory(const struct core_subject *subject, struct spans *own) {
     bool is_ok = true;
     if (!subject->is_recorded) return true;
-    const struct core_spans *map = &subject->blocks.map;
+    const struct spans *map = &subject->blocks.map;
     for (size_t i = 0; i < map->items.count && is_ok; i++)
-        is_ok = core_spans_add(own, map->items.items[i].start, map->items.items[i].end);
+        is_ok = spans_add(own, map->items.items[i].start, map->items.items[i].end);
     uint64_t start = subject->header.self_address;
-    is_ok = is_ok && core_spans_add(own, start, start + subject->header.mapped_bytes);
-    core_spans_settle(own);
+    is_ok = is_ok && spans_add(own, start, start + subject->header.mapped_bytes);
+    spans_settle(own);
     return is_ok;
 }
 
 bool core_need_map(struct core_subject *subject, struct error *error) {
-    struct core_spans own = {0};
+    struct spans own = {0};
     bool are_all_glibc = true;
     if (subject->has_reach) return true;
     if (!core_need_heap(subject, error) && !subject->is_recorded) return false;
@@ -119,7 +120,7 @@ bool core_need_map(struct core_subject *subject, struct error *error) {
     subject->has_foreign = !are_all_glibc;
     subject->has_reach = is_ok && core_reach_open(subject->core, &subject->heap, are_all_glibc,
                                                   &own, &subject->reach, error);
-    core_spans_free(&own);
+    spans_free(&own);
     return subject->has_reach;
 }
 
@@ -133,7 +134,7 @@ bool core_need_types(struct core_subject *subject, struct error *error) {
     return subject->types || error_set(error, "out of memory");
 }
 
-const struct core_heap *core_heap_of(const struct core_subject *subject) {
+const struct glibc_heap *core_heap_of(const struct core_subject *subject) {
     return subject->has_reach ? &subject->reach.heap : &subject->heap;
 }
 

@@ -5,10 +5,10 @@
 #ifndef TOOL_CMDS_CORE_SUBJECT_H
 #define TOOL_CMDS_CORE_SUBJECT_H
 
-#include "tool/cmds/heap_look.h"
-#include "tool/core/blocks.h"
-#include "tool/core/reach.h"
-#include "tool/core/types.h"
+#include "tool/heap/blocks.h"
+#include "tool/heap/reach.h"
+#include "tool/heap/types.h"
+#include "tool/query/heap_views.h"
 
 struct core_subject {
     struct heap_look look;
@@ -17,7 +17,7 @@ struct core_subject {
     struct cairn_header header;  // of the recording
     struct core_blocks blocks;   // in use and recorded
     struct opened opened;
-    struct core_heap heap;  // glibc's; moves into `reach` when that is there
+    struct glibc_heap heap;  // glibc's; moves into `reach` when that is there
     struct core_reach reach;
     struct core_types *types;
     bool has_heap, has_reach;
@@ -40,7 +40,7 @@ bool core_need_reach(struct core_subject *subject, struct error *error);
 bool core_need_types(struct core_subject *subject, struct error *error);
 
 // The heap, once core_need_heap or core_need_reach said that it is there.
-const struct core_heap *core_heap_of(const struct core_subject *subject);
+const struct glibc_heap *core_heap_of(const struct core_subject *subject);
 
 // Lines on stderr about what limits the answer: modules whose names are missing, an allocator whose
 // own memory counts as the program's.

@@ -12,13 +12,13 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/live.h"
 #include "tool/model/measure.h"
+#include "tool/query/live.h"
+#include "tool/query/running.h"
 #include "tool/render/interval.h"
 #include "tool/render/terminal.h"
 #include "tool/watch/bands.h"
 #include "tool/watch/control.h"
-#include "tool/watch/moment.h"
 
 enum { NAME_BYTES = 4 * NAME_MAX, LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
 
@@ -33,16 +33,18 @@ struct target {
 struct action {
     const char *name;
     bool has_argument;  // takes one word more
+    bool is_look;       // changes nothing
     bool (*run)(const struct target *target, struct error *error);
 };
 
-static void print_moments(const struct terminal *terminal, const struct recording *recording) {
+static void print_snapshots(const struct terminal *terminal, const struct recording *recording) {
     unsigned marks = 0, snapshots = 0;
-    struct cairn_moment moment, last = {0};
-    for (size_t i = 0; i < CAIRN_MOMENT_LIMIT && recording_moment(recording, i, &moment); i++) {
-        marks += moment.reason == CAIRN_MOMENT_MARK;
-        snapshots += moment.reason != CAIRN_MOMENT_MARK;
-        if (*moment.label) last = moment;
+    struct cairn_snapshot snapshot, last = {0};
+    for (size_t i = 0; i < CAIRN_SNAPSHOT_LIMIT && recording_snapshot(recording, i, &snapshot);
+         i++) {
+        marks += snapshot.reason == CAIRN_SNAPSHOT_MARK;
+        snapshots += snapshot.reason != CAIRN_SNAPSHOT_MARK;
+        if (*snapshot.label) last = snapshot;
     }
     fprintf(terminal->out, ", %s, %s", units_counted(marks, "mark", "marks").text,
             units_counted(snapshots, "snapshot", "snapshots").text);
@@ -67,11 +69,11 @@ static bool show_status(const struct target *target, struct error *error) {
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured peak = measure_figures(MEASURE_PEAK, &figures);
     printf(" at %s: %s%s live%s, peak %s%s%s, %s", units_duration(control_age_ns(header)).text,
-           units_size(left.value).text, interval_text(left, true, false).text,
+           units_size(left.value).text, interval_amount(left, true, false).text,
            interval_samples(left).text, units_size(peak.value).text,
-           interval_text(peak, true, false).text, interval_samples(peak).text,
+           interval_amount(peak, true, false).text, interval_samples(peak).text,
            units_counted((int64_t)figures.allocations, "call", "calls").text);
-    print_moments(&terminal, &recording);
+    print_snapshots(&terminal, &recording);
     fputc('\n', stdout);
     recording_close(&recording);
     return true;
@@ -95,11 +97,12 @@ static bool switch_off(const struct target *target, struct error *error) {
     return set_off(target, true);
 }
 
-static bool take_moment(const struct target *target, enum cairn_moment_reason reason,
-                        const char *what, struct error *error) {
+static bool take_snapshot(const struct target *target, enum cairn_snapshot_reason reason,
+                          const char *what, struct error *error) {
     const struct control *control = &target->control;
     char label[LABEL_TEXT_BYTES];
-    if (!moment_ask(control->header, control->bytes, reason, target->argument, error)) return false;
+    if (!control_take_snapshot(control->header, control->bytes, reason, target->argument, error))
+        return false;
     text_escape(label, sizeof label, target->argument);
     printf("%s: %s%s%s%s at %s\n", target->name, what, *label ? " \"" : "", label,
            *label ? "\"" : "", units_duration(control_age_ns(control->header)).text);
@@ -107,11 +110,11 @@ static bool take_moment(const struct target *target, enum cairn_moment_reason re
 }
 
 static bool mark(const struct target *target, struct error *error) {
-    return take_moment(target, CAIRN_MOMENT_MARK, "mark", error);
+    return take_snapshot(target, CAIRN_SNAPSHOT_MARK, "mark", error);
 }
 
 static bool snapshot(const struct target *target, struct error *error) {
-    return take_moment(target, CAIRN_MOMENT_ASKED, "snapshot", error);
+    return take_snapshot(target, CAIRN_SNAPSHOT_ASKED, "snapshot", error);
 }
 
 static bool rate_read(const char *text, uint64_t *bytes, struct error *error) {
@@ -131,14 +134,14 @@ static bool set_rate(const struct target *target, struct error *error) {
 static bool check(const struct target *target, struct error *error) {
     struct bands_check found;
     if (!bands_check(&target->control, target->process->pid, &found, error)) return false;
-    uint64_t damaged = found.damaged_blocks, checked = found.checked_blocks;
+    uint64_t overruns = found.overrun_blocks, checked = found.checked_blocks;
     printf("%s: %s live %s looked at, ", target->name, units_count((int64_t)checked).text,
            checked == 1 ? "block" : "blocks");
-    if (damaged)
-        printf("%s found damaged so far: cairn report %d --view damage\n",
-               units_count((int64_t)damaged).text, target->process->pid);
+    if (overruns)
+        printf("%s found overrun so far: cairn report %d --view overruns\n",
+               units_count((int64_t)overruns).text, target->process->pid);
     else
-        puts("none is damaged");
+        puts("none is overrun");
     return true;
 }
 
@@ -152,9 +155,10 @@ static bool detach(const struct target *target, struct error *error) {
 }
 
 static const struct action actions[] = {
-    {"status", false, show_status}, {"on", false, switch_on},     {"off", false, switch_off},
-    {"mark", true, mark},           {"snapshot", true, snapshot}, {"rate", true, set_rate},
-    {"check", false, check},        {"detach", false, detach},
+    {"status", false, true, show_status}, {"on", false, false, switch_on},
+    {"off", false, false, switch_off},    {"mark", true, false, mark},
+    {"snapshot", true, false, snapshot},  {"rate", true, false, set_rate},
+    {"check", false, false, check},       {"detach", false, false, detach},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -167,10 +171,17 @@ static const struct action *action_find(const char *name) {
 // What the words ask for: [TARGET] ACTION [ARGUMENT].
 struct wish {
     const struct action *action;
-    const char *which;  // PID or NAME; NULL: the only one, or all
+    const char *which;  // PID or NAME; NULL: all
     const char *argument;
     bool is_for_all;
 };
+
+static void tell_actions(const char *wrong, struct error *error) {
+    error_set(error,
+              "ctl: %s%s%sgive what to do: status, on, off, mark [LABEL], snapshot [LABEL], "
+              "rate SIZE, check or detach",
+              wrong ? "\"" : "", wrong ? wrong : "", wrong ? "\" is unknown, " : "");
+}
 
 static bool wish_read(const struct command_args *args, struct wish *wish, struct error *error) {
     char **words = args->words;
@@ -180,16 +191,19 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     bool is_named = count && (!action_find(words[0]) || (count > 1 && action_find(words[1]) &&
                                                          !action_find(words[0])->has_argument));
     if (is_named) wish->which = words[at++];
-    wish->action = at < count ? action_find(words[at++]) : NULL;
+    wish->action = at < count ? action_find(words[at]) : NULL;
     if (!wish->action) {
-        error_set(error, "ctl: give what to do: status, on, off, mark [LABEL], snapshot [LABEL], "
-                         "rate SIZE, check or detach");
+        tell_actions(at < count ? words[at] : NULL, error);
         return false;
     }
+    at++;
     if (at < count && wish->action->has_argument) wish->argument = words[at++];
     if (at < count) return error_set(error, "ctl: \"%s\" is one word too many", words[at]);
     if (wish->which && wish->is_for_all)
         return error_set(error, "ctl: either --all or \"%s\"", wish->which);
+    if (!wish->which && !wish->is_for_all && !wish->action->is_look)
+        return error_set(error, "ctl: %s: of which process? Give its PID or NAME, or --all",
+                         wish->action->name);
     uint64_t bytes;
     if (wish->action->run == set_rate) return rate_read(wish->argument, &bytes, error);
     if (strlen(wish->argument) >= CAIRN_LABEL_BYTES)
@@ -197,15 +211,10 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     return true;
 }
 
-static bool is_meant(const struct wish *wish, const struct live_process *process) {
-    return !wish->which || live_is_meant(process, wish->which);
-}
-
 static bool act(const struct wish *wish, const struct live_process *process, struct error *error) {
     struct target target = {.process = process, .argument = wish->argument};
     char name[NAME_BYTES - 16];
-    const char *called = *process->called ? process->called : process->program;
-    text_escape(name, sizeof name, *called ? called : "process");
+    text_escape(name, sizeof name, *process->name ? process->name : "process");
     snprintf(target.name, sizeof target.name, "%s %d", name, process->pid);
     bool is_ok =
         control_open(process->path, &target.control, error) && wish->action->run(&target, error);
@@ -213,29 +222,32 @@ static bool act(const struct wish *wish, const struct live_process *process, str
     return is_ok || error_wrap(error, "%s", target.name);
 }
 
-// With several, one has to be chosen, but for a look.
-static bool check_choice(const struct wish *wish, const struct live_list *list, size_t count,
-                         struct error *error) {
-    if (!count) return live_tell_absence(wish->which, error);
-    if (count == 1 || wish->which || wish->is_for_all || wish->action->run == show_status)
-        return true;
-    return error_set(error,
-                     "%zu processes are being recorded: give --all, a name or a pid "
-                     "(%d, %d%s)",
-                     count, list->processes.items[0].pid, list->processes.items[1].pid,
-                     count > 2 ? ", ..." : "");
+// Leaves out what others record: words that change something mean them by their pids only.
+static void leave_out_others(struct live_list *list) {
+    size_t kept = 0;
+    for (size_t i = 0; i < list->processes.count; i++)
+        if (list->processes.items[i].is_own)
+            list->processes.items[kept++] = list->processes.items[i];
+    list->processes.count = kept;
+}
+
+static bool choose_targets(const struct wish *wish, struct live_list *list, struct error *error) {
+    bool is_name = wish->which && !running_is_number(wish->which);
+    bool is_ok = wish->which ? live_select(wish->which, list, error) : live_list(list, error);
+    if (!is_ok) return false;
+    if (wish->action->is_look) return list->processes.count || live_tell_absence(NULL, error);
+    if (is_name || wish->is_for_all) leave_out_others(list);
+    if (is_name && list->processes.count > 1) return live_tell_several(wish->which, list, error);
+    if (list->processes.count) return true;
+    if (!is_name) return live_tell_absence(NULL, error);
+    return error_set(error, "\"%s\" is recorded by another user: give its pid", wish->which);
 }
 
 static bool act_on_all(const struct wish *wish, const struct live_list *list, struct error *error) {
-    size_t count = 0;
     bool is_ok = true;
-    for (size_t i = 0; i < list->processes.count; i++)
-        count += is_meant(wish, &list->processes.items[i]);
-    if (!check_choice(wish, list, count, error)) return false;
     for (size_t i = 0; i < list->processes.count; i++) {
         struct error problem;
-        const struct live_process *process = &list->processes.items[i];
-        if (!is_meant(wish, process) || act(wish, process, &problem)) continue;
+        if (act(wish, &list->processes.items[i], &problem)) continue;
         if (is_ok) *error = problem;
         is_ok = false;
     }
@@ -244,10 +256,10 @@ static bool act_on_all(const struct wish *wish, const struct live_list *list, st
 
 int cmd_ctl(const struct command_args *args) {
     struct wish wish;
-    struct live_list list;
+    struct live_list list = {0};
     struct error error;
     if (!wish_read(args, &wish, &error)) return command_fail(STATUS_USAGE, &error);
-    bool is_ok = live_list(&list, &error) && act_on_all(&wish, &list, &error);
+    bool is_ok = choose_targets(&wish, &list, &error) && act_on_all(&wish, &list, &error);
     array_free(&list.processes);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tool/base/json.h"
-#include "tool/cmds/compared.h"
+#include "tool/query/compared.h"
 #include "tool/render/diff_screen.h"
 
 #define DIFF_SCHEMA "cairn.diff/1"
@@ -46,9 +46,9 @@ static const char *const *nouns_of(const struct compared *compared) {
 static void print_side(const struct compared_list *list, const char *program) {
     printf("%s", program);
     for (size_t i = 0; i < list->count; i++) {
-        const char *moment = list->moments[i];
-        printf("%s%s%s%s", i ? ", " : " (", list->names[i], moment ? "@" : "",
-               moment ? moment : "");
+        const char *snapshot = list->snapshots[i];
+        printf("%s%s%s%s", i ? ", " : " (", list->names[i], snapshot ? "@" : "",
+               snapshot ? snapshot : "");
     }
     putchar(')');
 }
@@ -63,6 +63,24 @@ static void print_sampled(const struct terminal *terminal, const struct compared
                                  : "  these are samples: differences have 95 %% intervals\n");
 }
 
+// What the number of recordings says of noise.
+static void print_noise(const struct terminal *terminal, const struct diff *diff) {
+    size_t first = diff->first_count, second = diff->recording_count - first;
+    size_t fewest = first < second ? first : second;
+    const double likely = 0.05, whole = 100;
+    double chance = diff_chance(diff);
+    if (chance > likely)
+        terminal_print(
+            terminal, STYLE_DIM,
+            "  noise alone sets %zu runs a side apart by chance in %.0f %% of rows; those below "
+            "64 KiB are left out (better five)\n",
+            fewest, chance * whole);
+    if (fewest < DIFF_RUNS_LEAST)
+        terminal_print(terminal, STYLE_DIM,
+                       "  %s on a side: how much of it is noise is not known (better five)\n",
+                       fewest == 1 ? "one run" : "two runs");
+}
+
 static void print_facts(const struct diff_screen *screen, const struct compared *compared,
                         const struct compared_list *before, const struct compared_list *after) {
     const struct terminal *terminal = screen->terminal;
@@ -70,9 +88,8 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     fputs(" \xe2\x86\x92 ", stdout);
     print_side(after, compared->program[1]);
     putchar('\n');
-    if (compared->has_moments) {
-        diff_print_figure(screen, "live then", compared->totals.then,
-                          compared->totals.then_estimates, true);
+    if (compared->has_snapshots) {
+        diff_print_figure(screen, "live", compared->totals.at, compared->totals.at_estimates, true);
     } else {
         diff_print_figure(screen, "peak heap", compared->totals.peak,
                           compared->totals.peak_estimates, true);
@@ -84,6 +101,11 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     if (strcmp(compared->program[0], compared->program[1]) != 0)
         terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
     print_sampled(terminal, compared);
+    for (size_t i = 0; i < 2; i++)
+        if (*compared->lost_names[i])
+            terminal_print(terminal, STYLE_WARNING, "  %s: %s\n", i ? "after" : "before",
+                           compared->lost_names[i]);
+    print_noise(terminal, &compared->diff);
     if (compared->is_inexact)
         terminal_print(terminal, STYLE_WARNING,
                        "  not all of them are exact: cairn report says what was lost\n");
@@ -161,6 +183,10 @@ static void put_row(struct json *json, const struct compared *compared, size_t r
         json_put_int(json, "delta_interval", change.interval);
         json_put_int(json, "samples", change.samples);
     }
+    if (change.chance > 0)
+        json_put_thousandths(json, "chance", (unsigned)(change.chance * 1000 + 0.5));
+    else
+        json_put_null(json, "chance");
     put_figure(json, diff, "values", values);
     const struct diff_row *shown = &diff->rows.items[row];
     if (compared->kind == COMPARED_STACKS) {
@@ -218,17 +244,21 @@ static bool check_not_empty(const struct compared *compared, struct error *error
     return error_set(error, "diff: the filter matches nothing in any of the recordings");
 }
 
-// If a moment is named, what was live then is compared; of the others, what was at their peak.
-static bool use_moments(const struct command_args *args, struct request *request,
-                        struct compared *compared, const struct compared_list *before,
-                        const struct compared_list *after, struct error *error) {
-    for (size_t i = 0; i < before->count; i++) compared->has_moments |= before->moments[i] != NULL;
-    for (size_t i = 0; i < after->count; i++) compared->has_moments |= after->moments[i] != NULL;
-    if (!compared->has_moments) return true;
-    if (args_has(args, OPTION_BY) || args_has(args, OPTION_LIFESPAN) || request->instants.kind)
-        return error_set(error, "diff: a moment says what was live then; --by, --lifespan, --at, "
-                                "--between and --since do not go with it");
-    request->options.by = args_has(args, OPTION_BLOCKS) ? MEASURE_THEN_BLOCKS : MEASURE_THEN;
+// If a snapshot is named, what was live at it is compared; of the others, what was at their
+// peak.
+static bool use_snapshots(const struct command_args *args, struct request *request,
+                          struct compared *compared, const struct compared_list *before,
+                          const struct compared_list *after, struct error *error) {
+    for (size_t i = 0; i < before->count; i++)
+        compared->has_snapshots |= before->snapshots[i] != NULL;
+    for (size_t i = 0; i < after->count; i++)
+        compared->has_snapshots |= after->snapshots[i] != NULL;
+    if (!compared->has_snapshots) return true;
+    if (args_has(args, OPTION_BY) || args_has(args, OPTION_LIFESPAN) || request->snapshot.kind)
+        return error_set(error,
+                         "diff: of a snapshot it is known what was live; --by, --lifespan, --at, "
+                         "--between and --since do not go with it");
+    request->options.by = args_has(args, OPTION_BLOCKS) ? MEASURE_AT_BLOCKS : MEASURE_AT;
     return true;
 }
 
@@ -250,7 +280,7 @@ int cmd_diff(const struct command_args *args) {
     request.filter.may_be_empty = true;  // what is new matches nothing in the older recording
     bool is_ok = compared_list_read(&before, args->words[0], &error) &&
                  compared_list_read(&after, args->words[1], &error) &&
-                 use_moments(args, &request, &compared, &before, &after, &error) &&
+                 use_snapshots(args, &request, &compared, &before, &after, &error) &&
                  compared_build(&compared, &before, &after, &error) &&
                  check_not_empty(&compared, &error) &&
                  (request.is_json ? print_json(&compared, &before, &after)

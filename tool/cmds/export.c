@@ -7,9 +7,9 @@
 
 #include "tool/base/output.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/exported.h"
-#include "tool/cmds/merged.h"
-#include "tool/cmds/views.h"
+#include "tool/query/exported.h"
+#include "tool/query/merged.h"
+#include "tool/query/views.h"
 
 enum { NAME_BYTES = 256 };
 
@@ -115,6 +115,7 @@ static bool write_export(const struct order *order, struct filter *filter, struc
     exported.export.by = options->by;
     exported.export.is_by_chosen = order->is_by_chosen;
     exported.export.has_all_frames = options->has_all_frames;
+    exported.export.has_lines = options->has_lines;
     is_ok = is_ok && write_to(order, &exported.export, error);
     exported_free(&exported);
     return is_ok;

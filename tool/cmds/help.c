@@ -3,6 +3,7 @@
 
 #include "tool/cmds/commands.h"
 #include "tool/cmds/manual.h"
+#include "tool/cmds/reference.h"
 #include "tool/cmds/topics.h"
 
 static const struct topic *topic_find(const char *name) {
@@ -38,6 +39,14 @@ int cmd_help(const struct command_args *args) {
         struct error error;
         if (manual_print_completion(stdout, shell)) return STATUS_OK;
         error_set(&error, "help: completion is made for bash, zsh and fish, not for \"%s\"", shell);
+        return command_fail(STATUS_USAGE, &error);
+    }
+    const char *page = args_text(args, OPTION_REFERENCE, NULL);
+    if (page) {
+        struct error error;
+        if (reference_print(stdout, page)) return STATUS_OK;
+        error_set(&error, "help: there are reference pages of commands and views, not of \"%s\"",
+                  page);
         return command_fail(STATUS_USAGE, &error);
     }
     if (args_has(args, OPTION_MANUAL)) {

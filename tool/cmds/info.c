@@ -7,9 +7,9 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/opened.h"
 #include "tool/cmds/report_run.h"
-#include "tool/cmds/subject.h"
+#include "tool/query/opened.h"
+#include "tool/query/subject.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
 #include "tool/render/trust.h"
@@ -105,17 +105,9 @@ static void print_process(const struct opened *opened) {
 
 // What cairn itself took from the process.
 static void print_own(const struct command_args *args, const struct profile *profile) {
-    const unsigned whole = 1000;
     const struct cairn_header *header = &profile->recording->header;
-    unsigned thousandths;
     print_key("own memory");
     puts(size_of(args, header->own_bytes).text);
-    print_key("own time");
-    if (profile_own_share(profile, &thousandths))
-        printf("about %s of %s of processor time\n", units_percent(thousandths, whole).text,
-               units_duration(header->cpu_ns).text);
-    else
-        puts("unknown");
     print_key("RSS peak");
     if (header->rss_peak_bytes)
         printf("%s%s\n", size_of(args, header->rss_peak_bytes).text,
@@ -139,7 +131,7 @@ static void print_contents(const struct command_args *args, const struct opened 
     print_key("peak");
     printf("counted %s, stacks add up to %s%s%s\n", size_of(args, header->totals.peak_bytes).text,
            size_of(args, (uint64_t)peak.value).text,
-           interval_text(peak, true, args_has(args, OPTION_BYTES)).text,
+           interval_amount(peak, true, args_has(args, OPTION_BYTES)).text,
            interval_samples(peak).text);
 }
 
@@ -182,13 +174,21 @@ static void print_losses(const struct profile *profile) {
     bool has_any = false;
     print_key("lost");
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
-        uint64_t count = recording->header.lost[kind];
+        uint64_t count = recording_lost(recording, kind);
         if (!count) continue;
         if (has_any) print_key("");
         printf("%s %s\n", units_count((int64_t)count).text, loss_sentence(kind, count));
         has_any = true;
     }
-    if (!has_any) puts("nothing");
+    if (!recording_has_begun(recording))
+        puts("everything: no room for the recording, in memory or on its disk");
+    else if (!has_any)
+        puts("nothing");
+    uint64_t earlier = recording_earlier_frees(recording);
+    if (earlier) {
+        print_key("expected");
+        printf("%s %s\n", units_count((int64_t)earlier).text, earlier_frees_sentence(earlier));
+    }
     const struct damage *damage = &recording->damage;
     if (!damage_is_any(damage)) return;
     print_key("damage");
@@ -255,14 +255,12 @@ static void print_threads(const struct command_args *args, const struct profile 
         char name[4 * sizeof thread->name];
         text_escape(name, sizeof name, thread->name);
         bool is_plain = args_has(args, OPTION_BYTES), is_share = thread->sharing_count > 1;
-        const struct measured left = {.value = thread->exit_bytes,
-                                      .samples = thread->exit_estimate.samples,
-                                      .variance = thread->exit_estimate.bytes_variance};
+        const struct measured left = measured_bytes(thread->exit_bytes, &thread->exit_estimate);
         printf("  %7" PRIu32 "  %-15s  allocated %10s in %s, %s%s left%s", thread->tid, name,
                size_of(args, thread->allocated_bytes).text,
                units_counted((int64_t)thread->allocations, "call", "calls").text,
                units_size_as(left.value, is_plain).text,
-               is_share ? "" : interval_text(left, true, is_plain).text,
+               is_share ? "" : interval_amount(left, true, is_plain).text,
                is_share ? "" : interval_samples(left).text);
         if (profile->sampling.is_on && is_share)
             printf(" (a share of %s threads)", units_count(thread->sharing_count).text);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/manual.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/cmds/commands.h"
 #include "tool/cmds/topics.h"
-#include "tool/cmds/views.h"
+#include "tool/query/views.h"
 
 // Text between single quotes, in bash and fish alike.
 static void put_quoted(FILE *out, const char *text) {
@@ -203,11 +204,9 @@ static void print_page_command(FILE *out, const struct command *command) {
     fputs("\n\n", out);
     put_scdoc(out, command->help);
     fputs(".\n\n", out);
-    if (command->description) {
-        fputs("```\n", out);
-        fputs(command->description, out);
-        fputs("```\n\n", out);
-    }
+    char *description = command_description(command);
+    if (description) fprintf(out, "```\n%s```\n\n", description);
+    free(description);
     for (const struct option_row *row = command->options; row->name; row++)
         print_page_option(out, row);
     if (!command->has_views) return;

@@ -13,22 +13,24 @@
 #include "tool/base/text.h"
 #include "tool/cmds/browser.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/exported.h"
-#include "tool/cmds/heap_look.h"
-#include "tool/cmds/instants.h"
-#include "tool/cmds/merged.h"
 #include "tool/cmds/report_run.h"
-#include "tool/cmds/subject.h"
+#include "tool/query/exported.h"
+#include "tool/query/heap_views.h"
+#include "tool/query/merged.h"
+#include "tool/query/name_hints.h"
+#include "tool/query/snapshot_options.h"
+#include "tool/query/subject.h"
+#include "tool/render/diff.h"
 #include "tool/render/trust.h"
 #include "tool/web/web.h"
 
 enum { PROCESSES_MAX = 24, TITLE_BYTES = 512, LINE_COLUMNS = 4000 };
 
-// What a page is about: a recording, a run, or two recordings; or moments of recordings.
+// What a page is about: a recording, a run, or two recordings; or snapshots of recordings.
 struct page {
     struct subject subjects[2];
-    char *words[2];          // what was named; moments point into them
-    const char *moments[2];  // NULL: none was named
+    char *words[2];            // what was named; snapshots point into them
+    const char *snapshots[2];  // NULL: none was named
     size_t count;
 };
 
@@ -51,9 +53,44 @@ static char *ending_of(const struct opened *opened) {
     return NULL;
 }
 
-static bool look_at_moment(struct opened *opened, const char *moment, struct error *error) {
-    const struct instants_request request = {moment ? INSTANTS_AT : INSTANTS_NONE, moment};
-    return instants_apply(&request, opened, error);
+// What its reader has to know is told at once, and not only on the page.
+static void say_what_lacks(const char *path, const struct opened *opened, const char *trust) {
+    const char *empty = empty_reason(opened);
+    bool is_whole = recording_is_whole(&opened->recording);
+    if (empty || !is_whole) fprintf(stderr, "cairn: %s: %s\n", path, is_whole ? empty : trust);
+}
+
+// Which stacks of the two sides of a comparison are the same, as `cairn diff` has it.
+struct matching {
+    struct diff diff;
+    ARRAY(uint32_t) rows;  // of the stacks of one side, then of those of the other
+    enum measure by;       // by what they held stacks are joined that differ in a few functions
+};
+
+static bool match_side(struct matching *matching, enum web_role role, const struct opened *opened,
+                       const struct frame_names *names, struct error *error) {
+    const struct view_options view = {.by = matching->by};
+    size_t first = matching->rows.count;
+    for (size_t i = 0; i < opened->profile.stack_count; i++) {
+        uint32_t *row = array_push(&matching->rows);
+        if (!row) return error_set(error, "no memory for the comparison");
+    }
+    return diff_add_every_stack(&matching->diff, role == WEB_AFTER, &opened->profile, names, &view,
+                                matching->rows.items + first, error);
+}
+
+static bool put_matching(struct web *web, struct matching *matching, struct error *error) {
+    if (!diff_join_similar(&matching->diff, error)) return false;
+    for (size_t i = 0; i < matching->rows.count; i++)
+        matching->rows.items[i] = diff_joined_row(&matching->diff, matching->rows.items[i]);
+    web_put_matching(web, matching->rows.items, matching->rows.count);
+    return true;
+}
+
+static bool look_at_snapshot(struct opened *opened, const char *snapshot, struct error *error) {
+    const struct snapshot_request request = {snapshot ? SNAPSHOT_WANTED_AT : SNAPSHOT_WANTED_NONE,
+                                             snapshot};
+    return snapshot_options_apply(&request, opened, error);
 }
 
 // The page is a page without it, too.
@@ -65,10 +102,11 @@ static bool look_at_heap(const struct heap_look *look, const struct profile *pro
     return false;
 }
 
-// `moment`: also what was live then; NULL: not asked for. `look`: at its heap, of which there
-// is to be a picture; NULL likewise.
-static bool put_recording(struct web *web, const char *path, enum web_role role, const char *moment,
-                          const struct heap_look *look, struct error *error) {
+// `snapshot`: also what was live at it; NULL: not asked for. `look`: at its heap, of which
+// there is to be a picture; NULL likewise. `matching`: of a comparison, else NULL.
+static bool put_recording(struct web *web, const char *path, enum web_role role,
+                          const char *snapshot, const struct heap_look *look,
+                          struct matching *matching, struct error *error) {
     struct heap_state heap;
     bool has_heap = false;
     struct opened opened;
@@ -77,18 +115,23 @@ static bool put_recording(struct web *web, const char *path, enum web_role role,
     const struct opening opening = {.words = words, .count = 1};
     if (!opening_open(&opening, &opened, error)) return false;
     if (look) has_heap = look_at_heap(look, &opened.profile, &heap);
-    bool is_ok = look_at_moment(&opened, moment, error)
+    bool is_ok = look_at_snapshot(&opened, snapshot, error)
                      ? exported_prepare(&opened, &exported, error)
                      : error_wrap(error, "%s", path);
+    char lost[TITLE_BYTES];
+    if (is_ok && role != WEB_PROCESS && name_hints_lost(&opened, lost, sizeof lost))
+        fprintf(stderr, "cairn: %s: %s\n", text_base_name(path), lost);
     char *ending = is_ok ? ending_of(&opened) : NULL;
+    if (is_ok && role != WEB_PROCESS) say_what_lacks(path, &opened, exported.trust);
     if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);
     const struct web_profile profile = {&exported.export,
                                         role,
                                         path,
                                         ending,
                                         empty_reason(&opened),
-                                        *opened.then ? opened.then : NULL};
+                                        *opened.at_text ? opened.at_text : NULL};
     is_ok = is_ok && web_put_profile(web, &profile, error) &&
+            (!matching || match_side(matching, role, &opened, &exported.names, error)) &&
             (!has_heap || web_put_heap(web, &heap, error));
     if (has_heap) heap_state_free(&heap);
     free(ending);
@@ -126,7 +169,7 @@ static bool put_run(struct web *web, const char *directory, struct error *error)
         int length = snprintf(path, sizeof path, "%s/%s", directory, row->file);
         if (!row->is_there || length >= (int)sizeof path) continue;
         struct error unreadable;
-        if (put_recording(web, path, WEB_PROCESS, NULL, NULL, &unreadable))
+        if (put_recording(web, path, WEB_PROCESS, NULL, NULL, NULL, &unreadable))
             count++;
         else if (web->sink.is_bad)
             is_ok = error_set(error, "%s", unreadable.text);
@@ -140,24 +183,29 @@ static bool put_run(struct web *web, const char *directory, struct error *error)
 static void title_of(const struct page *page, char *out, size_t size) {
     char name[2][TITLE_BYTES / 2] = {"", ""}, full[PATH_MAX + TITLE_BYTES];
     for (size_t i = 0; i < page->count; i++) {
-        const char *moment = page->moments[i];
+        const char *snapshot = page->snapshots[i];
         snprintf(full, sizeof full, "%s%s%s", text_base_name(page->subjects[i].name),
-                 moment ? "@" : "", moment ? moment : "");
+                 snapshot ? "@" : "", snapshot ? snapshot : "");
         text_escape(name[i], sizeof name[i], full);
     }
     snprintf(out, size, "%s%s%s", name[0], page->count > 1 ? " \xe2\x86\x92 " : "", name[1]);
 }
 
-// Both sides of a comparison. If a moment is named, the other side stands for its peak, as in
+// Both sides of a comparison. If a snapshot is named, the other side stands for its peak, as in
 // `cairn diff`.
 static bool put_sides(struct web *web, const struct page *page, struct error *error) {
-    bool has_moments = page->moments[0] || page->moments[1];
-    for (size_t i = 0; i < 2; i++) {
-        const char *moment = page->moments[i] || !has_moments ? page->moments[i] : "peak";
+    bool has_snapshots = page->snapshots[0] || page->snapshots[1], is_ok = true;
+    struct matching matching = {.by = has_snapshots ? MEASURE_AT : MEASURE_PEAK};
+    diff_start(&matching.diff, 2, 1);
+    for (size_t i = 0; i < 2 && is_ok; i++) {
+        const char *snapshot = page->snapshots[i] || !has_snapshots ? page->snapshots[i] : "peak";
         enum web_role role = i ? WEB_AFTER : WEB_BEFORE;
-        if (!put_recording(web, page->subjects[i].path, role, moment, NULL, error)) return false;
+        is_ok = put_recording(web, page->subjects[i].path, role, snapshot, NULL, &matching, error);
     }
-    return true;
+    is_ok = is_ok && put_matching(web, &matching, error);
+    diff_free(&matching.diff);
+    array_free(&matching.rows);
+    return is_ok;
 }
 
 // A process, or its core, with the picture of its heap.
@@ -166,13 +214,13 @@ static bool put_one(struct web *web, const struct page *page, struct error *erro
     const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
     struct heap_look look;
     struct error reason;
-    bool has_heap = !page->moments[0] && heap_look_is_possible(word);
+    bool has_heap = !page->snapshots[0] && heap_look_is_possible(word);
     if (has_heap && !heap_look_take(word, &wish, &look, &reason)) {
         fprintf(stderr, "cairn: without a picture of its heap: %s\n", reason.text);
         has_heap = false;
     }
     bool is_ok =
-        put_recording(web, path, WEB_ONE, page->moments[0], has_heap ? &look : NULL, error);
+        put_recording(web, path, WEB_ONE, page->snapshots[0], has_heap ? &look : NULL, NULL, error);
     if (has_heap) heap_look_close(&look);
     return is_ok;
 }
@@ -186,7 +234,7 @@ static bool write_page(FILE *out, const struct page *page, struct error *error) 
     const struct subject *first = &page->subjects[0];
     if (is_ok && page->count > 1)
         is_ok = put_sides(&web, page, error);
-    else if (is_ok && first->is_run && !page->moments[0])
+    else if (is_ok && first->is_run && !page->snapshots[0])
         is_ok = put_run(&web, first->path, error);
     else if (is_ok)
         is_ok = put_one(&web, page, error);
@@ -249,7 +297,7 @@ static bool read_subjects(const struct command_args *args, struct page *page, st
         if (args->word_count) {
             page->words[i] = strdup(args->words[i]);
             if (!page->words[i]) return error_set(error, "no memory for the page");
-            page->moments[i] = subject_cut_moment(page->words[i]);
+            page->snapshots[i] = subject_cut_snapshot(page->words[i]);
         }
         if (!subject_find(page->words[i], subject, error)) return false;
         if (process && !subject_enter(subject, process, error)) return false;

@@ -7,11 +7,8 @@
 #include <string.h>
 
 #include "format/guard.h"
+#include "format/settings.h"
 #include "tool/base/units.h"
-
-// As the library bounds them: a table of samples for each of them is made at the start.
-enum { MAX_SAMPLES_MOST = 1 << 22 };
-static const uint64_t rate_most_bytes = 1ull << 40;
 
 static void put(struct recording_options *options, const char *name, const char *text) {
     char *copy = options->texts[options->count];
@@ -25,16 +22,18 @@ static void put_number(struct recording_options *options, const char *name, uint
     put(options, name, text);
 }
 
-// A size from `least` on, if the option was given.
-static bool read_size(const struct command_args *args, enum option_id option, const char *name,
-                      uint64_t least, struct recording_options *options, struct error *error) {
+// A size within the setting's bounds, if the option was given.
+static bool read_size(const struct command_args *args, enum option_id option,
+                      enum cairn_setting setting, struct recording_options *options,
+                      struct error *error) {
+    const struct cairn_setting_row *row = &cairn_settings[setting];
     uint64_t bytes = 0;
     if (!args_has(args, option)) return true;
     if (!args_size(args, option, &bytes, error)) return false;
-    if (bytes < least || bytes > rate_most_bytes)
+    if (bytes < row->least || bytes > row->most)
         return error_set(error, "%s: %s is no size that can be used here", args->command->name,
                          args_text(args, option, ""));
-    put_number(options, name, bytes);
+    put_number(options, row->name, bytes);
     return true;
 }
 
@@ -43,11 +42,14 @@ static bool read_samples(const struct command_args *args, struct recording_optio
     uint64_t number = 0;
     double share = 0;
     if (!args_number(args, OPTION_SEED, 0, UINT64_MAX, &number, error)) return false;
-    if (args_has(args, OPTION_SEED)) put_number(options, "CAIRN_SEED", number);
-    if (!args_number(args, OPTION_MAX_SAMPLES, 1, MAX_SAMPLES_MOST, &number, error)) return false;
+    if (args_has(args, OPTION_SEED)) put_number(options, CAIRN_VARIABLE(SEED), number);
+    if (!args_number(args, OPTION_MAX_SAMPLES, 1, cairn_settings[CAIRN_SETTING_MAX_SAMPLES].most,
+                     &number, error))
+        return false;
     if (!number)
         return error_set(error, "%s: --max-samples 0 would keep none", args->command->name);
-    if (args_has(args, OPTION_MAX_SAMPLES)) put_number(options, "CAIRN_MAX_SAMPLES", number);
+    if (args_has(args, OPTION_MAX_SAMPLES))
+        put_number(options, CAIRN_VARIABLE(MAX_SAMPLES), number);
     if (!args_percent(args, OPTION_CPU_BUDGET, 0, &share, error)) return false;
     if (args_has(args, OPTION_CPU_BUDGET)) {
         const double percent = 100, least = 0.000001, most = 1;
@@ -56,9 +58,9 @@ static bool read_samples(const struct command_args *args, struct recording_optio
             return error_set(error, "%s: --cpu-budget %s: not between 0.0001%% and 100%%",
                              args->command->name, args_text(args, OPTION_CPU_BUDGET, ""));
         snprintf(text, sizeof text, "%.4f", share * percent);
-        put(options, "CAIRN_CPU_BUDGET", text);
+        put(options, CAIRN_VARIABLE(CPU_BUDGET), text);
     }
-    return read_size(args, OPTION_RATE, "CAIRN_RATE", 1, options, error);
+    return read_size(args, OPTION_RATE, CAIRN_SETTING_RATE, options, error);
 }
 
 // Options that say how to sample, where nothing ever is.
@@ -80,8 +82,8 @@ static bool check_sampled(const struct command_args *args, bool is_sampled, stru
 static bool read_bounds(const struct command_args *args, struct recording_options *options,
                         struct error *error) {
     uint64_t least = 0, most = 0;
-    if (!read_size(args, OPTION_MIN_SIZE, "CAIRN_MIN_SIZE", 1, options, error) ||
-        !read_size(args, OPTION_MAX_SIZE, "CAIRN_MAX_SIZE", 1, options, error) ||
+    if (!read_size(args, OPTION_MIN_SIZE, CAIRN_SETTING_MIN_SIZE, options, error) ||
+        !read_size(args, OPTION_MAX_SIZE, CAIRN_SETTING_MAX_SIZE, options, error) ||
         !args_size(args, OPTION_MIN_SIZE, &least, error) ||
         !args_size(args, OPTION_MAX_SIZE, &most, error))
         return false;
@@ -103,7 +105,7 @@ static bool read_guard(const struct command_args *args, bool is_sampled,
         (!units_size_parse(text, &bytes) || bytes < CAIRN_GUARD_LEAST || bytes > CAIRN_GUARD_MOST))
         return error_set(error, "%s: --guard=%s: a band has %u to %u bytes", args->command->name,
                          text, CAIRN_GUARD_LEAST, CAIRN_GUARD_MOST);
-    put_number(options, "CAIRN_GUARD", bytes);
+    put_number(options, CAIRN_VARIABLE(GUARD), bytes);
     return true;
 }
 
@@ -170,7 +172,7 @@ static bool read_signals(const struct command_args *args, struct recording_optio
     snprintf(list, sizeof list, "%s", text);
     while ((entry = strsep(&rest, ",")))
         if (!read_signal(args->command->name, entry, words, sizeof words, error)) return false;
-    put(options, "CAIRN_SIGNAL", words);
+    put(options, CAIRN_VARIABLE(SIGNAL), words);
     return true;
 }
 
@@ -211,8 +213,8 @@ static bool read_more_of_stacks(const struct command_args *args, bool is_sampled
     if (has_free_stacks && is_other)
         return error_set(error, "%s: --free-stacks needs the stacks of all blocks: not with %s",
                          args->command->name, other);
-    if (has_ages) put(options, "CAIRN_AGES", "1");
-    if (has_free_stacks) put(options, "CAIRN_FREE_STACKS", "1");
+    if (has_ages) put(options, CAIRN_VARIABLE(AGES), "1");
+    if (has_free_stacks) put(options, CAIRN_VARIABLE(FREE_STACKS), "1");
     return true;
 }
 
@@ -226,16 +228,17 @@ bool recording_options_read(const struct command_args *args, struct recording_op
                       (args->command->run == cmd_attach && !args_has(args, OPTION_EXACT));
     options->by = preset->by;
     if (!args_size(args, OPTION_MAX_OVERHEAD, &most, error)) return false;
-    if (most) put_number(options, "CAIRN_MAX_OVERHEAD", most);
+    if (most) put_number(options, CAIRN_VARIABLE(MAX_OVERHEAD), most);
     uint64_t every = 0;
-    if (!args_size_or_none(args, OPTION_EVERY, &every, error)) return false;
-    if (args_has(args, OPTION_EVERY)) put_number(options, "CAIRN_EVERY", every);
+    if (!args_size_or_none(args, OPTION_SNAPSHOT_EVERY, &every, error)) return false;
+    if (args_has(args, OPTION_SNAPSHOT_EVERY))
+        put_number(options, CAIRN_VARIABLE(SNAPSHOT_EVERY), every);
     if (!read_more_of_stacks(args, is_sampled, options, error)) return false;
-    if (args_has(args, OPTION_MMAP)) put(options, "CAIRN_MMAP", "1");
-    if (args_has(args, OPTION_NO_STACKS)) put(options, "CAIRN_STACKS", "0");
-    if (is_sampled) put(options, "CAIRN_SAMPLE", "1");
+    if (args_has(args, OPTION_MMAP)) put(options, CAIRN_VARIABLE(MMAP), "1");
+    if (args_has(args, OPTION_NO_STACKS)) put(options, CAIRN_VARIABLE(STACKS), "0");
+    if (is_sampled) put(options, CAIRN_VARIABLE(SAMPLE), "1");
     if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))
-        put(options, "CAIRN_CPU_BUDGET", preset->cpu_budget);
+        put(options, CAIRN_VARIABLE(CPU_BUDGET), preset->cpu_budget);
     if (!read_guard(args, is_sampled, options, error) || !read_signals(args, options, error))
         return false;
     if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||

@@ -6,15 +6,15 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/heap_views.h"
-#include "tool/cmds/leaks.h"
-#include "tool/cmds/merged.h"
-#include "tool/cmds/name_hints.h"
-#include "tool/cmds/opened.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/report_summary.h"
-#include "tool/cmds/subject.h"
-#include "tool/cmds/views.h"
+#include "tool/query/heap_views.h"
+#include "tool/query/leaks.h"
+#include "tool/query/merged.h"
+#include "tool/query/name_hints.h"
+#include "tool/query/opened.h"
+#include "tool/query/subject.h"
+#include "tool/query/views.h"
 #include "tool/render/interval.h"
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
@@ -26,6 +26,9 @@ struct report {
     struct request request;
     struct leaks leaks;
     struct filter *filter;
+    bool has_summary;    // above the view
+    bool is_all;         // of a run: all processes, though one of them is the largest
+    const char *of_run;  // the line of context says so; NULL: of no run
 };
 
 // "of this, --focus 'x': 1.2 MiB at the peak (9.1 %), 5 of 11 stacks".
@@ -43,33 +46,30 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
                                              : units_count(sum.value);
     terminal_print(&terminal, STYLE_STRONG, "%s", text);
     fprintf(out, ": %s%s %s%s (%s), %s of %s\n", value.text,
-            interval_text(sum, about->is_bytes, options->is_plain_number).text, about->moment,
+            interval_amount(sum, about->is_bytes, options->is_plain_number).text, about->snapshot,
             interval_samples(sum).text,
             units_percent(sum.value, measure_total(options->by, profile).value).text,
             units_count((int64_t)profile->stack_count).text,
             units_counted((int64_t)profile->built_stack_count, "stack", "stacks").text);
 }
 
-// Which moment the view is about.
-static void print_then(FILE *out, const struct opened *opened) {
-    struct terminal terminal = terminal_of(out);
-    char text[sizeof opened->then];
-    if (!*opened->then) return;
-    snprintf(text, sizeof text, "%s", opened->then);
-    text_cut(text, 2 * terminal.columns);
-    terminal_print(&terminal, STYLE_STRONG, "%s\n", text);
-}
-
 static bool print_view(FILE *out, const struct report *report, struct opened *opened,
                        const struct frame_names *names, struct error *error) {
     const struct view *view = report->request.view;
+    const struct leaks *leaks = report->request.leaks;
+    struct terminal terminal = terminal_of(out);
     struct view_subject subject = {opened, names, &report->request};
-    fputc('\n', out);
-    print_then(out, opened);
     print_filter(out, report, &opened->profile);
     if (!(view ? view : views)->print(out, &subject, error)) return false;
+    if (leaks) leaks_print(leaks, &terminal, &report->request.options);
     name_hints_print(out, opened);
     return true;
+}
+
+// Something is asked for, so that the summary would stand in its way.
+static bool is_asked(const struct report *report) {
+    const struct request *request = &report->request;
+    return request->view || request->snapshot.kind || filter_is_any(report->filter);
 }
 
 static bool print_text(const struct report *report, struct opened *opened, const char *path,
@@ -79,13 +79,20 @@ static bool print_text(const struct report *report, struct opened *opened, const
     const struct frame_names *names;
     struct frame_names own_names;
     summary.top = SUMMARY_TOP_DEFAULT;
-    bool has_list = !report->request.view && !report->request.instants.kind;
+    bool is_empty = profile_is_empty(&opened->profile);
+    bool has_list = !is_asked(report) && !is_empty;
     // all names first, so that the trust line knows of each
     if (!request_apply(&report->request, report->filter, opened, &names, &own_names, error))
         return false;
+    if (!has_list && !is_empty && !report->has_summary) {
+        report_context_of(stdout, opened, path, report->of_run, &summary);
+        return print_view(stdout, report, opened, names, error);
+    }
     if (has_list && !report_resolve_places(opened, summary.by, error)) return false;
     if (!report_summary_of(stdout, opened, path, has_list, names, &summary, error)) return false;
-    return !opened->profile.totals.allocations || print_view(stdout, report, opened, names, error);
+    if (is_empty) return true;
+    fputc('\n', stdout);
+    return print_view(stdout, report, opened, names, error);
 }
 
 static bool print_json(const struct report *report, struct opened *opened, struct error *error) {
@@ -110,13 +117,20 @@ static bool report_recording(const struct report *report, const struct subject *
     return is_ok;
 }
 
+// Views that put the processes of a run beside each other instead of adding them up.
+static bool is_of_all(const struct report *report) {
+    const struct view *view = report->request.view;
+    return view == view_find("timeline") || view == view_find("overruns");
+}
+
+static bool print_of_all(const struct report *report, const struct run *run, struct error *error) {
+    if (report->request.view == view_find("timeline"))
+        return report_run_timeline(stdout, run, &report->request.options, error);
+    return report_run_overruns(stdout, run, &report->request.options, error);
+}
+
 // A view of all processes of a run.
 static bool print_sum(const struct report *report, const struct run *run, struct error *error) {
-    const struct view *view = report->request.view;
-    if (view && !strcmp(view->name, "timeline"))
-        return report_run_timeline(stdout, run, &report->request.options, error);
-    if (view && !strcmp(view->name, "damage"))
-        return report_run_damage(stdout, run, &report->request.options, error);
     const struct narrowing narrowing = {&report->request, report->filter};
     char *words[] = {(char *)run->directory, NULL};
     const struct opening opening = {
@@ -124,15 +138,15 @@ static bool print_sum(const struct report *report, const struct run *run, struct
     const struct frame_names *names;
     struct frame_names own_names;
     struct opened opened;
-    struct terminal terminal = terminal_of(stdout);
+    struct unit_text count;
+    char what[TEXT_BYTES];
     if (!merged_open(&opening, &opened, error)) return false;
     bool is_ok =
         request_apply(&report->request, report->filter, &opened, &names, &own_names, error);
+    count = units_counted((int64_t)opened.process_count, "process", "processes");
+    snprintf(what, sizeof what, "all %s with a recording, each at its own peak", count.text);
+    is_ok = is_ok && report_run_context(stdout, run, &report->request.options, what, error);
     if (is_ok) {
-        terminal_print(&terminal, STYLE_STRONG, "  all %s",
-                       units_counted((int64_t)opened.process_count, "process", "processes").text);
-        terminal_print(&terminal, STYLE_DIM, " with a recording, each at its own peak\n");
-        trust_print(&terminal, &opened.profile, &own_names);
         is_ok = print_view(stdout, report, &opened, names, error);
     }
     opened_close(&opened);
@@ -176,6 +190,21 @@ static bool report_run_as_json(const struct report *report, const struct run *ru
                      run->directory);
 }
 
+// Helpers (a shell, a version manager) do not stand in the way of the program that was meant.
+static bool report_main(const struct report *report, const struct run *run, struct error *error) {
+    const struct run_row *row = &run->rows.items[0];
+    struct report of_main = *report;
+    struct subject subject = {0};
+    char of_run[TEXT_BYTES];
+    if (!report_run_path(run, row, subject.path))
+        return error_set(error, "%s: the path is too long", run->directory);
+    snprintf(subject.name, sizeof subject.name, "%s", row->file);
+    snprintf(of_run, sizeof of_run, "1 of %s",
+             units_counted((int64_t)run->rows.count, "process", "processes").text);
+    of_main.of_run = of_run;
+    return report_recording(&of_main, &subject, error);
+}
+
 static bool report_run(const struct report *report, const char *path, struct error *error) {
     const struct request *request = &report->request;
     struct run run;
@@ -186,8 +215,14 @@ static bool report_run(const struct report *report, const char *path, struct err
         is_ok = report_run_as_json(report, &run, error);
     else if (is_table)
         is_ok = report_run_table(stdout, &run, &request->options, error);
+    else if (has_view && is_of_all(report))
+        is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
+                print_of_all(report, &run, error);
+    else if (has_view && report_run_has_main(&run) && !report->is_all)
+        is_ok = report_main(report, &run, error);
     else if (has_view)
-        is_ok = report_run_print_head(stdout, &run, &request->options, error) &&
+        is_ok = (!report->has_summary ||
+                 report_run_print_head(stdout, &run, &request->options, error)) &&
                 print_sum(report, &run, error);
     else
         is_ok = report_run_print(stdout, &run, &request->options, error);
@@ -206,12 +241,14 @@ static bool report_subject(const struct report *report, const struct subject *su
 }
 
 int cmd_report(const struct command_args *args) {
-    struct report report = {0};
+    struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
     struct error error;
     const char *process = args_text(args, OPTION_PROCESS, NULL);
+    report.is_all = process && !strcmp(process, "all");
+    if (report.is_all) process = NULL;
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
-    if (view_is_of_memory(report.request.view))
+    if (view_is_of_memory(report.request.view) && heap_views_have_memory(args->words[0]))
         return heap_views_report(args->words[0], &report.request, &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);

@@ -10,6 +10,7 @@
 #include "tool/cmds/report_summary.h"
 #include "tool/model/combined.h"
 #include "tool/render/chart.h"
+#include "tool/render/overruns_screen.h"
 #include "tool/render/report_json.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/summary.h"
@@ -20,6 +21,13 @@ enum { SUMMARY_ROWS = 8, REPORT_ROWS = 40, TEXT_BYTES = 4 * RUN_TEXT_MAX };
 bool report_run_path(const struct run *run, const struct run_row *row, char path[PATH_MAX]) {
     int length = snprintf(path, PATH_MAX, "%s/%s", run->directory, row->file);
     return *row->file && length < PATH_MAX;
+}
+
+static void add_copies(struct run_screen *screen, const struct recording *recording) {
+    if (!recording->header.forked_from) return;
+    const struct inherited inherited = inherited_of(recording);
+    screen->fork_count += inherited.blocks != 0;
+    inherited_add(&screen->copies, &inherited);
 }
 
 // Adds what a recording says to the sums of the screen.
@@ -33,6 +41,7 @@ static bool measure_row(const struct run *run, const struct run_row *row, struct
         return combined_add_row(combined, row);
     }
     trust_sums_add(&screen->trust, &recording);
+    add_copies(screen, &recording);
     bool is_ok = combined_add(combined, &recording);
     recording_close(&recording);
     return is_ok;
@@ -65,6 +74,7 @@ static uint64_t value_of(const struct run_row *row, enum measure by) {
         return figures->allocated_bytes;
     case MEASURE_CALLS:
     case MEASURE_TEMPORARY:
+    case MEASURE_SHORT:
     case MEASURE_SLACK:
     case MEASURE_ALIGNMENT:
         return figures->allocations;
@@ -92,8 +102,9 @@ static void print_process_heading(const struct terminal *terminal, const struct 
         [MEASURE_ALLOCATED] = "the most allocated", [MEASURE_CALLS] = "the most calls",
         [MEASURE_PEAK_BLOCKS] = "the highest peak", [MEASURE_EXIT_BLOCKS] = "the most at its end",
         [MEASURE_TEMPORARY] = "the most calls",     [MEASURE_SLACK] = "the most calls",
-        [MEASURE_ALIGNMENT] = "the most calls",     [MEASURE_DAMAGED] = "the highest peak",
-        [MEASURE_THEN] = "the highest peak",        [MEASURE_THEN_BLOCKS] = "the highest peak"};
+        [MEASURE_SHORT] = "the most calls",         [MEASURE_ALIGNMENT] = "the most calls",
+        [MEASURE_OVERRUNS] = "the highest peak",    [MEASURE_AT] = "the highest peak",
+        [MEASURE_AT_BLOCKS] = "the highest peak"};
     char name[TEXT_BYTES];
     text_escape(name, sizeof name, row->name);
     terminal_indent(terminal, 2);
@@ -136,6 +147,10 @@ static bool print_screen(FILE *out, const struct run *run, const struct view_opt
     return true;
 }
 
+bool report_run_has_main(const struct run *run) {
+    return run->rows.count && run->first == 0 && *run->rows.items[0].file;
+}
+
 // The newest recording of the current directory needs no name. A pid may have had several images;
 // then the recording's name tells which one is meant.
 static void next_commands(const struct run *run, const struct run_row *row, char *out,
@@ -148,8 +163,12 @@ static void next_commands(const struct run *run, const struct run_row *row, char
     if (!run_find(run, word, &index, NULL)) snprintf(word, sizeof word, "%s", row->file);
     if (needs_path) text_quote(path, sizeof path, run->directory);
     text_quote(file, sizeof file, word);
-    snprintf(out, size, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %s", blank, path,
-             blank, path, file);
+    if (report_run_has_main(run) && row == &run->rows.items[0])
+        snprintf(out, size, "cairn report --view tree%s%s \xc2\xb7 cairn report%s%s", blank, path,
+                 blank, path);
+    else
+        snprintf(out, size, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %s", blank, path,
+                 blank, path, file);
 }
 
 bool report_run_summary(FILE *out, const struct run *run, const struct view_options *view,
@@ -173,6 +192,15 @@ bool report_run_print_head(FILE *out, const struct run *run, const struct view_o
     if (!print_screen(out, run, view, &screen, error)) return false;
     summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, NULL);
     fputc('\n', out);
+    return true;
+}
+
+bool report_run_context(FILE *out, const struct run *run, const struct view_options *view,
+                        const char *what, struct error *error) {
+    struct run_screen screen = {.is_plain_number = view->is_plain_number};
+    struct terminal terminal = terminal_of(out);
+    if (!report_run_measure(run, &screen, error)) return false;
+    run_screen_print_context(&terminal, &screen, what);
     return true;
 }
 
@@ -237,11 +265,54 @@ bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const
     json_open_object(&json, "combined_peak");
     json_put_uint(&json, "low_bytes", peak.low_bytes);
     json_put_uint(&json, "high_bytes", peak.high_bytes);
+    json_put_uint(&json, "inherited_bytes", peak.inherited_bytes);
+    if (peak.pss_bytes)
+        json_put_uint(&json, "pss_bytes", peak.pss_bytes);
+    else
+        json_put_null(&json, "pss_bytes");
     if (peak.estimate.samples) {
-        json_put_int(&json, "interval_bytes", estimate_interval(peak.estimate.bytes_variance));
-        json_put_int(&json, "samples", peak.estimate.samples);
+        json_put_int(&json, "interval_bytes", estimate_bytes_interval(&peak.estimate));
+        json_put_int(&json, "samples", estimate_samples(&peak.estimate));
     }
     json_close(&json);
     json_close(&json);
+    return is_ok;
+}
+
+// The view `overruns` of a run: blocks that were written past are those of one process each, with
+// its own addresses and times, and are not added up.
+
+static bool print_overruns_of(const struct terminal *terminal, const struct run_row *row,
+                              struct opened *opened, const struct view_options *view,
+                              struct error *error) {
+    char name[4 * RUN_TEXT_MAX];
+    text_escape(name, sizeof name, row->name);
+    names_want_overruns(opened->names);
+    if (!names_resolve(opened->names, error)) return false;
+    struct frame_names names = names_frames(opened->names);
+    terminal_print(terminal, STYLE_NAME, "\n%s %" PRIu32 ": ", name, row->pid);
+    return overruns_print(terminal, &opened->profile, &names, view, error);
+}
+
+bool report_run_overruns(FILE *out, const struct run *run, const struct view_options *view,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    size_t guarded_count = 0, overrun_count = 0;
+    bool is_ok = true;
+    for (size_t i = 0; i < run->rows.count && is_ok; i++) {
+        const struct run_row *row = &run->rows.items[i];
+        char path[PATH_MAX];
+        struct opened opened;
+        if (!report_run_path(run, row, path) || !opened_open(path, &opened, NULL)) continue;
+        const struct cairn_guard *guard = &opened.profile.overruns.guard;
+        guarded_count += guard->band_bytes != 0;
+        overrun_count += guard->overrun_blocks != 0;
+        if (guard->overrun_blocks) is_ok = print_overruns_of(&terminal, row, &opened, view, error);
+        opened_close(&opened);
+    }
+    if (is_ok && !overrun_count)
+        terminal_print(&terminal, STYLE_DIM, "\n%s\n",
+                       guarded_count ? "no block of any process was written past"
+                                     : "the blocks had no guard bands (cairn run --guard)");
     return is_ok;
 }

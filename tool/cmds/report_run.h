@@ -7,11 +7,11 @@
 
 #include "tool/base/error.h"
 #include "tool/base/json.h"
-#include "tool/cmds/opened.h"
-#include "tool/cmds/subject.h"
 #include "tool/model/run.h"
-#include "tool/render/options.h"
+#include "tool/query/opened.h"
+#include "tool/query/subject.h"
 #include "tool/render/run_screen.h"
+#include "tool/render/terminal.h"
 
 // What is printed of one process that is open.
 typedef bool report_process_fn(FILE *out, struct opened *opened, const void *context,
@@ -41,8 +41,8 @@ bool report_run_timeline(FILE *out, const struct run *run, const struct view_opt
                          struct error *error);
 
 // Blocks that were written past, process by process.
-bool report_run_damage(FILE *out, const struct run *run, const struct view_options *view,
-                       struct error *error);
+bool report_run_overruns(FILE *out, const struct run *run, const struct view_options *view,
+                         struct error *error);
 
 // Every process, the small ones and those without a recording too.
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,
@@ -54,5 +54,12 @@ bool report_run_measure(const struct run *run, struct run_screen *screen, struct
 // One object, schema "cairn.run/1"; `put` writes the processes that have a recording.
 bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const void *context,
                      struct error *error);
+
+// The program that was started has the highest peak, so that others are its helpers.
+bool report_run_has_main(const struct run *run);
+
+// In one line, above a view: the run, and what the view is of.
+bool report_run_context(FILE *out, const struct run *run, const struct view_options *view,
+                        const char *what, struct error *error);
 
 #endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/report_summary.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tool/base/text.h"
-#include "tool/cmds/report_run.h"
-#include "tool/cmds/subject.h"
+#include "tool/base/units.h"
+#include "tool/query/name_options.h"
+#include "tool/query/subject.h"
 #include "tool/render/site.h"
 #include "tool/render/summary.h"
 #include "tool/watch/program.h"
@@ -20,25 +21,25 @@ bool report_resolve_places(struct opened *opened, enum measure by, struct error 
     return names_resolve(opened->names, error);
 }
 
-// A path below the current directory without that directory.
-static const char *relative_path(const char *path) {
-    static char current[PATH_MAX];
-    if (!getcwd(current, sizeof current)) return path;
-    size_t length = strlen(current);
-    bool is_below = !strncmp(path, current, length) && path[length] == '/' && path[length + 1];
-    return is_below ? path + length + 1 : path;
-}
-
-// Commands to go on with. The newest recording of the current directory needs no name.
-static void next_commands(const char *path, const struct opened *opened, char *out, size_t size) {
-    char word[PATH_MAX];
-    text_quote(word, sizeof word, path);
+// Commands to go on with: about the largest finding, else what is left, else what there was. The
+// newest recording of the current directory needs no name.
+static void next_commands(const char *path, const struct opened *opened,
+                          const struct findings *findings, char *out, size_t size) {
+    enum { LEFT_SHARE = 4 };
+    const struct profile *profile = &opened->profile;
+    const char *view = findings ? findings_view(findings) : NULL;
+    char word[PATH_MAX] = " ";
     if (strchr(path, '/'))
-        snprintf(out, size, "cairn report %s", word);
-    else if (opened->profile.exit_bytes > 0)
-        snprintf(out, size, "cairn report \xc2\xb7 cairn report --view tree \xc2\xb7 cairn leaks");
+        text_quote(word + 1, sizeof word - 1, path);
     else
-        snprintf(out, size, "cairn report \xc2\xb7 cairn report --view tree");
+        *word = 0;
+    bool is_much_left = profile->exit_bytes > profile->peak.bytes / LEFT_SHARE;
+    if (view)
+        snprintf(out, size, "cairn report --view %s%s", view, word);
+    else if (is_much_left)
+        snprintf(out, size, "cairn leaks%s", word);
+    else
+        snprintf(out, size, "cairn report --view tree%s", word);
 }
 
 // Why a profile is empty, as far as the program's file tells.
@@ -46,7 +47,7 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
                                 size_t size) {
     const char *path = opened->recording.header.executable;
     int status;
-    if (opened->profile.totals.allocations || !*path) return NULL;
+    if (!profile_is_empty(&opened->profile) || !*path) return NULL;
     if (!program_find(path, program, &status, NULL)) return NULL;
     if (program->obstacle) return program->obstacle;
     if (!program->own_allocator) return NULL;
@@ -70,7 +71,7 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     enum { REASON_BYTES = 256 };
     struct terminal terminal = terminal_of(out);
     struct program program;
-    char reason[REASON_BYTES];
+    char reason[REASON_BYTES], next[PATH_MAX + 32];
     struct findings findings;
     if (wanted->has_list && (!find_findings(opened, &findings, error) ||
                              !report_resolve_places(opened, wanted->view->by, error)))
@@ -84,6 +85,8 @@ static bool print(FILE *out, struct opened *opened, const char *path, const stru
     summary.names = &names;
     summary.findings = wanted->has_list ? &findings : NULL;
     summary.is_alive = opened_is_alive(opened);
+    next_commands(path, opened, summary.findings, next, sizeof next);
+    if (summary.has_prefix && !profile_is_empty(&opened->profile)) summary.next = next;
     if (!summary.empty_reason)
         summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);
     if (!summary_print_facts(&terminal, &summary, error)) return false;
@@ -98,35 +101,17 @@ bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool 
     return print(out, opened, path, &summary, error);
 }
 
-static bool print_recording(FILE *out, const char *path, const struct summary_options *options,
-                            const struct view_options *view, struct error *error) {
-    struct opened opened;
-    char next[PATH_MAX + 32];
-    if (!opened_open(path, &opened, error)) return false;
-    next_commands(path, &opened, next, sizeof next);
-    bool is_empty = !opened.profile.totals.allocations;
-    struct summary summary = {.view = view,
-                              .next = is_empty ? NULL : next,
-                              .empty_reason = options->empty_reason,
-                              .has_prefix = true,
-                              .has_list = true};
-    bool is_ok = print(out, &opened, path, &summary, error);
-    opened_close(&opened);
-    return is_ok;
+void report_context_of(FILE *out, const struct opened *opened, const char *path, const char *of_run,
+                       const struct view_options *view) {
+    struct terminal terminal = terminal_of(out);
+    const struct summary summary = {.profile = &opened->profile, .view = view, .path = path};
+    summary_print_context(&terminal, &summary, of_run, opened->at_text);
 }
 
-bool report_summary_print(FILE *out, const char *path, const struct summary_options *options,
+bool report_summary_print(FILE *out, struct opened *opened, const char *path,
+                          const struct summary_options *options, const struct view_options *view,
                           struct error *error) {
-    struct subject subject;
-    if (!subject_find(relative_path(path), &subject, error)) return false;
-    struct view_options view = {.top = options->top,
-                                .by = options->by,
-                                .has_all_frames = options->has_all_frames,
-                                .is_plain_number = options->is_plain_number};
-    if (!subject.is_run) return print_recording(out, subject.path, options, &view, error);
-    struct run run;
-    if (!run_open(subject.path, &run, error)) return false;
-    bool is_ok = report_run_summary(out, &run, &view, error);
-    run_close(&run);
-    return is_ok;
+    const struct summary summary = {
+        .view = view, .empty_reason = options->empty_reason, .has_prefix = true, .has_list = true};
+    return print(out, opened, path, &summary, error);
 }

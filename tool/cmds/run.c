@@ -3,28 +3,27 @@
 // signals, terminal and exit status.
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tool/attach/begin.h"
-#include "tool/attach/lead.h"
+#include "format/settings.h"
+#include "tool/attach/entry_patch.h"
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/name_options.h"
+#include "tool/cmds/finish.h"
 #include "tool/cmds/open.h"
 #include "tool/cmds/recording_options.h"
-#include "tool/cmds/report_summary.h"
 #include "tool/cmds/run_log.h"
 #include "tool/cmds/symbolize.h"
+#include "tool/query/name_options.h"
 #include "tool/watch/job.h"
 #include "tool/watch/launch.h"
 #include "tool/watch/program.h"
 #include "tool/watch/python.h"
-#include "tool/watch/store.h"
+#include "tool/watch/run_directory.h"
 #include "tool/watch/watch.h"
 
 enum {
@@ -43,10 +42,11 @@ struct run {
     const char *children;  // as the watch takes it
     struct schedule schedule;
     struct run_log *log;  // NULL: there is none
-    struct store store;
+    struct run_directory store;
     struct watch watch;
-    struct begin begin;
+    struct entry_patcher begin;
     struct job job;
+    enum symbolize_which symbols;
     FILE *summary;  // where the report goes; NULL: nowhere
 };
 
@@ -62,8 +62,8 @@ static bool run_open_summary(struct run *run, struct error *error) {
 }
 
 static bool run_is_recordable(struct run *run, struct error *error) {
-    if (!run->program.obstacle || args_has(run->args, OPTION_ANYWAY)) return true;
-    return error_set(error, "%s cannot be recorded: %s (--anyway runs it nevertheless)",
+    if (!run->program.obstacle || args_has(run->args, OPTION_IGNORE_CHECKS)) return true;
+    return error_set(error, "%s cannot be recorded: %s (--ignore-checks runs it nevertheless)",
                      run->program.path, run->program.obstacle);
 }
 
@@ -105,7 +105,7 @@ static const char *run_empty_reason(const struct run *run) {
 
 // Allocators in executables that could not be led to the library.
 static void run_say_refused(const struct run *run) {
-    const struct begin *begin = &run->begin;
+    const struct entry_patcher *begin = &run->begin;
     char text[MESSAGE_BYTES];
     if (!begin->refused_count) return;
     snprintf(text, sizeof text, "%s's own allocator is not recorded: %s", begin->refused,
@@ -114,7 +114,7 @@ static void run_say_refused(const struct run *run) {
 }
 
 static void run_begin(void *context, pid_t pid, uint64_t attachment) {
-    begin_look(context, pid, attachment);
+    entry_patch_started(context, pid, attachment);
 }
 
 // Programs that the library left alone.
@@ -132,49 +132,30 @@ static void run_say_unrecorded(const struct run *run) {
     run_say(run, text);
 }
 
+// Names into the recordings while the program's files are certainly there, and the summary.
 static void run_report(struct run *run) {
     struct error error;
     char text[MESSAGE_BYTES];
     struct summary_options options = {.by = run->recording.by,
                                       .has_all_frames = args_has(run->args, OPTION_ALL_FRAMES),
-                                      .empty_reason = run_empty_reason(run)};
+                                      .empty_reason = run_empty_reason(run),
+                                      .symbols = run->symbols};
     uint64_t top = SUMMARY_TOP_DEFAULT;
-    if (!run->summary) return;
+    name_options_symbols()->held = run->watch.files.list;
+    name_options_symbols()->held_count = run->watch.files.count;
     args_number(run->args, OPTION_TOP, top, SIZE_MAX, &top, NULL);
     options.top = (size_t)top;
-    if (run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
-    run_say_unrecorded(run);
-    run_say_refused(run);
-    if (!run->store.is_made) {
+    if (run->summary && run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
+    if (run->summary) run_say_unrecorded(run);
+    if (run->summary) run_say_refused(run);
+    if (run->store.is_made) {
+        bool is_done = finish_print(run->summary, run->store.path, &options, &error);
+        if (!is_done && run->summary) run_say(run, error.text);
+    } else if (run->summary) {
         snprintf(text, sizeof text, "nothing was recorded%s%s", options.empty_reason ? ": " : "",
                  options.empty_reason ? options.empty_reason : "");
         run_say(run, text);
-    } else if (!report_summary_print(run->summary, run->store.path, &options, &error)) {
-        run_say(run, error.text);
     }
-}
-
-// Some program told about code that it generated; whose, and when, is looked at later.
-static bool run_has_maps(void) {
-    glob_t found;
-    bool has_any = !glob("/tmp/perf-*.map", GLOB_NOSORT, NULL, &found);
-    globfree(&found);
-    if (has_any) return true;
-    has_any = !glob("jit-*.dump", GLOB_NOSORT, NULL, &found);
-    globfree(&found);
-    return has_any;
-}
-
-// Names into the recordings, while they are certainly there: those of generated code, which the
-// program told; all of them if the user wants that.
-static void run_keep_names(struct run *run) {
-    struct symbolized done = {0};
-    struct error error;
-    bool is_portable = args_has(run->args, OPTION_PORTABLE);
-    if (!run->store.is_made || (!is_portable && !run_has_maps())) return;
-    bool is_kept =
-        symbolize_path(run->store.path, is_portable ? NAMES_ALL : NAMES_GENERATED, &done, &error);
-    if (!is_kept && is_portable && run->summary) run_say(run, error.text);
 }
 
 static void run_open_page(struct run *run) {
@@ -193,16 +174,18 @@ static int run_status(const struct run *run) {
 static bool run_lead(struct run *run, struct error *error) {
     struct error problem;
     char *digits = NULL;
-    bool is_ok = run->program.refuses_preload || lead_make(run->program.image, &digits, &problem);
+    bool is_ok =
+        run->program.refuses_preload || entry_patch_plan(run->program.image, &digits, &problem);
     if (!is_ok && !args_has(run->args, OPTION_QUIET)) {
-        run->begin = (struct begin){.refused_count = 1, .problem = problem};
+        run->begin = (struct entry_patcher){.refused_count = 1, .problem = problem};
         snprintf(run->begin.refused, sizeof run->begin.refused, "%s",
                  program_base_name(run->program.image));
         if (!run_open_summary(run, error)) return false;
         run_say_refused(run);
         fclose(run->summary);
     }
-    is_ok = digits ? setenv("CAIRN_ENTRIES", digits, 1) == 0 : unsetenv("CAIRN_ENTRIES") == 0;
+    is_ok = digits ? setenv(CAIRN_VARIABLE(ENTRIES), digits, 1) == 0
+                   : unsetenv(CAIRN_VARIABLE(ENTRIES)) == 0;
     free(digits);
     return is_ok || error_set(error, "out of memory");
 }
@@ -211,7 +194,8 @@ static bool run_lead(struct run *run, struct error *error) {
 static int run_exec(struct run *run, struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
     const char *name = program_base_name(run->args->words[0]);
-    if (!store_choose(&run->store, output, name, (int)getpid(), error)) return STATUS_RUN_FAILED;
+    if (!run_directory_choose(&run->store, output, name, (int)getpid(), error))
+        return STATUS_RUN_FAILED;
     run->launch.output = run->store.path;
     if (!run_lead(run, error) || !launch_set_environment(&run->launch, error))
         return STATUS_RUN_FAILED;
@@ -232,13 +216,13 @@ static bool run_read_children(struct run *run, struct error *error) {
     if (args_has(run->args, OPTION_OPEN) && args_has(run->args, OPTION_EXEC))
         return error_set(error, "run: --exec leaves nobody who could do what --open asks for; "
                                 "see cairn open");
-    if (args_has(run->args, OPTION_PORTABLE) && args_has(run->args, OPTION_EXEC))
-        return error_set(error, "run: --exec leaves nobody who could do what --portable asks for; "
+    if (args_has(run->args, OPTION_SYMBOLS) && args_has(run->args, OPTION_EXEC))
+        return error_set(error, "run: --exec leaves nobody who could do what --symbols asks for; "
                                 "see cairn symbolize");
-    return true;
+    return symbolize_read_option(run->args, &run->symbols, error) || error_wrap(error, "run");
 }
 
-// Windows and moments, which need the tool beside the program.
+// Windows and snapshots, which need the tool beside the program.
 static bool run_read_schedule(struct run *run, struct error *error) {
     static const enum option_id options[] = {OPTION_OFF,        OPTION_START_AFTER,
                                              OPTION_RECORD_FOR, OPTION_MARK_EVERY,
@@ -281,7 +265,7 @@ static bool run_prepare(struct run *run, int *status, struct error *error) {
     if (!program_find(run->args->words[0], &run->program, status, error)) return false;
     *status = STATUS_RUN_FAILED;
     if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
-    if (run->program.refuses_preload) return true;  // --anyway
+    if (run->program.refuses_preload) return true;  // --ignore-checks
     if (run->program.records_itself) return true;
     return launch_find_library(&run->launch, run->program.brings_operator_new, error);
 }
@@ -290,8 +274,8 @@ static bool run_prepare(struct run *run, int *status, struct error *error) {
 static bool run_make_store(struct run *run, const struct launched *launched, struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
     const char *name = program_base_name(run->args->words[0]);
-    return store_choose(&run->store, output, name, (int)launched->pid, error) &&
-           store_make(&run->store, error);
+    return run_directory_choose(&run->store, output, name, (int)launched->pid, error) &&
+           run_directory_make(&run->store, error);
 }
 
 static bool run_start(struct run *run, int *status, struct error *error) {
@@ -309,7 +293,7 @@ static bool run_start(struct run *run, int *status, struct error *error) {
     run->watch.log_context = run->log;
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;
-    run->launch.socket_name = run->watch.desk.name;
+    run->launch.socket_name = run->watch.listener.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_files, &launched, error))
         return false;
@@ -318,11 +302,11 @@ static bool run_start(struct run *run, int *status, struct error *error) {
         return false;
     }
     // for processes that begin to record when cairn is gone
-    store_path_of(&run->store, "%n.%p.cairn", pattern, sizeof pattern);
+    run_directory_path_of(&run->store, "%n.%p.cairn", pattern, sizeof pattern);
     job_started(&run->job, launched.pid);
     watch_start(&run->watch, launched.pid, program_base_name(run->args->words[0]), run->children);
     if (launch_go(&launched, pattern, run->program.path, status, error)) return true;
-    store_finish(&run->store, false, &unused);
+    run_directory_finish(&run->store, false, &unused);
     return false;
 }
 
@@ -337,8 +321,6 @@ static int run_beside(struct run *run) {
     }
     watch_finish(&run->watch, run->job.wait_status, run->job.rusage_peak_bytes);
     job_finish(&run->job);
-    run_keep_names(run);
-    name_options_symbols()->is_quick = true;  // the rest of the names is for cairn report
     run_report(run);
     run_open_page(run);
     watch_close(&run->watch);

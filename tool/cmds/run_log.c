@@ -10,9 +10,9 @@
 #include "tool/base/array.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/cmds/opened.h"
 #include "tool/model/measure.h"
-#include "tool/model/moments.h"
+#include "tool/model/snapshots.h"
+#include "tool/query/opened.h"
 #include "tool/render/trust.h"
 
 enum {
@@ -33,7 +33,7 @@ struct logged_process {
     struct logged_stack *stacks;  // by id
     size_t count;
     uint64_t churn_bytes;
-    uint32_t epoch;  // of the last moment that it was written for
+    uint32_t epoch;  // of the last snapshot that it was written for
 };
 
 struct run_log {
@@ -84,28 +84,36 @@ static struct logged_stack before(const struct logged_process *logged, uint64_t 
     return found ? *found : key;
 }
 
-static void print_heading(struct run_log *log, struct opened *opened, struct logged_process *logged,
-                          uint64_t churn_bytes) {
+// How many snapshots are newer than those of the last block; the newest of all.
+static unsigned new_snapshots(struct opened *opened, const struct logged_process *logged,
+                              struct cairn_snapshot *last) {
+    struct cairn_snapshot snapshot;
+    unsigned count = 0;
+    for (size_t i = 0; recording_snapshot(&opened->recording, i, &snapshot); i++) {
+        count += snapshot.epoch > logged->epoch;
+        *last = snapshot;
+    }
+    return count;
+}
+
+static void print_heading(struct run_log *log, const struct opened *opened,
+                          struct logged_process *logged, const struct cairn_snapshot *newest,
+                          unsigned snapshots, uint64_t churn_bytes) {
     const struct cairn_header *header = &opened->recording.header;
-    struct cairn_moment moment, last = {0};
-    unsigned moments = 0;
+    struct cairn_snapshot last = *newest;
     char name[FRAME_TEXT_BYTES], label[LABEL_TEXT_BYTES], raw[CAIRN_LABEL_BYTES + 1] = "";
     char others[OTHERS_BYTES] = "";
-    for (size_t i = 0; recording_moment(&opened->recording, i, &moment); i++) {
-        moments += moment.epoch > logged->epoch;
-        last = moment;
-    }
     logged->epoch = last.epoch;
-    if (moments > 1) snprintf(others, sizeof others, ", %u moments since", moments);
+    if (snapshots > 1) snprintf(others, sizeof others, ", %u snapshots since", snapshots);
     memcpy(raw, last.label, CAIRN_LABEL_BYTES);
     text_escape(label, sizeof label, raw);
     program_name(&opened->profile, name, sizeof name);
-    enum cairn_moment_reason reason = last.reason <= CAIRN_MOMENT_EXIT
-                                          ? (enum cairn_moment_reason)last.reason
-                                          : CAIRN_MOMENT_NONE;
+    enum cairn_snapshot_reason reason = last.reason < CAIRN_SNAPSHOT_REASONS
+                                            ? (enum cairn_snapshot_reason)last.reason
+                                            : CAIRN_SNAPSHOT_NONE;
     fprintf(log->file, "[%4u]==== %s %d at %s, %s%s%s%s%s\nchurn=%" PRIu64 "/%" PRIu64 "\n",
             ++log->block_count, name, (int)logged->pid, units_duration(last.time_ns).text,
-            reason ? moment_reason_name(reason) : "end", *label ? " \"" : "", label,
+            reason ? snapshot_reason_name(reason) : "end", *label ? " \"" : "", label,
             *label ? "\"" : "", others, churn_bytes - logged->churn_bytes,
             header->pace.every_bytes);
 }
@@ -168,7 +176,8 @@ static bool remember(struct logged_process *logged, const struct profile *profil
     return true;
 }
 
-bool run_log_write(void *context, const struct watched *process, struct error *error) {
+bool run_log_write(void *context, const struct watched *process, bool is_last,
+                   struct error *error) {
     struct run_log *log = context;
     struct opened opened;
     char path[PATH_BYTES];
@@ -177,7 +186,13 @@ bool run_log_write(void *context, const struct watched *process, struct error *e
     snprintf(path, sizeof path, "/proc/self/fd/%d", process->memory.file);
     if (!opened_open(path, &opened, error)) return false;
     uint64_t churn = opened.profile.totals.allocated_bytes + opened.profile.totals.freed_bytes;
-    print_heading(log, &opened, logged, churn);
+    struct cairn_snapshot last = {0};
+    unsigned snapshots = new_snapshots(&opened, logged, &last);
+    if (!snapshots && !is_last) {  // the last block has it already: it was written a little later
+        opened_close(&opened);
+        return true;
+    }
+    print_heading(log, &opened, logged, &last, snapshots, churn);
     bool is_ok = print_stacks(log, &opened, logged, error) && remember(logged, &opened.profile);
     logged->churn_bytes = churn;
     opened_close(&opened);

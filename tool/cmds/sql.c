@@ -7,9 +7,9 @@
 
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/exported.h"
-#include "tool/cmds/merged.h"
 #include "tool/export/sqlite.h"
+#include "tool/query/exported.h"
+#include "tool/query/merged.h"
 
 // On a terminal rows are held back to line up their columns; so many at a time.
 enum { ROWS_LINED_UP = 200, COLUMNS_MAX = 64, CELL_BYTES = 1024 };

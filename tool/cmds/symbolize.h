@@ -6,17 +6,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tool/cmds/names.h"
+#include "tool/cmds/commands.h"
+#include "tool/query/opened.h"
 
 struct symbolized {
     size_t recordings;
     size_t frames, unresolved;
     size_t bytes;  // of names
+    size_t late;   // modules whose names are left for the first report
 };
 
-// Looks up names of a recording, or of each of a run, and keeps them in it; where there is not one
-// name, the recording stays as it is. `done` is added to.
-bool symbolize_path(const char *path, enum names_part part, struct symbolized *done,
-                    struct error *error);
+// cairn run and attach: what --symbols says; false with an error.
+enum symbolize_which { SYMBOLIZE_NONE, SYMBOLIZE_OWN, SYMBOLIZE_ALL };
+bool symbolize_read_option(const struct command_args *args, enum symbolize_which *which,
+                           struct error *error);
+
+// Keeps the names of a recording that has just been opened in it, with an effort that nobody has to
+// wait for, and gives them to `opened` too.
+bool symbolize_opened(const char *path, enum symbolize_which which, struct opened *opened,
+                      struct symbolized *done, struct error *error);
+
+// The same for each recording of a run, those with the highest peaks first.
+bool symbolize_run(const char *path, enum symbolize_which which, struct symbolized *done,
+                   struct error *error);
 
 #endif

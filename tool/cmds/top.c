@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "tool/cmds/commands.h"
-#include "tool/cmds/progress.h"
-#include "tool/cmds/topping.h"
+#include "tool/query/progress.h"
+#include "tool/query/top_session.h"
 #include "tool/render/top_json.h"
 #include "tool/tui/browser.h"
 
@@ -48,7 +48,7 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
 
 static bool print_list(const struct wish *wish, struct top *top, struct error *error) {
     struct terminal terminal = terminal_of(stdout);
-    if (!topping_list(top, error)) return false;
+    if (!top_session_list(top, error)) return false;
     if (wish->is_json) {
         top_json_print_processes(stdout, top->processes.items, top->processes.count);
         return true;
@@ -80,47 +80,48 @@ static bool print_json(const struct top *top, size_t count, struct error *error)
 static bool print_text(const struct top *top, size_t count) {
     struct terminal terminal = terminal_of(stdout);
     bool is_ok = true;
-    top_print_head(&terminal, &top->view, false);
+    top_print_title(&terminal, &top->view);
     top_print_what(&terminal, &top->view, &top->sums);
     if (count) top_print_columns(&terminal, &top->view);
     for (size_t i = 0; i < count && is_ok; i++)
         is_ok = top_print_row(&terminal, &top->view, top->rows.items[i].stack);
+    top_print_details(&terminal, &top->view);
     return is_ok;
 }
 
 // Two looks, since rates need them.
-static bool print_once(const struct wish *wish, struct topping *topping, struct top *top,
+static bool print_once(const struct wish *wish, struct top_session *session, struct top *top,
                        struct error *error) {
     pause_for(wish->interval_ms);
-    if (!topping_host.look(topping, top, error)) return false;
+    if (!top_session_host.look(session, top, error)) return false;
     if (!top_list(top)) return error_set(error, "no memory for the list of stacks");
     size_t count = top->rows.count;
     if (wish->rows && wish->rows < count) count = wish->rows;
-    if (!topping_host.find_names(topping, top, 0, count, true, error)) return false;
+    if (!top_session_host.find_names(session, top, 0, count, true, error)) return false;
     if (wish->is_json) return print_json(top, count, error);
     return print_text(top, count) || error_set(error, "no memory for the list of stacks");
 }
 
-static bool show(const struct wish *wish, struct topping *topping, struct top *top,
+static bool show(const struct wish *wish, struct top_session *session, struct top *top,
                  struct error *error) {
     struct live_process process;
     if (!wish->which && wish->is_once) return print_list(wish, top, error);
     if (wish->which) {
         if (!live_choose(wish->which, &process, error)) return false;
-        if (!topping_open(topping, top, &process, error)) return false;
-        if (wish->is_once) return print_once(wish, topping, top, error);
+        if (!top_session_open(session, top, &process, error)) return false;
+        if (wish->is_once) return print_once(wish, session, top, error);
     } else {
-        if (!topping_list(top, error)) return false;
+        if (!top_session_list(top, error)) return false;
         if (!top->processes.count) return live_tell_absence(NULL, error);
     }
-    struct top_host host = topping_host;
-    host.context = topping;
+    struct top_host host = top_session_host;
+    host.context = session;
     progress_hide();
     return top_run(top, &host, wish->interval_ms, error);
 }
 
 int cmd_top(const struct command_args *args) {
-    static struct topping topping;  // large, and on pages of its own
+    static struct top_session session;  // large, and on pages of its own
     struct top top;
     struct wish wish;
     struct error error;
@@ -128,8 +129,8 @@ int cmd_top(const struct command_args *args) {
     top_start(&top, wish.by);
     top.view.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     top.view.is_plain_number = args_has(args, OPTION_BYTES);
-    bool is_ok = show(&wish, &topping, &top, &error);
-    topping_close(&topping);
+    bool is_ok = show(&wish, &session, &top, &error);
+    top_session_close(&session);
     top_close(&top);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

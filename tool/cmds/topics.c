@@ -6,17 +6,17 @@
 // clang-format off
 const struct topic topics[] = {
     {"peak", "what held the memory when most was in use",
-     "  cairn run PROGRAM                 the five places that held most at the peak\n"
+     "  cairn run PROGRAM                 the five call sites that held most at the peak\n"
      "  cairn report --view tree          from main inwards: where the peak went\n"
      "  cairn report --inverted           from allocating functions to their callers\n"
      "  cairn report --view types         by container and element\n"
      "\n"
-     "\"At the peak\" is one moment: when the whole heap was largest. What each stack held\n"
+     "\"At the peak\" is one point in time: when the whole heap was largest. What each stack held\n"
      "then adds up to the peak; a stack may have held more at another time.\n"
      "--focus REGEX looks at stacks through a function or file, --thread at threads.\n"},
     {"leaks", "what was never freed",
      "  cairn leaks                       what was left at the end, by stack\n"
-     "  cairn leaks --view tree           the same as a tree\n"
+     "  cairn leaks --view tree           the same as a tree, from main inwards\n"
      "\n"
      "cairn does not search memory for pointers: all that was not freed is shown, also\n"
      "what a program keeps until its end on purpose. Blocks left by stacks that run once\n"
@@ -32,7 +32,7 @@ const struct topic topics[] = {
      "60s marks by itself. A leak rises in a straight line and its blocks are of every\n"
      "generation; a cache fills up and stays. --view timeline shows the heap over time.\n"},
     {"temporary", "memory that is allocated and freed again at once",
-     "  cairn report --view temporary     what is freed before the thread's next allocation\n"
+     "  cairn report --view temporary     what its thread frees soon after\n"
      "  cairn report --by calls           what allocates most often\n"
      "  cairn report --by allocated       what allocates most bytes, kept or not\n"
      "  cairn report --lifespan gone      only what was freed before the end\n"
@@ -50,18 +50,18 @@ const struct topic topics[] = {
     {"ci", "tests that fail when a program takes more memory",
      "  cairn check                       budgets for recordings (cairn help check)\n"
      "  cairn diff old.cairn new.cairn    what changed, function by function\n"
-     "  cairn run -q --portable -o test.cairn ./test\n"
+     "  cairn run -q --symbols all -o test.cairn ./test\n"
      "\n"
-     "-q prints nothing, the status is the program's own. --portable keeps all names, so\n"
-     "that the artifact can be read on another machine. cairn report --json is for scripts.\n"},
+     "-q prints nothing, the status is the program's own. --symbols all keeps every name,\n"
+     "to read the artifact on another machine. cairn report --json is for scripts.\n"},
     {"formats", "files, and the formats of other tools",
      "  NAME.PID.cairn                    a recording, or a directory with one a process\n"
-     "  cairn report --json               a report for scripts (docs/json.md)\n"
+     "  cairn report --json               a report for scripts (docs/reference/json.md)\n"
      "  cairn export --format FORMAT      flame graphs, pprof and others: cairn help export\n"
      "  cairn import FILE                 the other way: cairn help import\n"
      "\n"
-     "The bytes of a recording are described in docs/format.md. A recording has no names\n"
-     "unless cairn run --portable or cairn symbolize kept them.\n"},
+     "The bytes of a recording are described in docs/reference/format.md. cairn run and attach\n"
+     "keep names in a recording (--symbols), cairn symbolize does so later.\n"},
     {NULL, NULL, NULL},
 };
 // clang-format on

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/export/folded.h"
+#include "tool/model/stack_fields.h"
 
 static bool put_frames(FILE *out, struct folded *folded, uint32_t node, struct error *error) {
     if (!frame_table_stack(&folded->frames, node)) return error_set(error, "no memory for a stack");
@@ -19,28 +20,21 @@ static bool put_frames(FILE *out, struct folded *folded, uint32_t node, struct e
 }
 
 static void put_values(FILE *out, const struct stack *stack) {
-    fprintf(out, "%016" PRIx64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", stack->id,
-            stack->allocations, stack->frees, stack->allocated_bytes, stack->freed_bytes);
-    fprintf(out,
-            "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-            ",%s,",
-            stack->peak_blocks, stack->peak_bytes, stack->exit_blocks, stack->exit_bytes,
-            stack->temporary, stack->slack_bytes, stack->waste_bytes,
-            stack->cut ? cut_key(stack->cut) : "");
+    fprintf(out, "%016" PRIx64 ",", stack->id);
+    for (const struct stack_field *field = stack_fields; field->key; field++)
+        fprintf(out, field->is_signed ? "%" PRId64 "," : "%" PRIu64 ",",
+                stack_field_value(field, stack));
+    fprintf(out, "%s,", stack->cut ? cut_key(stack->cut) : "");
 }
 
-// Of samples: half the 95 % intervals of bytes and blocks, and the samples behind them.
-static const char estimate_columns[] =
-    "peak_interval_bytes,peak_interval_blocks,peak_samples,at_exit_interval_bytes,"
-    "at_exit_interval_blocks,at_exit_samples,allocated_interval_bytes,allocated_interval_calls,"
-    "allocated_samples,";
-
 static void put_estimates(FILE *out, const struct stack *stack) {
-    for (int kind = 0; kind < ESTIMATED_THEN; kind++) {
+    for (int kind = 0; kind < ESTIMATED_AT; kind++) {
         const struct estimate *estimate = &stack->estimates[kind];
-        fprintf(out, "%" PRId64 ",%" PRId64 ",%" PRId64 ",",
-                estimate_interval(estimate->bytes_variance),
-                estimate_interval(estimate->blocks_variance), estimate->samples);
+        const int64_t values[] = {estimate_bytes_interval(estimate),
+                                  estimate_blocks_interval(estimate), estimate_samples(estimate),
+                                  estimate_block_samples(estimate), estimate_certain(estimate)};
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            fprintf(out, "%" PRId64 ",", values[i]);
     }
 }
 
@@ -63,10 +57,8 @@ static bool put_rows(FILE *out, const struct export *export, struct folded *fold
 bool export_csv(FILE *out, const struct export *export, struct error *error) {
     struct folded folded;
     if (!folded_open(&folded, export, true, error)) return false;
-    fputs("id,allocations,frees,allocated_bytes,freed_bytes,peak_blocks,peak_bytes,at_exit_blocks,"
-          "at_exit_bytes,temporary,slack_bytes,alignment_waste_bytes,incomplete,",
-          out);
-    if (export->profile->sampling.is_on) fputs(estimate_columns, out);
+    fputs("id," STACK_FIELD_NAMES(COMMA) "incomplete,", out);
+    if (export->profile->sampling.is_on) fputs(STACK_ESTIMATE_NAMES(COMMA), out);
     fputs("frames\n", out);
     bool is_ok = put_rows(out, export, &folded, error);
     folded_close(&folded);

@@ -23,7 +23,8 @@ struct export {
     const struct frame_names *names;
     enum measure by;
     bool is_by_chosen;         // by the user; else `by` is the usual one
-    bool has_all_frames;       // pictures show plumbing too
+    bool has_all_frames;       // pictures show internal frames too
+    bool has_lines;            // ... and tell lines of a function apart
     size_t process_count;      // recordings added up in the profile
     const char *program;       // name, safe text
     const char *command;       // as a shell reads it; any bytes
@@ -47,6 +48,10 @@ extern const struct export_format export_formats[];  // ends with name NULL
 // NULL if there is none of that name, or for that path's ending.
 const struct export_format *export_format_find(const char *name);
 const struct export_format *export_format_of_path(const char *path);
+
+// Functions that pprof is to leave out of stacks, as a regular expression, for free(); "" if there
+// are none, NULL without memory.
+char *export_drop_frames(const struct export *export);
 
 bool export_pprof(FILE *out, const struct export *export, struct error *error);
 bool export_collapsed(FILE *out, const struct export *export, struct error *error);

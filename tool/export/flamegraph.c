@@ -30,11 +30,10 @@ struct writer {
 static void put_amount(const struct writer *writer, const struct frame_node *node, char *out,
                        size_t size) {
     const struct measure_row *about = measure_about(writer->export->by);
-    const struct measured measured = {
-        .value = node->value, .samples = node->samples, .variance = node->variance};
+    const struct measured measured = node->sum;
     struct unit_text value = about->is_bytes ? units_size(node->value) : units_count(node->value);
     snprintf(out, size, "%s%s%s%s%s", value.text,
-             interval_text(measured, about->is_bytes, false).text, about->is_bytes ? "" : " ",
+             interval_amount(measured, about->is_bytes, false).text, about->is_bytes ? "" : " ",
              about->is_bytes ? "" : about->noun[node->value != 1], interval_samples(measured).text);
 }
 
@@ -73,7 +72,9 @@ static void put_title(struct writer *writer, const struct frame *frame,
                       const struct frame_node *node) {
     char place[FRAME_TEXT_BYTES], amount[FRAME_TEXT_BYTES];
     int64_t total = writer->tree.nodes.items[FRAME_TREE_ROOT].value;
-    frame_location(frame, place, sizeof place);
+    struct frame located = *frame;
+    if (!writer->export->has_lines) located.line = 0;
+    frame_location(&located, place, sizeof place);
     put_amount(writer, node, amount, sizeof amount);
     fputs("<title>", writer->out);
     char title[FRAME_TITLE_BYTES];
@@ -126,7 +127,7 @@ static void put_heading(struct writer *writer) {
     fprintf(writer->out, "<text class=\"h\" x=\"%d\" y=\"24\">", SIDE);
     text_put_markup(writer->out, export->program);
     fprintf(writer->out, ": %s %s</text>\n<text class=\"s\" x=\"%d\" y=\"44\">", amount,
-            export->by == MEASURE_CALLS ? "of allocation" : about->moment, SIDE);
+            export->by == MEASURE_CALLS ? "of allocation" : about->snapshot, SIDE);
     text_put_markup(writer->out, export->trust);
     fputs("</text>\n", writer->out);
     fprintf(writer->out,
@@ -164,7 +165,7 @@ static void put_svg(struct writer *writer) {
 
 bool export_flamegraph(FILE *out, const struct export *export, struct error *error) {
     struct writer writer = {.out = out, .export = export};
-    if (!frame_table_build(&writer.frames, export, FRAMES_PICTURE, error)) return false;
+    if (!frame_table_build(&writer.frames, export, FRAMES_FUNCTIONS, error)) return false;
     bool is_ok = frame_tree_build(&writer.tree, &writer.frames, export->by, error);
     if (is_ok && !lay_out(&writer)) is_ok = error_set(error, "no memory for the flame graph");
     if (is_ok) put_svg(&writer);

@@ -6,12 +6,17 @@
 
 #include "tool/base/text.h"
 
+static bool has_lines(const struct frame_table *table) {
+    return table->choice != FRAMES_FUNCTIONS || table->export->has_lines;
+}
+
 static bool is_same(const struct frame_table *table, const struct frame *a, const struct frame *b) {
+    if (!has_lines(table)) return frame_is_same_function(a, b);
     return frame_is_same(a, b) && (table->choice != FRAMES_DISTINCT || a->offset == b->offset);
 }
 
 static bool number_of(struct frame_table *table, const struct frame *frame, uint32_t *number) {
-    uint64_t hash = frame_hash(frame, true);
+    uint64_t hash = frame_hash(frame, has_lines(table));
     if (table->choice == FRAMES_DISTINCT) hash = hash_mix(hash, frame->offset);
     struct index_probe probe = index_probe_start(&table->index, hash);
     while (index_probe_next(&table->index, &probe, number))
@@ -95,9 +100,9 @@ static bool is_mark(const struct frame_table *table, uint32_t number) {
     return frame >= table->marks && frame <= &table->marks[CAIRN_CUT_LIMIT];
 }
 
-// Leaves out plumbing; of a stack of nothing else keeps the first frame that is no allocator, as
-// screens do (tool/render/frames.h).
-static void hide_plumbing(struct frame_table *table) {
+// Leaves out internal frames; of a stack of nothing else keeps the first frame that is no
+// allocator, as screens do (tool/render/frames.h).
+static void hide_internal(struct frame_table *table) {
     uint32_t *stack = table->stack.items;
     size_t kept = 0, first = 0, count = table->stack.count;
     bool has_mark = count && is_mark(table, stack[count - 1]);
@@ -116,11 +121,11 @@ static void hide_plumbing(struct frame_table *table) {
 
 bool frame_table_stack(struct frame_table *table, uint32_t node) {
     const struct tree_node *nodes = table->export->profile->tree.nodes.items;
-    bool is_picture = table->choice == FRAMES_PICTURE;
+    bool is_picture = table->choice == FRAMES_PICTURE || table->choice == FRAMES_FUNCTIONS;
     table->stack.count = 0;
     for (; node != TREE_ROOT; node = nodes[node].parent)
         if (!append_place(table, nodes[node].place)) return false;
-    if (is_picture && !table->export->has_all_frames) hide_plumbing(table);
+    if (is_picture && !table->export->has_all_frames) hide_internal(table);
     if (table->choice == FRAMES_ALL || table->stack.count) return true;
     uint32_t *slot = array_push(&table->stack);
     if (slot) *slot = table->not_recorded;

@@ -8,11 +8,13 @@
 
 // Which frames of a stack are there.
 enum frame_choice {
-    FRAMES_ALL,       // every frame of the code
-    FRAMES_MARKED,    // and one for the outer end of an incomplete stack, or a stack without any
-    FRAMES_DISTINCT,  // the same by address: different stacks differ in their frames
-    FRAMES_PICTURE,   // as FRAMES_MARKED, but as screens show it: no plumbing, unless
-                      // export->has_all_frames
+    FRAMES_ALL,        // every frame of the code
+    FRAMES_MARKED,     // and one for the outer end of an incomplete stack, or a stack without any
+    FRAMES_DISTINCT,   // the same by address: different stacks differ in their frames
+    FRAMES_PICTURE,    // as FRAMES_MARKED, but as screens show it: no internal frames, unless
+                       // export->has_all_frames
+    FRAMES_FUNCTIONS,  // as FRAMES_PICTURE; frames of a function are one, whatever their line,
+                       // unless export->has_lines
 };
 
 struct frame_slice {

@@ -27,8 +27,7 @@ static bool child_of(struct frame_tree *tree, uint32_t parent, uint32_t frame, u
 static void add_value(struct frame_tree *tree, uint32_t node, struct measured value) {
     struct frame_node *sum = &tree->nodes.items[node];
     sum->value = figures_add(sum->value, value.value);
-    sum->samples = figures_add(sum->samples, value.samples);
-    sum->variance += value.variance;
+    measured_add(&sum->sum, value);
 }
 
 static bool add_stack(struct frame_tree *tree, const struct frame_table *frames,

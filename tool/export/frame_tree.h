@@ -13,9 +13,8 @@ struct frame_node {
     uint32_t parent, depth;
     uint32_t first_child, next_sibling;  // 0: none; the largest child comes first
     uint32_t child_count;
-    int64_t value;    // of everything below, itself included
-    int64_t samples;  // of an estimate, with its variance
-    double variance;
+    int64_t value;        // of everything below, itself included
+    struct measured sum;  // the same, and how sure it is
 };
 
 struct frame_tree {

@@ -50,6 +50,13 @@ static uint32_t text(struct writer *writer, const char *string) {
     return number;
 }
 
+// heaptrack leaves operator new out of its stacks where it knows it, which is by this spelling.
+static const char *name_for_heaptrack(const char *function) {
+    if (!function) return NULL;
+    if (!strcmp(function, "operator new")) return "operator new(unsigned long)";
+    return strcmp(function, "operator new[]") ? function : "operator new[](unsigned long)";
+}
+
 static void put_head(struct writer *writer) {
     char command[2 * CAIRN_TEXT_COMMAND];
     text_escape(command, sizeof command, writer->export->command);
@@ -70,7 +77,7 @@ static void put_place(struct writer *writer, uint32_t index) {
     if (count > FRAMES_MAX) count = FRAMES_MAX;
     uint32_t path = has_module ? text(writer, module->path) : 0;
     for (size_t i = 0; i < count; i++) {
-        numbers[i][0] = text(writer, frames[i].function);
+        numbers[i][0] = text(writer, name_for_heaptrack(frames[i].function));
         numbers[i][1] = text(writer, frames[i].file);
     }
     fprintf(writer->out, "i %" PRIx64 " %x", place->address + (has_module ? module->bias : 0),
@@ -168,7 +175,9 @@ static void put_group(struct writer *writer, struct amount amount, uint32_t trac
 
 static bool plan_stack(struct writer *writer, const struct stack *stack, struct plan *plan,
                        struct error *error) {
-    struct amount all = {(int64_t)stack->allocations, (int64_t)stack->allocated_bytes};
+    // a log of events cannot begin with blocks: those that were inherited are allocated in it
+    struct amount all = {(int64_t)(stack->allocations + stack->inherited.blocks),
+                         (int64_t)(stack->allocated_bytes + stack->inherited.bytes)};
     struct amount peak = {stack->peak_blocks, stack->peak_bytes};
     struct amount exit = {stack->exit_blocks, stack->exit_bytes}, parts[PART_COUNT];
     uint32_t trace = writer->trace_of_node[stack->node];

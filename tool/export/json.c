@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a recording says, each thing once: schema "cairn.export/1" (docs/export-json.md).
-// Where `cairn report --json` spells out the frames of every stack, stacks refer to a table of
-// places here.
+// Everything a recording says, each thing once: schema "cairn.export/1"
+// (docs/reference/export-json.md). Where `cairn report --json` spells out the frames of every
+// stack, stacks refer to a table of places here.
 #include <inttypes.h>
 
 #include "tool/base/json.h"
 #include "tool/export/export.h"
+#include "tool/render/json_values.h"
 #include "tool/render/report_json.h"
 
 #define EXPORT_SCHEMA "cairn.export/1"
@@ -39,8 +40,8 @@ static void put_functions(struct json *json, const struct frame *frames, size_t 
     for (size_t i = 0; i < count; i++) {
         if (!frames[i].function) continue;
         json_open_object(json, NULL);
-        report_json_put_code(json, &frames[i]);
-        json_put_bool(json, "plumbing", frames[i].is_hidden);
+        json_values_put_code(json, &frames[i]);
+        json_put_bool(json, "internal", frames[i].is_hidden);
         json_close(json);
     }
     json_close(json);
@@ -48,7 +49,7 @@ static void put_functions(struct json *json, const struct frame *frames, size_t 
 
 static void put_places(struct json *json, const struct export *export) {
     const struct places *places = &export->profile->places;
-    json_open_array(json, "places");
+    json_open_array(json, "locations");
     for (uint32_t i = 0; i < places->list.count; i++) {
         const struct place *place = &places->list.items[i];
         size_t count = 0;
@@ -74,9 +75,9 @@ static void put_stack(struct json *json, const struct profile *profile, const st
     json_open_object(json, NULL);
     json_put_string(json, "id", id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
-    report_json_put_values(json, stack);
-    if (profile->sampling.is_on) report_json_put_estimates(json, stack->estimates, false);
-    json_open_array(json, "places");
+    json_values_put_values(json, stack);
+    if (profile->sampling.is_on) json_values_put_estimates(json, stack->estimates, false);
+    json_open_array(json, "locations");
     for (uint32_t node = stack->node; node != TREE_ROOT; node = nodes[node].parent)
         if (!places[nodes[node].place].cut) json_put_uint(json, NULL, nodes[node].place);
     json_close(json);

@@ -5,7 +5,7 @@
 
 #include "tool/export/folded.h"
 
-// cairn knows what a stack held at two moments; its own maximum is at least the larger one.
+// cairn knows what a stack held at two snapshots; its own maximum is at least the larger one.
 static int64_t most_bytes(const struct stack *stack) {
     return stack->peak_bytes > stack->exit_bytes ? stack->peak_bytes : stack->exit_bytes;
 }

@@ -8,6 +8,7 @@
 // needs to look up names by itself; the first one is the program's. Code without a module, and
 // stacks that were not recorded, have a mapping of their own at the end.
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/gzip.h"
@@ -22,6 +23,7 @@ enum profile_field {
     PROFILE_LOCATION = 4,
     PROFILE_FUNCTION = 5,
     PROFILE_STRING = 6,
+    PROFILE_DROP_FRAMES = 7,
     PROFILE_TIME_NS = 9,
     PROFILE_DURATION_NS = 10,
     PROFILE_PERIOD_TYPE = 11,
@@ -201,6 +203,16 @@ static void put_samples(struct writer *writer) {
     }
 }
 
+static void put_drop_frames(struct writer *writer) {
+    if (writer->export->has_all_frames) return;
+    char *pattern = export_drop_frames(writer->export);
+    writer->has_failed |= !pattern;
+    if (pattern && *pattern)
+        message_write_integer(writer->out, PROFILE_DROP_FRAMES,
+                              strings_number(&writer->strings, pattern));
+    free(pattern);
+}
+
 static void add_mapping(struct writer *writer, struct mapping mapping) {
     struct mapping *slot = array_push(&writer->mappings);
     if (slot) *slot = mapping;
@@ -360,6 +372,7 @@ static bool write_all(struct writer *writer) {
     if (!writer->location_of_place || !writer->mapping_of_module) return false;
     put_facts(writer);
     put_samples(writer);
+    if (!writer->has_failed) put_drop_frames(writer);
     if (!writer->has_failed) put_tables(writer);
     return !writer->has_failed && !writer->strings.has_failed && !writer->message.has_failed &&
            !writer->inner.has_failed;

@@ -66,7 +66,7 @@ static bool put_profile(struct json *json, const struct export *export, struct f
     for (size_t i = 0; i < export->profile->stack_count; i++)
         measured_add(&whole, measure_stack(by, &export->profile->stacks[i]));
     snprintf(name, sizeof name, "%s: %s%s%s", export->program, measure_name(by),
-             interval_text(whole, measure_about(by)->is_bytes, false).text,
+             interval_amount(whole, measure_about(by)->is_bytes, false).text,
              interval_samples(whole).text);
     json_open_object(json, NULL);
     json_put_string(json, "type", "sampled");
@@ -104,7 +104,7 @@ static bool put_all(struct json *json, const struct export *export, struct frame
 bool export_speedscope(FILE *out, const struct export *export, struct error *error) {
     struct frame_table frames;
     struct json json;
-    if (!frame_table_build(&frames, export, FRAMES_PICTURE, error)) return false;
+    if (!frame_table_build(&frames, export, FRAMES_FUNCTIONS, error)) return false;
     json_start(&json, out);
     bool is_ok = put_all(&json, export, &frames);
     frame_table_free(&frames);

@@ -3,6 +3,7 @@
 // the database stays as small as the recording's tree; views spell them out. Sums by function are
 // made here, since recursion counts once a stack, which SQL does not say well.
 #include "tool/export/sqlite.h"
+#include "tool/model/stack_fields.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -72,15 +73,18 @@ static void put_text(struct writer *writer, const char *value) {
     sqlite3_bind_text(writer->statement, writer->column++, safe, -1, SQLITE_TRANSIENT);
 }
 
-// Half the 95 % interval of bytes (and of blocks), and the samples behind it; NULL: it is exact.
+// Half the 95 % interval of bytes (and of blocks), and the samples behind it, with those of
+// blocks and the certain ones; NULL: it is exact.
 static void put_estimate(struct writer *writer, const struct estimate *estimate, bool has_blocks) {
     if (!writer->export->profile->sampling.is_on) {
-        for (int i = has_blocks ? 3 : 2; i > 0; i--) put_null(writer);
+        for (int i = has_blocks ? 5 : 2; i > 0; i--) put_null(writer);
         return;
     }
-    put_int(writer, estimate_interval(estimate->bytes_variance));
-    if (has_blocks) put_int(writer, estimate_interval(estimate->blocks_variance));
-    put_int(writer, estimate->samples);
+    put_int(writer, estimate_bytes_interval(estimate));
+    if (has_blocks) put_int(writer, estimate_blocks_interval(estimate));
+    put_int(writer, estimate_samples(estimate));
+    if (has_blocks) put_int(writer, estimate_block_samples(estimate));
+    if (has_blocks) put_int(writer, estimate_certain(estimate));
 }
 
 static bool put_row(struct writer *writer) {
@@ -108,12 +112,16 @@ static bool fill_sampling(struct writer *writer) {
         int64_t number;
     } facts[] = {
         {"sample_rate_bytes", (int64_t)profile->sampling.rate_bytes},
-        {"peak_interval_bytes", estimate_interval(peak->bytes_variance)},
-        {"peak_interval_blocks", estimate_interval(peak->blocks_variance)},
-        {"peak_samples", peak->samples},
-        {"at_exit_interval_bytes", estimate_interval(left->bytes_variance)},
-        {"at_exit_interval_blocks", estimate_interval(left->blocks_variance)},
-        {"at_exit_samples", left->samples},
+        {"peak_interval_bytes", estimate_bytes_interval(peak)},
+        {"peak_interval_blocks", estimate_blocks_interval(peak)},
+        {"peak_samples", estimate_samples(peak)},
+        {"peak_block_samples", estimate_block_samples(peak)},
+        {"peak_certain_samples", estimate_certain(peak)},
+        {"at_exit_interval_bytes", estimate_bytes_interval(left)},
+        {"at_exit_interval_blocks", estimate_blocks_interval(left)},
+        {"at_exit_samples", estimate_samples(left)},
+        {"at_exit_block_samples", estimate_block_samples(left)},
+        {"at_exit_certain_samples", estimate_certain(left)},
     };
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (!put_fact(writer, facts[i].key, NULL, facts[i].number)) return false;
@@ -152,8 +160,8 @@ static bool fill_info(struct writer *writer) {
     if (!prepare(writer, "INSERT INTO losses VALUES(?,?)")) return false;
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
         const char *key = loss_key(kind) ? loss_key(kind) : "unknown";
-        if (header->lost[kind] && !put_fact(writer, key, NULL, (int64_t)header->lost[kind]))
-            return false;
+        int64_t lost = (int64_t)recording_lost(profile->recording, kind);
+        if (lost && !put_fact(writer, key, NULL, lost)) return false;
     }
     return true;
 }
@@ -179,7 +187,7 @@ static bool fill_modules(struct writer *writer) {
 
 static bool fill_places(struct writer *writer) {
     const struct places *places = &writer->export->profile->places;
-    if (!prepare(writer, "INSERT INTO places VALUES(?,?,?)")) return false;
+    if (!prepare(writer, "INSERT INTO locations VALUES(?,?,?)")) return false;
     for (size_t i = 0; i < places->list.count; i++) {
         const struct place *place = &places->list.items[i];
         put_int(writer, (int64_t)i);
@@ -211,6 +219,7 @@ static bool fill_frames_of(struct writer *writer, uint32_t place) {
             put_null(writer);
         put_int(writer, frames[i].is_inlined);
         put_int(writer, frames[i].is_hidden);
+        put_int(writer, frames[i].is_allocator);
         if (!put_row(writer)) return false;
     }
     return true;
@@ -218,7 +227,7 @@ static bool fill_frames_of(struct writer *writer, uint32_t place) {
 
 static bool fill_frames(struct writer *writer) {
     const struct places *places = &writer->export->profile->places;
-    if (!prepare(writer, "INSERT INTO frames VALUES(?,?,?,?,?,?,?,?)")) return false;
+    if (!prepare(writer, "INSERT INTO frames VALUES(?,?,?,?,?,?,?,?,?)")) return false;
     for (uint32_t i = 0; i < places->list.count; i++)
         if (!places->list.items[i].cut && !fill_frames_of(writer, i)) return false;
     return true;
@@ -243,24 +252,25 @@ static bool fill_nodes(struct writer *writer) {
     return true;
 }
 
+#define FIELD_PLACE(key, member) ",?"
+#define ESTIMATE_PLACES(key, kind, noun, samples) ",?,?,?,?,?"
+
 static bool fill_stacks(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
     char hash[2 * sizeof(uint64_t) + 1];
-    if (!prepare(writer, "INSERT INTO stacks VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"))
+    if (!prepare(writer, "INSERT INTO stacks VALUES(?,?,?,?" STACK_FIELDS(FIELD_PLACE)
+                             STACK_ESTIMATES(ESTIMATE_PLACES) ")"))
         return false;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        const int64_t values[] = {
-            (int64_t)stack->allocations, (int64_t)stack->frees, (int64_t)stack->allocated_bytes,
-            (int64_t)stack->freed_bytes, stack->peak_blocks,    stack->peak_bytes,
-            stack->exit_blocks,          stack->exit_bytes};
         snprintf(hash, sizeof hash, "%016" PRIx64, stack->id);
         put_int(writer, (int64_t)i);
         put_text(writer, hash);
         put_int(writer, stack->node);
         put_text(writer, stack->cut ? cut_key(stack->cut) : NULL);
-        for (size_t at = 0; at < sizeof values / sizeof *values; at++) put_int(writer, values[at]);
-        for (int kind = 0; kind < ESTIMATED_THEN; kind++)
+        for (const struct stack_field *field = stack_fields; field->key; field++)
+            put_int(writer, stack_field_value(field, stack));
+        for (int kind = 0; kind < ESTIMATED_AT; kind++)
             put_estimate(writer, &stack->estimates[kind], true);
         if (!put_row(writer)) return false;
     }
@@ -288,14 +298,15 @@ static void sums_add(struct sums *sums, const struct stack *stack) {
     estimate_add(&sums->exit_estimate, &stack->estimates[ESTIMATED_EXIT]);
 }
 
-// Self is the first frame that is no plumbing, as on the screens; of a stack of nothing else, the
-// first frame.
+// Self is the first frame that is no internal frames, as on the screens; of a stack of nothing
+// else, the first frame that is no allocator.
 static void add_stack(struct writer *writer, uint32_t index) {
     const struct stack *stack = &writer->export->profile->stacks[index];
     const uint32_t *numbers = writer->frames.stack.items;
-    size_t count = writer->frames.stack.count, self = 0;
+    size_t count = writer->frames.stack.count, self = 0, first = 0;
     while (self + 1 < count && writer->frames.frames.items[numbers[self]]->is_hidden) self++;
-    if (count && writer->frames.frames.items[numbers[self]]->is_hidden) self = 0;
+    while (first + 1 < count && writer->frames.frames.items[numbers[first]]->is_allocator) first++;
+    if (count && writer->frames.frames.items[numbers[self]]->is_hidden) self = first;
     for (size_t i = 0; i < count; i++) {
         struct function *function = &writer->functions.items[writer->function_of_frame[numbers[i]]];
         if (i == self) sums_add(&function->self, stack);

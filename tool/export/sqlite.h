@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile as tables and views of an SQLite database (docs/export.md lists them).
+// A profile as tables and views of an SQLite database (docs/reference/exports.md lists them).
 #ifndef TOOL_EXPORT_SQLITE_H
 #define TOOL_EXPORT_SQLITE_H
 

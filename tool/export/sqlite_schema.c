@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/export/sqlite_schema.h"
 
-// What a stack holds, under the names of `cairn report --json`.
-#define VALUES                                                                                     \
-    "allocations INTEGER, frees INTEGER, allocated_bytes INTEGER, freed_bytes INTEGER, "           \
-    "peak_blocks INTEGER, peak_bytes INTEGER, at_exit_blocks INTEGER, at_exit_bytes INTEGER, "     \
-    "peak_interval_bytes INTEGER, peak_interval_blocks INTEGER, peak_samples INTEGER, "            \
-    "at_exit_interval_bytes INTEGER, at_exit_interval_blocks INTEGER, at_exit_samples INTEGER, "   \
-    "allocated_interval_bytes INTEGER, allocated_interval_calls INTEGER, "                         \
-    "allocated_samples INTEGER"
+#include "tool/model/stack_fields.h"
+
 // What a function holds.
 #define SUMS(kind)                                                                                 \
     kind "_calls INTEGER, " kind "_allocated_bytes INTEGER, " kind "_peak_bytes INTEGER, " kind    \
@@ -21,35 +15,43 @@ const char sqlite_tables[] =
     "CREATE TABLE losses(reason TEXT, count INTEGER);"
     "CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT, build_id TEXT, start INTEGER, "
     "  end INTEGER, bias INTEGER);"
-    "CREATE TABLE places(id INTEGER PRIMARY KEY, module INTEGER REFERENCES modules, "
+    "CREATE TABLE locations(id INTEGER PRIMARY KEY, module INTEGER REFERENCES modules, "
     "  offset INTEGER);"
-    "CREATE TABLE frames(place INTEGER REFERENCES places, position INTEGER, name TEXT, "
-    "  function TEXT, file TEXT, line INTEGER, inlined INTEGER, plumbing INTEGER, "
-    "  PRIMARY KEY(place, position)) WITHOUT ROWID;"
+    "CREATE TABLE frames(location INTEGER REFERENCES locations, position INTEGER, name TEXT, "
+    "  function TEXT, file TEXT, line INTEGER, inlined INTEGER, internal INTEGER, "
+    "  allocator INTEGER, PRIMARY KEY(location, position)) WITHOUT ROWID;"
     "CREATE TABLE nodes(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES nodes, "
-    "  place INTEGER REFERENCES places, depth INTEGER);"
+    "  location INTEGER REFERENCES locations, depth INTEGER);"
     "CREATE TABLE stacks(id INTEGER PRIMARY KEY, hash TEXT, node INTEGER REFERENCES nodes, "
-    "  incomplete TEXT, " VALUES ");"
-    "CREATE TABLE functions(id INTEGER PRIMARY KEY, function TEXT, module TEXT, plumbing INTEGER, "
-    "  " SUMS("self") ", " SUMS(
-        "total") ");"
-                 "CREATE TABLE threads(tid INTEGER, name TEXT, start_ns INTEGER, end_ns INTEGER, "
-                 "  allocations INTEGER, allocated_bytes INTEGER, at_exit_bytes INTEGER, "
-                 "  at_exit_interval_bytes INTEGER, at_exit_samples INTEGER);"
-                 "CREATE TABLE points(start_ns INTEGER, min_bytes INTEGER, max_bytes INTEGER, "
-                 "  last_bytes INTEGER, last_blocks INTEGER, allocated_bytes INTEGER, allocations "
-                 "INTEGER);";
+    "  incomplete TEXT" STACK_FIELD_NAMES(SQL) STACK_ESTIMATE_NAMES(
+        SQL) ");"
+             "CREATE TABLE functions(id INTEGER PRIMARY KEY, function TEXT, module TEXT, internal "
+             "INTEGER, "
+             "  " SUMS("self") ", " SUMS(
+                 "total") ");"
+                          "CREATE TABLE threads(tid INTEGER, name TEXT, start_ns INTEGER, end_ns "
+                          "INTEGER, "
+                          "  allocations INTEGER, allocated_bytes INTEGER, at_exit_bytes INTEGER, "
+                          "  at_exit_interval_bytes INTEGER, at_exit_samples INTEGER);"
+                          "CREATE TABLE points(start_ns INTEGER, min_bytes INTEGER, max_bytes "
+                          "INTEGER, "
+                          "  last_bytes INTEGER, last_blocks INTEGER, allocated_bytes INTEGER, "
+                          "allocations "
+                          "INTEGER);";
 
-// Spells out the stacks of a list: "inner <- outer", plumbing left out.
+// Spells out the stacks of a list: "inner <- outer", internal frames left out; of a stack of
+// nothing else, the first frame that is no allocator, as screens do.
 #define SPELLED(list)                                                                              \
     "WITH RECURSIVE chosen AS (" list "), "                                                        \
     "walk(stack, node, level) AS (SELECT id, node, 0 FROM chosen UNION ALL "                       \
     "  SELECT stack, parent, level + 1 FROM walk JOIN nodes ON nodes.id = walk.node "              \
     "  WHERE parent IS NOT NULL), "                                                                \
+    "spelled AS (SELECT stack, name, internal, row_number() OVER (PARTITION BY stack "             \
+    "  ORDER BY internal, allocator, level, position) AS rank FROM walk "                          \
+    "  JOIN nodes ON nodes.id = walk.node JOIN frames ON frames.location = nodes.location), "      \
     "texts AS (SELECT stack, group_concat(name, ' <- ') AS frames FROM "                           \
-    "  (SELECT stack, name FROM walk JOIN nodes ON nodes.id = walk.node "                          \
-    "  JOIN frames ON frames.place = nodes.place WHERE NOT plumbing "                              \
-    "  ORDER BY stack, level, position) GROUP BY stack) "                                          \
+    "  (SELECT * FROM spelled WHERE NOT internal OR rank = 1 ORDER BY stack, rank) "               \
+    "  GROUP BY stack) "                                                                           \
     "SELECT chosen.*, frames FROM chosen LEFT JOIN texts ON texts.stack = chosen.id ORDER BY 2 "   \
     "DESC"
 

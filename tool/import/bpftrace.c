@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bpftrace prints of examples/malloc.bt (docs/tracing.md), after a line "cairn trace 1": one
-// event a line, the frames of the caller behind it.
+// What bpftrace prints of examples/malloc.bt (docs/explain/tracing.md), after a line "cairn trace
+// 1": one event a line, the frames of the caller behind it.
 //
 //     program NAME
 //     a NANOSECONDS PID BYTES BLOCK          allocated

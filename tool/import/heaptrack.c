@@ -21,6 +21,7 @@ struct kind {
     int64_t calls, frees;
     int64_t peak_blocks;  // live when the heap was at its peak, if `epoch` is that of the peak
     uint32_t epoch;
+    int64_t temporary;
 };
 
 struct reader {
@@ -38,6 +39,7 @@ struct reader {
     uint32_t epoch, peak_epoch;
     uint64_t now_ns, page_bytes;
     int64_t noted_bytes;  // highest since the last point
+    size_t last;          // number of the kind + 1, if the last event was an allocation
     uint64_t fields[FIELDS_MAX];
     size_t field_count;
 };
@@ -151,6 +153,7 @@ static bool allocate(struct reader *reader) {
     struct kind *kind = NULL;
     if (!find_kind(reader, &kind) || !kind) return false;
     turn(reader, kind);
+    reader->last = (size_t)(kind - reader->kinds.items) + 1;
     kind->calls++;
     reader->live_bytes += (int64_t)kind->bytes;
     if (reader->live_bytes > bytes_max) return bad(reader, "more memory than there can be");
@@ -169,6 +172,9 @@ static bool release(struct reader *reader) {
         reader->peak_epoch = ++reader->epoch;
     }
     turn(reader, kind);
+    // as heaptrack has it: the free right behind the allocation
+    kind->temporary += reader->last == (size_t)(kind - reader->kinds.items) + 1;
+    reader->last = 0;
     kind->frees++;
     reader->live_bytes -= (int64_t)kind->bytes;
     return true;
@@ -261,8 +267,10 @@ static bool add_stacks(struct reader *reader) {
         int64_t bytes = (int64_t)kind->bytes, live = kind->calls - kind->frees;
         bool is_saved = kind->epoch >= reader->peak_epoch && !is_peak_now;
         int64_t at_peak = is_saved ? kind->peak_blocks : live;
-        struct import_values values = {
-            .calls = kind->calls, .peak_blocks = at_peak, .exit_blocks = live};
+        struct import_values values = {.calls = kind->calls,
+                                       .peak_blocks = at_peak,
+                                       .exit_blocks = live,
+                                       .temporary = kind->temporary};
         // a made-up file may have more of them than any address space
         if (__builtin_mul_overflow(kind->calls, bytes, &values.allocated_bytes) ||
             __builtin_mul_overflow(at_peak, bytes, &values.peak_bytes) ||
@@ -286,6 +294,7 @@ bool import_heaptrack(FILE *in, struct imported *imported, struct error *error) 
         .in = in, .imported = imported, .error = error, .page_bytes = 4096, .epoch = 0};
     bool is_ok = read_all(&reader) && add_stacks(&reader);
     imported->duration_ns = reader.now_ns;
+    imported->has_temporary = true;
     snprintf(imported->lacks, sizeof imported->lacks, "threads");
     free(reader.line);
     array_free(&reader.texts);

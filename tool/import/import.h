@@ -32,6 +32,7 @@ struct import_values {
     int64_t calls, allocated_bytes;
     int64_t peak_blocks, peak_bytes;
     int64_t exit_blocks, exit_bytes;
+    int64_t temporary;  // if `has_temporary`
 };
 
 struct import_stack {
@@ -58,6 +59,7 @@ struct imported {
     ARRAY(struct import_point) points;  // ascending times
     char command[IMPORT_TEXT_BYTES];
     char lacks[IMPORT_TEXT_BYTES];  // what the source does not say, a sentence; "": nothing
+    bool has_temporary;             // it says which blocks were freed before the next allocation
     bool is_partial;                // the numbers are not those of every event
     uint32_t pid;
     uint64_t start_unix_ns, duration_ns, peak_ns, rss_peak_bytes;
@@ -93,6 +95,12 @@ uint32_t import_module(struct imported *imported, const char *path);  // "" or N
 // A new place; its frames are added to it before the next place is made.
 uint32_t import_place(struct imported *imported, uint32_t module);
 bool import_frame(struct imported *imported, const char *function, const char *file, uint32_t line);
+// The name of a function as cairn says it, for free(): without parameters and return type, and
+// qualified if it is the bare name of a member of the C++ library, as valgrind has it of what was
+// inlined. `file` may be NULL.
+char *import_name(const char *function, const char *file);
+// The library that a function of such a file is of, where a file does not say so; NULL: not known.
+const char *import_library_of(const char *function, const char *file);
 // The place of a line of valgrind: "0x401136: main (prog.c:12)", "0x1234: ??? (in /lib/libc.so)".
 uint32_t import_place_of_text(struct imported *imported, const char *text);
 // Adds to the stack of these places, innermost first.

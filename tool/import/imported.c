@@ -54,31 +54,12 @@ uint32_t import_place(struct imported *imported, uint32_t module) {
     return (uint32_t)imported->places.count - 1;
 }
 
-// Where the parameters of a C++ function begin, which other profilers print and cairn does not; the
-// end if there are none.
-static size_t length_without_parameters(const char *name) {
-    static const char constant[] = " const", call[] = "operator";
-    size_t length = strlen(name), end = length, depth = 0;
-    if (end > sizeof constant && !strcmp(name + end - (sizeof constant - 1), constant))
-        end -= sizeof constant - 1;
-    if (!end || name[end - 1] != ')') return length;
-    while (end-- > 0) {
-        if (name[end] == ')') depth++;
-        if (name[end] == '(' && !--depth) break;
-    }
-    const size_t call_length = sizeof call - 1;
-    bool is_call = end >= call_length && end != SIZE_MAX &&
-                   !strncmp(name + end - call_length, call, call_length);
-    return !end || end == SIZE_MAX || is_call || name[end - 1] == ' ' ? length : end;
-}
-
-static uint32_t function_text(struct imported *imported, const char *name) {
-    size_t length = name ? length_without_parameters(name) : 0;
-    if (!name || !name[length]) return strings_number(&imported->strings, name);
-    char *cut = strndup(name, length);
-    uint32_t number = strings_number(&imported->strings, cut);
-    if (!cut) imported->strings.has_failed = true;
-    free(cut);
+// As cairn's own recordings call it.
+static uint32_t function_text(struct imported *imported, const char *name, const char *file) {
+    char *own = name ? import_name(name, file) : NULL;
+    uint32_t number = strings_number(&imported->strings, own);
+    if (name && !own) imported->strings.has_failed = true;
+    free(own);
     return number;
 }
 
@@ -87,7 +68,7 @@ bool import_frame(struct imported *imported, const char *function, const char *f
     if (!imported->places.count || imported->frames.count >= UINT32_MAX) return false;
     struct import_frame *frame = array_push(&imported->frames);
     if (!frame) return false;
-    *frame = (struct import_frame){.function = function_text(imported, function),
+    *frame = (struct import_frame){.function = function_text(imported, function, file),
                                    .file = strings_number(&imported->strings, file),
                                    .line = line};
     imported->places.items[imported->places.count - 1].frame_count++;
@@ -124,6 +105,7 @@ static bool fill_place(struct imported *imported, char *text) {
         *name = 0;  // better the address than nothing
         function = text;
     }
+    if (!module) module = import_library_of(function, file);
     uint32_t number = import_module(imported, module);
     return import_place(imported, number) != IMPORT_NONE &&
            import_frame(imported, function, file, line);
@@ -161,6 +143,7 @@ static void values_add(struct import_values *sum, const struct import_values *ad
         clamped(sum->exit_blocks + clamped(added->exit_blocks, blocks_max), sum->calls);
     sum->exit_bytes =
         clamped(sum->exit_bytes + clamped(added->exit_bytes, bytes_max), sum->allocated_bytes);
+    sum->temporary = clamped(sum->temporary + clamped(added->temporary, blocks_max), sum->calls);
 }
 
 bool import_node(struct imported *imported, uint32_t node, const struct import_values *values) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `perf script` prints of probes on libc's allocation functions, or of cairn's own
-// (docs/tracing.md): lines of an event, each followed by the lines of its stack and an empty one.
+// (docs/explain/tracing.md): lines of an event, each followed by the lines of its stack and an
+// empty one.
 //
 //     prog  4242 [001]  3593.288129: probe_libc:malloc: (7f560fc63930) bytes=0x64
 //     prog  4242 [001]  3593.288164: probe_libc:malloc__return: (7f56… <- 55bb…)

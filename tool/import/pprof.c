@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/import/import.h"
 
 enum { WIRE_VARINT = 0, WIRE_EIGHT = 1, WIRE_BYTES = 2, WIRE_FOUR = 5, WIRE_BITS = 3 };
@@ -43,6 +44,7 @@ struct function {
 
 struct mapping {
     uint64_t id, file;
+    uint64_t start, limit, offset;
 };
 
 enum value { CALLS, ALLOCATED, IN_USE_BLOCKS, IN_USE, PEAK_BLOCKS, PEAK, VALUE_COUNT };
@@ -154,7 +156,11 @@ static bool read_mapping(struct reader *reader, struct span span) {
     struct mapping *slot = array_push(&reader->mappings);
     if (!slot) return import_no_memory(reader->error);
     if (!read_integers(reader, span, values, 6)) return false;
-    *slot = (struct mapping){.id = values[1], .file = values[5]};
+    *slot = (struct mapping){.id = values[1],
+                             .start = values[2],
+                             .limit = values[3],
+                             .offset = values[4],
+                             .file = values[5]};
     return true;
 }
 
@@ -257,19 +263,33 @@ static bool make_lines(struct reader *reader, const struct location *location) {
     return true;
 }
 
+// "libc.so.6+0x2724a", as cairn calls code without a name: linkers load most code where it lies in
+// its file. For free().
+static char *address_of(const struct mapping *mapping, const char *path, uint64_t address) {
+    char *name = NULL;
+    bool is_inside = mapping && *path && address >= mapping->start && address < mapping->limit;
+    int length = is_inside ? asprintf(&name, "%s+0x%" PRIx64, text_base_name(path),
+                                      address - mapping->start + mapping->offset)
+                           : asprintf(&name, "0x%" PRIx64, address);
+    return length < 0 ? NULL : name;
+}
+
 static bool make_place(struct reader *reader, struct location *location) {
-    enum { ADDRESS_BYTES = 24 };
-    char address[ADDRESS_BYTES];
     const struct mapping *mapping = FIND(&reader->mappings, location->mapping);
     char *path = text_of(reader, mapping ? mapping->file : 0);
     if (!path) return import_no_memory(reader->error);
     uint32_t place = import_place(reader->imported, import_module(reader->imported, path));
-    free(path);
-    if (place == IMPORT_NONE) return import_no_memory(reader->error);
     location->place_plus_1 = place + 1;
-    if (location->line_count) return make_lines(reader, location);
-    snprintf(address, sizeof address, "0x%" PRIx64, location->address);
-    return import_frame(reader->imported, address, NULL, 0) || import_no_memory(reader->error);
+    if (place == IMPORT_NONE || location->line_count) {
+        free(path);
+        return place == IMPORT_NONE ? import_no_memory(reader->error)
+                                    : make_lines(reader, location);
+    }
+    char *name = address_of(mapping, path, location->address);
+    bool is_ok = name && import_frame(reader->imported, name, NULL, 0);
+    free(name);
+    free(path);
+    return is_ok || import_no_memory(reader->error);
 }
 
 static bool place_of(struct reader *reader, uint64_t id, uint32_t *place) {
@@ -373,6 +393,17 @@ static void say_what_lacks(const struct reader *reader) {
              reader->column[IN_USE] < 0 ? "what is in use, " : "", sampled);
 }
 
+// The first mapping is the program's.
+static bool note_program(struct reader *reader) {
+    const struct mapping *program = reader->mappings.items;
+    char *path = text_of(reader, reader->mappings.count ? program->file : 0);
+    struct imported *imported = reader->imported;
+    if (!path) return import_no_memory(reader->error);
+    snprintf(imported->command, sizeof imported->command, "%s", path);
+    free(path);
+    return true;
+}
+
 static bool read_all(struct reader *reader, FILE *in) {
     struct span message = {0};
     struct field field;
@@ -383,7 +414,7 @@ static bool read_all(struct reader *reader, FILE *in) {
         if (!take_field(&message, &field)) return bad(reader, "it is damaged or cut off");
         if (!read_field(reader, &field)) return false;
     }
-    if (!read_types(reader)) return false;
+    if (!read_types(reader) || !note_program(reader)) return false;
     SORT(&reader->locations);
     SORT(&reader->functions);
     SORT(&reader->mappings);

@@ -11,7 +11,7 @@
 #include "tool/symbol/bundle.h"
 
 enum { PLACE_BYTES = 16, ALIGNMENT = 16, KEEP_MAX = 0x7fff, ADDED_MAX = 0xffff, HALF_BITS = 32 };
-enum { MACHINE_X86_64 = 62, SECTIONS = 9, FRAME_WORDS = 2, HEAD_WORDS = 2, HIGH_BITS = 0xffff };
+enum { MACHINE_X86_64 = 62, SECTIONS = 10, FRAME_WORDS = 2, HEAD_WORDS = 2, HIGH_BITS = 0xffff };
 static const uint64_t first_module_address = 0x10000000000u;
 
 struct section {
@@ -120,7 +120,8 @@ static bool put_record(struct writer *writer, uint32_t older, uint32_t older_nod
 }
 
 static void fill_cell(struct writer *writer, const struct import_values *values,
-                      struct cairn_cell *cell, struct cairn_cell_cold *cold) {
+                      struct cairn_cell *cell, struct cairn_cell_cold *cold,
+                      struct cairn_cell_use *use) {
     uint64_t calls = (uint64_t)values->calls, frees = calls - (uint64_t)values->exit_blocks;
     *cell =
         (struct cairn_cell){.allocated_bytes = (uint64_t)values->allocated_bytes,
@@ -132,6 +133,9 @@ static void fill_cell(struct writer *writer, const struct import_values *values,
     cold->peak_blocks = (int32_t)values->peak_blocks;
     cold->calls_high = (uint16_t)(calls >> HALF_BITS & HIGH_BITS);
     cold->frees_high = (uint16_t)(frees >> HALF_BITS & HIGH_BITS);
+    cold->sizes = CAIRN_NO_SIZES;
+    if (use) use->temporary = (uint32_t)values->temporary;
+    cold->temporary_high = (uint16_t)((uint64_t)values->temporary >> HALF_BITS & HIGH_BITS);
     writer->allocations += calls;
     writer->frees += frees;
     writer->allocated_bytes += (uint64_t)values->allocated_bytes;
@@ -149,14 +153,18 @@ static bool make_cells(struct writer *writer) {
     struct cairn_cell *cells = add_section(writer, CAIRN_SECTION_CELLS, sizeof *cells, count);
     struct cairn_cell_cold *cold =
         add_section(writer, CAIRN_SECTION_CELLS_COLD, sizeof *cold, count);
-    if (!owners || !cells || !cold || count > UINT32_MAX) return false;
+    struct cairn_cell_use *use = NULL;
+    if (imported->has_temporary)
+        use = add_section(writer, CAIRN_SECTION_CELLS_USE, sizeof *use, count);
+    if (!owners || !cells || !cold || count > UINT32_MAX || (imported->has_temporary && !use))
+        return false;
     owners[0] = CAIRN_SLOT_SHARED;
     uint32_t older = 0, older_node = TREE_ROOT;
     for (size_t i = 0; i < imported->stacks.count; i++) {
         const struct import_stack *stack = &imported->stacks.items[i];
         uint32_t id = (uint32_t)(CAIRN_CELL_BLOCK + i);
         cold[id].record = (uint32_t)writer->words.count;
-        fill_cell(writer, &stack->values, &cells[id], &cold[id]);
+        fill_cell(writer, &stack->values, &cells[id], &cold[id], use ? &use[id] : NULL);
         if (!put_record(writer, older, older_node, stack->node)) return false;
         older = id;
         older_node = stack->node;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peak that several processes had together, as the two bounds between which it lies: the
-// timelines are put on one clock, and at every moment the sums of their lower and upper bounds are
-// taken.
+// timelines are put on one clock, and at every time the sums of their lower and upper bounds
+// are taken.
 //
 // Of sampled processes both bounds are estimates. How sure, is known of each process at its own
 // peak, which is where it is least so: the sum of these variances, over the processes that lived at
-// the moment of the peak, is at least the variance of what they held together; of their deviations,
-// if a fork is among them (estimate.h).
+// the time of the peak, is at least the variance of what they held together; of their
+// deviations, if a fork is among them (estimate.h).
 #ifndef TOOL_MODEL_COMBINED_H
 #define TOOL_MODEL_COMBINED_H
 
@@ -22,15 +22,26 @@ struct combined_change {
     struct estimate estimate;
     double bytes_deviation;
     int fork_count;
+    int64_t inherited_bytes;
 };
 
 struct combined_peak {
     uint64_t low_bytes, high_bytes;
     struct estimate estimate;  // of either; all zero if no process was sampled
+    uint64_t inherited_bytes;  // at most so much of it were copies that forks had inherited
+    uint64_t pss_bytes;        // highest sum of proportional set sizes, as far as they were looked
+                               // at; 0: none was
+};
+
+// From `at_ns` on, the sum of the proportional set sizes differs by this much.
+struct combined_pss {
+    uint64_t at_ns;
+    int64_t bytes;
 };
 
 struct combined {
     ARRAY(struct combined_change) changes;
+    ARRAY(struct combined_pss) pss;
     uint64_t least_bytes;            // the largest peak of a single process ...
     struct estimate least_estimate;  // ... and how sure that is
 };

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From cells to stacks: follows the records (format/format.h, docs/format.md) and puts their
-// frames into the prefix tree. Each cell is decoded once; cells that refer to each other in a
+// From cells to stacks: follows the records (format/format.h, docs/reference/format.md) and puts
+// their frames into the prefix tree. Each cell is decoded once; cells that refer to each other in a
 // circle, or records that lead outside, end in the empty stack and are counted as damage.
 #ifndef TOOL_MODEL_DECODE_H
 #define TOOL_MODEL_DECODE_H
 
 #include "tool/base/array.h"
-#include "tool/model/places.h"
 #include "tool/model/reader.h"
 #include "tool/model/tree.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/figures.h"
 
-#include "tool/model/sampled.h"
+#include "tool/model/estimate.h"
 
 int64_t figures_add(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -39,13 +39,21 @@ static void add_thread(struct figures *figures, const struct cairn_thread *threa
     figures->exit_blocks = figures_add(figures->exit_blocks, blocks);
 }
 
+// Where events were lost, more may have been allocated than was counted.
+static struct sampled_totals counted_of(const struct figures *figures) {
+    if (figures->lost) return (struct sampled_totals){0};
+    return (struct sampled_totals){.blocks = figures->allocations + figures->inherited_blocks,
+                                   .bytes = figures->allocated_bytes + figures->inherited_bytes};
+}
+
 static void add_estimates(struct figures *figures, const struct recording *recording,
                           bool is_peak_at_end) {
     struct estimate estimates[ESTIMATED_COUNT];
     struct cairn_sampling sampling;
     figures->is_sampled = recording_sampling(recording, &sampling) && sampling.is_on;
     if (!figures->is_sampled) return;
-    sampled_sum(recording, is_peak_at_end, estimates);
+    figures->scale = sampled_scale_of(recording, counted_of(figures));
+    sampled_sum(recording, &figures->scale, is_peak_at_end, estimates);
     figures->peak_estimate = estimates[ESTIMATED_PEAK];
     figures->exit_estimate = estimates[ESTIMATED_EXIT];
     figures->rate_bytes = sampling.rate_bytes;
@@ -56,11 +64,12 @@ static void add_estimates(struct figures *figures, const struct recording *recor
 struct figures figures_of(const struct recording *recording) {
     const struct cairn_header *header = &recording->header;
     struct figures figures = {.peak_bytes = header->totals.peak_bytes,
-                              .peak_ns = header->totals.peak_ns};
+                              .peak_ns = recording_peak_ns(recording)};
     struct cairn_thread thread;
     for (size_t i = 0; i < FIGURES_THREADS_MAX && recording_thread(recording, i, &thread); i++)
         add_thread(&figures, &thread);
-    for (size_t reason = 0; reason < CAIRN_LOSS_MAX; reason++) figures.lost += header->lost[reason];
+    for (size_t reason = 0; reason < CAIRN_LOSS_MAX; reason++)
+        figures.lost += recording_lost(recording, reason);
     // the counter of the peak moves when the heap shrinks; if it holds more now, the peak is now
     bool is_at_end = figures.exit_bytes > 0 && (uint64_t)figures.exit_bytes > figures.peak_bytes;
     if (is_at_end) {
@@ -75,9 +84,79 @@ bool figures_is_small(const struct figures *figures) {
     return figures->peak_bytes < FIGURES_SMALL_BYTES;
 }
 
-bool figures_own_share(uint64_t own_ns, uint64_t cpu_ns, unsigned *thousandths) {
-    const unsigned whole = 1000;
-    if (!cpu_ns || !own_ns) return false;
-    *thousandths = own_ns < cpu_ns ? (unsigned)((double)own_ns / (double)cpu_ns * whole) : whole;
+// No process has more than the address space: larger numbers are damage, and sums stay sane.
+static const uint64_t bytes_max = (uint64_t)1 << 47;
+
+static uint64_t clamp(uint64_t bytes) {
+    return bytes < bytes_max ? bytes : bytes_max;
+}
+
+static uint64_t clamp_signed(int64_t value) {
+    return value > 0 ? clamp((uint64_t)value) : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+// What is known goes first; the estimate of slack takes no more than is left.
+static void split_heap(struct picture *picture, const struct cairn_picture *raw) {
+    const uint64_t small_bytes = 128 << 10;  // what libc maps for each program
+    uint64_t free_bytes = picture->free_resident_bytes, left = picture->heap_bytes;
+    picture->is_mapped_part = raw->knows & CAIRN_PICTURE_KNOWS_MAPPED;
+    if (picture->is_mapped_part) picture->bytes[PICTURE_MAPPED] = least(raw->mapped_bytes, left);
+    left -= picture->bytes[PICTURE_MAPPED];
+    if (picture->bytes[PICTURE_MAPPED] < small_bytes) {
+        picture->bytes[PICTURE_FILES] = picture->bytes[PICTURE_MAPPED];
+        picture->bytes[PICTURE_MAPPED] = 0;
+    }
+    uint64_t live = picture->live_bytes - least(picture->live_bytes, clamp(raw->untouched_bytes));
+    picture->is_live_more = live > left;
+    picture->is_live_partly = live < picture->live_bytes || picture->is_live_more;
+    picture->bytes[PICTURE_LIVE] = least(live, left);
+    left -= picture->bytes[PICTURE_LIVE];
+    picture->is_free_part = picture->arena_count && free_bytes <= left && !picture->is_live_more;
+    if (picture->is_free_part) picture->bytes[PICTURE_FREE] = free_bytes;
+    left -= picture->bytes[PICTURE_FREE];
+    picture->is_slack_part = raw->knows & CAIRN_PICTURE_KNOWS_SLACK && picture->is_free_part;
+    if (picture->is_slack_part) picture->bytes[PICTURE_SLACK] = least(picture->slack_bytes, left);
+    picture->bytes[PICTURE_REST] = left - picture->bytes[PICTURE_SLACK];
+}
+
+bool picture_of(const struct recording *recording, size_t index, struct picture *picture) {
+    struct cairn_picture raw;
+    if (!recording_picture(recording, index, &raw)) return false;
+    *picture = (struct picture){.at_ns = raw.at_ns,
+                                .pss_bytes = clamp(raw.pss_bytes),
+                                .swap_bytes = clamp(raw.swap_bytes),
+                                .live_bytes = clamp_signed(raw.live_bytes),
+                                .live_blocks = clamp_signed(raw.live_blocks),
+                                .heap_bytes = clamp(raw.heap_bytes),
+                                .slack_bytes = clamp(raw.slack_bytes),
+                                .chunk_bytes = clamp(raw.free_chunk_bytes),
+                                .top_bytes = clamp(raw.free_top_bytes),
+                                .free_resident_bytes = clamp(raw.free_resident_bytes),
+                                .arena_count = raw.arena_count,
+                                .stack_count = raw.stack_count,
+                                .is_sampled = recording_is_sampled(recording),
+                                .is_cut = raw.is_cut};
+    split_heap(picture, &raw);
+    picture->bytes[PICTURE_STACKS] = clamp(raw.stacks_bytes);
+    picture->bytes[PICTURE_FILES] += clamp(raw.files_bytes);
+    picture->bytes[PICTURE_SHARED] = clamp(raw.shared_bytes);
+    picture->bytes[PICTURE_OWN] = clamp(raw.own_bytes);
+    picture->bytes[PICTURE_OTHER] = clamp(raw.other_bytes);
+    for (int part = 0; part < PICTURE_PARTS; part++) picture->rss_bytes += picture->bytes[part];
     return true;
+}
+
+const char *picture_part_key(enum picture_part part) {
+    static const char *const keys[PICTURE_PARTS] = {
+        [PICTURE_LIVE] = "live_bytes",   [PICTURE_FREE] = "free_bytes",
+        [PICTURE_SLACK] = "slack_bytes", [PICTURE_MAPPED] = "mapped_bytes",
+        [PICTURE_REST] = "rest_bytes",   [PICTURE_STACKS] = "stacks_bytes",
+        [PICTURE_FILES] = "files_bytes", [PICTURE_SHARED] = "shared_bytes",
+        [PICTURE_OWN] = "own_bytes",     [PICTURE_OTHER] = "other_bytes",
+    };
+    return keys[part];
 }

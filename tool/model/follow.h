@@ -22,7 +22,7 @@ struct follow {
 bool follow_open(const char *path, struct follow *follow, struct error *error);
 void follow_close(struct follow *follow);
 
-// Reads what changes: cells, threads, the timeline, moments.
+// Reads what changes: cells, threads, the timeline, snapshots.
 bool follow_counters(struct follow *follow, struct error *error);
 // Reads what new cells refer to: records, Python code, modules, strings.
 bool follow_stacks(struct follow *follow, struct error *error);

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/model/moment_estimates.h"
+#include "tool/model/snapshot_estimates.h"
 
 static const double second_ns = 1e9;
+
+// What a stack held last in so large a part of the life, and has given back at the end by this
+// share at least, went as the program shut down.
+static const double shutdown_share = 0.1, given_back_share = 0.5;
 
 // What a line is fitted over.
 enum axis { AXIS_TIME, AXIS_WORK, AXES };
@@ -15,89 +19,146 @@ enum axis { AXIS_TIME, AXIS_WORK, AXES };
 // Sums of the least squares, by number of a stack.
 struct sums {
     double y, yy, xy[AXES];
+};
+struct fitted {
+    struct sums sums, until_most;
+    size_t most_at;  // the last point at which it held the most
     int64_t first, last, most;
 };
 
-// Places on the axes: seconds and bytes since the first moment.
-struct fitting {
-    const struct moments *moments;
-    struct sums *sums;
-    double n, x[AXES], xx[AXES];
-    double origin[AXES], last[AXES];
-    size_t asked_count;  // moments that came by the clock or by hand, not by the work done
-    struct instant begin;
-    struct estimate *estimates;  // of what a stack holds more at the end; NULL: exact
+// Places on the axes: seconds and bytes since the first point, and their sums up to this one.
+struct axis_place {
+    double n, at[AXES], x[AXES], xx[AXES];
 };
 
-static void add_values(struct fitting *fitting, const struct held *held, const double at[AXES]) {
-    size_t count = fitting->moments->profile->built_stack_count;
-    bool is_first = fitting->n == 0;
-    fitting->n++;
-    for (int axis = 0; axis < AXES; axis++) {
-        if (is_first) fitting->origin[axis] = at[axis];
-        double x = fitting->last[axis] = at[axis] - fitting->origin[axis];
-        fitting->x[axis] += x;
-        fitting->xx[axis] += x * x;
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct sums *sums = &fitting->sums[i];
-        double y = (double)held[i].bytes;
-        sums->y += y;
-        sums->yy += y * y;
-        for (int axis = 0; axis < AXES; axis++) sums->xy[axis] += fitting->last[axis] * y;
-        if (is_first) sums->first = held[i].bytes;
-        if (held[i].bytes > sums->most) sums->most = held[i].bytes;
-        sums->last = held[i].bytes;
-    }
-}
+struct fitting {
+    const struct snapshots *snapshots;
+    struct fitted *stacks;
+    struct axis_place *places;  // by point
+    size_t asked_count;         // snapshots that came by the clock or by hand, not by the work done
+    // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
+    struct estimate *at_end, *at_peak;
+};
 
-static struct instant end_of(const struct moments *moments) {
-    struct instant end = {.kind = INSTANT_EXIT};
-    (void)instant_find(moments, "exit", &end, NULL);
+static struct snapshot_choice end_of(const struct snapshots *snapshots) {
+    struct snapshot_choice end = {.kind = CHOICE_EXIT};
+    (void)snapshot_choose(snapshots, "exit", &end, NULL);
     return end;
 }
 
-static bool is_looked_at(const struct growth *growth, const struct moments *moments, size_t index) {
-    const struct moment *moment = &moments->list[index];
-    return moment->has_values && moment->reason != CAIRN_MOMENT_EXIT &&
-           (index - growth->first) % growth->step == 0;
+static bool is_looked_at(const struct growth *growth, const struct snapshots *snapshots,
+                         size_t index, size_t step) {
+    const struct snapshot *snapshot = &snapshots->list[index];
+    return snapshot->has_values && snapshot->reason != CAIRN_SNAPSHOT_EXIT &&
+           (index - growth->first) % step == 0;
 }
 
-static bool is_asked(const struct moment *moment) {
-    return moment->reason == CAIRN_MOMENT_MARK || moment->reason == CAIRN_MOMENT_ASKED;
+static bool is_asked(const struct snapshot *snapshot) {
+    return snapshot->reason == CAIRN_SNAPSHOT_MARK || snapshot->reason == CAIRN_SNAPSHOT_ASKED;
 }
 
-// What was held at the i-th moment from the first on that has values, and at the end; for free().
+static void add_point(struct growth *growth, struct snapshot_choice choice,
+                      uint64_t allocated_bytes) {
+    growth->points[growth->point_count++] = (struct growth_point){choice, allocated_bytes};
+}
+
+// Allocated when the interval of the peak began; not known of it alone.
+static uint64_t allocated_at_peak(const struct profile *profile) {
+    struct cairn_point point;
+    uint64_t interval_ns = profile->recording->header.totals.point_ns;
+    size_t index = interval_ns ? profile->peak.at_ns / interval_ns : 0;
+    while (index && (!recording_point(profile->recording, index, &point) || !point.is_used))
+        index--;
+    return index ? point.allocated_bytes : 0;
+}
+
+// The peak lies between two points, so its bytes do too. Without any moment it says too little.
+static void add_peak(struct growth *growth, const struct profile *profile, uint64_t until_ns,
+                     uint64_t until_bytes) {
+    if (!growth->point_count || profile->peak.is_at_end) return;
+    const struct growth_point *before = &growth->points[growth->point_count - 1];
+    uint64_t at_ns = profile->peak.at_ns, bytes = allocated_at_peak(profile);
+    if (before->choice.kind == CHOICE_PEAK) return;
+    // where its coarse clock was behind, a peak has the time of the snapshot that it followed
+    if (at_ns < before->choice.at_ns || at_ns >= until_ns) return;
+    if (bytes < before->allocated_bytes) bytes = before->allocated_bytes;
+    if (bytes > until_bytes) bytes = until_bytes;
+    add_point(growth, (struct snapshot_choice){.kind = CHOICE_PEAK, .at_ns = at_ns}, bytes);
+}
+
+static bool choose_points(struct growth *growth, struct fitting *fitting, size_t most) {
+    const struct snapshots *snapshots = fitting->snapshots;
+    const struct profile *profile = snapshots->profile;
+    size_t step = (snapshots->count - growth->first) / most + 1;
+    growth->points = calloc(snapshots->count - growth->first + 2, sizeof *growth->points);
+    if (!growth->points) return false;
+    for (size_t i = growth->first; i < snapshots->count; i++) {
+        const struct snapshot *snapshot = &snapshots->list[i];
+        if (!is_looked_at(growth, snapshots, i, step)) continue;
+        add_peak(growth, profile, snapshot->at_ns, snapshot->allocated_bytes);
+        fitting->asked_count += is_asked(snapshot);
+        add_point(growth,
+                  (struct snapshot_choice){
+                      .kind = CHOICE_SNAPSHOT, .snapshot = i, .at_ns = snapshot->at_ns},
+                  snapshot->allocated_bytes);
+    }
+    struct snapshot_choice end = end_of(snapshots);
+    add_peak(growth, profile, end.at_ns, profile->totals.allocated_bytes);
+    add_point(growth, end, profile->totals.allocated_bytes);
+    fitting->places = calloc(growth->point_count, sizeof *fitting->places);
+    return fitting->places != NULL;
+}
+
+static void add_place(const struct growth *growth, struct fitting *fitting, size_t index) {
+    const struct growth_point *first = growth->points, *point = &growth->points[index];
+    struct axis_place *place = &fitting->places[index];
+    if (index) *place = place[-1];
+    place->n++;
+    place->at[AXIS_TIME] = ((double)point->choice.at_ns - (double)first->choice.at_ns) / second_ns;
+    place->at[AXIS_WORK] = (double)point->allocated_bytes - (double)first->allocated_bytes;
+    for (int axis = 0; axis < AXES; axis++) {
+        place->x[axis] += place->at[axis];
+        place->xx[axis] += place->at[axis] * place->at[axis];
+    }
+}
+
+static void add_values(struct fitting *fitting, const struct live_at *held, size_t index) {
+    size_t count = fitting->snapshots->profile->built_stack_count;
+    const struct axis_place *place = &fitting->places[index];
+    for (size_t i = 0; i < count; i++) {
+        struct fitted *stack = &fitting->stacks[i];
+        double y = (double)held[i].bytes;
+        stack->sums.y += y;
+        stack->sums.yy += y * y;
+        for (int axis = 0; axis < AXES; axis++) stack->sums.xy[axis] += place->at[axis] * y;
+        if (!index) stack->first = held[i].bytes;
+        stack->last = held[i].bytes;
+        if (index && held[i].bytes < stack->most) continue;
+        stack->most = held[i].bytes;
+        stack->most_at = index;
+        stack->until_most = stack->sums;
+    }
+}
+
 static bool add_all(struct growth *growth, struct fitting *fitting) {
-    const struct moments *moments = fitting->moments;
-    for (size_t i = growth->first; i <= moments->count; i++) {
-        bool is_end = i == moments->count;
-        if (!is_end && !is_looked_at(growth, moments, i)) continue;
-        struct instant instant = end_of(moments);
-        if (!is_end)
-            instant = (struct instant){INSTANT_MOMENT, i, moments->list[i].at_ns, false, 0};
-        struct held *held = instant_held(moments, &instant);
+    for (size_t i = 0; i < growth->point_count; i++) {
+        struct live_at *held = snapshot_choice_live(fitting->snapshots, &growth->points[i].choice);
         if (!held) return false;
-        if (!growth->moment_count++) {
-            growth->from_ns = instant.at_ns;
-            fitting->begin = instant;
-        }
-        growth->to_ns = instant.at_ns;
-        if (!is_end) fitting->asked_count += is_asked(&moments->list[i]);
-        uint64_t work =
-            is_end ? moments->profile->totals.allocated_bytes : moments->list[i].allocated_bytes;
-        add_values(fitting, held, (double[AXES]){(double)instant.at_ns / second_ns, (double)work});
+        add_place(growth, fitting, i);
+        add_values(fitting, held, i);
         free(held);
     }
     return true;
 }
 
-// Of samples.
-static bool estimate_changes(struct fitting *fitting) {
-    struct instant end = end_of(fitting->moments);
-    if (!fitting->moments->profile->sampling.is_on) return true;
-    fitting->estimates = moment_estimates_between(fitting->moments, &fitting->begin, &end);
-    return fitting->estimates != NULL;
+static bool estimate_changes(const struct growth *growth, struct fitting *fitting) {
+    struct snapshot_choice peak = {.kind = CHOICE_PEAK};
+    const struct growth_point *points = growth->points;
+    if (!fitting->snapshots->profile->sampling.is_on) return true;
+    fitting->at_end = snapshot_estimates_between(fitting->snapshots, &points[0].choice,
+                                                 &points[growth->point_count - 1].choice);
+    fitting->at_peak = snapshot_estimates_between(fitting->snapshots, &points[0].choice, &peak);
+    return fitting->at_end && fitting->at_peak;
 }
 
 static double suspicion(const struct growth_stack *stack) {
@@ -112,10 +173,10 @@ static int compare(const void *a, const void *b) {
 }
 
 // The fit over an axis, and the slope by it; 0: the line does not rise, or there is none.
-static double fit_over(const struct fitting *fitting, const struct sums *sums, enum axis axis,
+static double fit_over(const struct axis_place *place, const struct sums *sums, enum axis axis,
                        double *slope) {
-    double n = fitting->n, x = fitting->x[axis];
-    double x_spread = n * fitting->xx[axis] - x * x, y_spread = n * sums->yy - sums->y * sums->y;
+    double n = place->n, x = place->x[axis];
+    double x_spread = n * place->xx[axis] - x * x, y_spread = n * sums->yy - sums->y * sums->y;
     double common = n * sums->xy[axis] - x * sums->y;
     *slope = 0;
     if (!(x_spread > 0) || !(y_spread > 0) || !(common > 0)) return 0;
@@ -124,48 +185,67 @@ static double fit_over(const struct fitting *fitting, const struct sums *sums, e
     return fit < 1 ? fit : 1;
 }
 
+// The stack held the most until the program shut down.
+static bool is_freed_at_shutdown(const struct growth *growth, const struct fitting *fitting,
+                                 const struct fitted *stack) {
+    const struct axis_place *last = &fitting->places[growth->point_count - 1];
+    const struct axis_place *most = &fitting->places[stack->most_at];
+    if (most->n < GROWTH_SNAPSHOTS_MIN || !profile_has_ended(fitting->snapshots->profile) ||
+        (double)(stack->most - stack->last) < given_back_share * (double)stack->most)
+        return false;
+    for (int axis = 0; axis < AXES; axis++)
+        if (last->at[axis] > 0 && most->at[axis] >= (1 - shutdown_share) * last->at[axis])
+            return true;
+    return false;
+}
+
 static void fit_stack(struct growth *growth, const struct fitting *fitting, uint32_t index) {
-    const struct stack *stack = &fitting->moments->profile->stacks[index];
-    const struct sums *sums = &fitting->sums[stack->number];
-    double seconds = fitting->last[AXIS_TIME], by_time, by_work;
-    double time_fit = fit_over(fitting, sums, AXIS_TIME, &by_time);
-    double work_fit = fit_over(fitting, sums, AXIS_WORK, &by_work);
-    // moments that came by work lie on the clock as the machine was busy: that line says nothing
-    bool is_timed = 2 * fitting->asked_count + 1 >= growth->moment_count;
+    const struct stack *stack = &fitting->snapshots->profile->stacks[index];
+    const struct fitted *fitted = &fitting->stacks[stack->number];
+    bool is_freed = is_freed_at_shutdown(growth, fitting, fitted);
+    const struct axis_place *place =
+        &fitting->places[is_freed ? fitted->most_at : growth->point_count - 1];
+    const struct sums *sums = is_freed ? &fitted->until_most : &fitted->sums;
+    int64_t last = is_freed ? fitted->most : fitted->last;
+    double seconds = place->at[AXIS_TIME], by_time, by_work;
+    double time_fit = fit_over(place, sums, AXIS_TIME, &by_time);
+    double work_fit = fit_over(place, sums, AXIS_WORK, &by_work);
+    // snapshots that came by work lie on the clock as the machine was busy: that line says nothing
+    bool is_timed = 2 * fitting->asked_count + 2 >= growth->point_count;
     if (!is_timed && work_fit > 0) time_fit = 0;
     bool is_work = work_fit > time_fit;
-    int64_t interval = 0;
-    if (fitting->estimates)
-        interval = estimate_interval(fitting->estimates[stack->number].bytes_variance);
+    const struct estimate *estimates = is_freed ? fitting->at_peak : fitting->at_end;
+    int64_t interval = estimates ? estimate_bytes_interval(&estimates[stack->number]) : 0;
     // chance alone makes every second stack of samples rise
-    if (sums->last - sums->first <= interval || !(seconds > 0) || !(time_fit > 0 || work_fit > 0))
+    if (last - fitted->first <= interval || !(seconds > 0) || !(time_fit > 0 || work_fit > 0))
         return;
     growth->list[growth->count++] = (struct growth_stack){
         .stack = index,
-        .bytes_per_s = is_work ? by_work * fitting->last[AXIS_WORK] / seconds : by_time,
+        .bytes_per_s = is_work ? by_work * place->at[AXIS_WORK] / seconds : by_time,
         .fit = is_work ? work_fit : time_fit,
-        .first_bytes = sums->first,
-        .last_bytes = sums->last,
-        .most_bytes = sums->most,
+        .first_bytes = fitted->first,
+        .last_bytes = last,
+        .freed_bytes = is_freed ? fitted->most - fitted->last : 0,
         .interval_bytes = interval};
 }
 
-bool growth_build(struct growth *growth, const struct moments *moments, size_t first, size_t most,
-                  struct error *error) {
-    const struct profile *profile = moments->profile;
-    struct fitting fitting = {.moments = moments,
-                              .sums = calloc(profile->built_stack_count + 1, sizeof(struct sums))};
+bool growth_build(struct growth *growth, const struct snapshots *snapshots, size_t first,
+                  size_t most, struct error *error) {
+    const struct profile *profile = snapshots->profile;
+    struct fitting fitting = {.snapshots = snapshots,
+                              .stacks =
+                                  calloc(profile->built_stack_count + 1, sizeof *fitting.stacks)};
     *growth = (struct growth){.first = first,
-                              .step = (moments->count - first) / most + 1,
                               .list = calloc(profile->stack_count + 1, sizeof *growth->list)};
-    bool is_ok =
-        fitting.sums && growth->list && add_all(growth, &fitting) && estimate_changes(&fitting);
-    for (size_t i = 0; is_ok && growth->moment_count >= GROWTH_MOMENTS_MIN; i++) {
-        if (i == profile->stack_count) break;
+    bool is_ok = fitting.stacks && growth->list && choose_points(growth, &fitting, most) &&
+                 add_all(growth, &fitting) && estimate_changes(growth, &fitting);
+    bool has_enough = is_ok && growth->point_count >= GROWTH_SNAPSHOTS_MIN;
+    for (size_t i = 0; has_enough && i < profile->stack_count; i++)
         fit_stack(growth, &fitting, (uint32_t)i);
-    }
-    free(fitting.sums);
-    free(fitting.estimates);
+    free(fitting.stacks);
+    free(fitting.places);
+    free(fitting.at_end);
+    free(fitting.at_peak);
     if (is_ok && growth->count) qsort(growth->list, growth->count, sizeof *growth->list, compare);
     if (is_ok) return true;
     growth_free(growth);
@@ -174,30 +254,27 @@ bool growth_build(struct growth *growth, const struct moments *moments, size_t f
 
 void growth_free(struct growth *growth) {
     free(growth->list);
+    free(growth->points);
     *growth = (struct growth){0};
 }
 
-size_t growth_first(const struct moments *moments) {
-    for (size_t i = 0; i < moments->count; i++)
-        if (moments->list[i].reason == CAIRN_MOMENT_MARK && moments->list[i].has_values) return i;
+size_t growth_first(const struct snapshots *snapshots) {
+    for (size_t i = 0; i < snapshots->count; i++)
+        if (snapshots->list[i].reason == CAIRN_SNAPSHOT_MARK && snapshots->list[i].has_values)
+            return i;
     return 0;
 }
 
-int64_t *growth_values(const struct growth *growth, const struct moments *moments, size_t stacks) {
-    const struct profile *profile = moments->profile;
-    int64_t *values = calloc(stacks * growth->moment_count + 1, sizeof *values);
-    size_t column = 0;
-    for (size_t i = growth->first; values && i <= moments->count; i++) {
-        bool is_end = i == moments->count;
-        if (!is_end && !is_looked_at(growth, moments, i)) continue;
-        struct instant instant = end_of(moments);
-        if (!is_end) instant = (struct instant){.kind = INSTANT_MOMENT, .moment = i};
-        struct held *held = instant_held(moments, &instant);
+int64_t *growth_values(const struct growth *growth, const struct snapshots *snapshots,
+                       size_t stacks) {
+    const struct profile *profile = snapshots->profile;
+    int64_t *values = calloc(stacks * growth->point_count + 1, sizeof *values);
+    for (size_t i = 0; values && i < growth->point_count; i++) {
+        struct live_at *held = snapshot_choice_live(snapshots, &growth->points[i].choice);
         for (size_t row = 0; held && row < stacks; row++)
-            values[row * growth->moment_count + column] =
+            values[row * growth->point_count + i] =
                 held[profile->stacks[growth->list[row].stack].number].bytes;
         free(held);
-        column++;
     }
     return values;
 }

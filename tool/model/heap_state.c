@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/heap_state.h"
 
+#include "tool/model/figures.h"
+#include "tool/model/timeline.h"
+
 unsigned heap_class_of(uint64_t bytes) {
     enum { WORD_BITS = 64 };
     unsigned class = bytes ? WORD_BITS - 1 - (unsigned)__builtin_clzll(bytes) : 0;
@@ -22,4 +25,49 @@ const char *heap_state_type(const struct heap_state *state, uint32_t owner) {
 
 uint64_t heap_state_empty_bytes(const struct heap_state *state) {
     return state->residency.resident_bytes - state->residency.kept_bytes;
+}
+
+// What is worth a line: so much, half of the resident heap, for a quarter of the time.
+static const uint64_t least_bytes = 16 << 20, heap_share = 2, time_share = 4;
+
+// Resident and no block of the heap's, in one picture; false: it cannot be told.
+static bool note_others(const struct recording *recording, size_t index, uint64_t *most_bytes) {
+    struct picture picture;
+    if (!picture_of(recording, index, &picture) || !picture.is_mapped_part) return false;
+    const uint64_t *bytes = picture.bytes;
+    uint64_t heap =
+        bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
+    uint64_t others = picture.rss_bytes - heap;
+    if (others > *most_bytes) *most_bytes = others;
+    return true;
+}
+
+// What the live blocks take besides what was asked for: an eighth and more, if they are small.
+static uint64_t free_of(uint64_t heap_bytes, uint64_t live_bytes) {
+    uint64_t taken = live_bytes + live_bytes / 4;
+    return heap_bytes > taken ? heap_bytes - taken : 0;
+}
+
+bool held_free_find(const struct recording *recording, struct held_free *held) {
+    uint64_t others = 0, free_ns = 0, first_ns = 0, last_ns = 0;
+    struct cairn_resident value, next;
+    *held = (struct held_free){0};
+    if (!note_others(recording, CAIRN_PICTURE_AT_PEAK, &others) ||
+        !note_others(recording, CAIRN_PICTURE_LAST, &others))
+        return false;
+    for (size_t i = 0;
+         recording_resident(recording, i, &value) && recording_resident(recording, i + 1, &next);
+         i++) {
+        int64_t live;
+        uint64_t heap = value.rss_bytes > others ? value.rss_bytes - others : 0;
+        if (!i) first_ns = value.at_ns;
+        last_ns = next.at_ns;
+        if (!timeline_live_at(recording, value.at_ns, &live) || next.at_ns < value.at_ns) continue;
+        uint64_t free_bytes = free_of(heap, (uint64_t)live);
+        if (free_bytes < least_bytes || free_bytes < heap / heap_share) continue;
+        free_ns += next.at_ns - value.at_ns;
+        if (free_bytes > held->free_bytes)
+            *held = (struct held_free){value.at_ns, value.rss_bytes, (uint64_t)live, free_bytes};
+    }
+    return last_ns > first_ns && free_ns >= (last_ns - first_ns) / time_share;
 }

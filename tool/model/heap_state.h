@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a heap is like at one moment, as figures: blocks in use and free by size, arenas, and which
-// pages are resident and whose blocks keep them. Read out of a process or its core (tool/live).
+// What a heap is like at one time, as figures: blocks in use and free by size, arenas, and
+// which pages are resident and whose blocks keep them. Read out of a process or its core
+// (tool/live).
 #ifndef TOOL_MODEL_HEAP_STATE_H
 #define TOOL_MODEL_HEAP_STATE_H
 
+#include "tool/model/reader.h"
 #include "tool/model/residency.h"
 
 // What glibc's malloc does with a chunk.
@@ -88,5 +90,19 @@ const char *heap_state_type(const struct heap_state *state, uint32_t owner);
 
 // Resident memory on which no live block lies.
 uint64_t heap_state_empty_bytes(const struct heap_state *state);
+
+// Memory that the heap keeps resident without a live block in it for a good part of the run: what
+// fragmentation, or a peak that is over, costs.
+//
+// Resident memory was noted over time, and so was what was live. What else than the heap is
+// resident is known of the pictures of it; the most that it was in any of them is taken away.
+
+struct held_free {
+    uint64_t at_ns;  // when it was the most
+    uint64_t rss_bytes, live_bytes, free_bytes;
+};
+
+// False: there is nothing of the kind, or it is not known.
+bool held_free_find(const struct recording *recording, struct held_free *held);
 
 #endif

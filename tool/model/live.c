@@ -205,13 +205,13 @@ static void sum_up(struct live *live) {
         profile->exit_bytes = figures_add(profile->exit_bytes, stack->exit_bytes);
         profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
         profile->totals.temporary += stack->temporary;
+        watched_add(&profile->totals.watched, stack->watched);
         for (int kind = 0; kind < ESTIMATED_COUNT; kind++)
             estimate_add(&profile->estimates[kind], &stack->estimates[kind]);
     }
     profile->estimates[ESTIMATED_PEAK] = profile->figures.peak_estimate;
-    profile->totals.allocations = profile->figures.allocations + profile->figures.inherited_blocks;
-    profile->totals.allocated_bytes =
-        profile->figures.allocated_bytes + profile->figures.inherited_bytes;
+    profile->totals.allocations = profile->figures.allocations;
+    profile->totals.allocated_bytes = profile->figures.allocated_bytes;
     size_t threads = recording_count(&live->follow.recording, CAIRN_SECTION_THREADS);
     if (threads > THREADS_MOST) threads = THREADS_MOST;
     profile->peak.error_bytes = totals->is_threaded ? 2 * threads * totals->batch_bytes : 0;
@@ -243,6 +243,8 @@ bool live_look(struct live *live, uint64_t clock_ns, struct error *error) {
     if (!follow_counters(&live->follow, error)) return false;
     if (!recording_sampling(&live->follow.recording, &live->profile.sampling))
         memset(&live->profile.sampling, 0, sizeof live->profile.sampling);
+    live->profile.figures.scale =
+        sampled_scale_of(&live->follow.recording, (struct sampled_totals){0});
     live->profile.peak.is_at_end = true;  // what stacks held at the peak is not asked for
     forget_values(live);
     if (!add_cells(live, error)) return false;
@@ -324,19 +326,30 @@ int64_t live_value(const struct live *live, enum live_measure measure, size_t in
     }
 }
 
-// What was held changed by this much between two moments: samples that lived in both cancel out, so
-// only what came and went makes it unsure. A rarer rate meanwhile shows as what went.
+// What was held changed by this much between two snapshots: samples that lived in both cancel out,
+// so only what came and went makes it unsure. A rarer rate meanwhile shows as what went.
 static struct measured change_between(int64_t value, const struct live_sureness *then,
                                       const struct live_sureness *now) {
     double came = now->allocated.bytes_variance - then->allocated.bytes_variance;
     double stayed = now->held.bytes_variance - then->held.bytes_variance;
     int64_t new_samples = now->allocated.samples - then->allocated.samples;
     int64_t more_samples = now->held.samples - then->held.samples;
+    double new_uncertain = now->allocated.uncertain - then->allocated.uncertain;
+    double more_uncertain = now->held.uncertain - then->held.uncertain;
     double churn = fabs(came) + fabs(came - stayed);
     double both = now->held.bytes_variance + then->held.bytes_variance;
-    return (struct measured){.value = value,
-                             .samples = new_samples + (new_samples - more_samples),
-                             .variance = churn < both ? churn : both};
+    const struct estimate estimate = {.samples = new_samples + (new_samples - more_samples),
+                                      .uncertain = new_uncertain + (new_uncertain - more_uncertain),
+                                      .bytes_variance = churn < both ? churn : both,
+                                      .bytes_weight = now->held.bytes_weight};
+    return measured_bytes(value, &estimate);
+}
+
+// Its value is that of a second already.
+static struct measured per_second_of(struct measured change, double seconds) {
+    change.estimate.bytes_variance /= seconds * seconds;
+    change.estimate.bytes_weight /= seconds;
+    return change;
 }
 
 static struct measured rate_measured(const struct live *live, size_t index) {
@@ -345,10 +358,12 @@ static struct measured rate_measured(const struct live *live, size_t index) {
     struct measured rate = {.value = live_value(live, LIVE_RATE, index)};
     if (!find_looks(live, &last, &first, &seconds)) return rate;
     const struct live_sureness *past = live->more.items[index].past;
-    rate.samples = past[last].allocated.samples - past[first].allocated.samples;
-    rate.variance = (past[last].allocated.bytes_variance - past[first].allocated.bytes_variance) /
-                    (seconds * seconds);
-    return rate;
+    const struct estimate *now = &past[last].allocated, *then = &past[first].allocated;
+    rate.estimate = (struct estimate){.samples = now->samples - then->samples,
+                                      .uncertain = now->uncertain - then->uncertain,
+                                      .bytes_variance = now->bytes_variance - then->bytes_variance,
+                                      .bytes_weight = now->bytes_weight};
+    return per_second_of(rate, seconds);
 }
 
 struct measured live_measured(const struct live *live, enum live_measure measure, size_t index) {
@@ -375,8 +390,7 @@ struct measured live_slope_measured(const struct live *live) {
     if (!find_looks(live, &last, &first, &seconds)) return (struct measured){.value = value};
     struct measured change =
         change_between(value, &live->looks[first].sureness, &live->looks[last].sureness);
-    change.variance /= seconds * seconds;
-    return change;
+    return per_second_of(change, seconds);
 }
 
 static const char *const measure_names[LIVE_MEASURES] = {"live", "growth", "rate", "temporary"};

@@ -3,7 +3,7 @@
 //
 // A look reads the counters anew and adds them up; stacks, places and the tree are decoded once and
 // stay. The process is neither stopped nor asked. What threads do while a look reads their counters
-// is in it in part, so that a look is not of one instant; nothing adds up over looks.
+// is in it in part, so that a look is not of one choice; nothing adds up over looks.
 #ifndef TOOL_MODEL_LIVE_H
 #define TOOL_MODEL_LIVE_H
 
@@ -15,7 +15,7 @@
 
 enum live_measure { LIVE_BYTES, LIVE_GROWTH, LIVE_RATE, LIVE_TEMPORARY, LIVE_MEASURES };
 
-// How sure the numbers of a moment are; all zero if nothing is sampled.
+// How sure the numbers of a look are; all zero if nothing is sampled.
 struct live_sureness {
     struct estimate held, allocated;
 };
@@ -71,7 +71,7 @@ void live_begin_growth(struct live *live, uint32_t generation);
 
 // A stack's value: bytes, bytes, bytes a second, blocks.
 int64_t live_value(const struct live *live, enum live_measure measure, size_t stack);
-// The same with how sure it is. What changed between two moments is no surer than what both held
+// The same with how sure it is. What changed between two snapshots is no surer than what both held
 // alone, nor than what came and went in between; the narrower one counts, and neither is too
 // narrow.
 struct measured live_measured(const struct live *live, enum live_measure measure, size_t stack);

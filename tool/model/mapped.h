@@ -11,27 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/format.h"
+#include "tool/model/profile.h"
 
 struct decoder;
-struct profile;
-struct stack;
-
-struct mapped_figures {
-    uint64_t calls, mapped_bytes, unmapped_bytes;
-    int64_t peak_bytes, peak_ranges;  // at the peak of all kinds but RESERVED
-    int64_t exit_bytes, exit_ranges;  // at the end, or now
-};
-
-struct mapped {
-    bool is_recorded;
-    struct mapped_figures kinds[CAIRN_MAPPING_KINDS];
-    struct mapped_figures all;  // but RESERVED
-    uint64_t peak_ns;
-    uint64_t lost;  // changes that could not be noted
-    struct stack *stacks;
-    size_t stack_count;
-};
 
 // Fills profile->mapped; called while the profile is built. False without memory.
 bool mapped_build(struct profile *profile, struct decoder *decoder);

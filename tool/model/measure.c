@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/measure.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,17 +25,19 @@ static const struct measure_row rows[MEASURE_COUNT] = {
                              MEASURE_EXIT_BLOCKS},
     [MEASURE_TEMPORARY] = {"temporary", "temporary blocks", "their temporary blocks", BLOCKS, false,
                            MEASURE_TEMPORARY},
+    [MEASURE_SHORT] = {"short-lived", "short-lived blocks", "their short-lived blocks", BLOCKS,
+                       false, MEASURE_SHORT},
     [MEASURE_SLACK] = {"slack", "of slack", "the room beyond what was asked for", CALLS, true,
                        MEASURE_CALLS},
     [MEASURE_ALIGNMENT] = {"alignment", "lost to alignment",
                            "what their aligned blocks took beyond plain ones", CALLS, true,
                            MEASURE_CALLS},
-    [MEASURE_THEN] = {"then bytes", "then", "what they held then", BLOCKS, true,
-                      MEASURE_THEN_BLOCKS},
-    [MEASURE_THEN_BLOCKS] = {"then blocks", "then", "their blocks then", BLOCKS, false,
-                             MEASURE_THEN_BLOCKS},
-    [MEASURE_DAMAGED] = {"damaged blocks", "damaged", "their damaged blocks", BLOCKS, false,
-                         MEASURE_DAMAGED},
+    [MEASURE_AT] = {"bytes at snapshot", "at", "what they held at the snapshot", BLOCKS, true,
+                      MEASURE_AT_BLOCKS},
+    [MEASURE_AT_BLOCKS] = {"blocks at snapshot", "at", "their blocks at the snapshot", BLOCKS, false,
+                             MEASURE_AT_BLOCKS},
+    [MEASURE_OVERRUNS] = {"overrun blocks", "overruns", "their overrun blocks", BLOCKS, false,
+                         MEASURE_OVERRUNS},
 };
 // clang-format on
 
@@ -58,27 +61,77 @@ bool measure_parse(const char *name, enum measure *measure) {
 void measured_add(struct measured *sum, struct measured added) {
     sum->value = (int64_t)((uint64_t)sum->value + (uint64_t)added.value);
     sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)added.blocks);
-    sum->samples = (int64_t)((uint64_t)sum->samples + (uint64_t)added.samples);
-    sum->variance += added.variance;
+    sum->is_in_blocks |= added.is_in_blocks;
+    estimate_add(&sum->estimate, &added.estimate);
 }
 
 int64_t measured_interval(struct measured measured) {
-    return estimate_interval(measured.variance);
+    return (measured.is_in_blocks ? estimate_blocks_interval
+                                  : estimate_bytes_interval)(&measured.estimate);
+}
+
+int64_t measured_samples(struct measured measured) {
+    return (measured.is_in_blocks ? estimate_block_samples : estimate_samples)(&measured.estimate);
+}
+
+int64_t measured_least(struct measured measured) {
+    double unsure = (measured.is_in_blocks ? estimate_unsure_blocks
+                                           : estimate_unsure_bytes)(&measured.estimate);
+    int64_t interval = measured_interval(measured), value = measured.value;
+    if (measured.estimate.bytes_weight > 0 && unsure < (double)interval)
+        interval = (int64_t)ceil(unsure);
+    return value > 0 && interval > value ? 0 : figures_add(value, -interval);
 }
 
 bool measured_is_unreliable(struct measured measured) {
-    return estimate_is_unreliable(measured.samples, measured.variance);
+    int64_t interval = measured_interval(measured);
+    bool is_mostly_certain = estimate_certain(&measured.estimate) && interval <= measured.value;
+    return measured_samples(measured) < ESTIMATE_FEW_SAMPLES && interval > 0 && !is_mostly_certain;
 }
 
 static struct measured in_bytes(int64_t bytes, int64_t blocks, const struct estimate *estimate) {
-    return (struct measured){bytes, blocks, estimate->samples, estimate->bytes_variance};
+    return (struct measured){bytes, blocks, false, *estimate};
 }
 
 static struct measured in_blocks(int64_t blocks, const struct estimate *estimate) {
-    return (struct measured){blocks, blocks, estimate->samples, estimate->blocks_variance};
+    return (struct measured){blocks, blocks, true, *estimate};
 }
 
-static const struct estimate exact = {0, 0, 0};
+struct measured measured_bytes(int64_t bytes, const struct estimate *estimate) {
+    return in_bytes(bytes, 0, estimate);
+}
+
+struct measured measured_blocks(int64_t blocks, const struct estimate *estimate) {
+    return in_blocks(blocks, estimate);
+}
+
+struct measured measured_of_interval(int64_t bytes, int64_t interval, int64_t samples) {
+    const struct estimate estimate = estimate_of_interval(interval, samples);
+    return in_bytes(bytes, 0, &estimate);
+}
+
+static const struct estimate exact = {0};
+
+// The share of those that were watched, of all calls. Two more of each kind keep the interval from
+// vanishing where all or none were short-lived (Agresti and Coull).
+static struct measured in_watched(uint64_t calls, const struct watched_blocks *watched) {
+    const double added = 2;
+    double count = (double)watched->blocks, all = (double)calls;
+    if (!watched->blocks) return (struct measured){0};
+    double share = (double)watched->short_lived / count;
+    double likely = ((double)watched->short_lived + added) / (count + 2 * added);
+    double variance = all * all * likely * (1 - likely) / (count + 2 * added);
+    int64_t blocks = (int64_t)(share < 1 ? all * share : all);
+    const struct estimate estimate = {
+        .samples = (int64_t)watched->blocks, .uncertain = count, .blocks_variance = variance};
+    return in_blocks(blocks, &estimate);
+}
+
+bool measure_is_known(enum measure measure, const struct profile *profile) {
+    if (measure == MEASURE_SHORT) return profile->totals.watched.blocks != 0;
+    bool is_imported = profile->recording && profile->recording->header.imported;
+    return measure != MEASURE_TEMPORARY || profile->totals.temporary || !is_imported;
+}
 
 struct measured measure_stack(enum measure measure, const struct stack *stack) {
     int64_t calls = (int64_t)stack->allocations;
@@ -94,17 +147,19 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
         return in_blocks(stack->peak_blocks, &estimates[ESTIMATED_PEAK]);
     case MEASURE_EXIT_BLOCKS:
         return in_blocks(stack->exit_blocks, &estimates[ESTIMATED_EXIT]);
-    case MEASURE_THEN:
-        return in_bytes(stack->then_bytes, stack->then_blocks, &estimates[ESTIMATED_THEN]);
-    case MEASURE_THEN_BLOCKS:
-        return in_blocks(stack->then_blocks, &estimates[ESTIMATED_THEN]);
+    case MEASURE_AT:
+        return in_bytes(stack->at_bytes, stack->at_blocks, &estimates[ESTIMATED_AT]);
+    case MEASURE_AT_BLOCKS:
+        return in_blocks(stack->at_blocks, &estimates[ESTIMATED_AT]);
     case MEASURE_TEMPORARY:
         return in_blocks((int64_t)stack->temporary, &exact);
+    case MEASURE_SHORT:
+        return in_watched(stack->allocations, &stack->watched);
     case MEASURE_SLACK:
         return in_bytes((int64_t)stack->slack_bytes, calls, &exact);
     case MEASURE_ALIGNMENT:
         return in_bytes((int64_t)stack->waste_bytes, calls, &exact);
-    case MEASURE_DAMAGED:
+    case MEASURE_OVERRUNS:
         return in_blocks(0, &exact);
     default:
         return in_blocks(calls, &estimates[ESTIMATED_ALLOCATED]);
@@ -127,18 +182,20 @@ struct measured measure_total(enum measure measure, const struct profile *profil
         return in_blocks(peak->blocks, &estimates[ESTIMATED_PEAK]);
     case MEASURE_EXIT_BLOCKS:
         return in_blocks(profile->exit_blocks, &estimates[ESTIMATED_EXIT]);
-    case MEASURE_THEN:
-        return in_bytes(profile->then_bytes, profile->then_blocks, &estimates[ESTIMATED_THEN]);
-    case MEASURE_THEN_BLOCKS:
-        return in_blocks(profile->then_blocks, &estimates[ESTIMATED_THEN]);
+    case MEASURE_AT:
+        return in_bytes(profile->at_bytes, profile->at_blocks, &estimates[ESTIMATED_AT]);
+    case MEASURE_AT_BLOCKS:
+        return in_blocks(profile->at_blocks, &estimates[ESTIMATED_AT]);
     case MEASURE_TEMPORARY:
         return in_blocks((int64_t)profile->totals.temporary, &exact);
+    case MEASURE_SHORT:
+        return in_watched(profile->totals.allocations, &profile->totals.watched);
     case MEASURE_SLACK:
         return in_bytes((int64_t)profile->totals.slack_bytes, calls, &exact);
     case MEASURE_ALIGNMENT:
         return in_bytes((int64_t)profile->totals.waste_bytes, calls, &exact);
-    case MEASURE_DAMAGED:
-        return in_blocks((int64_t)profile->overruns.guard.damaged_blocks, &exact);
+    case MEASURE_OVERRUNS:
+        return in_blocks((int64_t)profile->overruns.guard.overrun_blocks, &exact);
     default:
         return in_blocks(calls, &exact);
     }

@@ -14,22 +14,23 @@ enum measure {
     MEASURE_EXIT,
     MEASURE_ALLOCATED,
     MEASURE_CALLS,
-    MEASURE_PEAK_BLOCKS,  // the same moments, counted in blocks
+    MEASURE_PEAK_BLOCKS,  // the same times, counted in blocks
     MEASURE_EXIT_BLOCKS,
     MEASURE_TEMPORARY,  // blocks that their thread freed before its next allocation
+    MEASURE_SHORT,      // short-lived blocks, of a sample (cairn_cell_cold.watched)
     MEASURE_SLACK,      // room beyond what was asked for, of all blocks
     MEASURE_ALIGNMENT,  // what aligned blocks took beyond plain ones of the same sizes
-    MEASURE_THEN,       // at a moment that was asked for: --at, --between, --since
-    MEASURE_THEN_BLOCKS,
-    MEASURE_DAMAGED,  // blocks that were written past (overruns.h); known of processes, not stacks
+    MEASURE_AT,         // at a moment that was asked for: --at, --between, --since
+    MEASURE_AT_BLOCKS,
+    MEASURE_OVERRUNS,  // blocks that were written past (overruns.h); known of processes, not stacks
     MEASURE_COUNT,
 };
 
 struct measure_row {
-    const char *name;     // as an option has it
-    const char *moment;   // "at the peak": what the value is
-    const char *order;    // "what they held at the peak": what a list is ranked by
-    const char *noun[2];  // of `measured.blocks`: one, several
+    const char *name;      // as an option has it
+    const char *snapshot;  // "at the peak": what the value is
+    const char *order;     // "what they held at the peak": what a list is ranked by
+    const char *noun[2];   // of `measured.blocks`: one, several
     bool is_bytes;
     enum measure in_blocks;  // the same in blocks or calls
 };
@@ -38,23 +39,36 @@ struct measure_row {
 struct measured {
     int64_t value;  // bytes, blocks or calls
     int64_t blocks;
-    int64_t samples;  // behind an estimate
-    double variance;  // of the value; 0: it was counted
+    bool is_in_blocks;         // the value is
+    struct estimate estimate;  // how sure it is; zeros: it was counted
 };
 
 const struct measure_row *measure_about(enum measure measure);
 const char *measure_name(enum measure measure);
 bool measure_parse(const char *name, enum measure *measure);
 // What measure_parse takes.
-#define MEASURE_NAMES "peak, exit, allocated, calls, temporary, slack or alignment"
+#define MEASURE_NAMES "peak, exit, allocated, calls, short-lived, temporary, slack or alignment"
 
 // Wraps instead of overflowing: a damaged file may hold any number.
 void measured_add(struct measured *sum, struct measured added);
 
-// Half the width of the value's 95 % interval, 0: it is exact; and whether so few samples are
-// behind it that the interval says little.
+// Of bytes, or of blocks or calls.
+struct measured measured_bytes(int64_t bytes, const struct estimate *estimate);
+struct measured measured_blocks(int64_t blocks, const struct estimate *estimate);
+// Bytes whose interval and samples are all that is known.
+struct measured measured_of_interval(int64_t bytes, int64_t interval, int64_t samples);
+
+// Half the width of the value's 95 % interval, 0: it is exact; the effective samples behind it
+// (estimate.h); and whether these are so few that the interval says little.
 int64_t measured_interval(struct measured measured);
+int64_t measured_samples(struct measured measured);
+// The lower end of the interval: not below zero, nor below what was seen for certain.
+int64_t measured_least(struct measured measured);
 bool measured_is_unreliable(struct measured measured);
+
+// False: nothing says how many blocks were temporary, as in most files of other profilers, or
+// short-lived.
+bool measure_is_known(enum measure measure, const struct profile *profile);
 
 struct measured measure_stack(enum measure measure, const struct stack *stack);
 struct measured measure_total(enum measure measure, const struct profile *profile);

@@ -106,17 +106,26 @@ static struct stack *stack_of(struct merge *merge, uint32_t node, const struct s
     return added;
 }
 
+// What was there before an attach is no copy of what another process counts.
+static void forget_whereabouts(struct inherited *inherited) {
+    *inherited = (struct inherited){.blocks = inherited->blocks, .bytes = inherited->bytes};
+}
+
 static bool add_stacks(struct merge *merge, const struct profile *profile, const struct map *map) {
+    bool is_fork = profile->recording->header.forked_from != 0;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         struct stack *sum = stack_of(merge, map->nodes[stack->node], stack);
         if (!sum) return false;
-        const struct cell_values values = stack_values(stack);
+        struct cell_values values = stack_values(stack);
+        for (int kind = 0; kind < ESTIMATED_COUNT; kind++)
+            estimate_forget_limits(&values.estimates[kind]);
+        if (!is_fork) forget_whereabouts(&values.inherited);
         const struct stack before = *sum;
         stack_add(sum, &values);
         for (int kind = 0; merge->has_forks && kind < ESTIMATED_COUNT; kind++) {
             sum->estimates[kind] = before.estimates[kind];
-            estimate_add_related(&sum->estimates[kind], &stack->estimates[kind]);
+            estimate_add_related(&sum->estimates[kind], &values.estimates[kind]);
         }
     }
     for (size_t i = 0; i < profile->thread_count && merge->threads.count < THREADS_MAX; i++) {
@@ -134,24 +143,28 @@ static void add_totals(struct profile *sum, const struct profile *profile, bool 
     sum->totals.freed_bytes += profile->totals.freed_bytes;
     sum->totals.failed += profile->totals.failed;
     sum->totals.temporary += profile->totals.temporary;
+    watched_add(&sum->totals.watched, profile->totals.watched);
     sum->totals.slack_bytes += profile->totals.slack_bytes;
     sum->totals.waste_bytes += profile->totals.waste_bytes;
+    struct inherited inherited = profile->inherited;
+    if (!profile->recording->header.forked_from) forget_whereabouts(&inherited);
+    inherited_add(&sum->inherited, &inherited);
     sum->peak.bytes = figures_add(sum->peak.bytes, profile->peak.bytes);
     sum->peak.blocks = figures_add(sum->peak.blocks, profile->peak.blocks);
     sum->peak.error_bytes += profile->peak.error_bytes;
     sum->exit_bytes = figures_add(sum->exit_bytes, profile->exit_bytes);
     sum->exit_blocks = figures_add(sum->exit_blocks, profile->exit_blocks);
     sum->figures.own_ns += profile->figures.own_ns;
-    for (int i = 0; i < ESTIMATED_COUNT; i++)
-        if (has_forks)
-            estimate_add_related(&sum->estimates[i], &profile->estimates[i]);
-        else
-            estimate_add(&sum->estimates[i], &profile->estimates[i]);
+    for (int i = 0; i < ESTIMATED_COUNT; i++) {
+        struct estimate added = profile->estimates[i];
+        estimate_forget_limits(&added);
+        (has_forks ? estimate_add_related : estimate_add)(&sum->estimates[i], &added);
+    }
     if (profile->sampling.is_on) sum->sampling = profile->sampling;
     struct cairn_guard *guard = &sum->overruns.guard;
     const struct cairn_guard *added = &profile->overruns.guard;
     if (added->band_bytes > guard->band_bytes) guard->band_bytes = added->band_bytes;
-    guard->damaged_blocks += added->damaged_blocks;
+    guard->overrun_blocks += added->overrun_blocks;
     guard->unguarded_blocks += added->unguarded_blocks;
 }
 
@@ -168,6 +181,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
         memset(sum->sections, 0, sizeof sum->sections);
     } else {
         for (size_t i = 0; i < CAIRN_LOSS_MAX; i++) sum->lost[i] += header->lost[i];
+        sum->control.was_off |= header->control.was_off;
         if (header->end_ns > sum->end_ns) sum->end_ns = header->end_ns;
     }
     sum->own_bytes = own_bytes + header->own_bytes;
@@ -186,6 +200,7 @@ bool merge_add(struct merge *merge, const struct profile *profile, const uint64_
                       .modules = calloc(profile->modules.count + 1, sizeof(uint32_t)),
                       .places = calloc(profile->places.list.count + 1, sizeof(uint32_t)),
                       .nodes = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t))};
+    merge->has_origin |= !profile->recording->header.forked_from;
     merge->has_forks |= profile->figures.inherited_blocks != 0;
     bool is_ok = map.modules && map.places && map.nodes && map_code(merge, profile, &map) &&
                  add_stacks(merge, profile, &map);
@@ -203,7 +218,28 @@ static void name_sum(struct merge *merge) {
     struct cairn_header *header = &merge->recording.header;
     if (merge->process_count < 2) return;
     memset(header->command, 0, sizeof header->command);
+    memset(header->comm, 0, sizeof header->comm);
     snprintf(header->command, sizeof header->command, "%zu processes", merge->process_count);
+}
+
+static void leave_out(int64_t *value, int64_t copies) {
+    *value = figures_add(*value, -copies);
+}
+
+// What was inherited stands with the process that allocated it.
+static void leave_out_copies(struct profile *profile) {
+    profile->has_copies_apart = true;
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        struct stack *stack = &profile->stacks[i];
+        leave_out(&stack->peak_bytes, stack->inherited.peak_bytes);
+        leave_out(&stack->peak_blocks, stack->inherited.peak_blocks);
+        leave_out(&stack->exit_bytes, stack->inherited.exit_bytes);
+        leave_out(&stack->exit_blocks, stack->inherited.exit_blocks);
+    }
+    leave_out(&profile->peak.bytes, profile->inherited.peak_bytes);
+    leave_out(&profile->peak.blocks, profile->inherited.peak_blocks);
+    leave_out(&profile->exit_bytes, profile->inherited.exit_bytes);
+    leave_out(&profile->exit_blocks, profile->inherited.exit_blocks);
 }
 
 void merge_finish(struct merge *merge, struct recording *recording, struct profile *profile) {
@@ -218,6 +254,7 @@ void merge_finish(struct merge *merge, struct recording *recording, struct profi
     profile->thread_count = merge->threads.count;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (profile->stacks[i].cut) profile->incomplete[profile->stacks[i].cut]++;
+    if (merge->has_forks && merge->has_origin) leave_out_copies(profile);
     // all of it is the profile's now
     merge->profile = (struct profile){0};
     merge->modules.items = NULL;

@@ -4,18 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/fnv.h"
 #include "tool/base/text.h"
 #include "tool/model/index_table.h"
 
 // A path of a module is one of a file; what is longer is damage, and would make reading slow.
 enum { PATH_BYTES_MAX = 4096 };
 
-// FNV-1a, 64 bits: identities must be the same in every run and on every machine.
-static uint64_t hash_bytes(const void *bytes, size_t size) {
-    const uint64_t offset_basis = 0xcbf29ce484222325u, prime = 0x100000001b3u;
-    uint64_t hash = offset_basis;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * prime;
-    return hash;
+bool module_is_own(const char *path) {
+    static const char *const system[] = {"/usr/", "/lib/",  "/lib64/",     "/lib32/",    "/libx32/",
+                                         "/bin/", "/sbin/", "/nix/store/", "/gnu/store/"};
+    static const char local[] = "/usr/local/";
+    if (!strncmp(path, local, strlen(local))) return true;
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+        if (!strncmp(path, system[i], strlen(system[i]))) return false;
+    return *path && *path != '[';
 }
 
 // musl's dynamic linker knows the program by the name it was called with.
@@ -41,6 +44,21 @@ static void fill_segments(const struct cairn_module *entry, struct module *modul
                                     .file_offset = entry->segments[i].file_offset};
 }
 
+// Of a module without a build-id.
+static void fill_code(const struct cairn_module *entry, struct module *module) {
+    module->file =
+        (struct code_file){entry->file_bytes, entry->file_modified_ns, entry->file_inode};
+    module->code_hash = entry->code_hash;
+    bool has_hash = module->code_hash > CAIRN_CODE_OTHER;
+    uint64_t path = fnv_add(FNV_START, module->path, strlen(module->path));
+    module->identity =
+        has_hash ? fnv_add(FNV_START, &module->code_hash, sizeof module->code_hash) : path;
+    if (has_hash)
+        module->code_key = module->code_hash;
+    else if (module->file.bytes)
+        module->code_key = (fnv_add(FNV_START, &module->file, sizeof module->file) ^ path) | 1;
+}
+
 static void module_fill(struct recording *recording, const struct cairn_module *entry,
                         struct module *module) {
     *module = (struct module){.path = "",
@@ -57,8 +75,10 @@ static void module_fill(struct recording *recording, const struct cairn_module *
     module->path = module_path(recording, entry->path);
     module->build_id_bytes = entry->build_id_bytes;
     memcpy(module->build_id, entry->build_id, entry->build_id_bytes);
-    module->identity = entry->build_id_bytes ? hash_bytes(entry->build_id, entry->build_id_bytes)
-                                             : hash_bytes(module->path, strlen(module->path));
+    if (entry->build_id_bytes)
+        module->identity = fnv_add(FNV_START, entry->build_id, entry->build_id_bytes);
+    else
+        fill_code(entry, module);
     fill_segments(entry, module);
     module->is_valid = true;
 }

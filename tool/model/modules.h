@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tool/model/code_file.h"
 #include "tool/model/reader.h"
 
 #define MODULE_NONE UINT32_MAX
 
-// Executable code of a module's file.
-struct module_segment {
-    uint64_t address, size, file_offset;  // address: virtual address in the ELF file
-};
+// A module of the program that was recorded, not of the system: its path is outside /usr (but for
+// /usr/local), /lib and the like, and the stores of Nix and Guix. Names such as "[vdso]" are not.
+bool module_is_own(const char *path);
 
 struct module {
     const char *path;  // "" if unknown; belongs to the recording
@@ -28,7 +28,11 @@ struct module {
     uint8_t build_id[CAIRN_BUILD_ID_MAX];
     uint32_t build_id_bytes;  // 0: none
     uint32_t same_as;         // first entry of the same file, or its own index
-    uint64_t identity;        // hash of the build-id, or else of the path; the same in every run
+    uint64_t identity;        // hash of the build-id, of the code, or else of the path; the same in
+                              // every run
+    struct code_file file;    // without a build-id: as it was when the code was seen
+    uint64_t code_hash;       // the same: of its code, or CAIRN_CODE_*
+    uint64_t code_key;        // the same: tells the file from all others; 0: unknown
     uint32_t segment_count;
     struct module_segment segments[CAIRN_MODULE_SEGMENTS];
     bool is_valid;  // false: entry not finished or damaged

@@ -77,6 +77,7 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
         stack->estimates[ESTIMATED_PEAK] = (struct estimate){0};
         stack->slack_bytes = stack->waste_bytes = 0;
         if (is_living) stack->temporary = 0;
+        stack->watched = (struct watched_blocks){0};
         if (is_living) stack->frees = stack->freed_bytes = 0;
         if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
         if (!is_living) stack->estimates[ESTIMATED_EXIT] = (struct estimate){0};
@@ -161,8 +162,10 @@ void profile_sum_up(struct profile *profile) {
                                               .allocated_bytes = sum.allocated_bytes,
                                               .freed_bytes = sum.freed_bytes,
                                               .temporary = sum.temporary,
+                                              .watched = sum.watched,
                                               .slack_bytes = sum.slack_bytes,
                                               .waste_bytes = sum.waste_bytes};
+    profile->inherited = sum.inherited;
     profile->peak.bytes = sum.peak_bytes;
     profile->peak.blocks = sum.peak_blocks;
     profile->exit_bytes = sum.exit_bytes;

@@ -14,9 +14,9 @@ bool overruns_read(struct overruns *overruns, struct recording *recording,
                    struct decoder *decoder) {
     struct overrun found = {0};
     if (!recording_guard(recording, &overruns->guard)) return true;
-    for (size_t i = 0; i < CAIRN_DAMAGE_LIMIT; i++) {
-        if (!recording_damaged_block(recording, i, &found.entry)) break;
-        if (!found.entry.moment) continue;
+    for (size_t i = 0; i < CAIRN_OVERRUN_LIMIT; i++) {
+        if (!recording_overrun(recording, i, &found.entry)) break;
+        if (!found.entry.found_at) continue;
         struct overrun *overrun = array_push(&overruns->list);
         if (!overrun || !node_of(recording, decoder, found.entry.cell, &found.node) ||
             !node_of(recording, decoder, found.entry.found_cell, &found.found_node))

@@ -11,7 +11,7 @@
 #include "tool/model/reader.h"
 
 struct overrun {
-    struct cairn_damage entry;
+    struct cairn_overrun entry;
     uint32_t node;        // of the stack that allocated the block; TREE_ROOT: not known
     uint32_t found_node;  // of the stack that freed it, or that called realloc
 };

@@ -4,33 +4,39 @@
 //
 // A value of a stack is the sum over its cells; a single cell may be negative, since frees are
 // booked by the thread that frees. The heap's peak is the sum of what every stack held at the
-// moment of the peak, so that the list of stacks adds up to it.
+// time of the peak, so that the list of stacks adds up to it.
 #ifndef TOOL_MODEL_PROFILE_H
 #define TOOL_MODEL_PROFILE_H
 
 #include "tool/model/estimate.h"
 #include "tool/model/figures.h"
-#include "tool/model/mapped.h"
+#include "tool/model/inherited.h"
 #include "tool/model/modules.h"
 #include "tool/model/overruns.h"
-#include "tool/model/places.h"
 #include "tool/model/reader.h"
 #include "tool/model/tree.h"
+
+// A sample of blocks (cairn_cell_cold.watched), and how many of them were short-lived.
+struct watched_blocks {
+    uint64_t blocks, short_lived;
+};
 
 struct stack {
     uint64_t id;      // of its frames; the same in every run and thread
     uint32_t node;    // innermost frame in the tree; TREE_ROOT: the stack was not recorded
     uint32_t cut;     // 0, or enum cairn_cut
-    uint32_t number;  // as it was built, whatever a filter took away (moments.h, shape.h)
+    uint32_t number;  // as it was built, whatever a filter took away (snapshots.h, shape.h)
     uint64_t allocations, frees;
-    uint64_t temporary;    // blocks that their thread freed before its next allocation
+    uint64_t temporary;  // blocks that their thread freed before its next allocation
+    struct watched_blocks watched;
     uint64_t slack_bytes;  // room of all its blocks beyond what was asked for
     uint64_t waste_bytes;  // what aligned ones took beyond plain blocks of the same sizes
     uint64_t allocated_bytes, freed_bytes;
+    struct inherited inherited;  // not among the allocations, but among all else
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
-    int64_t then_bytes, then_blocks;  // at the moment that was asked for (profile_set_then)
-    uint32_t mapping_kinds;           // of mappings: bits by enum cairn_mapping_kind
+    int64_t at_bytes, at_blocks;  // at the snapshot that was asked for (query/snapshot_options.h)
+    uint32_t mapping_kinds;       // of mappings: bits by enum cairn_mapping_kind
     int64_t reserved_bytes,
         reserved_ranges;  // of mappings without access; nothing else counts them
     struct estimate estimates[ESTIMATED_COUNT];  // all zero if nothing was sampled
@@ -54,6 +60,7 @@ struct profile_thread {
 struct profile_totals {
     uint64_t allocations, frees, allocated_bytes, freed_bytes, failed;
     uint64_t temporary, slack_bytes, waste_bytes;
+    struct watched_blocks watched;
 };
 
 struct profile_peak {
@@ -68,6 +75,23 @@ struct freed_at {
     uint32_t cell, node;
 };
 
+// Of mappings (mapped.h).
+struct mapped_figures {
+    uint64_t calls, mapped_bytes, unmapped_bytes;
+    int64_t peak_bytes, peak_ranges;  // at the peak of all kinds but RESERVED
+    int64_t exit_bytes, exit_ranges;  // at the end, or now
+};
+
+struct mapped {
+    bool is_recorded;
+    struct mapped_figures kinds[CAIRN_MAPPING_KINDS];
+    struct mapped_figures all;  // but RESERVED
+    uint64_t peak_ns;
+    uint64_t lost;  // changes that could not be noted
+    struct stack *stacks;
+    size_t stack_count;
+};
+
 struct profile {
     struct recording *recording;
     struct module_map modules;
@@ -80,14 +104,17 @@ struct profile {
                                // or not of what a filter keeps
     uint32_t *region_of_cell;  // scope id, 0: none
     size_t cell_count;
+    uint64_t inherited_other_blocks, inherited_other_bytes;  // of CAIRN_CELL_OTHER
     ARRAY(struct freed_at) freed_at;
     struct overruns overruns;  // of a sum: how many, and no list
     struct profile_thread *threads;
     size_t thread_count;
     struct profile_totals totals;
+    struct inherited inherited;  // over all stacks
+    bool has_copies_apart;  // a sum: what forks still held of it is in no peak and no exit value
     struct profile_peak peak;
     int64_t exit_bytes, exit_blocks;
-    int64_t then_bytes, then_blocks;  // what all stacks held then; of a difference: what grew
+    int64_t at_bytes, at_blocks;  // what all stacks held then; of a difference: what grew
     struct estimate estimates[ESTIMATED_COUNT];  // over all stacks
     struct cairn_sampling sampling;              // zeros: every allocation was recorded alike
     struct figures figures;                // the same without stacks, and what a fork inherited
@@ -104,19 +131,26 @@ void profile_free(struct profile *profile);
 struct cell_values {
     uint64_t calls, frees, allocated_bytes, freed_bytes;
     uint64_t temporary, slack_bytes, waste_bytes;
+    struct watched_blocks watched;
+    struct inherited inherited;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;
     struct estimate estimates[ESTIMATED_COUNT];
     struct estimate freed_estimate;  // of frees and freed_bytes
 };
+// Without what was still there of inherited blocks, which takes the cell's record too.
 // False if the cell does not exist or was never used.
 bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);
+void watched_add(struct watched_blocks *sum, struct watched_blocks added);
 void stack_add(struct stack *stack, const struct cell_values *values);
 // A stack's own values, to add them to another one.
 struct cell_values stack_values(const struct stack *stack);
 
 // The ids that stacks ending in these nodes have, by node; for free(). NULL without memory.
 uint64_t *profile_node_ids(const struct profile *profile);
+
+// Nothing was allocated, nothing inherited.
+bool profile_is_empty(const struct profile *profile);
 
 // Several recordings were added up: of single cells nothing is known.
 bool profile_is_sum(const struct profile *profile);
@@ -126,8 +160,6 @@ bool profile_is_sum(const struct profile *profile);
 bool profile_is_exact(const struct profile *profile);
 // Stacks that do not reach their outermost frame.
 uint64_t profile_incomplete_count(const struct profile *profile);
-// Time spent in cairn as thousandths of the processor time of the process; false: not known.
-bool profile_own_share(const struct profile *profile, unsigned *thousandths);
 // The recording says how its process ended.
 bool profile_has_ended(const struct profile *profile);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "format/packed.h"
-#include "tool/model/pack.h"
+#include "tool/base/process_name.h"
 #include "tool/model/source.h"
 
 enum { STRING_MAX_BYTES = 65536 };
@@ -35,12 +35,12 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_SIZES] = sizeof(struct cairn_sizes),
     [CAIRN_SECTION_REALLOCS] = sizeof(struct cairn_reallocs),
     [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
-    [CAIRN_SECTION_MOMENTS] = sizeof(struct cairn_moment),
+    [CAIRN_SECTION_SNAPSHOTS] = sizeof(struct cairn_snapshot),
     [CAIRN_SECTION_VALUES] = sizeof(struct cairn_value),
     [CAIRN_SECTION_CODES] = 1,
     [CAIRN_SECTION_SCOPES] = sizeof(struct cairn_scope),
     [CAIRN_SECTION_GUARD] = sizeof(struct cairn_guard),
-    [CAIRN_SECTION_DAMAGES] = sizeof(struct cairn_damage),
+    [CAIRN_SECTION_OVERRUNS] = sizeof(struct cairn_overrun),
     [CAIRN_SECTION_MAPPERS] = sizeof(struct cairn_mapper),
     [CAIRN_SECTION_SAMPLE_VALUES] = sizeof(struct cairn_sample_value),
     [CAIRN_SECTION_ALIGNED] = sizeof(struct cairn_aligned),
@@ -71,8 +71,15 @@ static bool check_header(const struct cairn_header *header, size_t there, struct
     return true;
 }
 
+void recording_program(const struct cairn_header *header, char name[NAME_MAX]) {
+    const char *called = header->command, *end = called + sizeof header->command;
+    const char *second = called + strnlen(called, sizeof header->command) + (*called ? 1 : 0);
+    process_name_choose(header->comm, header->executable, called, second < end ? second : "", name);
+}
+
 static void terminate_texts(struct cairn_header *header) {
     header->command[CAIRN_TEXT_COMMAND - 1] = 0;
+    header->comm[sizeof header->comm - 1] = 0;
     header->executable[CAIRN_TEXT_PATH - 1] = 0;
     header->directory[CAIRN_TEXT_PATH - 1] = 0;
     header->destination[CAIRN_TEXT_PATH - 1] = 0;
@@ -225,6 +232,19 @@ uint64_t recording_last_ns(const struct recording *recording) {
     return header->end_ns ? header->end_ns : header->control.clock_ms * ns_per_ms;
 }
 
+uint64_t recording_peak_ns(const struct recording *recording) {
+    const struct cairn_totals *totals = &recording->header.totals;
+    uint64_t at_ns = (int64_t)totals->peak_ns < 0 ? 0 : totals->peak_ns;
+    struct cairn_snapshot snapshot;
+    for (size_t i = 0; recording_snapshot(recording, i, &snapshot); i++) {
+        if (snapshot.is_inherited || !snapshot.epoch) continue;
+        bool is_before = snapshot.epoch < totals->peak_epoch;
+        if (is_before ? at_ns < snapshot.time_ns : at_ns > snapshot.time_ns)
+            at_ns = snapshot.time_ns;
+    }
+    return at_ns;
+}
+
 size_t recording_count(const struct recording *recording, uint32_t kind) {
     return recording->sections[kind].count;
 }
@@ -299,10 +319,10 @@ bool recording_ages(const struct recording *recording, size_t index, struct cair
     return copy_entry(recording, CAIRN_SECTION_AGES, index, ages);
 }
 
-bool recording_moment(const struct recording *recording, size_t index,
-                      struct cairn_moment *moment) {
-    if (!copy_entry(recording, CAIRN_SECTION_MOMENTS, index, moment)) return false;
-    moment->label[CAIRN_LABEL_BYTES - 1] = 0;
+bool recording_snapshot(const struct recording *recording, size_t index,
+                        struct cairn_snapshot *snapshot) {
+    if (!copy_entry(recording, CAIRN_SECTION_SNAPSHOTS, index, snapshot)) return false;
+    snapshot->label[CAIRN_LABEL_BYTES - 1] = 0;
     return true;
 }
 
@@ -318,9 +338,9 @@ bool recording_guard(const struct recording *recording, struct cairn_guard *guar
     return copy_entry(recording, CAIRN_SECTION_GUARD, 0, guard);
 }
 
-bool recording_damaged_block(const struct recording *recording, size_t index,
-                             struct cairn_damage *damage) {
-    return copy_entry(recording, CAIRN_SECTION_DAMAGES, index, damage);
+bool recording_overrun(const struct recording *recording, size_t index,
+                       struct cairn_overrun *damage) {
+    return copy_entry(recording, CAIRN_SECTION_OVERRUNS, index, damage);
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {
@@ -387,14 +407,33 @@ bool damage_is_any(const struct damage *damage) {
            damage->bad_modules || damage->bad_stacks;
 }
 
+uint64_t recording_earlier_frees(const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    bool is_expected = header->is_attached || header->control.was_off;
+    return is_expected ? header->lost[CAIRN_LOST_UNKNOWN_FREE] : 0;
+}
+
+uint64_t recording_lost(const struct recording *recording, size_t kind) {
+    uint64_t expected = kind == CAIRN_LOST_UNKNOWN_FREE ? recording_earlier_frees(recording) : 0;
+    return recording->header.lost[kind] - expected;
+}
+
 // Without its stack, or a name, an event is still counted.
 static bool changes_numbers(size_t loss) {
     return loss != CAIRN_LOST_NO_MEMORY && loss != CAIRN_LOST_MODULES && loss != CAIRN_LOST_BUDGET;
 }
 
+bool recording_has_begun(const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    bool has_threads = recording->sections[CAIRN_SECTION_THREADS].count > 0;
+    return header->stop_reason != CAIRN_STOP_NO_MEMORY &&
+           (header->state != CAIRN_STATE_RUNNING || has_threads);
+}
+
 bool recording_is_whole(const struct recording *recording) {
+    if (!recording_has_begun(recording)) return false;
     for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
-        if (recording->header.lost[loss] && changes_numbers(loss)) return false;
+        if (recording_lost(recording, loss) && changes_numbers(loss)) return false;
     if (recording->header.is_partial) return false;
     return !damage_is_any(&recording->damage);
 }

@@ -9,6 +9,7 @@
 #ifndef TOOL_MODEL_READER_H
 #define TOOL_MODEL_READER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ bool recording_open_memory(const void *bytes, size_t size, struct recording *rec
                            struct error *error);
 void recording_close(struct recording *recording);
 
+// The name of the program that was recorded, as process_name_choose has it; "": unknown.
+void recording_program(const struct cairn_header *header, char name[NAME_MAX]);
+
 // The two steps of opening, for a recording that is read again and again (follow.h). The header as
 // it is now; false if it is none. And what a section holds by its entry in the header, without its
 // bytes; false if it cannot be used.
@@ -63,6 +67,11 @@ bool recording_claim(struct recording *recording, const struct cairn_section *cl
 // The last time that the recording knows of, in ns since the start: the end, or of a process that
 // goes on the clock of `cairn run`, some milliseconds old. 0: unknown.
 uint64_t recording_last_ns(const struct recording *recording);
+
+// When the highest total that header.totals knows was left, in ns since the start. The clock that
+// the target read lags some milliseconds; the snapshots before and after the peak, by epoch, bound
+// that.
+uint64_t recording_peak_ns(const struct recording *recording);
 
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
@@ -85,13 +94,14 @@ bool recording_reallocs(const struct recording *recording, size_t index,
 bool recording_aligned(const struct recording *recording, size_t index,
                        struct cairn_aligned *aligned);
 bool recording_ages(const struct recording *recording, size_t index, struct cairn_ages *ages);
-bool recording_moment(const struct recording *recording, size_t index, struct cairn_moment *moment);
+bool recording_snapshot(const struct recording *recording, size_t index,
+                        struct cairn_snapshot *snapshot);
 bool recording_value(const struct recording *recording, size_t index, struct cairn_value *value);
 bool recording_scope(const struct recording *recording, size_t id, struct cairn_scope *scope);
 // False: the blocks had no guard bands.
 bool recording_guard(const struct recording *recording, struct cairn_guard *guard);
-bool recording_damaged_block(const struct recording *recording, size_t index,
-                             struct cairn_damage *damage);
+bool recording_overrun(const struct recording *recording, size_t index,
+                       struct cairn_overrun *damage);
 bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
@@ -111,7 +121,7 @@ bool recording_sample_sizes(const struct recording *recording, size_t id,
 // What was behind the value of this index; zeros if that is not there.
 void recording_sample_value(const struct recording *recording, size_t index,
                             struct cairn_sample_value *value);
-// False: its values at moments say nothing of the samples behind them, since an older cairn
+// False: its values at snapshots say nothing of the samples behind them, since an older cairn
 // recorded it, or sampling began in the middle.
 bool recording_has_sample_values(const struct recording *recording);
 
@@ -120,6 +130,15 @@ const char *recording_string(struct recording *recording, uint32_t offset);
 
 // "massif; not in it: times": whose file the recording was made of; NULL: cairn recorded it.
 const char *recording_imported(struct recording *recording);
+
+// Events that were lost, by enum cairn_loss.
+uint64_t recording_lost(const struct recording *recording, size_t kind);
+// Frees of blocks that were allocated before cairn attached, or while recording was switched off:
+// they are expected, and nothing that was recorded lacks them.
+uint64_t recording_earlier_frees(const struct recording *recording);
+
+// False: the process found no room for what a recording begins with, or ended before it was there.
+bool recording_has_begun(const struct recording *recording);
 
 // Every event was counted: nothing was lost that changes a number, nothing was sampled, nothing is
 // damaged.

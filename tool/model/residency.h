@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose live blocks keep which resident pages (docs/metrics.md, "Pages").
+// Whose live blocks keep which resident pages (docs/reference/metrics.md, "Pages").
 //
 // A resident page with live blocks is charged to their owners (call stacks, sizes: whatever the
 // caller numbers) in proportion to the live bytes that each has on it; what all owners are charged

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "format/packed.h"
-#include "tool/model/pack.h"
 #include "tool/model/reader.h"
 #include "tool/model/source.h"
 

@@ -219,10 +219,9 @@ struct run_sums run_sum(const struct run *run) {
         sums.exit_blocks = figures_add(sums.exit_blocks, figures->exit_blocks);
         sums.exit_bytes = figures_add(sums.exit_bytes, figures->exit_bytes);
         has_forks |= figures->inherited_blocks != 0;
-        if (has_forks)
-            estimate_add_related(&sums.exit_estimate, &figures->exit_estimate);
-        else
-            estimate_add(&sums.exit_estimate, &figures->exit_estimate);
+        struct estimate left = figures->exit_estimate;
+        estimate_forget_limits(&left);
+        (has_forks ? estimate_add_related : estimate_add)(&sums.exit_estimate, &left);
         if (*row->file) {
             sums.file_count++;
             sums.bytes_of_files += file_bytes(run, row);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
-
 static const char suffix[] = ".cairn";
 
 static const char heading[] = RUN_INDEX_MAGIC
@@ -24,7 +22,8 @@ static const char *const states[] = {
     [CAIRN_STATE_DIED] = "died", [CAIRN_STATE_STOPPED] = "stopped",
 };
 enum { STATE_COUNT = sizeof states / sizeof *states };
-static const char replaced[] = "replaced";  // died, since the process became another program
+static const char state_replaced[] = "replaced";  // died, since the process became another program
+static const char state_left[] = "left";          // ended for cairn, which detached from it
 
 bool run_row_is_file_name(const char *name) {
     size_t length = strlen(name), suffix_length = strlen(suffix);
@@ -34,7 +33,6 @@ bool run_row_is_file_name(const char *name) {
 
 void run_row_of(const struct recording *recording, struct run_row *row) {
     const struct cairn_header *header = &recording->header;
-    const char *path = header->command[0] ? header->command : header->executable;
     *row = (struct run_row){.pid = header->pid,
                             .ppid = header->ppid,
                             .start_unix_ns = header->start_unix_ns,
@@ -48,7 +46,7 @@ void run_row_of(const struct recording *recording, struct run_row *row) {
                             .figures = figures_of(recording),
                             .rss_peak_bytes = header->rss_peak_bytes,
                             .cpu_ns = header->cpu_ns};
-    snprintf(row->name, sizeof row->name, "%s", text_base_name(path));
+    recording_program(header, row->name);
 }
 
 size_t run_row_heading(char line[RUN_LINE_MAX]) {
@@ -86,7 +84,9 @@ static char *put_signed(char *out, int64_t number) {
 }
 
 static const char *state_word(const struct run_row *row) {
-    if (row->state == CAIRN_STATE_DIED && row->stop_reason == CAIRN_STOP_EXEC) return replaced;
+    if (row->stop_reason == CAIRN_STOP_LEFT) return state_left;
+    if (row->state == CAIRN_STATE_DIED && row->stop_reason == CAIRN_STOP_EXEC)
+        return state_replaced;
     return row->state < STATE_COUNT ? states[row->state] : "unknown";
 }
 
@@ -113,11 +113,11 @@ static char *put_figures(char *out, const struct figures *figures) {
 static char *put_estimates(char *out, const struct figures *figures) {
     const struct estimate *peak = &figures->peak_estimate, *left = &figures->exit_estimate;
     out = put_number(out, figures->rate_bytes);
-    out = put_signed(out, estimate_interval(peak->bytes_variance));
-    out = put_signed(out, peak->samples);
-    out = put_signed(out, estimate_interval(left->bytes_variance));
-    out = put_signed(out, estimate_interval(left->blocks_variance));
-    return put_signed(out, left->samples);
+    out = put_signed(out, estimate_bytes_interval(peak));
+    out = put_signed(out, estimate_samples(peak));
+    out = put_signed(out, estimate_bytes_interval(left));
+    out = put_signed(out, estimate_blocks_interval(left));
+    return put_signed(out, estimate_samples(left));
 }
 
 size_t run_row_print(const struct run_row *row, char line[RUN_LINE_MAX]) {
@@ -216,9 +216,13 @@ static bool take_state(struct fields *fields, struct run_row *row) {
     row->state = UINT32_MAX;
     for (uint32_t i = 0; i < STATE_COUNT; i++)
         if (!strcmp(word, states[i])) row->state = i;
-    if (strcmp(word, replaced) != 0) return true;
-    row->state = CAIRN_STATE_DIED;
-    row->stop_reason = CAIRN_STOP_EXEC;
+    if (!strcmp(word, state_replaced)) {
+        row->state = CAIRN_STATE_DIED;
+        row->stop_reason = CAIRN_STOP_EXEC;
+    } else if (!strcmp(word, state_left)) {
+        row->state = CAIRN_STATE_ENDED;
+        row->stop_reason = CAIRN_STOP_LEFT;
+    }
     return true;
 }
 
@@ -248,8 +252,8 @@ static bool take_estimates(struct fields *fields, struct figures *figures) {
     bool is_ok = take_u64(fields, &figures->rate_bytes) && take_signed(fields, &peak_bytes) &&
                  take_signed(fields, &peak->samples) && take_signed(fields, &exit_bytes) &&
                  take_signed(fields, &exit_blocks) && take_signed(fields, &left->samples);
-    peak->bytes_variance = estimate_variance(peak_bytes);
-    left->bytes_variance = estimate_variance(exit_bytes);
+    *peak = estimate_of_interval(peak_bytes, peak->samples);
+    *left = estimate_of_interval(exit_bytes, left->samples);
     left->blocks_variance = estimate_variance(exit_blocks);
     figures->is_sampled = figures->rate_bytes != 0;
     return is_ok;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of a run, and the line that stands for it in the index of the run's directory
-// (docs/format.md has the columns). The index is text of unknown origin when it is read back.
+// (docs/reference/format.md has the columns). The index is text of unknown origin when it is read
+// back.
 #ifndef TOOL_MODEL_RUN_ROW_H
 #define TOOL_MODEL_RUN_ROW_H
 

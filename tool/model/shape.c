@@ -58,7 +58,7 @@ static uint64_t add_others(const struct cairn_sizes *from, struct shape_sizes *s
         has_buckets |= from->buckets[i] != 0;
     }
     for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) {
-        bool is_at_least = from->unknown_calls || (has_buckets && from->late >> i & 1);
+        bool is_at_least = from->unknown_calls || (has_buckets && from->errors[i]);
         if (from->counts[i]) size_add(sizes, from->sizes[i], from->counts[i], is_at_least);
         others += from->counts[i];
     }
@@ -103,11 +103,15 @@ void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_
 // `calls`: by the number of their sizes' bits, in units of CAIRN_SAMPLE_ONE so far.
 static void add_sampled(struct shape_sampled_size *sizes, const struct cairn_sample_size *from) {
     struct shape_sampled_size *sum = &sizes[bits_of(from->least_bytes)];
-    const struct measured calls = {.value = (int64_t)from->calls,
-                                   .samples = from->samples,
-                                   .variance = (double)from->variance};
+    const struct estimate estimate = {.samples = from->samples,
+                                      .uncertain = from->samples,
+                                      .extra_blocks =
+                                          (double)from->calls / CAIRN_SAMPLE_ONE - from->samples,
+                                      .blocks_variance = (double)from->variance};
+    const struct measured calls = measured_blocks((int64_t)from->calls, &estimate);
     if (!from->samples) return;
-    if (!sum->calls.samples || from->least_bytes < sum->least) sum->least = from->least_bytes;
+    if (!sum->calls.estimate.samples || from->least_bytes < sum->least)
+        sum->least = from->least_bytes;
     if (from->most_bytes > sum->most) sum->most = from->most_bytes;
     measured_add(&sum->calls, calls);
 }
@@ -128,7 +132,7 @@ size_t shape_sampled_sizes(const struct shape *shape, uint32_t stack_number,
         for (size_t at = 0; at < CAIRN_SAMPLE_SIZES; at++) add_sampled(sizes, &found[at]);
     }
     for (size_t bits = 0; bits < SHAPE_SAMPLED_SIZES; bits++) {
-        if (!sizes[bits].calls.samples) continue;
+        if (!sizes[bits].calls.estimate.samples) continue;
         sizes[count] = sizes[bits];
         sizes[count].calls.value =
             (sizes[bits].calls.value + CAIRN_SAMPLE_ONE / 2) / CAIRN_SAMPLE_ONE;
@@ -327,4 +331,46 @@ const struct shape_free_stack *shape_free_stacks_of(const struct shape_free_stac
     for (high = low; high < count && list[high].allocating == stack_number;) high++;
     *own_count = high - low;
     return list + low;
+}
+
+enum { HIGH_HALF_SHIFT = 32, HEADER_BYTES = 8 };
+
+struct counts {
+    uint64_t calls, frees;
+};
+
+static bool counts_of(const struct recording *recording, size_t id, struct counts *counts) {
+    struct cairn_cell cell;
+    struct cairn_cell_cold cold;
+    if (!recording_cell(recording, id, &cell, &cold)) return false;
+    *counts = (struct counts){cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
+                              cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT};
+    return true;
+}
+
+// Rounding of a cell's blocks on average.
+static double average(const struct recording *recording, size_t id) {
+    struct counts counts;
+    struct cairn_cell_use use;
+    if (!counts_of(recording, id, &counts) || !counts.calls) return 0;
+    recording_cell_use(recording, id, &use);
+    return (double)use.slack_bytes / (double)counts.calls;
+}
+
+uint64_t slack_of_live(const struct recording *recording) {
+    const struct decoder decoder = {.recording = (struct recording *)recording};
+    size_t count = recording_count(recording, CAIRN_SECTION_CELLS);
+    double slack = 0;
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    for (size_t id = CAIRN_CELL_OTHER; id < count; id++) {
+        struct counts counts;
+        struct record record;
+        if (!counts_of(recording, id, &counts) || counts.calls == counts.frees) continue;
+        // frees of blocks that another cell counts
+        bool is_foreign =
+            !counts.calls && decoder_record(&decoder, (uint32_t)id, &record) && record.is_foreign;
+        double live = (double)counts.calls - (double)counts.frees;
+        slack += live * (average(recording, is_foreign ? record.older : id) + HEADER_BYTES);
+    }
+    return slack > 0 ? (uint64_t)slack : 0;
 }

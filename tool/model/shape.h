@@ -6,6 +6,7 @@
 #define TOOL_MODEL_SHAPE_H
 
 #include "tool/model/measure.h"
+#include "tool/model/reader.h"
 
 #define SHAPE_SIZE_BUCKETS 65  // by the number of a size's bits: bucket b has 2^(b-1) to 2^b - 1
 #define SHAPE_SIZES_MAX 64     // distinct sizes that are told apart
@@ -98,5 +99,12 @@ struct shape_free_stack *shape_free_stacks(const struct profile *profile, size_t
 const struct shape_free_stack *shape_free_stacks_of(const struct shape_free_stack *list,
                                                     size_t count, uint32_t stack_number,
                                                     size_t *own_count);
+
+// What glibc takes for the live blocks beyond what was asked for: rounding and headers.
+//
+// Of each stack the rounding of all its blocks together is known, not which of them are live: its
+// live blocks are taken for average ones. With one size by stack, which most have, that is exact.
+
+uint64_t slack_of_live(const struct recording *recording);
 
 #endif

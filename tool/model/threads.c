@@ -16,6 +16,17 @@ size_t threads_slot_limit(const struct recording *recording) {
     return limit;
 }
 
+// What a fork inherited is no thread's call, and no slot's: all of it is in cells without an owner.
+static bool fill_inherited(const struct profile *profile, const struct cairn_thread *entry,
+                           struct profile_thread *thread) {
+    if (!figures_is_inherited(entry)) return false;
+    thread->allocations = thread->allocated_bytes = 0;
+    thread->peak_bytes = profile->inherited.peak_bytes;
+    thread->exit_bytes = profile->inherited.exit_bytes;
+    thread->sharing_count = entry->folded_count + 1;
+    return true;
+}
+
 static void fill(const struct cairn_thread *entry, struct profile_thread *thread) {
     *thread = (struct profile_thread){.tid = entry->tid,
                                       .slot = entry->slot,
@@ -78,6 +89,7 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         recording_thread(profile->recording, i, &entry);
         fill(&entry, &profile->threads[i]);
         profile->totals.failed += entry.failed;
+        if (fill_inherited(profile, &entry, &profile->threads[i])) continue;
         size_t slot = entry.slot % slot_limit;
         if (!entries_left[slot]++) ++*slot_count;
         left[slot].sharing_count += entry.folded_count + 1;
@@ -85,6 +97,7 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
     }
     for (size_t i = count; i-- > 0;) {
         recording_thread(profile->recording, i, &entry);
+        if (figures_is_inherited(&entry)) continue;
         size_t slot = entry.slot % slot_limit;
         bool is_last = --entries_left[slot] == 0;
         struct profile_thread *thread = &profile->threads[i];

@@ -41,6 +41,7 @@ void timeline_start(struct timeline *timeline, const struct recording *recording
                                   .peak_ns = figures.peak_ns,
                                   .peak_estimate = figures.peak_estimate,
                                   .is_fork = figures.inherited_blocks != 0,
+                                  .copied_bytes = header->forked_from ? figures.inherited_bytes : 0,
                                   .carried_bytes = inherited_bytes(recording)};
     timeline->margin_bytes = margin_of(recording, timeline->peak_bytes);
 }
@@ -89,4 +90,18 @@ bool timeline_next(struct timeline *timeline, struct timeline_span *span) {
     timeline->next = used + 1;
     timeline->is_over = span->end_ns >= timeline->end_ns;
     return true;
+}
+
+bool timeline_live_at(const struct recording *recording, uint64_t at_ns, int64_t *bytes) {
+    struct cairn_point point;
+    uint64_t point_ns = recording->header.totals.point_ns;
+    size_t count = recording_count(recording, CAIRN_SECTION_POINTS);
+    uint64_t index = point_ns ? at_ns / point_ns + 1 : 0;
+    if (index > count) index = count;
+    while (index-- > 0) {
+        if (!recording_point(recording, (size_t)index, &point) || !point.is_used) continue;
+        *bytes = clamp(point.last_bytes);
+        return true;
+    }
+    return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline of a recording as bounds: between two moments the live heap was not below `low` and
-// not above `high`.
+// The timeline of a recording as bounds: between two times the live heap was not below `low`
+// and not above `high`.
 //
 // A point has the lowest and highest total that was noted in its interval. The heap also had the
 // value that the interval began with, and threads hold a little back before they note it, so the
@@ -22,6 +22,7 @@ struct timeline {
     uint64_t point_ns, end_ns, peak_bytes, peak_ns;
     struct estimate peak_estimate;
     bool is_fork;           // that inherited blocks
+    uint64_t copied_bytes;  // of a fork: what it inherited
     int64_t carried_bytes;  // live when the next interval begins
     int64_t margin_bytes;   // what may be live or gone without a note
     size_t next;            // point
@@ -32,5 +33,8 @@ struct timeline {
 // process that still runs has a last span to the end of all time (UINT64_MAX).
 void timeline_start(struct timeline *timeline, const struct recording *recording);
 bool timeline_next(struct timeline *timeline, struct timeline_span *span);
+
+// What was live at a time, as it was noted last in its interval or before; false: nothing was.
+bool timeline_live_at(const struct recording *recording, uint64_t at_ns, int64_t *bytes);
 
 #endif

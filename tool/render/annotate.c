@@ -188,7 +188,7 @@ static void print_heading(const struct annotation *annotation, const struct prof
     bool is_estimate = measured_interval(file->total) > 0;
     snprintf(share, sizeof share, ", with all it calls %s%s%s %s",
              units_percent(file->total.value, whole).text, is_estimate ? ", " : "",
-             is_estimate ? interval_note(file->total).text : "", about->moment);
+             is_estimate ? interval_note(file->total).text : "", about->snapshot);
     snprintf(path, sizeof path, "%s", annotation->path);
     shorten_path(path, terminal->columns > strlen(share) ? terminal->columns - strlen(share) : 0);
     terminal_print(terminal, STYLE_STRONG, "%s", path);

@@ -4,7 +4,6 @@
 #define TOOL_RENDER_ANNOTATE_H
 
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // `wanted` is a file's name, or the end of its path; NULL: the file that holds the most and can be

@@ -6,15 +6,15 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/model/moments.h"
+#include "tool/model/snapshots.h"
 #include "tool/render/interval.h"
 
 enum {
     STACKS_MAX = 10,
     ROWS = 10,
-    MOMENTS_MAX = 128,
+    SNAPSHOTS_MAX = 128,
     COLUMNS_MAX = 160,
-    MOMENTS_MIN = 2,
+    SNAPSHOTS_MIN = 2,
     LEGEND_COLUMNS = 24,  // in front of a name
     LABEL_COLUMNS = 48,
 };
@@ -26,16 +26,16 @@ struct area {
     uint32_t stacks[STACKS_MAX];  // indexes into the profile's stacks
     int64_t most_of[STACKS_MAX];  // bytes, at any moment
     size_t count;
-    int64_t (*values)[STACKS_MAX + 1];  // by moment; the last are the others
+    int64_t (*values)[STACKS_MAX + 1];  // by snapshot; the last are the others
     uint64_t *times;
-    size_t moment_count;
+    size_t snapshot_count;
     int64_t most_bytes;
 };
 
 // Keeps the highest value of each stack in `highest`, by number.
-static bool note_highest(const struct moments *moments, size_t index, int64_t *highest) {
-    struct held *held = moments_held(moments, index);
-    size_t count = moments->profile->built_stack_count;
+static bool note_highest(const struct snapshots *snapshots, size_t index, int64_t *highest) {
+    struct live_at *held = snapshots_live(snapshots, index);
+    size_t count = snapshots->profile->built_stack_count;
     for (size_t i = 0; held && i < count; i++)
         if (held[i].bytes > highest[i]) highest[i] = held[i].bytes;
     free(held);
@@ -59,10 +59,10 @@ static void choose(struct area *area, const struct profile *profile, const int64
     }
 }
 
-static bool add_moment(struct area *area, const struct moments *moments, size_t index) {
-    const struct profile *profile = moments->profile;
-    struct held *held = moments_held(moments, index);
-    int64_t *values = area->values[area->moment_count], sum = 0, chosen = 0;
+static bool add_snapshot(struct area *area, const struct snapshots *snapshots, size_t index) {
+    const struct profile *profile = snapshots->profile;
+    struct live_at *held = snapshots_live(snapshots, index);
+    int64_t *values = area->values[area->snapshot_count], sum = 0, chosen = 0;
     if (!held) return false;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (held[profile->stacks[i].number].bytes > 0) sum += held[profile->stacks[i].number].bytes;
@@ -73,32 +73,32 @@ static bool add_moment(struct area *area, const struct moments *moments, size_t 
     }
     values[STACKS_MAX] = sum - chosen;
     if (sum > area->most_bytes) area->most_bytes = sum;
-    area->times[area->moment_count++] = moments->list[index].at_ns;
+    area->times[area->snapshot_count++] = snapshots->list[index].at_ns;
     free(held);
     return true;
 }
 
-static bool fill(struct area *area, const struct moments *moments) {
-    size_t step = moments->count / MOMENTS_MAX + 1;
-    int64_t *highest = calloc(moments->profile->built_stack_count + 1, sizeof *highest);
-    area->values = calloc(moments->count + 1, sizeof *area->values);
-    area->times = calloc(moments->count + 1, sizeof *area->times);
+static bool fill(struct area *area, const struct snapshots *snapshots) {
+    size_t step = snapshots->count / SNAPSHOTS_MAX + 1;
+    int64_t *highest = calloc(snapshots->profile->built_stack_count + 1, sizeof *highest);
+    area->values = calloc(snapshots->count + 1, sizeof *area->values);
+    area->times = calloc(snapshots->count + 1, sizeof *area->times);
     bool is_ok = highest && area->values && area->times;
-    for (size_t i = 0; is_ok && i < moments->count; i += step)
-        if (moments->list[i].has_values) is_ok = note_highest(moments, i, highest);
-    if (is_ok) choose(area, moments->profile, highest);
-    for (size_t i = 0; is_ok && i < moments->count; i += step)
-        if (moments->list[i].has_values) is_ok = add_moment(area, moments, i);
+    for (size_t i = 0; is_ok && i < snapshots->count; i += step)
+        if (snapshots->list[i].has_values) is_ok = note_highest(snapshots, i, highest);
+    if (is_ok) choose(area, snapshots->profile, highest);
+    for (size_t i = 0; is_ok && i < snapshots->count; i += step)
+        if (snapshots->list[i].has_values) is_ok = add_snapshot(area, snapshots, i);
     free(highest);
     return is_ok;
 }
 
-// The moment that a column shows: the last one that is not after its end.
+// The snapshot that a column shows: the last one that is not after its end.
 static const int64_t *values_at(const struct area *area, size_t column) {
     uint64_t until = (uint64_t)((double)area->frame->end_ns * (double)(column + 1) /
                                 (double)area->frame->columns);
     size_t shown = 0;
-    for (size_t i = 0; i < area->moment_count && area->times[i] <= until; i++) shown = i + 1;
+    for (size_t i = 0; i < area->snapshot_count && area->times[i] <= until; i++) shown = i + 1;
     return shown ? area->values[shown - 1] : NULL;
 }
 
@@ -131,7 +131,7 @@ static void print_area(const struct terminal *terminal, const struct area *area,
 }
 
 // Of samples how sure a stack's highest value is, is known at the peak of all: of its own it is
-// that by the root, as of what is live in all (docs/sampling.md).
+// that by the root, as of what is live in all (docs/explain/sampling.md).
 static struct unit_text sureness_of(const struct profile *profile, const struct stack *stack,
                                     int64_t bytes, const struct view_options *view) {
     struct measured peak = measure_stack(MEASURE_PEAK, stack);
@@ -139,8 +139,9 @@ static struct unit_text sureness_of(const struct profile *profile, const struct 
     if (!profile->sampling.is_on || bytes <= 0) return nothing;
     if (peak.value <= 0) peak = measure_stack(MEASURE_ALLOCATED, stack);
     if (peak.value <= 0) return nothing;
-    peak.variance *= (double)bytes / (double)peak.value;
-    return interval_text(peak, true, view->is_plain_number);
+    peak.estimate.bytes_variance *= (double)bytes / (double)peak.value;
+    peak.value = bytes;
+    return interval_amount(peak, true, view->is_plain_number);
 }
 
 static bool print_legend(const struct terminal *terminal, const struct area *area,
@@ -176,19 +177,19 @@ static bool print_legend(const struct terminal *terminal, const struct area *are
 bool area_print(const struct terminal *terminal, const struct profile *profile,
                 const struct frame_names *names, const struct view_options *view,
                 const struct area_frame *frame, struct error *error) {
-    struct moments moments;
+    struct snapshots snapshots;
     struct area area = {.frame = frame};
-    if (!moments_build(&moments, profile, error)) return false;
-    bool is_ok = moments.count < MOMENTS_MIN || fill(&area, &moments);
-    if (is_ok && area.moment_count >= MOMENTS_MIN && area.most_bytes > 0) {
+    if (!snapshots_build(&snapshots, profile, error)) return false;
+    bool is_ok = snapshots.count < SNAPSHOTS_MIN || fill(&area, &snapshots);
+    if (is_ok && area.snapshot_count >= SNAPSHOTS_MIN && area.most_bytes > 0) {
         terminal_print(terminal, STYLE_STRONG, "\nthe largest stacks over time");
-        terminal_print(terminal, STYLE_DIM, ", from %zu moments; '.' is the others\n",
-                       area.moment_count);
+        terminal_print(terminal, STYLE_DIM, ", from %zu snapshots; '.' is the others\n",
+                       area.snapshot_count);
         print_area(terminal, &area, view);
         is_ok = print_legend(terminal, &area, profile, names, view);
     }
     free(area.values);
     free(area.times);
-    moments_free(&moments);
+    snapshots_free(&snapshots);
     return is_ok || error_set(error, "no memory for stacks over time");
 }

@@ -3,17 +3,21 @@
 
 #include <stdlib.h>
 
-static bool is_same(const struct frame *a, const struct frame *b) {
-    return a && b ? frame_is_same(a, b) : a == b;
+static bool is_same(const struct frame *a, const struct frame *b, bool has_lines) {
+    if (!a || !b) return a == b;
+    return has_lines ? frame_is_same(a, b) : frame_is_same_function(a, b);
 }
 
 // The child of `parent` for a frame, made if there is none; 0 without memory.
-static uint32_t child_of(struct calls *calls, uint32_t parent, const struct frame *frame) {
-    uint64_t hash = hash_mix(frame ? frame_hash(frame, true) : 0, parent);
+static uint32_t child_of(struct calls *calls, uint32_t parent, const struct frame *frame,
+                         bool has_lines) {
+    uint64_t hash = hash_mix(frame ? frame_hash(frame, has_lines) : 0, parent);
     struct index_probe probe = index_probe_start(&calls->table, hash);
     for (uint32_t index; index_probe_next(&calls->table, &probe, &index);) {
-        const struct call *known = &calls->nodes.items[index];
-        if (known->parent == parent && is_same(known->frame, frame)) return index;
+        struct call *known = &calls->nodes.items[index];
+        if (known->parent != parent || !is_same(known->frame, frame, has_lines)) continue;
+        known->has_more_lines |= frame && known->frame->line != frame->line;
+        return index;
     }
     uint32_t added = (uint32_t)calls->nodes.count;
     struct call *call = array_push(&calls->nodes);
@@ -26,16 +30,16 @@ static uint32_t child_of(struct calls *calls, uint32_t parent, const struct fram
 }
 
 // The frames to be shown, in the order of the tree's levels, into `path`.
-static size_t path_of(const struct frame_list *frames, bool is_inverted,
+static size_t path_of(const struct frame_list *frames, const struct view_options *view,
                       const struct frame **path) {
     size_t count = 0, index = 0;
     const struct frame *frame;
     while ((frame = frame_list_next(frames, &index))) {
         // direct recursion stays on one level
-        if (count && frame_is_same(frame, path[count - 1])) continue;
+        if (count && is_same(frame, path[count - 1], view->has_lines)) continue;
         path[count++] = frame;
     }
-    for (size_t i = 0; !is_inverted && i < count / 2; i++) {
+    for (size_t i = 0; !view->is_inverted && i < count / 2; i++) {
         frame = path[i];
         path[i] = path[count - 1 - i];
         path[count - 1 - i] = frame;
@@ -64,7 +68,7 @@ static bool add_stack(struct calls *calls, const struct frame_list *frames,
     struct measured measured = measure_stack(view->by, stack);
     const struct frame **path = calloc(frames->frames.count + 1, sizeof(struct frame *));
     if (!path) return false;
-    size_t count = path_of(frames, view->is_inverted, path);
+    size_t count = path_of(frames, view, path);
     if (view->pivot) count = cut_to_pivot(path, count, view->pivot);
     if (view->pivot && !count) {
         free(path);
@@ -75,7 +79,7 @@ static bool add_stack(struct calls *calls, const struct frame_list *frames,
     book(calls, node, measured, stack);
     size_t i = 0;
     for (; i < count && (!view->depth || i < view->depth); i++) {
-        node = child_of(calls, node, path[i]);
+        node = child_of(calls, node, path[i], view->has_lines);
         if (!node) break;
         book(calls, node, measured, stack);
     }
@@ -136,6 +140,14 @@ bool calls_build(struct calls *calls, const struct profile *profile,
     bool is_built = build(calls, profile, names, view, &frames);
     frame_list_free(&frames);
     return is_built || error_set(error, "no memory for the call tree");
+}
+
+void call_location(const struct call *call, char *out, size_t size) {
+    *out = 0;
+    if (!call->frame) return;
+    struct frame frame = *call->frame;
+    if (call->has_more_lines) frame.line = 0;
+    frame_location(&frame, out, size);
 }
 
 void calls_free(struct calls *calls) {

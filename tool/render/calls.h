@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call tree by name: what many stacks have in common, added up. Unlike the profile's own tree its
-// nodes are functions with lines, not addresses, and plumbing can be left out of it.
+// nodes are functions, or functions with lines where that is wanted, not addresses, and internal
+// frames can be left out of it.
 #ifndef TOOL_RENDER_CALLS_H
 #define TOOL_RENDER_CALLS_H
 
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
+#include "tool/render/terminal.h"
 
 #define CALLS_ROOT 0u
 
@@ -14,6 +15,7 @@ struct call {
     uint32_t parent;
     uint32_t first_child, next_sibling;  // 0: none; in order of value after calls_build
     uint32_t child_count;
+    bool has_more_lines;       // calls from several lines of the function are added up
     struct measured measured;  // of everything below, itself included
     int64_t calls;             // allocations there, whatever is measured
 };
@@ -21,13 +23,15 @@ struct call {
 struct calls {
     ARRAY(struct call) nodes;
     struct index_table table;
-    size_t hidden_count;  // plumbing frames left out, over all stacks
+    size_t hidden_count;  // internal frames left out, over all stacks
 };
 
 // False without memory.
 bool calls_build(struct calls *calls, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error);
+// The file of a call, with its line if that is one: "server.cc:18", "server.cc", "".
+void call_location(const struct call *call, char *out, size_t size);
 void calls_free(struct calls *calls);
 
 #endif

@@ -185,19 +185,20 @@ static void print_peak(const struct chart *chart, const struct terminal *termina
 static void print_marks(const struct chart *chart, const struct terminal *terminal,
                         const struct recording *recording, int axis_columns) {
     char ticks[COLUMNS_MAX + 1], text[MARKS_BYTES] = "";
-    struct cairn_moment moment;
+    struct cairn_snapshot snapshot;
     size_t count = 0;
     memset(ticks, ' ', sizeof ticks);
-    for (size_t i = 0; i < CAIRN_MOMENT_LIMIT && recording_moment(recording, i, &moment); i++) {
-        bool is_shown = moment.reason == CAIRN_MOMENT_MARK || *moment.label;
+    for (size_t i = 0; i < CAIRN_SNAPSHOT_LIMIT && recording_snapshot(recording, i, &snapshot);
+         i++) {
+        bool is_shown = snapshot.reason == CAIRN_SNAPSHOT_MARK || *snapshot.label;
         if (!is_shown) continue;
         char raw[CAIRN_LABEL_BYTES] = "", label[MARK_BYTES];
         size_t used = strlen(text);
-        memcpy(raw, moment.label, sizeof raw - 1);
+        memcpy(raw, snapshot.label, sizeof raw - 1);
         text_escape(label, sizeof label, *raw ? raw : "mark");
-        ticks[column_of(chart, moment.time_ns)] = '^';
+        ticks[column_of(chart, snapshot.time_ns)] = '^';
         snprintf(text + used, sizeof text - used, "%s%s at %s", count++ ? ", " : "", label,
-                 units_duration(moment.time_ns).text);
+                 units_duration(snapshot.time_ns).text);
     }
     if (!count) return;
     ticks[chart->count] = 0;
@@ -235,7 +236,7 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     print_rows(chart, terminal, view, axis_columns);
     print_axis(chart, terminal, axis_columns);
     snprintf(bytes, sizeof bytes, "%s%s%s", units_size_as(peak.value, view->is_plain_number).text,
-             interval_text(peak, true, view->is_plain_number).text, interval_samples(peak).text);
+             interval_amount(peak, true, view->is_plain_number).text, interval_samples(peak).text);
     print_peak(chart, terminal, bytes, axis_columns);
     print_sureness(terminal, peak);
     print_marks(chart, terminal, profile->recording, axis_columns);
@@ -277,9 +278,7 @@ bool chart_print_combined(const struct terminal *terminal, struct combined *comb
     char bytes[PEAK_BYTES];
     if (!chart) return false;
     struct combined_peak peak = combined_find(combined);
-    const struct measured highest = {.value = (int64_t)peak.high_bytes,
-                                     .samples = peak.estimate.samples,
-                                     .variance = peak.estimate.bytes_variance};
+    const struct measured highest = measured_bytes((int64_t)peak.high_bytes, &peak.estimate);
     uint64_t start = combined->changes.count ? combined->changes.items[0].at_ns : 0;
     chart->end_ns = last_known_ns(combined) > start ? last_known_ns(combined) - start : 1;
     fill_combined(chart, combined);
@@ -288,7 +287,7 @@ bool chart_print_combined(const struct terminal *terminal, struct combined *comb
     struct unit_text most = units_size_as((int64_t)peak.high_bytes, view->is_plain_number);
     bool is_one = !strcmp(least.text, most.text);
     snprintf(bytes, sizeof bytes, "%s%s%s%s%s", least.text, is_one ? "" : " to ",
-             is_one ? "" : most.text, interval_text(highest, true, view->is_plain_number).text,
+             is_one ? "" : most.text, interval_amount(highest, true, view->is_plain_number).text,
              interval_samples(highest).text);
     terminal_print(terminal, STYLE_STRONG, "heap of all processes over time\n");
     print_rows(chart, terminal, view, axis_columns);

@@ -6,7 +6,6 @@
 #include "tool/model/combined.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // Solid: the heap was not below it; light: it may have been as high as that. A line: resident

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/model/narrow.h"
+#include "tool/model/scopes.h"
+#include "tool/render/groups_screen.h"
 
 void diff_start(struct diff *diff, size_t recording_count, size_t first_count) {
     *diff = (struct diff){.recording_count = recording_count, .first_count = first_count};
@@ -26,7 +29,7 @@ void diff_free(struct diff *diff) {
 }
 
 bool diff_set_sampled(struct diff *diff, size_t recording, uint64_t rate_bytes) {
-    const double most_intervals = 3, deviations = 1.96;
+    const double most_intervals = 3.7, deviations = 1.96;
     double deviation = most_intervals * (double)rate_bytes / deviations;
     while (diff->unseen.count <= recording) {
         double *variance = array_push(&diff->unseen);
@@ -84,7 +87,8 @@ static bool add_row(struct diff *diff, uint64_t hash, const struct diff_row *wan
     if (!row) return false;
     *row = (struct diff_row){.names = copy_numbers(wanted->names, wanted->count),
                              .where = copy_numbers(wanted->where, wanted->count),
-                             .count = wanted->count};
+                             .count = wanted->count,
+                             .joined_to = index};
     for (size_t i = 0; i < diff->recording_count; i++) {
         int64_t *value = array_push(&diff->values);
         struct diff_estimate *estimate = array_push(&diff->estimates);
@@ -107,24 +111,33 @@ static bool find(const struct diff *diff, uint64_t hash, const struct diff_row *
     return false;
 }
 
-static void estimate_join(struct diff_estimate *sum, double variance, int64_t samples) {
-    sum->variance += variance;
-    sum->samples = figures_add(sum->samples, samples);
+struct diff_estimate diff_estimate_of(struct measured measured) {
+    const struct estimate *estimate = &measured.estimate;
+    double own = measured.is_in_blocks ? estimate->blocks_variance : estimate->bytes_variance;
+    double whole = estimate_variance(measured_interval(measured));
+    if (own > whole) own = whole;
+    return (struct diff_estimate){own, whole - own, measured_samples(measured)};
+}
+
+static void estimate_join(struct diff_estimate *sum, const struct diff_estimate *added) {
+    sum->variance += added->variance;
+    if (added->missed > sum->missed) sum->missed = added->missed;
+    sum->samples = figures_add(sum->samples, added->samples);
 }
 
 bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row,
-                  struct measured measured) {
+                  struct measured measured, uint32_t *index) {
     uint64_t hash = hash_of(row);
-    uint32_t index;
-    if (!find(diff, hash, row, &index)) {
-        index = (uint32_t)diff->rows.count;
+    if (!find(diff, hash, row, index)) {
+        *index = (uint32_t)diff->rows.count;
         if (!add_row(diff, hash, row)) return false;
     } else {
-        memcpy(diff->rows.items[index].where, row->where, row->count * sizeof *row->where);
+        memcpy(diff->rows.items[*index].where, row->where, row->count * sizeof *row->where);
     }
-    size_t at = index * diff->recording_count + recording;
+    size_t at = *index * diff->recording_count + recording;
     diff->values.items[at] = figures_add(diff->values.items[at], measured.value);
-    estimate_join(&diff->estimates.items[at], measured.variance, measured.samples);
+    const struct diff_estimate estimate = diff_estimate_of(measured);
+    estimate_join(&diff->estimates.items[at], &estimate);
     return true;
 }
 
@@ -149,8 +162,9 @@ static void speller_free(struct speller *speller) {
 }
 
 static struct diff_row row_of(const struct speller *speller) {
-    return (struct diff_row){speller->names.items, speller->where.items,
-                             (uint32_t)speller->names.count};
+    return (struct diff_row){.names = speller->names.items,
+                             .where = speller->where.items,
+                             .count = (uint32_t)speller->names.count};
 }
 
 static bool add_numbers(struct speller *speller, uint32_t name, uint32_t where) {
@@ -221,7 +235,8 @@ bool diff_add(struct diff *diff, size_t recording, const char *key, const char *
     }
     if (is_ok) {
         const struct diff_row row = row_of(&speller);
-        is_ok = diff_add_row(diff, recording, &row, measured);
+        uint32_t index;
+        is_ok = diff_add_row(diff, recording, &row, measured, &index);
     }
     speller_free(&speller);
     free(keys);
@@ -229,23 +244,44 @@ bool diff_add(struct diff *diff, size_t recording, const char *key, const char *
     return is_ok;
 }
 
-bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
-                     const struct frame_names *names, const struct view_options *view,
-                     struct error *error) {
+// `rows`: of every stack; NULL: those that hold something are enough.
+static bool add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
+                       const struct frame_names *names, const struct view_options *view,
+                       uint32_t *rows, struct error *error) {
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     struct speller speller = {.diff = diff};
     bool is_ok = true;
     for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
         struct measured measured = measure_stack(view->by, &profile->stacks[i]);
-        if (measured.value <= 0) continue;
+        if (!rows && measured.value <= 0) continue;
+        if (measured.value <= 0) measured = (struct measured){0};
         is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
                 spell(&frames, &speller);
         const struct diff_row row = row_of(&speller);
-        is_ok = is_ok && diff_add_row(diff, recording, &row, measured);
+        uint32_t index = 0;
+        is_ok = is_ok && diff_add_row(diff, recording, &row, measured, &index);
+        if (rows) rows[i] = index;
     }
     frame_list_free(&frames);
     speller_free(&speller);
     return is_ok || error_set(error, "no memory for the comparison");
+}
+
+bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error) {
+    return add_stacks(diff, recording, profile, names, view, NULL, error);
+}
+
+bool diff_add_every_stack(struct diff *diff, size_t recording, const struct profile *profile,
+                          const struct frame_names *names, const struct view_options *view,
+                          uint32_t *rows, struct error *error) {
+    return add_stacks(diff, recording, profile, names, view, rows, error);
+}
+
+uint32_t diff_joined_row(const struct diff *diff, uint32_t row) {
+    while (diff->rows.items[row].joined_to != row) row = diff->rows.items[row].joined_to;
+    return row;
 }
 
 bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct frame_names *names,
@@ -276,11 +312,11 @@ void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to) {
     struct diff_estimate *estimates = diff->estimates.items;
     for (size_t i = 0; i < diff->recording_count; i++) {
         values[target + i] = figures_add(values[target + i], values[source + i]);
-        estimate_join(&estimates[target + i], estimates[source + i].variance,
-                      estimates[source + i].samples);
+        estimate_join(&estimates[target + i], &estimates[source + i]);
         values[source + i] = 0;
         estimates[source + i] = (struct diff_estimate){0};
     }
+    diff->rows.items[from].joined_to = to;
     diff->joined_count++;
 }
 
@@ -296,4 +332,43 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
     group_list_free(&list);
     if (!has_memory) error_set(error, "no memory for the comparison");
     return is_ok && has_memory;
+}
+
+// Threads and regions side by side: they have names, and need none of the code's.
+
+enum { NAME_BYTES = 1024 };
+
+bool diff_add_threads(struct diff *diff, size_t recording, const struct profile *profile,
+                      enum measure by, struct error *error) {
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        char raw[sizeof thread->name + 1] = {0}, name[NAME_BYTES];
+        memcpy(raw, thread->name, sizeof thread->name);
+        // the first thread is called as the program, which may have another name now
+        bool is_main = thread->tid == profile->recording->header.pid;
+        text_escape(name, sizeof name, is_main ? "main thread" : *raw ? raw : "(no name)");
+        const struct measured measured = {.value = thread_value(thread, by)};
+        if (!diff_add(diff, recording, name, "", measured))
+            return error_set(error, "no memory for the comparison");
+    }
+    return true;
+}
+
+bool diff_add_regions(struct diff *diff, size_t recording, const struct profile *profile,
+                      enum measure by, struct error *error) {
+    struct scopes scopes;
+    if (!scopes_read(&scopes, profile->recording))
+        return error_set(error, "no memory for the regions");
+    struct stack *values = calloc(scopes.count + 1, sizeof *values);
+    bool is_ok = values != NULL;
+    if (is_ok) scopes_sum(&scopes, profile, true, values);
+    for (size_t i = 0; is_ok && i < scopes.count; i++) {
+        char name[NAME_BYTES];
+        if (scopes.list[i].kind != CAIRN_SCOPE_REGION) continue;
+        text_escape(name, sizeof name, scopes.list[i].path);
+        is_ok = diff_add(diff, recording, name, "", measure_stack(by, &values[i]));
+    }
+    free(values);
+    scopes_free(&scopes);
+    return is_ok || error_set(error, "no memory for the comparison");
 }

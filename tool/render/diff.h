@@ -14,12 +14,13 @@
 #include "tool/model/measure.h"
 #include "tool/render/frames.h"
 #include "tool/render/groups.h"
-#include "tool/render/options.h"
+#include "tool/render/terminal.h"
 
 struct diff_row {
     uint32_t *names;  // numbers of texts: the key
     uint32_t *where;  // a place for each, in the last recording that has the row
     uint32_t count;
+    uint32_t joined_to;  // the row that has its values now; its own number if they are here
 };
 
 // Safe texts, numbered.
@@ -31,8 +32,10 @@ struct diff_texts {
 // How sure a value is: all zero if it was counted.
 struct diff_estimate {
     double variance;
+    double missed;  // what an interval has beyond that (estimate.h); of a sum, the largest
     int64_t samples;
 };
+struct diff_estimate diff_estimate_of(struct measured measured);
 
 struct diff {
     size_t recording_count, first_count;
@@ -43,6 +46,8 @@ struct diff {
     ARRAY(double) unseen;  // by recording: variance of a value of 0; beyond the last ones 0
     struct diff_texts texts;
     size_t joined_count;  // rows that diff_join_similar found
+    int64_t
+        doubtful_below;  // a smaller difference is noise if it is likely enough by chance; 0: none
 };
 
 enum change_kind {
@@ -60,10 +65,18 @@ struct change {
     int64_t interval;       // half the width of the difference's 95 % interval; 0: it was counted
     enum change_kind kind;  // NONE: equal, or within the spread of a side or the interval
     bool is_noise;          // differs, but within the spread or the interval
+    double chance;  // how likely sides that do not overlap are if only noise is between them; 0:
+                    // not known, or nothing varied
 };
 
 void diff_start(struct diff *diff, size_t recording_count, size_t first_count);
 void diff_free(struct diff *diff);
+
+// How likely it is that all values of one side are beyond all of the other, if nothing but noise
+// is between them: every order of the recordings is as likely then. 0: fewer than DIFF_RUNS_LEAST
+// recordings on a side tell nothing of noise.
+#define DIFF_RUNS_LEAST 3u
+double diff_chance(const struct diff *diff);
 
 // Says that recording `recording` is a sample of one in `rate_bytes`: what it does not have may
 // still have been there, up to three times so many bytes (the rule of three, at 95 %). Before
@@ -77,6 +90,10 @@ bool diff_add(struct diff *diff, size_t recording, const char *key, const char *
 bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      struct error *error);
+// The same, also of stacks that hold nothing; `rows` gets the number of each stack's row.
+bool diff_add_every_stack(struct diff *diff, size_t recording, const struct profile *profile,
+                          const struct frame_names *names, const struct view_options *view,
+                          uint32_t *rows, struct error *error);
 bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping *grouping,
                      const struct profile *profile, const struct frame_names *names,
                      const struct view_options *view, struct error *error);
@@ -85,9 +102,9 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
 // few. False without memory.
 bool diff_join_similar(struct diff *diff, struct error *error);
 
-// The same with the numbers of texts.
+// The same with the numbers of texts; `index` becomes the row's number.
 bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row,
-                  struct measured measured);
+                  struct measured measured, uint32_t *index);
 // Number of a text; false without memory.
 bool diff_text(struct diff *diff, const char *text, uint32_t *number);
 
@@ -108,6 +125,8 @@ bool diff_join_lines(struct diff *diff, struct error *error);
 
 // Moves the values of a row into another one.
 void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to);
+// Where the values of a row are after joining.
+uint32_t diff_joined_row(const struct diff *diff, uint32_t row);
 
 // Threads by name, and the regions that the program named. False without memory.
 bool diff_add_threads(struct diff *diff, size_t recording, const struct profile *profile,
@@ -117,7 +136,7 @@ bool diff_add_regions(struct diff *diff, size_t recording, const struct profile 
 
 const int64_t *diff_values(const struct diff *diff, size_t row);
 // What values of the recordings say, and how sure they are, NULL: they were counted. Estimates are
-// taken as independent; between moments of one process samples that live on cancel, and the
+// taken as independent; between snapshots of one process samples that live on cancel, and the
 // interval is wider than need be.
 struct change diff_change(const struct diff *diff, const int64_t *values,
                           const struct diff_estimate *estimates);

@@ -32,6 +32,26 @@ static struct side side_of(const int64_t *values, size_t count) {
     return (struct side){sorted[0], median, sorted[count - 1]};
 }
 
+double diff_chance(const struct diff *diff) {
+    size_t all = diff->recording_count, first = diff->first_count, second = all - first;
+    double orders = 1;
+    if (first < DIFF_RUNS_LEAST || second < DIFF_RUNS_LEAST) return 0;
+    for (size_t i = 1; i <= first; i++) orders *= (double)(second + i) / (double)i;
+    return 2 / orders;
+}
+
+// A small difference that noise makes now and then. Where nothing varied there is no noise.
+static void doubt(const struct diff *diff, bool has_varied, struct change *change) {
+    const double likely = 0.05;
+    if (!has_varied || change->kind == CHANGE_NONE) return;
+    change->chance = diff_chance(diff);
+    int64_t least = diff->doubtful_below;
+    bool is_small = change->delta < least && change->delta > -least;
+    if (change->chance <= likely || !is_small) return;
+    change->kind = CHANGE_NONE;
+    change->is_noise = true;
+}
+
 static struct change counted_change(const struct diff *diff, const int64_t *values) {
     size_t second_count = diff->recording_count - diff->first_count;
     struct side before = side_of(values, diff->first_count);
@@ -49,6 +69,7 @@ static struct change counted_change(const struct diff *diff, const int64_t *valu
         change.kind = CHANGE_GONE;
     else
         change.kind = after.low > before.high ? CHANGE_GROWN : CHANGE_SHRUNK;
+    doubt(diff, before.low != before.high || after.low != after.high, &change);
     return change;
 }
 
@@ -57,7 +78,8 @@ static double side_variance(const struct diff *diff, const int64_t *values,
                             const struct diff_estimate *estimates, size_t from, size_t end) {
     double sum = 0, count = (double)(end - from);
     for (size_t i = from; i < end; i++)
-        sum += values[i] || i >= diff->unseen.count ? estimates[i].variance : diff->unseen.items[i];
+        sum += values[i] || i >= diff->unseen.count ? estimates[i].variance + estimates[i].missed
+                                                    : diff->unseen.items[i];
     return sum / (count * count);
 }
 

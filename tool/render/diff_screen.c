@@ -44,9 +44,7 @@ static void print_growth(const struct terminal *terminal, struct change change) 
 }
 
 static struct measured sureness_of(struct change change) {
-    return (struct measured){.value = change.delta,
-                             .samples = change.samples,
-                             .variance = estimate_variance(change.interval)};
+    return measured_of_interval(change.delta, change.interval, change.samples);
 }
 
 // " ± 1.2 MiB (62 samples)" behind a difference of estimates.
@@ -55,6 +53,15 @@ static void print_interval(const struct diff_screen *screen, struct change chang
     fprintf(screen->terminal->out, "%s%s",
             interval_text(sure, is_bytes, screen->view->is_plain_number).text,
             interval_samples(sure).text);
+}
+
+// "10 % by chance" behind a difference that noise alone could have made.
+static void print_chance(const struct terminal *terminal, struct change change) {
+    const int64_t whole = 1000;
+    if (change.chance <= 0) return;
+    int64_t thousandths = (int64_t)(change.chance * (double)whole + 0.5);
+    terminal_print(terminal, STYLE_DIM, "  %s%s by chance", thousandths ? "" : "below ",
+                   units_percent(thousandths ? thousandths : 1, whole).text);
 }
 
 void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
@@ -78,6 +85,7 @@ void diff_print_figure(const struct diff_screen *screen, const char *name, const
                        diff_delta_text(change.delta, is_bytes, is_plain).text);
     print_interval(screen, change, is_bytes);
     if (!change.is_noise) print_growth(terminal, change);
+    if (!change.is_noise) print_chance(terminal, change);
     fputc('\n', terminal->out);
 }
 
@@ -99,7 +107,7 @@ void diff_print_counts(const struct diff_screen *screen) {
     const struct measure_row *about = measure_about(screen->view->by);
     terminal_print(terminal, STYLE_STRONG, "%s %s%s%s: ", units_count((int64_t)all).text,
                    noun_of(screen, all), all == 1 ? ", " : " by ",
-                   all == 1 ? about->moment : about->order);
+                   all == 1 ? about->snapshot : about->order);
     for (size_t kind = CHANGE_NEW; kind <= CHANGE_KINDS; kind++) {
         size_t which = kind % CHANGE_KINDS;
         if (!counts[which]) continue;
@@ -206,7 +214,9 @@ static void print_stack(const struct diff_screen *screen, const struct diff_row 
     (void)number;
     fputc('\n', screen->terminal->out);
     print_change(screen, change);
-    terminal_print(screen->terminal, STYLE_STRONG, " %s\n", change_word(change.kind));
+    terminal_print(screen->terminal, STYLE_STRONG, " %s", change_word(change.kind));
+    print_chance(screen->terminal, change);
+    fputc('\n', screen->terminal->out);
     print_frames(screen, row);
 }
 
@@ -240,6 +250,7 @@ static void print_group(const struct diff_screen *screen, const struct diff_row 
         shorten_function(label, room > taken ? room - taken : 0);
         if (room > taken + text_columns(label)) terminal_print(terminal, STYLE_DIM, " %s", label);
     }
+    print_chance(terminal, change);
     fputc('\n', terminal->out);
 }
 

@@ -11,6 +11,7 @@
 
 #include "tool/base/pattern.h"
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/model/scopes.h"
 
 enum part { PART_FOCUS, PART_IGNORE, PART_HIDE, PART_MODULE, PART_THREAD, PART_REGION, PART_COUNT };
@@ -141,7 +142,8 @@ static bool refuse_thread(const struct filter *filter, const struct profile *pro
 static bool refuse_region(struct filter *filter, struct error *error) {
     list_end(filter->regions);
     if (!filter->regions_listed)
-        return error_set(error, "--region '%s': the program named no regions (docs/api.md)",
+        return error_set(error,
+                         "--region '%s': the program named no regions (docs/reference/api.md)",
                          filter->texts[PART_REGION]);
     return error_set(error, "--region '%s': no such region; there are: %s",
                      filter->texts[PART_REGION], filter->regions);
@@ -278,8 +280,15 @@ static void list_what_is_there(enum part part, const struct profile *profile,
 
 static bool refuse_stacks(const struct filter *filter, enum part part,
                           const struct profile *profile, const struct frame_names *names,
-                          enum measure measure, struct error *error) {
+                          const bool *are_kept, enum measure measure, struct error *error) {
     char list[LIST_BYTES] = "";
+    size_t matching = 0;
+    for (size_t i = 0; i < profile->stack_count; i++) matching += are_kept[i];
+    if (part != PART_IGNORE && matching)
+        return error_set(error, "--%s '%s' matches %s, but %s nothing by this measure (%s)",
+                         option_names[part], filter->texts[part],
+                         units_counted((int64_t)matching, "stack", "stacks").text,
+                         matching == 1 ? "it has" : "they have", measure_about(measure)->order);
     if (part == PART_IGNORE)
         return error_set(error, "--ignore '%s' leaves nothing: every stack goes through it",
                          filter->texts[part]);
@@ -291,6 +300,11 @@ static bool refuse_stacks(const struct filter *filter, enum part part,
                      option_names[part], filter->texts[part], list);
 }
 
+// Of short-lived blocks a sample may have met none.
+static bool has_value(enum measure measure, const struct stack *stack) {
+    return measure_stack(measure == MEASURE_SHORT ? MEASURE_CALLS : measure, stack).value > 0;
+}
+
 // Drops the stacks that `part` does not want. False if none with a value is left.
 static bool narrow(const struct filter *filter, enum part part, const struct profile *profile,
                    const uint8_t *bits, enum measure measure, bool *are_kept) {
@@ -299,7 +313,7 @@ static bool narrow(const struct filter *filter, enum part part, const struct pro
         const struct stack *stack = &profile->stacks[i];
         bool has = bits[stack->node] & 1u << part;
         are_kept[i] = are_kept[i] && has == wants;
-        is_any = is_any || (are_kept[i] && measure_stack(measure, stack).value > 0);
+        is_any = is_any || (are_kept[i] && has_value(measure, stack));
     }
     return is_any || filter->may_be_empty;
 }
@@ -316,7 +330,7 @@ bool filter_stacks(const struct filter *filter, struct profile *profile,
     for (size_t i = 0; i < sizeof order / sizeof *order && is_ok; i++) {
         if (!filter->patterns[order[i]]) continue;
         is_ok = narrow(filter, order[i], profile, bits, measure, are_kept) ||
-                refuse_stacks(filter, order[i], profile, names, measure, error);
+                refuse_stacks(filter, order[i], profile, names, are_kept, measure, error);
     }
     if (is_ok) profile_keep_stacks(profile, are_kept);
     free(bits);

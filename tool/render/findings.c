@@ -7,22 +7,25 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/growth.h"
+#include "tool/model/heap_state.h"
 #include "tool/model/shape.h"
 #include "tool/render/interval.h"
-#include "tool/render/rate.h"
+#include "tool/render/terminal.h"
 
 // What is worth a line.
-static const double growth_fit = 0.9, growth_share = 0.05, temporary_share = 0.25;
+static const double growth_fit = 0.9, growth_share = 0.05, temporary_share = 0.25,
+                    short_share = 0.5;
 static const double flow_share = 0.5;
 enum {
-    GROWTH_MOMENTS = 12,  // are enough for a line, and quick
-    GROWTH_MIN_MOMENTS = 4,
+    GROWTH_SNAPSHOTS = 12,  // are enough for a line, and quick
+    GROWTH_MIN_SNAPSHOTS = 4,
     GROWTH_MIN_BYTES = 256 * 1024,
     REALLOC_MIN_TIMES = 8,
     REALLOC_MIN_BYTES = 256 * 1024,
     REALLOC_LARGE_BYTES = 8 * 1024,
     REALLOC_MANY_TIMES = 200,  // even if it never had to be copied
     TEMPORARY_MIN_BLOCKS = 10000,
+    WATCHED_MIN_BLOCKS = 20,
     FLOW_MIN_BYTES = 256 * 1024,
     TEXT_BYTES = 1024,
     LABEL_COLUMNS = 40,
@@ -37,15 +40,16 @@ static struct finding *add(struct findings *findings, enum finding_kind kind) {
 
 static bool find_growth(struct findings *findings, const struct profile *profile,
                         struct error *error) {
-    struct moments moments;
+    struct snapshots snapshots;
     struct growth growth = {0};
-    if (!moments_build(&moments, profile, error)) return false;
-    bool is_ok = moments.count < GROWTH_MIN_MOMENTS - 1 ||
-                 growth_build(&growth, &moments, growth_first(&moments), GROWTH_MOMENTS, error);
+    if (!snapshots_build(&snapshots, profile, error)) return false;
+    bool is_ok =
+        snapshots.count < GROWTH_MIN_SNAPSHOTS - 1 ||
+        growth_build(&growth, &snapshots, growth_first(&snapshots), GROWTH_SNAPSHOTS, error);
     for (size_t i = 0; is_ok && i < growth.count; i++) {
         const struct growth_stack *stack = &growth.list[i];
         int64_t rise = stack->last_bytes - stack->first_bytes;
-        bool is_steady = stack->fit >= growth_fit && growth.moment_count >= GROWTH_MIN_MOMENTS;
+        bool is_steady = stack->fit >= growth_fit && growth.point_count >= GROWTH_MIN_SNAPSHOTS;
         if (!is_steady || rise < GROWTH_MIN_BYTES ||
             (double)rise < growth_share * (double)profile->peak.bytes)
             continue;
@@ -53,10 +57,11 @@ static bool find_growth(struct findings *findings, const struct profile *profile
         finding->stack = &profile->stacks[stack->stack];
         finding->fit = stack->fit;
         finding->bytes_per_s = stack->bytes_per_s;
+        finding->is_freed = stack->freed_bytes != 0;
         break;
     }
     growth_free(&growth);
-    moments_free(&moments);
+    snapshots_free(&snapshots);
     return is_ok;
 }
 
@@ -93,17 +98,31 @@ static bool find_realloc(struct findings *findings, const struct profile *profil
     return true;
 }
 
-static void find_temporary(struct findings *findings, const struct profile *profile) {
-    const struct profile_totals *totals = &profile->totals;
+static const struct stack *stack_with_most(const struct profile *profile, enum measure measure) {
     const struct stack *most = NULL;
-    bool is_much = (double)totals->temporary >= temporary_share * (double)totals->allocations;
-    if (totals->temporary < TEMPORARY_MIN_BLOCKS || !is_much) return;
-    for (size_t i = 0; i < profile->stack_count; i++)
-        if (!most || profile->stacks[i].temporary > most->temporary) most = &profile->stacks[i];
+    int64_t highest = INT64_MIN;
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        int64_t value = measure_stack(measure, &profile->stacks[i]).value;
+        if (value <= highest) continue;
+        highest = value;
+        most = &profile->stacks[i];
+    }
+    return most;
+}
+
+// What is freed at once is short-lived as well.
+static void find_temporary(struct findings *findings, const struct profile *profile) {
+    bool is_short = profile->totals.watched.blocks >= WATCHED_MIN_BLOCKS;
+    enum measure measure = is_short ? MEASURE_SHORT : MEASURE_TEMPORARY;
+    int64_t blocks = measure_total(measure, profile).value;
+    double share = is_short ? short_share : temporary_share;
+    uint64_t calls = profile->totals.allocations;
+    if (blocks < TEMPORARY_MIN_BLOCKS || (double)blocks < share * (double)calls) return;
     struct finding *finding = add(findings, FINDING_TEMPORARY);
-    finding->stack = most;
-    finding->count = totals->temporary;
-    finding->of_count = totals->allocations;
+    finding->stack = stack_with_most(profile, measure);
+    finding->count = (uint64_t)blocks;
+    finding->of_count = calls;
+    finding->is_estimate = is_short;
 }
 
 // Blocks whose age is not known, those that are left among them, lived long.
@@ -138,10 +157,21 @@ static void find_flow(struct findings *findings, const struct profile *profile) 
     add(findings, FINDING_FREED_BY)->flow = flow;
 }
 
+static void find_free(struct findings *findings, const struct profile *profile) {
+    struct held_free held;
+    if (!held_free_find(profile->recording, &held)) return;
+    struct finding *finding = add(findings, FINDING_FREE);
+    finding->bytes = held.free_bytes;
+    finding->of_bytes = held.rss_bytes;
+    finding->live_bytes = held.live_bytes;
+    finding->at_ns = held.at_ns;
+}
+
 bool findings_find(struct findings *findings, const struct profile *profile, struct error *error) {
     *findings = (struct findings){0};
     if (!find_growth(findings, profile, error) || !find_realloc(findings, profile, error))
         return false;
+    find_free(findings, profile);
     find_temporary(findings, profile);
     find_flow(findings, profile);
     return find_ages(findings, profile, error);
@@ -153,8 +183,8 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
     rate_text(finding->bytes_per_s, rate, sizeof rate);
     switch (finding->kind) {
     case FINDING_GROWTH:
-        snprintf(out, size, "%s grows by %s, steadily (fit %.2f): --view growth", label, rate,
-                 finding->fit);
+        snprintf(out, size, "%s grows by %s, steadily (fit %.2f)%s: --view growth", label, rate,
+                 finding->fit, finding->is_freed ? ", freed at shutdown" : "");
         return;
     case FINDING_REALLOC:
         snprintf(out, size, "%s grows %s %s: reserve (%s copied)", label,
@@ -163,12 +193,21 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
                  units_size_as((int64_t)finding->bytes, is_plain).text);
         return;
     case FINDING_TEMPORARY:
-        snprintf(out, size, "%s of all blocks are freed at once, most of %s: --view temporary",
-                 units_percent((int64_t)finding->count, (int64_t)finding->of_count).text, label);
+        snprintf(out, size, "%s%s of all blocks are %s, most of %s: --view temporary",
+                 finding->is_estimate ? "about " : "",
+                 units_percent((int64_t)finding->count, (int64_t)finding->of_count).text,
+                 finding->is_estimate ? "short-lived" : "freed at once", label);
         return;
     case FINDING_AGES:
         snprintf(out, size, "%s of all blocks live under 1 ms, most of %s: --view ages",
                  units_percent((int64_t)finding->count, (int64_t)finding->of_count).text, label);
+        return;
+    case FINDING_FREE:
+        snprintf(out, size, "%s of %s resident are free in the heap, %s live, at %s: --view memory",
+                 units_size_as((int64_t)finding->bytes, is_plain).text,
+                 units_size_as((int64_t)finding->of_bytes, is_plain).text,
+                 units_size_as((int64_t)finding->live_bytes, is_plain).text,
+                 units_duration(finding->at_ns).text);
         return;
     case FINDING_FREED_BY:
     case FINDING_KINDS:
@@ -186,34 +225,76 @@ static void say(const struct finding *finding, const char *label, bool is_plain,
              flow->to);
 }
 
-// The first frame that is not plumbing.
+// The first frame of the program's own, else the first that is not internal frames; with its line.
 static bool find_label(const struct profile *profile, const struct frame_names *names,
                        const struct stack *stack, const struct view_options *view, char *label) {
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    size_t index = 0;
     snprintf(label, FRAME_TEXT_BYTES, "[stack not recorded]");
     if (!stack) return true;
     bool is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
-    const struct frame *frame = is_ok ? frame_list_next(&frames, &index) : NULL;
-    if (frame) frame_label(frame, label, FRAME_TEXT_BYTES, LABEL_COLUMNS);
+    const struct frame *frame = is_ok ? frame_list_first_own(&frames) : NULL;
+    if (frame) {
+        char location[FRAME_TEXT_BYTES];
+        frame_label(frame, label, FRAME_TEXT_BYTES, LABEL_COLUMNS);
+        frame_location(frame, location, sizeof location);
+        size_t used = strlen(label);
+        if (frame->file) snprintf(label + used, FRAME_TEXT_BYTES - used, " %s", location);
+    }
     frame_list_free(&frames);
     return is_ok;
+}
+
+static const struct {
+    const char *name, *view;
+} kinds[FINDING_KINDS] = {
+    [FINDING_GROWTH] = {"growth", "growth"},
+    [FINDING_REALLOC] = {"realloc", "temporary"},
+    [FINDING_TEMPORARY] = {"temporary", "temporary"},
+    [FINDING_FREED_BY] = {"freed_by", "threads"},
+    [FINDING_AGES] = {"ages", "ages"},
+    [FINDING_FREE] = {"free", "memory"},
+};
+
+const char *finding_name(enum finding_kind kind) {
+    return kinds[kind].name;
+}
+
+const char *findings_view(const struct findings *findings) {
+    return findings->count ? kinds[findings->list[0].kind].view : NULL;
+}
+
+// Words behind each other, on further lines with a deeper indent where they do not fit.
+static void print_wrapped(const struct terminal *terminal, char *text) {
+    size_t used = INDENT;
+    char *rest = NULL;
+    terminal_indent(terminal, INDENT);
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        size_t columns = text_columns(word);
+        bool is_first = used == INDENT;
+        if (!is_first && used + 1 + columns > terminal->columns) {
+            fputc('\n', terminal->out);
+            terminal_indent(terminal, INDENT + 2);
+            used = INDENT + 2;
+            is_first = true;
+        }
+        fprintf(terminal->out, "%s%s", is_first ? "" : " ", word);
+        used += columns + !is_first;
+    }
+    fputc('\n', terminal->out);
 }
 
 bool findings_print(const struct findings *findings, const struct terminal *terminal,
                     const struct profile *profile, const struct frame_names *names,
                     const struct view_options *view, struct error *error) {
     if (!findings->count) return true;
-    terminal_print(terminal, STYLE_DIM, "  what stands out\n");
+    terminal_print(terminal, STYLE_DIM, "  findings\n");
     for (size_t i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->list[i];
         char label[FRAME_TEXT_BYTES], text[TEXT_BYTES];
         if (!find_label(profile, names, finding->stack, view, label))
             return error_set(error, "no memory for a stack");
         say(finding, label, view->is_plain_number, text, sizeof text);
-        text_cut(text, terminal->columns - INDENT);
-        terminal_indent(terminal, INDENT);
-        fprintf(terminal->out, "%s\n", text);
+        print_wrapped(terminal, text);
     }
     return true;
 }

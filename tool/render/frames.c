@@ -86,6 +86,16 @@ const struct frame *frame_list_next(const struct frame_list *list, size_t *index
     return NULL;
 }
 
+const struct frame *frame_list_first_own(const struct frame_list *list) {
+    size_t index = 0;
+    const struct frame *first = NULL, *frame;
+    while ((frame = frame_list_next(list, &index))) {
+        if (frame->is_own) return frame;
+        if (!first) first = frame;
+    }
+    return first;
+}
+
 static bool is_same_text(const char *a, const char *b) {
     return a == b || (a && b && !strcmp(a, b));
 }

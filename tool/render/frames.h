@@ -8,16 +8,17 @@
 #include "tool/model/profile.h"
 
 struct frame {
-    const char *function;    // NULL: unknown
-    const char *file;        // NULL: unknown
-    const char *module;      // path, NULL: code that belongs to no module
-    uint64_t offset;         // virtual address in the module's ELF file, else the address itself
-    unsigned line;           // 0: unknown
-    bool is_inlined;         // into the next frame outwards
-    bool is_hidden;          // plumbing: left out unless all frames are wanted
-    bool is_allocator;       // plumbing of that kind
-    bool is_python;          // code in Python
-    bool is_interpreter;     // a function of Python's: plumbing in a stack with code in Python
+    const char *function;  // NULL: unknown
+    const char *file;      // NULL: unknown
+    const char *module;    // path, NULL: code that belongs to no module
+    uint64_t offset;       // virtual address in the module's ELF file, else the address itself
+    unsigned line;         // 0: unknown
+    bool is_inlined;       // into the next frame outwards
+    bool is_hidden;        // internal frames: left out unless all frames are wanted
+    bool is_allocator;     // internal frames of that kind
+    bool is_own;           // of the program that was recorded: no internal frames, in no library
+    bool is_python;        // code in Python
+    bool is_interpreter;   // a function of Python's: internal frames in a stack with code in Python
     uint64_t function_hash;  // frame_seal's; 0: frame_hash works it out each time
 };
 
@@ -30,7 +31,7 @@ struct frame_names {
     const char *unresolved_modules;  // in which modules most of them are, safe text; NULL: none
 };
 
-// Plumbing in a stack that has code in Python, or has none.
+// Internal frames in a stack that has code in Python, or has none.
 static inline bool frame_is_hidden(const struct frame *frame, bool has_python) {
     return frame->is_hidden || (has_python && frame->is_interpreter);
 }
@@ -45,13 +46,16 @@ struct frame_list {
 };
 
 // Spells out the stack of a node, at most `place_limit` places from the innermost (0: all). A
-// stack of nothing but plumbing shows one frame. False without memory.
+// stack of nothing but internal frames shows one frame. False without memory.
 bool frame_list_fill(struct frame_list *list, const struct profile *profile,
                      const struct frame_names *names, uint32_t node, size_t place_limit);
 void frame_list_free(struct frame_list *list);
 
 // The next frame to be shown from `*index` on, moved behind it; NULL at the end.
 const struct frame *frame_list_next(const struct frame_list *list, size_t *index);
+
+// The first shown frame of the program's own, else the first shown one; NULL: none is there.
+const struct frame *frame_list_first_own(const struct frame_list *list);
 
 // The same function at the same line; `frame_is_same_function` leaves out the line.
 bool frame_is_same(const struct frame *a, const struct frame *b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/freed_by.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "tool/model/measure.h"
 #include "tool/model/shape.h"
 #include "tool/render/interval.h"
+#include "tool/render/site.h"
+#include "tool/render/stacks.h"
 
 // The most that a screen has room for; what is beyond is one row and one column, "others".
 enum { NAMES_MAX = 8, NAME_BYTES = 64, VALUE_COLUMNS = 11, LABEL_COLUMNS = 20, LABEL_SPARE = 2 };
@@ -16,11 +19,13 @@ enum { NAMES_MAX = 8, NAME_BYTES = 64, VALUE_COLUMNS = 11, LABEL_COLUMNS = 20, L
 struct matrix {
     char names[NAMES_MAX][NAME_BYTES];
     size_t count;
+    bool has_shared;  // a slot that threads of several names had, one after the other
     struct measured freed[NAMES_MAX][NAMES_MAX];  // [allocated by][freed by]
 };
 
-// "worker", or of a slot that threads of several names had: "worker/writer".
-static void slot_name(const struct profile *profile, uint32_t slot, char *out, size_t size) {
+// "worker", or of a slot that threads of several names had: "worker/writer". Says how many names.
+static size_t slot_name(const struct profile *profile, uint32_t slot, char *out, size_t size) {
+    size_t names = 0;
     *out = 0;
     for (size_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
@@ -30,9 +35,11 @@ static void slot_name(const struct profile *profile, uint32_t slot, char *out, s
         text_escape(name, sizeof name, *raw ? raw : "(no name)");
         if (strstr(out, name)) continue;
         size_t used = strlen(out);
+        names++;
         snprintf(out + used, size - used, "%s%s", used ? "/" : "", name);
     }
     if (!*out) snprintf(out, size, slot == CAIRN_SLOT_SHARED ? "(shared)" : "(unknown)");
+    return names;
 }
 
 static size_t index_of(struct matrix *matrix, const char *name) {
@@ -49,12 +56,11 @@ static bool fill(struct matrix *matrix, const struct profile *profile) {
     struct shape_freed *pairs = shape_freed_by(profile, &count);
     for (size_t i = 0; pairs && i < count; i++) {
         char owner[NAME_BYTES], freer[NAME_BYTES];
-        slot_name(profile, pairs[i].owner, owner, sizeof owner);
-        slot_name(profile, pairs[i].freer, freer, sizeof freer);
+        size_t owners = slot_name(profile, pairs[i].owner, owner, sizeof owner);
+        size_t freers = slot_name(profile, pairs[i].freer, freer, sizeof freer);
+        matrix->has_shared |= owners > 1 || freers > 1;
         size_t row = index_of(matrix, owner), column = index_of(matrix, freer);
-        const struct measured freed = {.value = (int64_t)pairs[i].bytes,
-                                       .samples = pairs[i].estimate.samples,
-                                       .variance = pairs[i].estimate.bytes_variance};
+        const struct measured freed = measured_bytes((int64_t)pairs[i].bytes, &pairs[i].estimate);
         measured_add(&matrix->freed[row][column], freed);
     }
     free(pairs);
@@ -97,9 +103,9 @@ static struct unit_text note_of(struct measured freed, bool is_count, bool is_pl
     struct unit_text text = {""};
     if (!freed.value) return text;
     if (is_count)
-        snprintf(text.text, sizeof text.text, " n=%s", units_count(freed.samples).text);
+        snprintf(text.text, sizeof text.text, " n=%s", units_count(measured_samples(freed)).text);
     else if (measured_interval(freed))
-        text = interval_text(freed, true, is_plain_number);
+        text = interval_amount(freed, true, is_plain_number);
     else
         snprintf(text.text, sizeof text.text, " exact");
     return text;
@@ -164,6 +170,11 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
                 "are unreliable\n",
                 ESTIMATE_FEW_SAMPLES);
     }
+    if (matrix->has_shared)
+        terminal_print(
+            terminal, STYLE_DIM,
+            "a/b: threads that followed each other share an account; which of them freed "
+            "whose blocks is not known\n");
     free(matrix);
     return true;
 }
@@ -185,4 +196,138 @@ bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow)
     }
     free(matrix);
     return flow->bytes > 0;
+}
+
+enum {
+    FREERS_SHOWN = 5,      // of a stack; all where it is the only one
+    FIGURES_COLUMNS = 46,  // of a line, with its indent
+};
+
+struct free_stacks {
+    const struct frame_names *names;
+    struct shape_free_stack *list;
+    size_t count;
+    bool is_one;       // a single stack is shown
+    bool has_trouble;  // there was no memory
+};
+
+bool free_stacks_has_any(const struct profile *profile) {
+    return profile->recording->header.has_free_stacks || profile->freed_at.count;
+}
+
+// "  75 %   36.6 KiB in 750 blocks" of what the stack allocated.
+static void print_figures(const struct terminal *terminal, const struct stack *stack, int64_t bytes,
+                          int64_t blocks, const struct view_options *view) {
+    const char *noun = blocks == 1 ? "block" : "blocks";
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_STRONG, "%6s",
+                   units_percent(bytes, (int64_t)stack->allocated_bytes).text);
+    fprintf(terminal->out, " %9s in %8s %s", units_size_as(bytes, view->is_plain_number).text,
+            units_count(blocks).text, noun);
+}
+
+static void print_gap(const struct terminal *terminal, int64_t blocks) {
+    terminal_indent(terminal, blocks == 1 ? 2 : 1);
+}
+
+static void print_rest(const struct terminal *terminal, const struct stack *stack, int64_t bytes,
+                       int64_t blocks, const struct view_options *view, const char *what) {
+    if (blocks <= 0) return;
+    print_figures(terminal, stack, bytes, blocks, view);
+    print_gap(terminal, blocks);
+    terminal_print(terminal, STYLE_DIM, "%s\n", what);
+}
+
+// Places that freed blocks of one stack, each for all of its stacks.
+static bool find_sites(const struct free_stacks *stacks, const struct profile *profile,
+                       const struct shape_free_stack *own, size_t count,
+                       const struct view_options *view, struct site_list *sites) {
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    bool is_ok = true;
+    for (size_t i = 0; i < count && is_ok; i++) {
+        struct measured measured = {.value = (int64_t)own[i].bytes,
+                                    .blocks = (int64_t)own[i].frees};
+        is_ok = site_list_add(sites, profile, stacks->names, own[i].node, measured, &frames);
+    }
+    frame_list_free(&frames);
+    site_list_sort(sites);
+    return is_ok;
+}
+
+static bool print_whole(const struct terminal *terminal, const struct free_stacks *stacks,
+                        const struct profile *profile, const struct site *site,
+                        const struct view_options *view) {
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    bool is_ok = frame_list_fill(&frames, profile, stacks->names, site->node, 0);
+    if (site->stack_count > 1)
+        terminal_print(terminal, STYLE_DIM, " from %s stacks, one of them:",
+                       units_count((int64_t)site->stack_count).text);
+    fputc('\n', terminal->out);
+    if (is_ok) stacks_print_frames(terminal, &frames, 0, view->depth);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+// The places, largest first; what is beyond the list is a line.
+static struct measured print_sites(const struct terminal *terminal, struct free_stacks *stacks,
+                                   const struct profile *profile, const struct stack *stack,
+                                   const struct view_options *view, const struct site_list *sites) {
+    struct measured sum = {0}, others = {0};
+    size_t shown =
+        stacks->is_one || sites->sites.count < FREERS_SHOWN ? sites->sites.count : FREERS_SHOWN;
+    for (size_t i = 0; i < sites->sites.count; i++) {
+        const struct site *site = &sites->sites.items[i];
+        measured_add(&sum, site->measured);
+        if (i >= shown) {
+            measured_add(&others, site->measured);
+            continue;
+        }
+        print_figures(terminal, stack, site->measured.value, site->measured.blocks, view);
+        if (!stacks->is_one) {
+            print_gap(terminal, site->measured.blocks);
+            site_print(terminal, site, FIGURES_COLUMNS);
+        } else if (!print_whole(terminal, stacks, profile, site, view)) {
+            stacks->has_trouble = true;
+        }
+    }
+    print_rest(terminal, stack, others.value, others.blocks, view,
+               "at other call sites (--top 1: all)");
+    return sum;
+}
+
+static void note_freers(const struct terminal *terminal, const struct profile *profile,
+                        const struct stack *stack, const struct view_options *view, void *context) {
+    struct free_stacks *stacks = context;
+    struct site_list sites = {0};
+    size_t count;
+    const struct shape_free_stack *own =
+        shape_free_stacks_of(stacks->list, stacks->count, stack->number, &count);
+    if (!find_sites(stacks, profile, own, count, view, &sites)) stacks->has_trouble = true;
+    if (sites.sites.count) {
+        terminal_indent(terminal, STACKS_NOTE_INDENT);
+        terminal_print(terminal, STYLE_STRONG, "freed by\n");
+    }
+    struct measured sum = print_sites(terminal, stacks, profile, stack, view, &sites);
+    print_rest(terminal, stack, (int64_t)stack->freed_bytes - sum.value,
+               (int64_t)stack->frees - sum.blocks, view, "where, was not recorded");
+    print_rest(terminal, stack, stack->exit_bytes, stack->exit_blocks, view, "never freed");
+    site_list_free(&sites);
+}
+
+bool free_stacks_print(const struct terminal *terminal, const struct profile *profile,
+                       const struct frame_names *names, const struct view_options *view,
+                       struct error *error) {
+    struct free_stacks stacks = {.names = names,
+                                 .is_one = view->top == 1 || profile->stack_count == 1};
+    if (profile_is_sum(profile))
+        return error_set(error, "who freed is known of each process alone: -p PID or NAME");
+    if (!free_stacks_has_any(profile))
+        return error_set(error, "who freed was not recorded: cairn run --free-stacks");
+    stacks.list = shape_free_stacks(profile, &stacks.count);
+    if (!stacks.list) return error_set(error, "no memory for the stacks that freed");
+    const struct stacks_notes notes = {.after = note_freers, .context = &stacks};
+    bool is_ok = stacks_print_noted(terminal, profile, names, view, &notes, error);
+    free(stacks.list);
+    if (is_ok && stacks.has_trouble) return error_set(error, "no memory for the stacks that freed");
+    return is_ok;
 }

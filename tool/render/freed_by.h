@@ -5,7 +5,8 @@
 #define TOOL_RENDER_FREED_BY_H
 
 #include "tool/model/measure.h"
-#include "tool/render/options.h"
+#include "tool/model/shape.h"
+#include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
 // Threads of one name are one: slots that threads of several names shared are named by all of them.
@@ -21,5 +22,17 @@ struct freed_by_flow {
     struct measured freed;     // the bytes, and how sure they are
 };
 bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow);
+
+// Which stacks freed the blocks of which (cairn run --free-stacks): stacks as usual, each with the
+// places that freed its blocks.
+
+// Whether it was recorded.
+bool free_stacks_has_any(const struct profile *profile);
+
+// A list of one stack spells out the frames of those that freed its blocks. False without memory,
+// or if it was not recorded.
+bool free_stacks_print(const struct terminal *terminal, const struct profile *profile,
+                       const struct frame_names *names, const struct view_options *view,
+                       struct error *error);
 
 #endif

@@ -8,7 +8,7 @@
 #define TOOL_RENDER_GROUPS_H
 
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
+#include "tool/render/terminal.h"
 
 struct group {
     char *label, *location;  // safe texts; the label is the key

@@ -160,7 +160,7 @@ static void print_columns(const struct table *table) {
 static void print_heading(const struct table *table, const char *what, size_t shown, size_t count) {
     terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)count).text,
                    what, strcmp(table->about->name, "calls") != 0 ? "" : "by ",
-                   table->about->moment);
+                   table->about->snapshot);
     if (shown < count)
         terminal_print(table->terminal, STYLE_DIM, ", the first %s (--top 0: all)",
                        units_count((int64_t)shown).text);
@@ -204,9 +204,7 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
 
 static struct measured thread_estimate(const struct profile_thread *thread, bool is_peak) {
     const struct estimate *estimate = is_peak ? &thread->peak_estimate : &thread->exit_estimate;
-    return (struct measured){.value = is_peak ? thread->peak_bytes : thread->exit_bytes,
-                             .samples = estimate->samples,
-                             .variance = estimate->bytes_variance};
+    return measured_bytes(is_peak ? thread->peak_bytes : thread->exit_bytes, estimate);
 }
 
 // How sure the estimates of a thread's row are, on a line of its own. Of threads that shared an
@@ -219,7 +217,7 @@ static void print_thread_note(const struct table *table, const struct profile_th
                   units_count(thread->sharing_count).text);
     } else {
         if (table->view->by == MEASURE_PEAK)
-            interval_add_part(&parts, table->about->moment, thread_estimate(thread, true), true,
+            interval_add_part(&parts, table->about->snapshot, thread_estimate(thread, true), true,
                               is_plain);
         interval_add_part(&parts, "at the end", thread_estimate(thread, false), true, is_plain);
     }
@@ -300,7 +298,7 @@ bool threads_print(const struct terminal *terminal, const struct profile *profil
     print_heading(&table, units_noun((int64_t)count, "thread", "threads"), shown, count);
     const int columns = own.is_plain_number ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
     terminal_print(terminal, STYLE_DIM, "%*s %*s %12s %*s\n", table.value_columns,
-                   table.about->moment, columns, "allocated", "calls", columns, "at the end");
+                   table.about->snapshot, columns, "allocated", "calls", columns, "at the end");
     for (size_t i = 0; i < shown; i++) print_thread(&table, order[i]);
     if (table.has_notes) print_threads_legend(&table, order, shown);
     free(order);

@@ -6,30 +6,30 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/render/rate.h"
-#include "tool/render/spark.h"
 #include "tool/render/stacks.h"
+#include "tool/render/terminal.h"
 
 enum {
     INDENT = 10,
-    MOMENTS_MAX = 128,  // more would make a slow report, and no better line
+    SNAPSHOTS_MAX = 128,  // more would make a slow report, and no better line
     SPARK_COLUMNS = 24,
     LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES,
     GENERATIONS_SHOWN = 6,
 };
 
 // The mark that began a generation.
-static const struct moment *mark_of(const struct moments *moments, uint32_t generation) {
-    for (size_t i = 0; i < moments->count; i++) {
-        const struct moment *moment = &moments->list[i];
-        if (moment->reason == CAIRN_MOMENT_MARK && moment->generation == generation) return moment;
+static const struct snapshot *mark_of(const struct snapshots *snapshots, uint32_t generation) {
+    for (size_t i = 0; i < snapshots->count; i++) {
+        const struct snapshot *snapshot = &snapshots->list[i];
+        if (snapshot->reason == CAIRN_SNAPSHOT_MARK && snapshot->generation == generation)
+            return snapshot;
     }
     return NULL;
 }
 
-static void generation_name(const struct moments *moments, uint32_t generation, char *out,
+static void generation_name(const struct snapshots *snapshots, uint32_t generation, char *out,
                             size_t size) {
-    const struct moment *mark = generation ? mark_of(moments, generation) : NULL;
+    const struct snapshot *mark = generation ? mark_of(snapshots, generation) : NULL;
     if (!generation)
         snprintf(out, size, "before the first mark");
     else if (mark && *mark->label)
@@ -41,20 +41,20 @@ static void generation_name(const struct moments *moments, uint32_t generation, 
 }
 
 // "survivors: 3.4 MiB since warm, 1.2 MiB before the first mark".
-static void print_survivors(const struct terminal *terminal, const struct moments *moments,
+static void print_survivors(const struct terminal *terminal, const struct snapshots *snapshots,
                             uint32_t stack_number, const struct view_options *view) {
-    uint32_t last = moments_last_generation(moments), shown = 0, left = 0;
-    struct held *survivors = last ? calloc(last + 1, sizeof *survivors) : NULL;
+    uint32_t last = snapshots_last_generation(snapshots), shown = 0, left = 0;
+    struct live_at *survivors = last ? calloc(last + 1, sizeof *survivors) : NULL;
     char line[1024] = "survivors: ";
     if (!survivors) return;
-    moments_survivors(moments, stack_number, survivors);
+    snapshots_survivors(snapshots, stack_number, survivors);
     for (uint32_t i = last + 1; i-- > 0;) {
         char name[LABEL_TEXT_BYTES];
         size_t used = strlen(line);
         if (survivors[i].bytes <= 0) continue;
         left += shown == GENERATIONS_SHOWN;
         if (shown == GENERATIONS_SHOWN) continue;
-        generation_name(moments, i, name, sizeof name);
+        generation_name(snapshots, i, name, sizeof name);
         snprintf(line + used, sizeof line - used, "%s%s %s%s", shown++ ? ", " : "",
                  units_size_as(survivors[i].bytes, view->is_plain_number).text, i ? "since " : "",
                  name);
@@ -67,38 +67,57 @@ static void print_survivors(const struct terminal *terminal, const struct moment
     terminal_print(terminal, STYLE_DIM, "%s\n", line);
 }
 
+static void print_spark(const struct terminal *terminal, const struct growth *growth,
+                        const int64_t *values) {
+    int64_t columns[SPARK_COLUMNS];
+    uint64_t *times = calloc(growth->point_count, sizeof *times);
+    if (!times) return;
+    for (size_t i = 0; i < growth->point_count; i++) times[i] = growth->points[i].choice.at_ns;
+    spark_over_time(&(struct spark_line){times, values, growth->point_count}, columns,
+                    SPARK_COLUMNS);
+    spark_print(terminal, columns, SPARK_COLUMNS);
+    free(times);
+}
+
 static void print_stack(const struct terminal *terminal, const struct growth *growth, size_t rank,
                         const int64_t *values, const struct view_options *view) {
     const struct growth_stack *stack = &growth->list[rank];
-    char rate[64], interval[64] = "";
+    char rate[64], interval[64] = "", freed[64] = "";
     rate_text(stack->bytes_per_s, rate, sizeof rate);
     if (stack->interval_bytes)
         snprintf(interval, sizeof interval, "\xc2\xb1 %s  ",
                  units_size_as(stack->interval_bytes, view->is_plain_number).text);
+    if (stack->freed_bytes && stack->freed_bytes < stack->last_bytes)
+        snprintf(freed, sizeof freed, "%s of it ",
+                 units_size_as(stack->freed_bytes, view->is_plain_number).text);
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank + 1);
     terminal_print(terminal, STYLE_STRONG, "+%s", rate);
     fprintf(terminal->out, "  fit %.2f  %s \xe2\x86\x92 %s  %s", stack->fit,
             units_size_as(stack->first_bytes, view->is_plain_number).text,
             units_size_as(stack->last_bytes, view->is_plain_number).text, interval);
-    spark_print(terminal, values, growth->moment_count, SPARK_COLUMNS);
+    print_spark(terminal, growth, values);
     fputc('\n', terminal->out);
+    if (!stack->freed_bytes) return;
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "%sfreed at shutdown\n", freed);
 }
 
 static void print_heading(const struct terminal *terminal, const struct growth *growth,
-                          const struct moments *moments, size_t shown) {
+                          const struct snapshots *snapshots, size_t shown) {
     char label[LABEL_TEXT_BYTES] = "";
-    if (growth->first < moments->count)
-        text_escape(label, sizeof label, moments->list[growth->first].label);
+    if (growth->first < snapshots->count)
+        text_escape(label, sizeof label, snapshots->list[growth->first].label);
     terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)growth->count).text,
                    growth->count == 1 ? "stack grows" : "stacks grow");
-    fprintf(terminal->out, " over %zu moments from %s%s%s%s to %s", growth->moment_count,
-            units_duration(growth->from_ns).text, *label ? " (" : "", label, *label ? ")" : "",
-            units_duration(growth->to_ns).text);
+    fprintf(terminal->out, " over %zu snapshots from %s%s%s%s to %s", growth->point_count,
+            units_duration(growth->points[0].choice.at_ns).text, *label ? " (" : "", label,
+            *label ? ")" : "",
+            units_duration(growth->points[growth->point_count - 1].choice.at_ns).text);
     if (shown < growth->count)
         terminal_print(terminal, STYLE_DIM, ", the first %zu (--top 0: all)", shown);
     terminal_print(terminal, STYLE_DIM,
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
-    if (moments->profile->sampling.is_on)
+    if (snapshots->profile->sampling.is_on)
         terminal_print(terminal, STYLE_DIM,
                        "samples: \xc2\xb1 is of the rise; smaller rises than that are left out\n");
 }
@@ -113,28 +132,28 @@ static void print_bare_samples(const struct terminal *terminal) {
 static void print_too_few(const struct terminal *terminal, const struct growth *growth) {
     terminal_print(terminal, STYLE_STRONG, "growth is not known");
     fprintf(terminal->out, ": it takes %u moments at which stacks were counted, there %s %zu.\n",
-            GROWTH_MOMENTS_MIN - 1, growth->moment_count == 2 ? "is" : "are",
-            growth->moment_count ? growth->moment_count - 1 : 0);
+            GROWTH_SNAPSHOTS_MIN - 1, growth->point_count == 2 ? "is" : "are",
+            growth->point_count ? growth->point_count - 1 : 0);
     terminal_print(terminal, STYLE_DIM,
                    "cairn keeps one each time that much was allocated and freed, and when asked:\n"
                    "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs\n");
 }
 
 static bool print_list(const struct terminal *terminal, const struct growth *growth,
-                       const struct moments *moments, const struct frame_names *names,
+                       const struct snapshots *snapshots, const struct frame_names *names,
                        const struct view_options *view, struct error *error) {
-    const struct profile *profile = moments->profile;
+    const struct profile *profile = snapshots->profile;
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     size_t shown = view->top && view->top < growth->count ? view->top : growth->count;
-    int64_t *values = growth_values(growth, moments, shown);
+    int64_t *values = growth_values(growth, snapshots, shown);
     bool is_ok = values != NULL;
-    print_heading(terminal, growth, moments, shown);
+    print_heading(terminal, growth, snapshots, shown);
     for (size_t i = 0; i < shown && is_ok; i++) {
         const struct stack *stack = &profile->stacks[growth->list[i].stack];
         is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
         if (!is_ok) break;
-        print_stack(terminal, growth, i, values + i * growth->moment_count, view);
-        print_survivors(terminal, moments, stack->number, view);
+        print_stack(terminal, growth, i, values + i * growth->point_count, view);
+        print_survivors(terminal, snapshots, stack->number, view);
         stacks_print_frames(terminal, &frames, stack->cut, view->depth);
     }
     free(values);
@@ -155,20 +174,20 @@ static void drop_small(struct growth *growth, int64_t least) {
 bool growth_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error) {
-    struct moments moments;
+    struct snapshots snapshots;
     struct growth growth;
     if (profile_is_sum(profile))
         return error_set(error, "growth is known of each process alone: -p PID or NAME");
-    if (!moments_build(&moments, profile, error)) return false;
-    bool is_ok = growth_build(&growth, &moments, growth_first(&moments), MOMENTS_MAX, error);
+    if (!snapshots_build(&snapshots, profile, error)) return false;
+    bool is_ok = growth_build(&growth, &snapshots, growth_first(&snapshots), SNAPSHOTS_MAX, error);
     if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
     if (is_ok && profile->sampling.is_on && !recording_has_sample_values(profile->recording))
         print_bare_samples(terminal);
-    else if (is_ok && growth.moment_count < GROWTH_MOMENTS_MIN)
+    else if (is_ok && growth.point_count < GROWTH_SNAPSHOTS_MIN)
         print_too_few(terminal, &growth);
     else if (is_ok)
-        is_ok = print_list(terminal, &growth, &moments, names, view, error);
+        is_ok = print_list(terminal, &growth, &snapshots, names, view, error);
     growth_free(&growth);
-    moments_free(&moments);
+    snapshots_free(&snapshots);
     return is_ok;
 }

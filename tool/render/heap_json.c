@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tool/render/heap_map.h"
 #include "tool/render/heap_screen.h"
+#include "tool/render/json_values.h"
 #include "tool/render/report_json.h"
 
 #define HEAP_SCHEMA "cairn.heap/1"
@@ -105,7 +105,7 @@ static bool put_owner_name(struct json *json, const struct heap_about *about, ui
     if (stack) snprintf(id, sizeof id, "%016" PRIx64, stack->id);
     json_put_string(json, "stack", stack ? id : NULL);
     return !stack ||
-           report_json_put_frames(json, "frames", about->profile, about->names, stack->node);
+           json_values_put_frames(json, "frames", about->profile, about->names, stack->node);
 }
 
 static bool put_owner(struct json *json, const struct heap_about *about, uint32_t owner) {

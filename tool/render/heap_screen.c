@@ -2,9 +2,11 @@
 #include "tool/render/heap_screen.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/render/heap_map.h"
+#include "tool/render/stacks.h"
 
 enum { ARENAS_SHOWN = 8 };
 
@@ -115,7 +117,7 @@ static void print_arenas(const struct terminal *terminal, const struct heap_stat
                        state->arenas.count - ARENAS_SHOWN);
 }
 
-// How much of the arenas lies free between blocks in use (docs/metrics.md).
+// How much of the arenas lies free between blocks in use (docs/reference/metrics.md).
 static void print_fragmentation(const struct terminal *terminal, const struct heap_state *state,
                                 bool is_plain) {
     if (!state->free_bytes) return;
@@ -150,5 +152,318 @@ bool heap_screen_print(const struct terminal *terminal, const struct heap_about 
     fputc('\n', terminal->out);
     if (!heap_map_print(terminal, state, view, error)) return false;
     heap_print_doubts(terminal, state);
+    return true;
+}
+
+struct unit_text heap_class_name(unsigned class, bool is_plain_number) {
+    struct unit_text out;
+    uint64_t from = class ? 1ull << class : 0;
+    snprintf(out.text, sizeof out.text, "blocks of %s to %s",
+             units_size_as((int64_t)from, is_plain_number).text,
+             units_size_as((int64_t)(2ull << class) - 1, is_plain_number).text);
+    return out;
+}
+
+static void print_heading(const struct terminal *terminal, const struct heap_about *about,
+                          bool is_plain) {
+    const struct heap_state *state = about->state;
+    const struct residency *residency = &state->residency;
+    FILE *out = terminal->out;
+    if (state->is_core) {
+        terminal_print(terminal, STYLE_STRONG, "pages of the heap in %s\n", about->name);
+        terminal_print(terminal, STYLE_DIM,
+                       "a core does not tell which pages were resident: here "
+                       "all count as if they were\n");
+    } else {
+        terminal_print(terminal, STYLE_STRONG, "resident pages of process %" PRIu32 "'s heap",
+                       state->pid);
+        fprintf(out, ", stopped for %s", units_duration(state->pause_ns).text);
+        terminal_print(terminal, STYLE_DIM, " (%s %s)\n",
+                       units_count((int64_t)state->thread_count).text,
+                       units_noun((int64_t)state->thread_count, "thread", "threads"));
+    }
+    fprintf(out, "%12s  resident, with %s live on them\n",
+            units_size_as((int64_t)residency->resident_bytes, is_plain).text,
+            units_size_as((int64_t)residency->live_bytes, is_plain).text);
+    fprintf(out, "%12s  on pages with live blocks, charged below\n",
+            units_size_as((int64_t)residency->kept_bytes, is_plain).text);
+    fprintf(out, "%12s  on pages without: free memory in arenas\n",
+            units_size_as((int64_t)heap_state_empty_bytes(state), is_plain).text);
+}
+
+// Why owners are what they are, and how far they can be believed.
+static void print_note(const struct terminal *terminal, const struct heap_state *state) {
+    const char *note = NULL;
+    if (!state->is_recorded)
+        note = "the process is not recorded: by type or size, since nobody knows the stacks";
+    else if (state->is_sampled)
+        note = "a sample is recorded: what stacks hold and keep is estimated";
+    if (note) terminal_print(terminal, STYLE_DIM, "%s\n", note);
+}
+
+static void print_owner(const struct terminal *terminal, const struct heap_state *state,
+                        const struct residency_owner *owner, size_t rank, bool is_plain) {
+    uint64_t whole = state->residency.kept_bytes;
+    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
+    terminal_print(terminal, STYLE_STRONG, "%5s",
+                   units_percent((int64_t)owner->kept_bytes, (int64_t)whole).text);
+    fprintf(terminal->out, " keeps %s%s %s with %s live in %s %s\n",
+            state->is_sampled ? "about " : "",
+            units_size_as((int64_t)owner->kept_bytes, is_plain).text,
+            state->is_core ? "of pages" : "resident",
+            units_size_as((int64_t)owner->live_bytes, is_plain).text,
+            units_count((int64_t)owner->blocks).text,
+            units_noun((int64_t)owner->blocks, "block", "blocks"));
+    if (state->is_sampled) return;
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_DIM, "alone on %s of it, shares the rest\n",
+                   units_size_as((int64_t)owner->alone_bytes, is_plain).text);
+}
+
+static bool print_name(const struct terminal *terminal, const struct heap_about *about,
+                       struct frame_list *frames, uint32_t owner, const struct view_options *view) {
+    const struct heap_state *state = about->state;
+    if (state->is_recorded && owner < state->stack_count) {
+        const struct stack *stack = &about->profile->stacks[owner];
+        if (!frame_list_fill(frames, about->profile, about->names, stack->node, 0)) return false;
+        stacks_print_frames(terminal, frames, stack->cut, view->depth);
+        return true;
+    }
+    const char *type = heap_state_type(state, owner);
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    if (type) {
+        char text[FRAME_TEXT_BYTES];
+        snprintf(text, sizeof text, "%s", type);
+        text_cut(text, terminal->columns - STACKS_NOTE_INDENT);
+        terminal_print(terminal, STYLE_NAME, "%s\n", text);
+    } else if (state->is_recorded)
+        terminal_print(terminal, STYLE_NAME, "[blocks that are not in the recording]\n");
+    else
+        terminal_print(terminal, STYLE_NAME, "%s\n",
+                       heap_class_name(owner, view->is_plain_number).text);
+    return true;
+}
+
+static bool print_owners(const struct terminal *terminal, const struct heap_about *about,
+                         const struct view_options *view) {
+    const struct heap_state *state = about->state;
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    size_t count;
+    uint32_t *ranking = residency_rank(&state->residency, &count);
+    bool is_ok = ranking != NULL;
+    size_t shown = view->top && view->top < count ? view->top : count;
+    for (size_t i = 0; i < shown && is_ok; i++) {
+        print_owner(terminal, state, &state->residency.owners[ranking[i]], i + 1,
+                    view->is_plain_number);
+        is_ok = print_name(terminal, about, &frames, ranking[i], view);
+    }
+    if (is_ok && shown < count)
+        terminal_print(terminal, STYLE_DIM, "\n%s pages: --top 0\n",
+                       units_counted((int64_t)(count - shown), "more keeps", "more keep").text);
+    frame_list_free(&frames);
+    free(ranking);
+    return is_ok;
+}
+
+bool pages_screen_print(const struct terminal *terminal, const struct heap_about *about,
+                        const struct view_options *view, struct error *error) {
+    print_heading(terminal, about, view->is_plain_number);
+    print_note(terminal, about->state);
+    if (!print_owners(terminal, about, view))
+        return error_set(error, "no memory for the list of stacks");
+    fputc('\n', terminal->out);
+    if (!heap_map_print(terminal, about->state, view, error)) return false;
+    heap_print_doubts(terminal, about->state);
+    return true;
+}
+
+enum { KINDS = HEAP_AREA_OTHER + 1, PAGE = RESIDENCY_PAGE_BYTES, PERCENT = 100 };
+enum { LINE_CELLS = 64, LINES = 16, LABEL_COLUMNS = 14 };
+
+const char *heap_area_name(enum heap_area_kind kind) {
+    static const char *const names[KINDS] = {
+        [HEAP_AREA_MAIN] = "main arena",
+        [HEAP_AREA_ARENA] = "arenas of threads",
+        [HEAP_AREA_BLOCKS] = "blocks with mappings of their own",
+        [HEAP_AREA_OTHER] = "the allocator's memory",
+    };
+    return names[kind];
+}
+
+// --- cells
+
+// The cell that pages are being added to.
+struct filling {
+    struct heap_map *map;
+    uint64_t start, pages, pages_most, resident_bytes, live_bytes;
+    bool is_bad;
+};
+
+static void end_cell(struct filling *filling) {
+    if (!filling->pages) return;
+    uint8_t *cell = array_push(&filling->map->cells);
+    uint64_t *address = array_push(&filling->map->addresses);
+    filling->is_bad |= !cell || !address;
+    if (cell)
+        *cell = filling->resident_bytes
+                    ? (uint8_t)(filling->live_bytes * PERCENT / filling->resident_bytes)
+                    : HEAP_CELL_ABSENT;
+    if (address) *address = filling->start;
+    filling->pages = filling->resident_bytes = filling->live_bytes = 0;
+}
+
+static void add_area(struct filling *filling, struct heap_strip *strip,
+                     const struct heap_state *state, const struct heap_area *area) {
+    size_t count = (area->end - area->start) / PAGE;
+    for (size_t i = 0; i < count; i++) {
+        uint16_t live = state->residency.pages.items[area->first_page + i];
+        if (!filling->pages) filling->start = area->start + i * PAGE;
+        if (live != RESIDENCY_ABSENT) {
+            filling->resident_bytes += PAGE;
+            filling->live_bytes += live;
+            strip->resident_bytes += PAGE;
+            strip->live_bytes += live;
+        }
+        if (++filling->pages == filling->pages_most) end_cell(filling);
+    }
+    strip->bytes += area->end - area->start;
+    strip->area_count++;
+}
+
+static bool add_strip(struct heap_map *map, const struct heap_state *state,
+                      enum heap_area_kind kind) {
+    struct heap_strip strip = {.kind = kind, .first_cell = map->cells.count};
+    struct filling filling = {.map = map, .pages_most = map->cell_bytes / PAGE};
+    for (size_t i = 0; i < state->areas.count; i++)
+        if (state->areas.items[i].kind == kind)
+            add_area(&filling, &strip, state, &state->areas.items[i]);
+    end_cell(&filling);
+    strip.cell_count = map->cells.count - strip.first_cell;
+    if (!strip.cell_count) return !filling.is_bad;
+    struct heap_strip *slot = array_push(&map->strips);
+    if (slot) *slot = strip;
+    return slot && !filling.is_bad;
+}
+
+// The smallest power of two pages with which the cells are not more than allowed.
+static uint64_t choose_cell(const struct heap_state *state, size_t cell_limit) {
+    uint64_t cell = PAGE;
+    while (state->residency.range_bytes / cell > cell_limit) cell *= 2;
+    return cell;
+}
+
+bool heap_map_build(const struct heap_state *state, size_t cell_limit, struct heap_map *map,
+                    struct error *error) {
+    *map = (struct heap_map){.cell_bytes = choose_cell(state, cell_limit)};
+    bool is_ok = true;
+    for (int kind = 0; kind < KINDS && is_ok; kind++)
+        is_ok = add_strip(map, state, (enum heap_area_kind)kind);
+    if (is_ok) return true;
+    heap_map_free(map);
+    return error_set(error, "no memory for the picture of the heap");
+}
+
+void heap_map_free(struct heap_map *map) {
+    array_free(&map->strips);
+    array_free(&map->cells);
+    array_free(&map->addresses);
+}
+
+// --- characters
+
+static const char *character_of(uint8_t cell) {
+    static const char *const shades[] = {"\xe2\x96\x91", "\xe2\x96\x92", "\xe2\x96\x93",
+                                         "\xe2\x96\x88"};
+    enum { STEP = 25, DARKEST = 3 };
+    if (cell == HEAP_CELL_ABSENT) return "\xc2\xb7";
+    return shades[cell / STEP < DARKEST ? cell / STEP : DARKEST];
+}
+
+static void print_line(const struct terminal *terminal, const struct heap_map *map, size_t first,
+                       size_t count) {
+    terminal_print(terminal, STYLE_DIM, "%12" PRIx64 "  ", map->addresses.items[first]);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t cell = map->cells.items[first + i];
+        terminal_print(terminal, cell == HEAP_CELL_ABSENT ? STYLE_DIM : STYLE_NAME, "%s",
+                       character_of(cell));
+    }
+    fputc('\n', terminal->out);
+}
+
+static bool is_absent(const struct heap_map *map, size_t first, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (map->cells.items[first + i] != HEAP_CELL_ABSENT) return false;
+    return true;
+}
+
+// Lines of which nothing is resident are left out.
+static void print_strip(const struct terminal *terminal, const struct heap_state *state,
+                        const struct heap_map *map, const struct heap_strip *strip, size_t columns,
+                        bool is_plain) {
+    terminal_print(terminal, STYLE_STRONG, "%s", heap_area_name(strip->kind));
+    fprintf(terminal->out, ": %s", units_size_as((int64_t)strip->bytes, is_plain).text);
+    if (!state->is_core)
+        fprintf(terminal->out, ", %s resident",
+                units_size_as((int64_t)strip->resident_bytes, is_plain).text);
+    fprintf(terminal->out, ", %s live\n", units_size_as((int64_t)strip->live_bytes, is_plain).text);
+    size_t end = strip->first_cell + strip->cell_count;
+    for (size_t at = strip->first_cell; at < end; at += columns) {
+        size_t count = end - at < columns ? end - at : columns;
+        if (!is_absent(map, at, count)) print_line(terminal, map, at, count);
+    }
+}
+
+bool heap_map_print(const struct terminal *terminal, const struct heap_state *state,
+                    const struct view_options *view, struct error *error) {
+    struct heap_map map;
+    size_t columns = terminal->columns > LABEL_COLUMNS + LINE_CELLS ? LINE_CELLS
+                     : terminal->columns > 2 * LABEL_COLUMNS ? terminal->columns - LABEL_COLUMNS
+                                                             : LABEL_COLUMNS;
+    if (!heap_map_build(state, columns * LINES, &map, error)) return false;
+    for (size_t i = 0; i < map.strips.count; i++)
+        print_strip(terminal, state, &map, &map.strips.items[i], columns, view->is_plain_number);
+    terminal_print(terminal, STYLE_DIM,
+                   "%s each; live share of %s: \xe2\x96\x88 75 \xe2\x96\x93 50 \xe2\x96\x92 25 "
+                   "\xe2\x96\x91 0 %%%s\n",
+                   units_size_as((int64_t)map.cell_bytes, view->is_plain_number).text,
+                   state->is_core ? "what is there" : "resident",
+                   state->is_core ? "" : ", \xc2\xb7 none resident");
+    heap_map_free(&map);
+    return true;
+}
+
+// --- JSON
+
+static void put_strip(struct json *json, const struct heap_map *map,
+                      const struct heap_strip *strip) {
+    static const char *const keys[KINDS] = {[HEAP_AREA_MAIN] = "main",
+                                            [HEAP_AREA_ARENA] = "arenas",
+                                            [HEAP_AREA_BLOCKS] = "blocks",
+                                            [HEAP_AREA_OTHER] = "other"};
+    json_open_object(json, NULL);
+    json_put_string(json, "kind", keys[strip->kind]);
+    json_put_uint(json, "areas", strip->area_count);
+    json_put_uint(json, "bytes", strip->bytes);
+    json_put_uint(json, "resident_bytes", strip->resident_bytes);
+    json_put_uint(json, "live_bytes", strip->live_bytes);
+    json_open_array(json, "cells");
+    for (size_t i = 0; i < strip->cell_count; i++) {
+        uint8_t cell = map->cells.items[strip->first_cell + i];
+        json_put_int(json, NULL, cell == HEAP_CELL_ABSENT ? -1 : cell);
+    }
+    json_close(json);
+    json_close(json);
+}
+
+bool heap_map_json_put(struct json *json, const struct heap_state *state, size_t cell_limit) {
+    struct heap_map map;
+    if (!heap_map_build(state, cell_limit, &map, NULL)) return false;
+    json_open_object(json, "map");
+    json_put_uint(json, "cell_bytes", map.cell_bytes);
+    json_open_array(json, "strips");
+    for (size_t i = 0; i < map.strips.count; i++) put_strip(json, &map, &map.strips.items[i]);
+    json_close(json);
+    json_close(json);
+    heap_map_free(&map);
     return true;
 }

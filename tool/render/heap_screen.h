@@ -3,10 +3,10 @@
 #ifndef TOOL_RENDER_HEAP_SCREEN_H
 #define TOOL_RENDER_HEAP_SCREEN_H
 
+#include "tool/base/json.h"
 #include "tool/base/units.h"
 #include "tool/model/heap_state.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // What is told about. `profile` and `names`: of its recording; NULL: it has none.
@@ -23,7 +23,7 @@ bool heap_screen_print(const struct terminal *terminal, const struct heap_about 
 bool pages_screen_print(const struct terminal *terminal, const struct heap_about *about,
                         const struct view_options *view, struct error *error);
 
-// Schema cairn.heap/1, with "pages" if `has_pages` (docs/json.md). False without memory.
+// Schema cairn.heap/1, with "pages" if `has_pages` (docs/reference/json.md). False without memory.
 bool heap_json_print(FILE *out, const struct heap_about *about, const struct view_options *view,
                      bool has_pages, struct error *error);
 
@@ -32,5 +32,39 @@ void heap_print_doubts(const struct terminal *terminal, const struct heap_state 
 
 // "blocks of 64 B to 127 B".
 struct unit_text heap_class_name(unsigned class, bool is_plain_number);
+
+// The picture of a heap: its memory by address, each cell coloured by how much of what is resident
+// there is live. Areas of one kind form a strip, one behind the other without their gaps.
+
+// A cell's live bytes as percent of its resident pages, 0 to 100, or:
+#define HEAP_CELL_ABSENT 255  // no page of it is resident
+
+struct heap_strip {
+    enum heap_area_kind kind;
+    size_t area_count;
+    uint64_t bytes, resident_bytes, live_bytes;
+    size_t first_cell, cell_count;
+};
+
+struct heap_map {
+    uint64_t cell_bytes;
+    ARRAY(struct heap_strip) strips;
+    ARRAY(uint8_t) cells;
+    ARRAY(uint64_t) addresses;  // where each cell begins
+};
+
+// Cells are as small as `cell_limit` allows, a page at least. False without memory.
+bool heap_map_build(const struct heap_state *state, size_t cell_limit, struct heap_map *map,
+                    struct error *error);
+void heap_map_free(struct heap_map *map);
+
+const char *heap_area_name(enum heap_area_kind kind);
+
+// In characters of blocks, at most 80 columns wide. False without memory.
+bool heap_map_print(const struct terminal *terminal, const struct heap_state *state,
+                    const struct view_options *view, struct error *error);
+
+// The member "map". False without memory.
+bool heap_map_json_put(struct json *json, const struct heap_state *state, size_t cell_limit);
 
 #endif

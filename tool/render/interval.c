@@ -17,12 +17,41 @@ struct unit_text interval_text(struct measured measured, bool is_bytes, bool is_
     return text;
 }
 
+static struct unit_text amount_text(int64_t amount, bool is_bytes, bool is_plain_number) {
+    return is_bytes ? units_size_as(amount, is_plain_number) : units_count(amount);
+}
+
+struct unit_text interval_amount(struct measured measured, bool is_bytes, bool is_plain_number) {
+    int64_t interval = measured_interval(measured), value = measured.value;
+    int64_t least = measured_least(measured);
+    struct unit_text text;
+    if (!interval || value < 0 || least == value - interval)
+        return interval_text(measured, is_bytes, is_plain_number);
+    struct unit_text most = amount_text(figures_add(value, interval), is_bytes, is_plain_number);
+    if (least >= value)
+        snprintf(text.text, sizeof text.text, " (up to %.30s)", most.text);
+    else
+        snprintf(text.text, sizeof text.text, " (%.16s to %.16s)",
+                 amount_text(least, is_bytes, is_plain_number).text, most.text);
+    return text;
+}
+
 struct unit_text interval_samples(struct measured measured) {
     struct unit_text text = {""};
+    int64_t samples = measured_samples(measured), certain = estimate_certain(&measured.estimate);
     if (!measured_interval(measured)) return text;
-    snprintf(text.text, sizeof text.text, " (%s sample%s%s)", units_count(measured.samples).text,
-             measured.samples == 1 ? "" : "s",
-             measured_is_unreliable(measured) ? ", unreliable" : "");
+    const char *warning = measured_is_unreliable(measured) ? ", unreliable" : "";
+    if (!certain && !samples) return text;
+    if (!certain)
+        snprintf(text.text, sizeof text.text, " (%.20s%s)",
+                 units_counted(samples, "sample", "samples").text, warning);
+    else if (!samples)
+        snprintf(text.text, sizeof text.text, " (%.12s certain%s)", units_count(certain).text,
+                 warning);
+    else
+        snprintf(text.text, sizeof text.text, " (%.20s, %.12s certain%s)",
+                 units_counted(samples, "sample", "samples").text, units_count(certain).text,
+                 warning);
     return text;
 }
 
@@ -30,10 +59,16 @@ struct unit_text interval_samples(struct measured measured) {
 static struct unit_text note_of(struct measured measured, bool is_narrow) {
     struct unit_text text;
     int64_t interval = measured_interval(measured);
-    struct unit_text count = units_count(measured.samples);
-    const char *word = is_narrow ? "" : measured.samples == 1 ? " sample" : " samples";
-    bool is_nothing = !measured.samples && !measured.value;
-    if (!interval)
+    int64_t samples = measured_samples(measured), certain = estimate_certain(&measured.estimate);
+    struct unit_text count = units_count(samples);
+    const char *word = is_narrow ? "" : samples == 1 ? " sample" : " samples";
+    bool is_nothing = !samples && !certain && !measured.value;
+    bool is_bound = !samples && certain && interval <= measured.value;
+    if (is_bound && interval)
+        snprintf(text.text, sizeof text.text, "+ %.10s, %s%scertain",
+                 units_percent(interval, measured.value).text,
+                 is_narrow ? "" : units_count(certain).text, is_narrow ? "" : " ");
+    else if (!interval || is_nothing)
         snprintf(text.text, sizeof text.text, "%s",
                  !is_nothing ? "exact"
                  : is_narrow ? "none"
@@ -64,7 +99,7 @@ void interval_add_part(struct parts *parts, const char *name, struct measured me
                        bool is_bytes, bool is_plain_number) {
     if (measured_interval(measured))
         parts_add(parts, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM, "%s%s%s",
-                  name, interval_text(measured, is_bytes, is_plain_number).text,
+                  name, interval_amount(measured, is_bytes, is_plain_number).text,
                   interval_samples(measured).text);
     else
         parts_add(parts, STYLE_DIM, "%s %s", name, interval_note(measured).text);

@@ -6,7 +6,6 @@
 
 #include "tool/base/json.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // One line of the default summary; nothing if it was not recorded.

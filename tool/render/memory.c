@@ -6,7 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/model/picture.h"
+#include "tool/model/figures.h"
 
 enum { PART_BYTES = 512, KEY_COLUMNS = 15 };
 
@@ -28,14 +28,16 @@ static void describe_live(const struct picture *picture, const struct view_optio
                         units_count((int64_t)picture->live_blocks).text,
                         units_noun((int64_t)picture->live_blocks, "block", "blocks"),
                         picture->is_sampled ? ", estimated from samples" : "");
-    if (picture->is_live_more && used > 0 && (size_t)used < size)
+    if (picture->is_live_partly && used > 0 && (size_t)used < size)
         snprintf(out + used, size - (size_t)used, "; %s were asked for, not all of it is resident",
                  units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
 }
 
 // What is not told apart.
 static void describe_rest(const struct picture *picture, char *out, size_t size) {
-    snprintf(out, size, "allocator: %s%sthread caches%s", picture->is_free_part ? "" : "free, ",
+    const char *free_words = picture->is_cut ? "free, not walked, " : "free, ";
+    bool is_all = picture->is_free_part && !picture->is_cut;
+    snprintf(out, size, "allocator: %s%sthread caches%s", is_all ? "" : free_words,
              picture->is_slack_part ? "" : "slack, ",
              picture->is_mapped_part ? "" : "; what the program maps itself");
 }
@@ -129,13 +131,57 @@ void memory_print(const struct terminal *terminal, const struct profile *profile
                                  : "at its highest, as far as was looked,",
                   end_ns);
     if (picture_of(profile->recording, CAIRN_PICTURE_LAST, &last) && last.at_ns != peak.at_ns) {
-        const char *what = !end_ns                ? "now,"
+        const char *what = !end_ns                ? "at the last look,"
                            : last.at_ns >= end_ns ? "at the end,"
                                                   : "at the last look before the end,";
         fputc('\n', terminal->out);
         print_picture(terminal, &last, view, what, end_ns);
     }
     print_allocator(terminal, profile, &peak);
+}
+
+static void print_totals(const struct terminal *terminal, const struct picture *picture,
+                         const struct view_options *view, bool are_pages) {
+    const uint64_t *bytes = picture->bytes;
+    bool is_plain = view->is_plain_number;
+    uint64_t heap =
+        bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
+    const char *least = picture->is_cut ? "at least " : "";
+    terminal_print(terminal, STYLE_STRONG, "the heap at %s", units_duration(picture->at_ns).text);
+    fprintf(terminal->out, ": %s resident, %s live on it (%s)\n",
+            units_size_as((int64_t)heap, is_plain).text,
+            units_size_as((int64_t)bytes[PICTURE_LIVE], is_plain).text,
+            units_percent((int64_t)bytes[PICTURE_LIVE], (int64_t)heap).text);
+    if (are_pages) return;
+    fprintf(terminal->out, "  %10s  in %s live %s\n",
+            units_size_as((int64_t)picture->live_bytes, is_plain).text,
+            units_count((int64_t)picture->live_blocks).text,
+            units_noun((int64_t)picture->live_blocks, "block", "blocks"));
+    if (!picture->arena_count) return;
+    fprintf(terminal->out, "  %10s  %sfree in chunks of %" PRIu32 " %s\n",
+            units_size_as((int64_t)picture->chunk_bytes, is_plain).text, least,
+            picture->arena_count, units_noun((int64_t)picture->arena_count, "arena", "arenas"));
+    fprintf(terminal->out, "  %10s  free at their ends\n",
+            units_size_as((int64_t)picture->top_bytes, is_plain).text);
+    fprintf(terminal->out, "  %10s  of the free memory is resident\n",
+            units_size_as((int64_t)picture->free_resident_bytes, is_plain).text);
+}
+
+void memory_print_totals(const struct terminal *terminal, const struct profile *profile,
+                         const struct view_options *view, bool are_pages) {
+    struct picture peak, last;
+    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &peak)) {
+        print_missing(terminal, profile);
+        return;
+    }
+    print_totals(terminal, &peak, view, are_pages);
+    if (picture_of(profile->recording, CAIRN_PICTURE_LAST, &last) && last.at_ns != peak.at_ns)
+        print_totals(terminal, &last, view, are_pages);
+    terminal_print(terminal, STYLE_DIM,
+                   "totals as cairn saw them from outside; the %s are those of a process or core:\n"
+                   "cairn report --view %s PID\n",
+                   are_pages ? "stacks that keep pages" : "sizes and arenas",
+                   are_pages ? "pages" : "heap");
 }
 
 // Appends " + 1.2 MiB stacks"; starts a line where it does not fit.
@@ -214,6 +260,7 @@ static void put_picture(struct json *json, const char *key, const struct recordi
     json_put_uint(json, "arenas", picture.arena_count);
     json_put_uint(json, "arena_chunk_bytes", picture.chunk_bytes);
     json_put_uint(json, "arena_top_bytes", picture.top_bytes);
+    json_put_bool(json, "free_is_partial", picture.is_cut);
     json_close(json);
 }
 

@@ -5,15 +5,19 @@
 
 #include "tool/base/json.h"
 #include "tool/model/profile.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
-// Both moments, a line for each part. `file` names the recording in what is said where there is no
-// picture.
+// Both snapshots, a line for each part. `file` names the recording in what is said where there is
+// no picture.
 void memory_print(const struct terminal *terminal, const struct profile *profile,
                   const struct view_options *view);
 
 // Lines of the summary: "resident  27.1 MiB = 19.5 MiB live + …". Nothing without a picture.
+// Totals of the heap as they were when the tool looked: what the views heap and pages can say of a
+// recording, which has neither the blocks nor the pages.
+void memory_print_totals(const struct terminal *terminal, const struct profile *profile,
+                         const struct view_options *view, bool are_pages);
+
 void memory_print_line(const struct terminal *terminal, const struct profile *profile,
                        const struct view_options *view);
 

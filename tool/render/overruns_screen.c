@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
-#include "tool/render/report_json.h"
+#include "tool/render/json_values.h"
 #include "tool/render/stacks.h"
 
 enum { INDENT = 2, KEY_COLUMNS = 13, TEXT_BYTES = 256, LABEL_COLUMNS = 48 };
@@ -19,11 +19,11 @@ void overruns_print_line(const struct terminal *terminal, const struct profile *
     const struct cairn_guard *guard = &profile->overruns.guard;
     if (!guard->band_bytes) return;
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, "damaged");
-    if (guard->damaged_blocks)
-        terminal_print(terminal, STYLE_WARNING, "%s %s written past: --view damage",
-                       count_text(guard->damaged_blocks).text,
-                       units_noun((int64_t)guard->damaged_blocks, "block was", "blocks were"));
+    terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, "overruns");
+    if (guard->overrun_blocks)
+        terminal_print(terminal, STYLE_WARNING, "%s %s written past: --view overruns",
+                       count_text(guard->overrun_blocks).text,
+                       units_noun((int64_t)guard->overrun_blocks, "block was", "blocks were"));
     else
         fputs("no block", terminal->out);
     fprintf(terminal->out, " (guard bands of %" PRIu32 " bytes", guard->band_bytes);
@@ -35,10 +35,10 @@ void overruns_print_line(const struct terminal *terminal, const struct profile *
     fputs(")\n", terminal->out);
 }
 
-// Damage of one kind: the same stacks, moment and sides.
+// Overruns of one kind: the same stacks, found_at and sides.
 static bool is_alike(const struct overrun *a, const struct overrun *b) {
     return a->node == b->node && a->found_node == b->found_node &&
-           a->entry.moment == b->entry.moment &&
+           a->entry.found_at == b->entry.found_at &&
            !a->entry.before.changed_bytes == !b->entry.before.changed_bytes &&
            !a->entry.behind.changed_bytes == !b->entry.behind.changed_bytes;
 }
@@ -70,8 +70,8 @@ static struct kind *kinds_of(const struct overruns *overruns, size_t *count) {
 }
 
 // "1 byte behind", "4 bytes before, 1 byte behind".
-static void sides_text(const struct cairn_damage *damage, char *out, size_t size) {
-    const struct cairn_damage_side *before = &damage->before, *behind = &damage->behind;
+static void sides_text(const struct cairn_overrun *found, char *out, size_t size) {
+    const struct cairn_overrun_side *before = &found->before, *behind = &found->behind;
     size_t used = 0;
     *out = 0;
     if (before->changed_bytes)
@@ -83,13 +83,13 @@ static void sides_text(const struct cairn_damage *damage, char *out, size_t size
                  units_noun((int64_t)behind->changed_bytes, "byte", "bytes"));
 }
 
-static const char *moment_text(uint32_t moment) {
-    switch (moment) {
-    case CAIRN_DAMAGE_AT_FREE:
+static const char *found_at_text(uint32_t found_at) {
+    switch (found_at) {
+    case CAIRN_OVERRUN_AT_FREE:
         return "found when it was freed";
-    case CAIRN_DAMAGE_AT_REALLOC:
+    case CAIRN_OVERRUN_AT_REALLOC:
         return "found when it was reallocated";
-    case CAIRN_DAMAGE_AT_EXIT:
+    case CAIRN_OVERRUN_AT_EXIT:
         return "found at the end";
     default:
         return "found when it was asked for";
@@ -97,15 +97,15 @@ static const char *moment_text(uint32_t moment) {
 }
 
 // "offset 24: 00 61": what lies there now, from the first changed byte to the last one.
-static void print_side(const struct terminal *terminal, const struct cairn_damage_side *side,
+static void print_side(const struct terminal *terminal, const struct cairn_overrun_side *side,
                        int64_t offset) {
     uint32_t length = side->farthest - side->nearest + 1;
     if (!side->changed_bytes) return;
     terminal_indent(terminal, STACKS_NOTE_INDENT);
     fprintf(terminal->out, "offset %" PRId64 ":", offset);
-    for (uint32_t i = 0; i < length && i < CAIRN_DAMAGE_SAMPLE; i++)
+    for (uint32_t i = 0; i < length && i < CAIRN_OVERRUN_SAMPLE; i++)
         fprintf(terminal->out, " %02x", side->sample[i]);
-    fputs(length > CAIRN_DAMAGE_SAMPLE ? " \xe2\x80\xa6\n" : "\n", terminal->out);
+    fputs(length > CAIRN_OVERRUN_SAMPLE ? " \xe2\x80\xa6\n" : "\n", terminal->out);
 }
 
 static bool print_stack(const struct terminal *terminal, const char *title,
@@ -124,20 +124,20 @@ static bool print_kind(const struct terminal *terminal, const struct profile *pr
                        const struct frame_names *names, const struct view_options *view,
                        const struct kind *kind, size_t rank) {
     const struct overrun *overrun = kind->first;
-    const struct cairn_damage *damage = &overrun->entry;
+    const struct cairn_overrun *found = &overrun->entry;
     char sides[TEXT_BYTES];
-    sides_text(damage, sides, sizeof sides);
+    sides_text(found, sides, sizeof sides);
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_WARNING, "%s", sides);
     fprintf(terminal->out, " a block of %s at 0x%" PRIx64 ", %s",
-            units_size_as((int64_t)damage->size, view->is_plain_number).text, damage->address,
-            moment_text(damage->moment));
+            units_size_as((int64_t)found->size, view->is_plain_number).text, found->address,
+            found_at_text(found->found_at));
     if (kind->count > 1)
         fprintf(terminal->out, "; %s more like it", count_text(kind->count - 1).text);
     fputc('\n', terminal->out);
-    print_side(terminal, &damage->before, overrun_before(overrun));
-    print_side(terminal, &damage->behind, overrun_behind(overrun));
-    bool is_freed = damage->moment == CAIRN_DAMAGE_AT_FREE;
+    print_side(terminal, &found->before, overrun_before(overrun));
+    print_side(terminal, &found->behind, overrun_behind(overrun));
+    bool is_freed = found->found_at == CAIRN_OVERRUN_AT_FREE;
     return print_stack(terminal, "allocated by", profile, names, overrun->node, view) &&
            (overrun->found_node == TREE_ROOT ||
             print_stack(terminal, is_freed ? "freed by" : "reallocated by", profile, names,
@@ -149,7 +149,7 @@ static void print_none(const struct terminal *terminal, const struct profile *pr
     const struct cairn_guard *guard = &profile->overruns.guard;
     const char *reason = "no block was written past, as far as the bands tell";
     if (!guard->band_bytes) reason = "the blocks had no guard bands (cairn run --guard)";
-    if (guard->damaged_blocks) reason = "they are known of each process: --process PID|NAME";
+    if (guard->overrun_blocks) reason = "they are known of each process: --process PID|NAME";
     terminal_print(terminal, STYLE_DIM, "%s\n", reason);
 }
 
@@ -157,17 +157,17 @@ bool overruns_print(const struct terminal *terminal, const struct profile *profi
                     const struct frame_names *names, const struct view_options *view,
                     struct error *error) {
     const struct overruns *overruns = &profile->overruns;
-    uint64_t known = overruns->list.count, damaged = overruns->guard.damaged_blocks;
+    uint64_t known = overruns->list.count, overrun_count = overruns->guard.overrun_blocks;
     size_t count;
     struct kind *kinds = kinds_of(overruns, &count);
     bool is_ok = kinds != NULL;
     size_t shown = view->top && view->top < count ? view->top : count;
-    terminal_print(terminal, STYLE_STRONG, "%s damaged %s", count_text(damaged).text,
-                   units_noun((int64_t)damaged, "block", "blocks"));
+    terminal_print(terminal, STYLE_STRONG, "%s overrun %s", count_text(overrun_count).text,
+                   units_noun((int64_t)overrun_count, "block", "blocks"));
     if (count)
-        terminal_print(terminal, STYLE_DIM, ", %s %s of damage", count_text(count).text,
+        terminal_print(terminal, STYLE_DIM, ", %s %s", count_text(count).text,
                        units_noun((int64_t)count, "kind", "kinds"));
-    if (count && damaged > known)
+    if (count && overrun_count > known)
         terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
     if (shown < count)
         terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
@@ -177,7 +177,7 @@ bool overruns_print(const struct terminal *terminal, const struct profile *profi
     for (size_t i = 0; is_ok && i < shown; i++)
         is_ok = print_kind(terminal, profile, names, view, &kinds[i], i + 1);
     free(kinds);
-    return is_ok || error_set(error, "no memory for the list of damaged blocks");
+    return is_ok || error_set(error, "no memory for the list of overruns");
 }
 
 // "make bad.c:5" of a stack's innermost frame that is shown.
@@ -214,16 +214,16 @@ void overruns_print_short(FILE *out, const struct profile *profile, const struct
     free(kinds);
 }
 
-static void put_side(struct json *json, const char *key, const struct cairn_damage_side *side,
+static void put_side(struct json *json, const char *key, const struct cairn_overrun_side *side,
                      int64_t offset) {
     enum { DIGITS = 2 };
-    char bytes[DIGITS * CAIRN_DAMAGE_SAMPLE + 1] = "";
+    char bytes[DIGITS * CAIRN_OVERRUN_SAMPLE + 1] = "";
     uint32_t length = side->farthest - side->nearest + 1;
     if (!side->changed_bytes) {
         json_put_null(json, key);
         return;
     }
-    for (uint32_t i = 0; i < length && i < CAIRN_DAMAGE_SAMPLE; i++)
+    for (uint32_t i = 0; i < length && i < CAIRN_OVERRUN_SAMPLE; i++)
         snprintf(bytes + DIGITS * i, DIGITS + 1, "%02x", side->sample[i]);
     json_open_object(json, key);
     json_put_uint(json, "changed_bytes", side->changed_bytes);
@@ -233,26 +233,26 @@ static void put_side(struct json *json, const char *key, const struct cairn_dama
     json_close(json);
 }
 
-static const char *moment_key(uint32_t moment) {
-    static const char *const keys[] = {[CAIRN_DAMAGE_AT_FREE] = "free",
-                                       [CAIRN_DAMAGE_AT_REALLOC] = "realloc",
-                                       [CAIRN_DAMAGE_AT_EXIT] = "exit",
-                                       [CAIRN_DAMAGE_ASKED] = "asked"};
-    return moment < sizeof keys / sizeof *keys ? keys[moment] : NULL;
+static const char *found_at_key(uint32_t found_at) {
+    static const char *const keys[] = {[CAIRN_OVERRUN_AT_FREE] = "free",
+                                       [CAIRN_OVERRUN_AT_REALLOC] = "realloc",
+                                       [CAIRN_OVERRUN_AT_EXIT] = "exit",
+                                       [CAIRN_OVERRUN_ASKED] = "asked"};
+    return found_at < sizeof keys / sizeof *keys ? keys[found_at] : NULL;
 }
 
 static bool put_overrun(struct json *json, const struct profile *profile,
                         const struct frame_names *names, const struct overrun *overrun) {
     json_open_object(json, NULL);
-    json_put_string(json, "found_at", moment_key(overrun->entry.moment));
+    json_put_string(json, "found_at", found_at_key(overrun->entry.found_at));
     json_put_uint(json, "found_ns", overrun->entry.found_ns);
     json_put_uint(json, "found_tid", overrun->entry.found_tid);
     json_put_uint(json, "address", overrun->entry.address);
     json_put_uint(json, "size", overrun->entry.size);
     put_side(json, "before", &overrun->entry.before, overrun_before(overrun));
     put_side(json, "behind", &overrun->entry.behind, overrun_behind(overrun));
-    bool is_ok = report_json_put_frames(json, "allocated_by", profile, names, overrun->node) &&
-                 report_json_put_frames(json, "freed_by", profile, names, overrun->found_node);
+    bool is_ok = json_values_put_frames(json, "allocated_by", profile, names, overrun->node) &&
+                 json_values_put_frames(json, "freed_by", profile, names, overrun->found_node);
     json_close(json);
     return is_ok;
 }
@@ -264,10 +264,10 @@ bool overruns_put_json(struct json *json, const struct profile *profile,
     if (!guard->band_bytes) return true;
     json_open_object(json, "guard");
     json_put_uint(json, "band_bytes", guard->band_bytes);
-    json_put_uint(json, "damaged_blocks", guard->damaged_blocks);
+    json_put_uint(json, "overrun_blocks", guard->overrun_blocks);
     json_put_uint(json, "unguarded_blocks", guard->unguarded_blocks);
     json_put_uint(json, "checked_blocks", guard->checked_blocks);
-    json_open_array(json, "damages");
+    json_open_array(json, "overruns");
     for (size_t i = 0; is_ok && i < profile->overruns.list.count; i++)
         is_ok = put_overrun(json, profile, names, &profile->overruns.list.items[i]);
     json_close(json);

@@ -7,7 +7,6 @@
 #include "tool/base/json.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // "damaged  2 blocks were written past" with what there is to say, as a line of the summary;

@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/render/json_values.h"
 #include "tool/render/memory.h"
-#include "tool/render/moments_screen.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
-#include "tool/render/shape_json.h"
+#include "tool/render/shapes.h"
+#include "tool/render/snapshots_screen.h"
 #include "tool/render/stacks_json.h"
 #include "tool/render/trust.h"
 
@@ -82,9 +83,11 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_put_uint(json, "freed_bytes", totals->freed_bytes);
     json_put_uint(json, "failed", totals->failed);
     json_put_uint(json, "temporary", totals->temporary);
+    json_values_put_watched(json, &totals->watched);
     json_put_uint(json, "slack_bytes", totals->slack_bytes);
     json_put_uint(json, "alignment_waste_bytes", totals->waste_bytes);
     json_close(json);
+    json_values_put_inherited(json, &profile->inherited);
     json_open_object(json, "peak");
     json_put_int(json, "bytes", profile->peak.bytes);
     json_put_int(json, "blocks", profile->peak.blocks);
@@ -101,21 +104,6 @@ static void put_figures(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
-void report_json_put_estimate(struct json *json, const char *key, const struct estimate *estimate) {
-    json_open_object(json, key);
-    json_put_int(json, "interval_bytes", estimate_interval(estimate->bytes_variance));
-    json_put_int(json, "interval_blocks", estimate_interval(estimate->blocks_variance));
-    json_put_int(json, "samples", estimate->samples);
-    json_close(json);
-}
-
-void report_json_put_estimates(struct json *json, const struct estimate *estimates, bool has_then) {
-    report_json_put_estimate(json, "peak_estimate", &estimates[ESTIMATED_PEAK]);
-    report_json_put_estimate(json, "at_exit_estimate", &estimates[ESTIMATED_EXIT]);
-    report_json_put_estimate(json, "allocated_estimate", &estimates[ESTIMATED_ALLOCATED]);
-    if (has_then) report_json_put_estimate(json, "then_estimate", &estimates[ESTIMATED_THEN]);
-}
-
 static void put_sampling(struct json *json, const struct profile *profile) {
     const struct cairn_sampling *sampling = &profile->sampling;
     if (!sampling->is_on) return;
@@ -127,8 +115,8 @@ static void put_sampling(struct json *json, const struct profile *profile) {
     json_put_uint(json, "max_samples", sampling->max_samples);
     json_put_uint(json, "thinned", sampling->thinned_count);
     json_put_uint(json, "slowed", sampling->slowed_count);
-    report_json_put_estimate(json, "peak_estimate", &profile->estimates[ESTIMATED_PEAK]);
-    report_json_put_estimate(json, "at_exit_estimate", &profile->estimates[ESTIMATED_EXIT]);
+    json_values_put_estimate(json, "peak_estimate", &profile->estimates[ESTIMATED_PEAK]);
+    json_values_put_estimate(json, "at_exit_estimate", &profile->estimates[ESTIMATED_EXIT]);
     json_close(json);
 }
 
@@ -137,7 +125,7 @@ static void put_losses(struct json *json, const struct profile *profile) {
     uint64_t unknown = 0;
     json_open_object(json, "lost");
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
-        uint64_t count = recording->header.lost[kind];
+        uint64_t count = recording_lost(recording, kind);
         if (count && loss_key(kind)) json_put_uint(json, loss_key(kind), count);
         if (!loss_key(kind)) unknown += count;
     }
@@ -150,19 +138,12 @@ static void put_losses(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
-static void put_share(struct json *json, uint64_t own_ns, uint64_t cpu_ns) {
-    unsigned thousandths;
-    if (figures_own_share(own_ns, cpu_ns, &thousandths))
-        json_put_thousandths(json, "own_cpu_share", thousandths);
-    else
-        json_put_null(json, "own_cpu_share");
-}
-
 static void put_trust(struct json *json, const struct profile *profile,
                       const struct frame_names *names) {
     json_open_object(json, "trust");
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
+    json_put_uint(json, "earlier_frees", recording_earlier_frees(profile->recording));
     const char *imported = recording_imported(profile->recording);
     if (imported) json_put_string(json, "imported", imported);
     json_open_object(json, "stacks_incomplete");
@@ -177,7 +158,6 @@ static void put_trust(struct json *json, const struct profile *profile,
     if (unknown) json_put_uint(json, "unknown", unknown);
     json_close(json);
     json_put_uint(json, "own_bytes", profile->recording->header.own_bytes);
-    put_share(json, profile->figures.own_ns, profile->recording->header.cpu_ns);
     json_put_uint(json, "frames_unresolved", names->unresolved_count);
     json_close(json);
 }
@@ -190,52 +170,6 @@ void report_json_put_facts(struct json *json, const struct profile *profile,
     put_trust(json, profile, names);
 }
 
-void report_json_put_code(struct json *json, const struct frame *frame) {
-    json_put_string(json, "function", frame->function);
-    json_put_string(json, "file", frame->file);
-    if (frame->line)
-        json_put_uint(json, "line", frame->line);
-    else
-        json_put_null(json, "line");
-    json_put_bool(json, "inlined", frame->is_inlined);
-}
-
-void report_json_put_values(struct json *json, const struct stack *stack) {
-    json_put_uint(json, "allocations", stack->allocations);
-    json_put_uint(json, "frees", stack->frees);
-    json_put_uint(json, "temporary", stack->temporary);
-    json_put_uint(json, "allocated_bytes", stack->allocated_bytes);
-    json_put_uint(json, "freed_bytes", stack->freed_bytes);
-    json_put_uint(json, "slack_bytes", stack->slack_bytes);
-    json_put_uint(json, "alignment_waste_bytes", stack->waste_bytes);
-    json_put_int(json, "peak_blocks", stack->peak_blocks);
-    json_put_int(json, "peak_bytes", stack->peak_bytes);
-    json_put_int(json, "at_exit_blocks", stack->exit_blocks);
-    json_put_int(json, "at_exit_bytes", stack->exit_bytes);
-}
-
-void report_json_put_frame(struct json *json, const struct frame *frame) {
-    json_open_object(json, NULL);
-    report_json_put_code(json, frame);
-    json_put_string(json, "module", frame->module);
-    json_put_uint(json, "offset", frame->offset);
-    json_close(json);
-}
-
-bool report_json_put_frames(struct json *json, const char *key, const struct profile *profile,
-                            const struct frame_names *names, uint32_t node) {
-    struct frame_list frames = {.are_all_shown = true};
-    bool is_ok = frame_list_fill(&frames, profile, names, node, 0);
-    const struct frame *frame;
-    size_t index = 0;
-    json_open_array(json, key);
-    while (is_ok && (frame = frame_list_next(&frames, &index)))
-        if (!frame_is_bucket(frame)) report_json_put_frame(json, frame);
-    json_close(json);
-    frame_list_free(&frames);
-    return is_ok;
-}
-
 // Of threads that shared a slot only the sum is known to so much.
 static void put_thread_estimate(struct json *json, const char *key,
                                 const struct profile_thread *thread,
@@ -243,7 +177,7 @@ static void put_thread_estimate(struct json *json, const char *key,
     if (thread->sharing_count > 1)
         json_put_null(json, key);
     else
-        report_json_put_estimate(json, key, estimate);
+        json_values_put_estimate(json, key, estimate);
 }
 
 void report_json_put_threads(struct json *json, const struct profile *profile) {
@@ -282,7 +216,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     bool is_ok = stacks_json_put(json, profile, names, view);
     is_ok = stacks_json_put_mapped(json, profile, names, view) && is_ok;
     report_json_put_threads(json, profile);
-    is_ok = moments_json_put(json, profile) && is_ok;
+    is_ok = snapshots_json_put(json, profile) && is_ok;
     is_ok = scopes_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;
     is_ok = overruns_put_json(json, profile, names) && is_ok;
@@ -299,16 +233,26 @@ bool report_json_print(FILE *out, const struct profile *profile, const struct fr
 
 static void put_row_figures(struct json *json, const struct run_row *row) {
     const struct figures *figures = &row->figures;
-    uint64_t allocated_bytes = figures->allocated_bytes + figures->inherited_bytes;
+    uint64_t had_bytes = figures->allocated_bytes + figures->inherited_bytes;
     json_open_object(json, "totals");
-    json_put_uint(json, "allocations", figures->allocations + figures->inherited_blocks);
+    json_put_uint(json, "allocations", figures->allocations);
     json_put_uint(json, "frees", figures->frees);
-    json_put_uint(json, "allocated_bytes", allocated_bytes);
-    json_put_uint(json, "freed_bytes", figures_freed(allocated_bytes, figures->exit_bytes));
+    json_put_uint(json, "allocated_bytes", figures->allocated_bytes);
+    json_put_uint(json, "freed_bytes", figures_freed(had_bytes, figures->exit_bytes));
     json_put_uint(json, "failed", figures->failed);
     json_put_null(json, "temporary");
+    json_put_null(json, "watched");
+    json_put_null(json, "watched_short_lived");
     json_put_null(json, "slack_bytes");
     json_put_null(json, "alignment_waste_bytes");
+    json_close(json);
+    json_open_object(json, "inherited");
+    json_put_uint(json, "blocks", figures->inherited_blocks);
+    json_put_uint(json, "bytes", figures->inherited_bytes);
+    json_put_null(json, "peak_blocks");
+    json_put_null(json, "peak_bytes");
+    json_put_null(json, "at_exit_blocks");
+    json_put_null(json, "at_exit_bytes");
     json_close(json);
     json_open_object(json, "peak");
     json_put_uint(json, "bytes", figures->peak_bytes);
@@ -332,11 +276,15 @@ static void put_row_sampling(struct json *json, const struct run_row *row) {
     json_open_object(json, "sampling");
     json_put_uint(json, "rate_bytes", figures->rate_bytes);
     json_open_object(json, "peak_estimate");
-    json_put_int(json, "interval_bytes", estimate_interval(figures->peak_estimate.bytes_variance));
+    json_put_int(json, "interval_bytes", estimate_bytes_interval(&figures->peak_estimate));
     json_put_null(json, "interval_blocks");
-    json_put_int(json, "samples", figures->peak_estimate.samples);
+    json_put_int(json, "samples", estimate_samples(&figures->peak_estimate));
     json_close(json);
-    report_json_put_estimate(json, "at_exit_estimate", &figures->exit_estimate);
+    json_open_object(json, "at_exit_estimate");
+    json_put_int(json, "interval_bytes", estimate_bytes_interval(&figures->exit_estimate));
+    json_put_int(json, "interval_blocks", estimate_blocks_interval(&figures->exit_estimate));
+    json_put_int(json, "samples", estimate_samples(&figures->exit_estimate));
+    json_close(json);
     json_close(json);
 }
 
@@ -349,7 +297,6 @@ static void put_row_trust(struct json *json, const struct run_row *row) {
     json_open_object(json, "stacks_incomplete");
     json_close(json);
     json_put_null(json, "own_bytes");
-    put_share(json, row->figures.own_ns, row->cpu_ns);
     json_put_uint(json, "frames_unresolved", 0);
     json_close(json);
 }
@@ -374,7 +321,7 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     json_put_null(json, "mappings");
     json_open_array(json, "threads");
     json_close(json);
-    json_open_array(json, "moments");
+    json_open_array(json, "snapshots");
     json_close(json);
     json_open_array(json, "freed_by");
     json_close(json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole profile as one JSON object, schema "cairn.report/1"; docs/json.md explains it.
+// A whole profile as one JSON object, schema "cairn.report/1"; docs/reference/json.md explains it.
 #ifndef TOOL_RENDER_REPORT_JSON_H
 #define TOOL_RENDER_REPORT_JSON_H
 
@@ -8,17 +8,9 @@
 #include "tool/base/json.h"
 #include "tool/model/run_row.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
+#include "tool/render/terminal.h"
 
 #define REPORT_SCHEMA "cairn.report/1"
-
-// Members that are the same wherever they stand: of a frame's code, of a stack's values, and how
-// sure those are if they were estimated.
-void report_json_put_code(struct json *json, const struct frame *frame);
-void report_json_put_frame(struct json *json, const struct frame *frame);
-void report_json_put_values(struct json *json, const struct stack *stack);
-void report_json_put_estimate(struct json *json, const char *key, const struct estimate *estimate);
-void report_json_put_estimates(struct json *json, const struct estimate *estimates, bool has_then);
 
 // `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth).
 // False without memory.
@@ -36,9 +28,6 @@ void report_json_put_row(struct json *json, const struct run_row *row);
 // Parts of it as members of another object: process, totals, peak, at_exit, rss and trust; threads.
 void report_json_put_facts(struct json *json, const struct profile *profile,
                            const struct frame_names *names);
-// The frames of a node, innermost first.
-bool report_json_put_frames(struct json *json, const char *key, const struct profile *profile,
-                            const struct frame_names *names, uint32_t node);
 void report_json_put_threads(struct json *json, const struct profile *profile);
 
 // argv as one line that a shell reads back; any bytes.

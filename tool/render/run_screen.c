@@ -34,7 +34,7 @@ static struct unit_text size_of(const struct run_screen *screen, int64_t bytes) 
 // " ± 1.2 MiB (62 samples)" behind an estimate.
 static void put_interval(const struct terminal *terminal, const struct run_screen *screen,
                          struct measured measured) {
-    fprintf(terminal->out, "%s%s", interval_text(measured, true, screen->is_plain_number).text,
+    fprintf(terminal->out, "%s%s", interval_amount(measured, true, screen->is_plain_number).text,
             interval_samples(measured).text);
 }
 
@@ -64,9 +64,7 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
     const struct combined_peak *peak = &screen->combined;
     struct unit_text low = size_of(screen, (int64_t)peak->low_bytes);
     struct unit_text high = size_of(screen, (int64_t)peak->high_bytes);
-    const struct measured highest = {.value = (int64_t)peak->high_bytes,
-                                     .samples = peak->estimate.samples,
-                                     .variance = peak->estimate.bytes_variance};
+    const struct measured highest = measured_bytes((int64_t)peak->high_bytes, &peak->estimate);
     struct measured alone = measure_figures(MEASURE_PEAK, &screen->run->rows.items[0].figures);
     print_key(terminal, "combined peak");
     if (strcmp(low.text, high.text) != 0)
@@ -85,6 +83,27 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
     fputc('\n', terminal->out);
 }
 
+// Copies of the parent's blocks count for each fork that has them, though pages that nobody wrote
+// to are there once: what the processes really share shows in their proportional set sizes.
+static void print_copies(const struct terminal *terminal, const struct run_screen *screen) {
+    const struct combined_peak *peak = &screen->combined;
+    if (!screen->fork_count || !peak->inherited_bytes) return;
+    print_key(terminal, "inherited");
+    fprintf(terminal->out, "up to %s of it, copies in %s",
+            size_of(screen, (int64_t)peak->inherited_bytes).text,
+            units_counted((int64_t)screen->fork_count, "fork", "forks").text);
+    if (peak->pss_bytes)
+        terminal_print(terminal, STYLE_DIM, "     PSS of all about %s",
+                       size_of(screen, (int64_t)peak->pss_bytes).text);
+    fputc('\n', terminal->out);
+}
+
+// What processes held in the end, which of some is that of the recording only.
+static const char *end_key(const struct run_screen *screen) {
+    const struct run_row *first = &screen->run->rows.items[screen->run->first];
+    return first->stop_reason == CAIRN_STOP_LEFT ? "when left" : "at exit";
+}
+
 static void print_left(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_sums *sums = &screen->sums;
     const struct figures figures = {.exit_bytes = sums->exit_bytes,
@@ -92,22 +111,45 @@ static void print_left(const struct terminal *terminal, const struct run_screen 
                                     .exit_estimate = sums->exit_estimate};
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured blocks = measure_figures(MEASURE_EXIT_BLOCKS, &figures);
-    print_key(terminal, "at exit");
-    fprintf(terminal->out, "%s%s in %s%s %s%s\n", size_of(screen, left.value).text,
-            interval_text(left, true, screen->is_plain_number).text, units_count(blocks.value).text,
-            interval_text(blocks, false, false).text, units_noun(blocks.value, "block", "blocks"),
-            interval_samples(left).text);
+    print_key(terminal, end_key(screen));
+    fprintf(terminal->out, "%s%s in %s%s %s%s", size_of(screen, left.value).text,
+            interval_amount(left, true, screen->is_plain_number).text,
+            units_count(blocks.value).text, interval_amount(blocks, false, false).text,
+            units_noun(blocks.value, "block", "blocks"), interval_samples(left).text);
+    if (screen->copies.exit_bytes > 0)
+        fprintf(terminal->out, ", of it %s inherited copies",
+                size_of(screen, screen->copies.exit_bytes).text);
+    fputc('\n', terminal->out);
 }
 
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_sums *sums = &screen->sums;
     print_ending(terminal, screen);
     print_combined(terminal, screen);
+    print_copies(terminal, screen);
     print_key(terminal, "allocated");
     fprintf(terminal->out, "%s in %s\n", size_of(screen, (int64_t)sums->allocated_bytes).text,
             units_counted((int64_t)sums->allocations, "call", "calls").text);
     print_left(terminal, screen);
     trust_sums_print(terminal, &screen->trust);
+}
+
+void run_screen_print_context(const struct terminal *terminal, const struct run_screen *screen,
+                              const char *what) {
+    const struct trust_sums *trust = &screen->trust;
+    struct parts line = {.terminal = terminal};
+    char name[FRAME_TEXT_BYTES];
+    text_escape(name, sizeof name, screen->run->directory);
+    terminal_print(terminal, STYLE_STRONG, "%s", name);
+    line.used = text_columns(name);
+    parts_add(&line, STYLE_PLAIN, "combined peak %s",
+              size_of(screen, (int64_t)screen->combined.high_bytes).text);
+    if (trust->inexact_count || trust->bad_files)
+        parts_add(&line, STYLE_WARNING, "not exact: --summary");
+    else
+        parts_add(&line, STYLE_PLAIN, trust->sampled_count ? "sampled" : "exact");
+    parts_add(&line, STYLE_PLAIN, "%s", what);
+    parts_end(&line);
 }
 
 static int size_columns(const struct run_screen *screen) {
@@ -128,7 +170,7 @@ static void print_estimates(const struct terminal *terminal, const struct run_sc
     if (!line->is_sampled) return;
     if (line->has_peak)
         interval_add_part(&parts, "peak heap", line->peak, true, screen->is_plain_number);
-    interval_add_part(&parts, "at exit", line->exit, true, screen->is_plain_number);
+    interval_add_part(&parts, end_key(screen), line->exit, true, screen->is_plain_number);
     parts_end(&parts);
 }
 
@@ -173,10 +215,11 @@ static void line_add(struct line *line, const struct figures *figures) {
     line->is_sampled |= figures->is_sampled;
     struct measured left = measure_figures(MEASURE_EXIT, figures);
     line->has_forks |= figures->inherited_blocks != 0;
-    double variance = line->has_forks ? estimate_related(line->exit.variance, left.variance)
-                                      : line->exit.variance + left.variance;
+    double related =
+        estimate_related(line->exit.estimate.bytes_variance, left.estimate.bytes_variance);
+    estimate_forget_limits(&left.estimate);
     measured_add(&line->exit, left);
-    line->exit.variance = variance;
+    if (line->has_forks) line->exit.estimate.bytes_variance = related;
     if (figures->peak_bytes > (uint64_t)line->peak.value) line->peak = peak;
 }
 
@@ -194,8 +237,8 @@ static void print_heading(const struct terminal *terminal, const struct run_scre
     int columns = size_columns(screen);
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_DIM, "%*s  %*s  %*s  %*s  %-*s  %s\n", columns, "peak heap",
-                   columns, "allocated", CALLS_COLUMNS, "calls", columns, "at exit", ENDING_COLUMNS,
-                   "ended", "process");
+                   columns, "allocated", CALLS_COLUMNS, "calls", columns, end_key(screen),
+                   ENDING_COLUMNS, "ended", "process");
 }
 
 void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen) {

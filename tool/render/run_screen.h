@@ -5,8 +5,8 @@
 #define TOOL_RENDER_RUN_SCREEN_H
 
 #include "tool/model/combined.h"
+#include "tool/model/inherited.h"
 #include "tool/model/run.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 #include "tool/render/trust.h"
 
@@ -15,13 +15,18 @@ struct run_screen {
     struct run_sums sums;
     struct trust_sums trust;
     struct combined_peak combined;
-    size_t top;            // lines of the table, 0: all of them, the small ones too
-    bool is_plain_number;  // sizes in bytes
-    bool has_prefix;       // starts with "cairn: "
+    struct inherited copies;  // of blocks that forks inherited, all forks together
+    size_t fork_count;        // that inherited blocks
+    size_t top;               // lines of the table, 0: all of them, the small ones too
+    bool is_plain_number;     // sizes in bytes
+    bool has_prefix;          // starts with "cairn: "
 };
 
 // "make ended with status 0 after 12 s, 37 processes", figures, trust.
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen);
+// In one line: the run, its combined peak, whether it is exact, and `what` is looked at.
+void run_screen_print_context(const struct terminal *terminal, const struct run_screen *screen,
+                              const char *what);
 void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen);
 
 #endif

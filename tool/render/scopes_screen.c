@@ -10,7 +10,7 @@
 #include "tool/model/scopes.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
-#include "tool/render/report_json.h"
+#include "tool/render/json_values.h"
 
 enum { PERCENT_COLUMNS = 5, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
 
@@ -133,7 +133,7 @@ static void print_estimates(const struct table *table, const struct row *row) {
     struct parts parts = {.terminal = table->terminal};
     bool is_plain = table->view->is_plain_number;
     if (table->view->by != MEASURE_ALLOCATED && table->view->by != MEASURE_CALLS)
-        interval_add_part(&parts, about->moment, row->measured, about->is_bytes, is_plain);
+        interval_add_part(&parts, about->snapshot, row->measured, about->is_bytes, is_plain);
     interval_add_part(&parts, "allocated", measure_stack(MEASURE_ALLOCATED, &row->values), true,
                       is_plain);
     interval_add_part(&parts, "calls", measure_stack(MEASURE_CALLS, &row->values), false, is_plain);
@@ -160,7 +160,7 @@ static void print_none(const struct table *table, const struct profile *profile)
     bool is_sum = profile->stack_count && !profile->cell_count;
     terminal_print(table->terminal, STYLE_DIM, "%s\n",
                    is_sum ? "they are known of each process: --process PID|NAME"
-                          : "the program named none (docs/api.md)");
+                          : "the program named none (docs/reference/api.md)");
 }
 
 bool regions_print(const struct terminal *terminal, const struct profile *profile,
@@ -172,9 +172,9 @@ bool regions_print(const struct terminal *terminal, const struct profile *profil
     if (!table.count) print_none(&table, profile);
     if (table.count)
         terminal_print(terminal, STYLE_DIM, "%*s %*s %*s %*s %*s\n",
-                       PERCENT_COLUMNS + 2 + table.size_columns, about->moment, table.size_columns,
-                       "allocated", COUNT_COLUMNS, "calls", COUNT_COLUMNS - 2, "begun",
-                       table.size_columns, "most more");
+                       PERCENT_COLUMNS + 2 + table.size_columns, about->snapshot,
+                       table.size_columns, "allocated", COUNT_COLUMNS, "calls", COUNT_COLUMNS - 2,
+                       "begun", table.size_columns, "most more");
     for (size_t i = 0; i < shown; i++)
         print_region(&table, &table.rows[i], measure_total(view->by, profile).value);
     close_table(&table);
@@ -229,7 +229,7 @@ static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     json_put_int(json, "peak_bytes", values->peak_bytes);
     json_put_int(json, "at_exit_bytes", values->exit_bytes);
     json_put_int(json, "at_exit_blocks", values->exit_blocks);
-    if (is_sampled && !is_pool) report_json_put_estimates(json, values->estimates, false);
+    if (is_sampled && !is_pool) json_values_put_estimates(json, values->estimates, false);
     json_close(json);
 }
 

@@ -5,7 +5,6 @@
 
 #include "tool/base/json.h"
 #include "tool/model/profile.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // Ranked by the measure, most first; values are those with inner regions. False without memory.
@@ -16,8 +15,8 @@ bool regions_print(const struct terminal *terminal, const struct profile *profil
 bool pools_print(const struct terminal *terminal, const struct profile *profile,
                  const struct view_options *view, struct error *error);
 
-// "regions" and "pools" of the JSON report (docs/json.md); nothing where there are none. False
-// without memory.
+// "regions" and "pools" of the JSON report (docs/reference/json.md); nothing where there are none.
+// False without memory.
 bool scopes_put_json(struct json *json, const struct profile *profile);
 
 #endif

@@ -2,13 +2,15 @@
 #include "tool/render/shapes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/interval.h"
-#include "tool/render/spark.h"
+#include "tool/render/json_values.h"
 #include "tool/render/stacks.h"
+#include "tool/render/terminal.h"
 
 enum { SIZES_SHOWN = 6, LINE_BYTES = 512 };
 static const uint64_t ms_ns = 1000000;
@@ -31,7 +33,14 @@ static void note_temporary(const struct terminal *terminal, const struct profile
     struct shape_reallocs reallocs;
     char line[LINE_BYTES];
     (void)profile;
-    snprintf(line, sizeof line, "%s of its calls made a block that the thread freed at once",
+    struct measured lived = measure_stack(MEASURE_SHORT, stack);
+    if (lived.estimate.samples && !measured_is_unreliable(lived))
+        snprintf(line, sizeof line, "%s of its blocks are short-lived, ",
+                 units_percent((int64_t)stack->watched.short_lived, lived.estimate.samples).text);
+    else
+        *line = 0;
+    snprintf(line + strlen(line), sizeof line - strlen(line),
+             *line ? "%s freed at once" : "%s of its blocks are freed at once",
              units_percent((int64_t)stack->temporary, (int64_t)stack->allocations).text);
     print_line(terminal, line);
     shape_reallocs(&shapes->shape, stack->number, &reallocs);
@@ -119,7 +128,8 @@ static void note_sampled_sizes(const struct terminal *terminal, const struct pro
         snprintf(line, sizeof line, "%s%s%s%s \xc3\x97 %s%s%s", i ? "      " : "sizes ",
                  units_size_as(size->least, is_plain).text, is_one ? "" : " to ",
                  is_one ? "" : units_size_as(size->most, is_plain).text,
-                 units_count(size->calls.value).text, interval_text(size->calls, false, false).text,
+                 units_count(size->calls.value).text,
+                 interval_amount(size->calls, false, false).text,
                  interval_samples(size->calls).text);
         print_line(terminal, line);
     }
@@ -232,6 +242,19 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
         print_kept(terminal, profile, stack);
 }
 
+static void explain_short(const struct terminal *terminal, const struct profile *profile) {
+    char line[LINE_BYTES];
+    snprintf(
+        line, sizeof line,
+        "short-lived: freed by its thread before %u further allocations of it,\n"
+        "at once: before the next one; an estimate from %s, one in %u",
+        CAIRN_SHORT_CALLS,
+        units_counted((int64_t)profile->totals.watched.blocks, "watched block", "watched blocks")
+            .text,
+        CAIRN_WATCHED_EVERY);
+    terminal_print(terminal, STYLE_DIM, "\n%s\n", line);
+}
+
 bool shapes_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   enum shapes_kind kind, uint64_t short_ns, struct error *error) {
@@ -246,10 +269,135 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
                          "(cairn run without --sample)");
     if (profile_is_sum(profile) && kind != SHAPES_TEMPORARY)
         return error_set(error, "sizes and ages are known of each process alone: -p PID or NAME");
+    struct view_options options = *view;
+    // of a short program no block was watched, and a file of heaptrack's has temporary ones
+    if (options.by == MEASURE_SHORT && !measure_is_known(MEASURE_SHORT, profile))
+        options.by = MEASURE_TEMPORARY;
     if (!shape_build(&shapes.shape, profile, error)) return false;
     const struct stacks_notes noted = {.before = is_sampled ? note_sampled_sizes : notes[kind],
                                        .context = &shapes};
-    bool is_ok = stacks_print_noted(terminal, profile, names, view, &noted, error);
+    bool is_ok = stacks_print_noted(terminal, profile, names, &options, &noted, error);
+    if (is_ok && options.by == MEASURE_SHORT) explain_short(terminal, profile);
     shape_free(&shapes.shape);
     return is_ok;
+}
+
+// Trailing buckets without blocks are left out.
+static void put_buckets(struct json *json, const char *name, const uint64_t *buckets,
+                        size_t count) {
+    while (count && !buckets[count - 1]) count--;
+    json_open_array(json, name);
+    for (size_t i = 0; i < count; i++) json_put_uint(json, NULL, buckets[i]);
+    json_close(json);
+}
+
+static void put_sizes(struct json *json, const struct shape_sizes *sizes) {
+    json_open_object(json, "sizes");
+    json_open_array(json, "exact");
+    for (size_t i = 0; i < sizes->count; i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "size", sizes->list[i].size);
+        json_put_uint(json, "count", sizes->list[i].count);
+        json_put_bool(json, "at_least", sizes->list[i].is_at_least);
+        json_close(json);
+    }
+    json_close(json);
+    put_buckets(json, "log2", sizes->buckets, SHAPE_SIZE_BUCKETS);
+    json_put_uint(json, "unknown", sizes->unknown);
+    json_close(json);
+}
+
+static void put_reallocs(struct json *json, const struct shape_reallocs *reallocs) {
+    json_open_object(json, "reallocs");
+    json_put_uint(json, "calls", reallocs->calls);
+    json_put_uint(json, "in_place", reallocs->in_place);
+    json_put_uint(json, "grown", reallocs->grown);
+    json_put_uint(json, "copied_bytes", reallocs->copied_bytes);
+    json_close(json);
+}
+
+static void put_aligned(struct json *json, const struct shape_aligned *aligned) {
+    json_open_object(json, "aligned");
+    json_put_uint(json, "calls", aligned->all_calls);
+    json_put_uint(json, "usual_alignment", aligned->usual);
+    json_put_uint(json, "largest_alignment", aligned->most);
+    if (aligned->is_waste_known) {
+        json_put_uint(json, "slack_bytes", aligned->slack_bytes);
+        json_put_uint(json, "waste_bytes", aligned->waste_bytes);
+    } else {
+        json_put_null(json, "slack_bytes");
+        json_put_null(json, "waste_bytes");
+    }
+    json_open_array(json, "alignments");
+    for (size_t i = 0; i < CAIRN_ALIGN_BUCKETS; i++) {
+        if (!aligned->calls[i]) continue;
+        json_open_object(json, NULL);
+        json_put_uint(json, "alignment", shape_alignment(i));
+        json_put_uint(json, "calls", aligned->calls[i]);
+        json_close(json);
+    }
+    json_close(json);
+    json_close(json);
+}
+
+static void put_sampled_sizes(struct json *json, const struct shape *shape, uint32_t stack_number) {
+    struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
+    int64_t others;
+    size_t count = shape_sampled_sizes(shape, stack_number, sizes, &others);
+    if (!count) return;
+    json_open_object(json, "sizes_estimate");
+    json_open_array(json, "log2");
+    for (size_t i = 0; i < count; i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "least_bytes", sizes[i].least);
+        json_put_uint(json, "most_bytes", sizes[i].most);
+        json_put_int(json, "calls", sizes[i].calls.value);
+        json_put_int(json, "interval_calls", measured_interval(sizes[i].calls));
+        json_put_int(json, "samples", measured_samples(sizes[i].calls));
+        json_close(json);
+    }
+    json_close(json);
+    json_put_int(json, "unknown", others);
+    json_close(json);
+}
+
+void shape_json_put(struct json *json, const struct shape *shape, uint32_t stack_number) {
+    struct shape_sizes sizes;
+    struct shape_reallocs reallocs;
+    struct shape_aligned aligned;
+    struct shape_ages ages;
+    if (stack_number >= shape->profile->built_stack_count) return;
+    if (shape->profile->sampling.is_on) {  // only blocks that were all recorded have the others
+        put_sampled_sizes(json, shape, stack_number);
+        return;
+    }
+    shape_sizes(shape, stack_number, &sizes);
+    if (sizes.count || sizes.unknown) put_sizes(json, &sizes);
+    shape_reallocs(shape, stack_number, &reallocs);
+    if (reallocs.calls) put_reallocs(json, &reallocs);
+    shape_aligned(shape, stack_number, &aligned);
+    if (aligned.all_calls) put_aligned(json, &aligned);
+    if (!shape_ages(shape, stack_number, &ages)) return;
+    json_open_object(json, "ages");
+    put_buckets(json, "calls", ages.calls, CAIRN_AGE_BUCKETS);
+    put_buckets(json, "ms", ages.ms, CAIRN_AGE_BUCKETS);
+    json_close(json);
+}
+
+bool shape_json_put_freed_by(struct json *json, const struct profile *profile) {
+    size_t count;
+    struct shape_freed *pairs = shape_freed_by(profile, &count);
+    json_open_array(json, "freed_by");
+    for (size_t i = 0; pairs && i < count; i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "owner_slot", pairs[i].owner);
+        json_put_uint(json, "freer_slot", pairs[i].freer);
+        json_put_uint(json, "frees", pairs[i].frees);
+        json_put_uint(json, "bytes", pairs[i].bytes);
+        if (profile->sampling.is_on) json_values_put_estimate(json, "estimate", &pairs[i].estimate);
+        json_close(json);
+    }
+    json_close(json);
+    free(pairs);
+    return pairs != NULL;
 }

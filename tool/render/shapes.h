@@ -4,9 +4,9 @@
 #ifndef TOOL_RENDER_SHAPES_H
 #define TOOL_RENDER_SHAPES_H
 
+#include "tool/base/json.h"
 #include "tool/model/shape.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 enum shapes_kind { SHAPES_TEMPORARY, SHAPES_SIZES, SHAPES_AGES };
@@ -15,5 +15,13 @@ enum shapes_kind { SHAPES_TEMPORARY, SHAPES_SIZES, SHAPES_AGES };
 bool shapes_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   enum shapes_kind kind, uint64_t short_ns, struct error *error);
+
+// What the blocks of a stack were like, as JSON (docs/reference/json.md).
+
+// "sizes", "reallocs" and "ages" of one stack; those that were not recorded are left out.
+void shape_json_put(struct json *json, const struct shape *shape, uint32_t stack_number);
+
+// "freed_by": pairs of slots of threads. False without memory.
+bool shape_json_put_freed_by(struct json *json, const struct profile *profile);
 
 #endif

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that look the same in one line - first shown frame with its line, then two callers -
-// added up. A program has thousands of stacks and few such sites, so a short list of them says
-// where the memory is.
+// Stacks that look the same in one line - the first frame of the program's own with its line, what
+// it called, then two callers - added up. A program has thousands of stacks and few such sites, so
+// a short list of them says where the memory is.
 #ifndef TOOL_RENDER_SITE_H
 #define TOOL_RENDER_SITE_H
 
 #include "tool/model/measure.h"
 #include "tool/render/frames.h"
+#include "tool/render/terminal.h"
 
-#define SITE_FRAMES 3  // the frame and two callers
+#define SITE_FRAMES 3  // the first own frame (or the first one) and two callers
 // Places looked through for them, from the innermost; what is asked for before is resolved in vain.
 #define SITE_PLACES_MAX 24
 
 struct site {
     uint32_t node;  // of one of its stacks
     const struct frame *frames[SITE_FRAMES];
-    unsigned frame_count;  // 0: the stack was not recorded
+    const struct frame *callee;  // the library's function that the first one called; NULL: none
+    unsigned frame_count;        // 0: the stack was not recorded
     struct measured measured;
     size_t stack_count;
 };
@@ -23,7 +25,7 @@ struct site {
 struct site_list {
     ARRAY(struct site) sites;
     struct index_table table;
-    size_t hidden_count;  // plumbing frames inside of the first shown ones, over all stacks
+    size_t hidden_count;  // internal frames inside of the first shown ones, over all stacks
 };
 
 // Sites of all stacks with a value above zero, highest first. False without memory.
@@ -38,5 +40,16 @@ bool site_list_add(struct site_list *list, const struct profile *profile,
                    const struct frame_names *names, uint32_t node, struct measured measured,
                    struct frame_list *frames);
 void site_list_sort(struct site_list *list);
+
+// A site as the rest of a line that began with figures: "function  file.c:12  → what it called
+// ← caller", or with two callers.
+
+// `figures_columns` are taken already. Callers that have no room behind the place get a line of
+// their own.
+void site_print(const struct terminal *terminal, const struct site *site, size_t figures_columns);
+
+// Sites whose lines would read the same are one. False without memory.
+bool site_lines_join(struct site_list *list, const struct terminal *terminal,
+                     size_t figures_columns);
 
 #endif

@@ -120,7 +120,7 @@ static void value_text(const struct stack *stack, enum measure measure, bool is_
                        size_t size) {
     struct measured measured = measure_stack(measure, stack);
     snprintf(out, size, "%s%s%s", units_size_as(measured.value, is_plain).text,
-             interval_text(measured, true, is_plain).text, interval_samples(measured).text);
+             interval_amount(measured, true, is_plain).text, interval_samples(measured).text);
 }
 
 // What else there is to know about a stack than what it is ranked by, in as many lines as it takes.
@@ -133,7 +133,7 @@ static void print_others(const struct terminal *terminal, const struct profile *
     struct measured calls = measure_stack(MEASURE_CALLS, stack);
     value_text(stack, MEASURE_ALLOCATED, is_plain, value, sizeof value);
     phrases_add(&phrases, "%s %s in %s%s %s", profile->is_of_mappings ? "mapped" : "allocated",
-                value, units_count(calls.value).text, interval_text(calls, false, false).text,
+                value, units_count(calls.value).text, interval_amount(calls, false, false).text,
                 units_noun(calls.value, "call", "calls"));
     if (view->by != MEASURE_PEAK) {
         value_text(stack, MEASURE_PEAK, is_plain, value, sizeof value);
@@ -157,14 +157,15 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     const char *noun = about->noun[measured.blocks != 1];
     bool are_mappings = profile->is_of_mappings && !strncmp(noun, "block", strlen("block"));
     if (are_mappings) noun = units_noun(measured.blocks, "mapping", "mappings");
-    struct unit_text interval = interval_text(measured, about->is_bytes, view->is_plain_number);
+    struct unit_text interval = interval_amount(measured, about->is_bytes, view->is_plain_number);
     if (about->is_bytes)
         fprintf(terminal->out, " %s%s in %s%s %s",
                 units_size_as(measured.value, view->is_plain_number).text, interval.text,
-                units_count(measured.blocks).text, interval_text(blocks, false, false).text, noun);
+                units_count(measured.blocks).text, interval_amount(blocks, false, false).text,
+                noun);
     else
         fprintf(terminal->out, " %s%s %s", units_count(measured.value).text, interval.text, noun);
-    if (profile->sampling.is_on)
+    if (profile->sampling.is_on || view->by == MEASURE_SHORT)
         terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM,
                        ", %s", interval_note(measured).text);
     fputc('\n', terminal->out);
@@ -177,7 +178,7 @@ static void print_heading(const struct terminal *terminal, const struct profile 
     terminal_print(terminal, STYLE_STRONG, "%s",
                    units_counted((int64_t)count, "stack", "stacks").text);
     if (count == 1)
-        terminal_print(terminal, STYLE_STRONG, ", %s", is_now ? "now" : about->moment);
+        terminal_print(terminal, STYLE_STRONG, ", %s", is_now ? "now" : about->snapshot);
     else
         terminal_print(terminal, STYLE_STRONG, " by %s",
                        is_now ? "what they hold now" : about->order);
@@ -187,9 +188,22 @@ static void print_heading(const struct terminal *terminal, const struct profile 
     fputc('\n', terminal->out);
 }
 
+static void print_unknown(const struct terminal *terminal, const struct profile *profile,
+                          enum measure measure) {
+    terminal_print(terminal, STYLE_STRONG, "%s are not known", measure_about(measure)->snapshot);
+    fprintf(terminal->out, ": %s\n",
+            profile->recording->header.imported
+                ? "the imported file does not say when blocks were freed"
+                : "too few blocks were allocated, or they were sampled");
+}
+
 bool stacks_print_noted(const struct terminal *terminal, const struct profile *profile,
                         const struct frame_names *names, const struct view_options *view,
                         const struct stacks_notes *notes, struct error *error) {
+    if (!measure_is_known(view->by, profile)) {
+        print_unknown(terminal, profile, view->by);
+        return true;
+    }
     size_t count, hidden_count = 0;
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     uint32_t *ranking = measure_rank(view->by, profile, &count);
@@ -208,7 +222,7 @@ bool stacks_print_noted(const struct terminal *terminal, const struct profile *p
         if (notes->after) notes->after(terminal, profile, stack, view, notes->context);
     }
     if (is_ok && hidden_count)
-        terminal_print(terminal, STYLE_DIM, "\n%s plumbing %s hidden: --all-frames\n",
+        terminal_print(terminal, STYLE_DIM, "\n%s internal %s hidden: --all-frames\n",
                        units_count((int64_t)hidden_count).text,
                        units_noun((int64_t)hidden_count, "frame is", "frames are"));
     free(ranking);

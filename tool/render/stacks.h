@@ -4,7 +4,6 @@
 #define TOOL_RENDER_STACKS_H
 
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // Frames of one stack as lines of text: "function  file:line", `depth` lines at most (0: all).

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tool/render/free_stacks.h"
+#include "tool/render/freed_by.h"
+#include "tool/render/json_values.h"
 #include "tool/render/mapped.h"
-#include "tool/render/report_json.h"
-#include "tool/render/shape_json.h"
+#include "tool/render/shapes.h"
 
 // The frames of each place as they are written, since many stacks go through the same places.
 struct written_place {
@@ -25,7 +25,7 @@ struct stack_writer {
     uint64_t *node_ids;             // NULL: not recorded
     size_t depth;                   // frames of a stack, 0: all
     struct written_place *written;  // by place
-    bool has_then;                  // --at, --between, --since
+    bool has_at;                    // --at, --between, --since
 };
 
 static bool write_place(const struct stack_writer *writer, uint32_t place) {
@@ -36,11 +36,11 @@ static bool write_place(const struct stack_writer *writer, uint32_t place) {
     FILE *out = open_memstream(&written->text, &written->length);
     if (!out) return false;
     json_start_members(&json, out);
-    for (size_t i = 0; i < count; i++) report_json_put_frame(&json, &frames[i]);
+    for (size_t i = 0; i < count; i++) json_values_put_frame(&json, &frames[i]);
     return !fclose(out) && written->text;
 }
 
-// Every frame is here: what is plumbing is the reader's choice.
+// Every frame is here: which frames are internal is the reader's choice.
 static bool put_all_frames(const struct stack_writer *writer, uint32_t node) {
     const struct tree_node *nodes = writer->profile->tree.nodes.items;
     const struct place *places = writer->profile->places.list.items;
@@ -63,7 +63,7 @@ static bool put_frames(const struct stack_writer *writer, uint32_t node) {
     if (writer->depth) {
         is_ok = frame_list_fill(&frames, writer->profile, writer->names, node, 0);
         for (size_t i = 0; i < writer->depth && (frame = frame_list_next(&frames, &index)); i++)
-            if (!frame_is_bucket(frame)) report_json_put_frame(writer->json, frame);
+            if (!frame_is_bucket(frame)) json_values_put_frame(writer->json, frame);
     } else {
         is_ok = put_all_frames(writer, node);
     }
@@ -110,13 +110,13 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     put_id(json, stack->id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     bool is_ok = put_frames(writer, stack->node);
-    report_json_put_values(json, stack);
-    if (writer->has_then) json_put_int(json, "then_blocks", stack->then_blocks);
-    if (writer->has_then) json_put_int(json, "then_bytes", stack->then_bytes);
+    json_values_put_values(json, stack);
+    if (writer->has_at) json_put_int(json, "at_blocks", stack->at_blocks);
+    if (writer->has_at) json_put_int(json, "at_bytes", stack->at_bytes);
     shape_json_put(json, &writer->shape, stack->number);
     if (writer->free_stacks) put_free_stacks(writer, stack->number);
     if (writer->profile->sampling.is_on)
-        report_json_put_estimates(json, stack->estimates, writer->has_then);
+        json_values_put_estimates(json, stack->estimates, writer->has_at);
     json_close(json);
     return is_ok;
 }
@@ -124,7 +124,7 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
 static bool writer_open(struct stack_writer *writer, const struct view_options *view) {
     const struct profile *profile = writer->profile;
     writer->depth = view->depth;
-    writer->has_then = view->by == MEASURE_THEN || view->by == MEASURE_THEN_BLOCKS;
+    writer->has_at = view->by == MEASURE_AT || view->by == MEASURE_AT_BLOCKS;
     writer->written = calloc(profile->places.list.count + 1, sizeof *writer->written);
     if (!writer->written || !shape_build(&writer->shape, profile, NULL)) return false;
     if (!free_stacks_has_any(profile)) return true;

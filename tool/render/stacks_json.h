@@ -5,7 +5,7 @@
 
 #include "tool/base/json.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
+#include "tool/render/terminal.h"
 
 // False without memory; what was begun is closed.
 bool stacks_json_put(struct json *json, const struct profile *profile,

@@ -10,7 +10,7 @@
 #include "tool/render/mapped.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
-#include "tool/render/site_line.h"
+#include "tool/render/site.h"
 #include "tool/render/trust.h"
 
 enum {
@@ -36,8 +36,8 @@ static void print_blocks(const struct terminal *terminal, const struct summary *
     struct measured bytes = measure_total(measure, summary->profile);
     struct measured blocks = measure_total(measure_about(measure)->in_blocks, summary->profile);
     fprintf(terminal->out, "%s in %s%s %s",
-            interval_text(bytes, true, summary->view->is_plain_number).text,
-            units_count(blocks.value).text, interval_text(blocks, false, false).text,
+            interval_amount(bytes, true, summary->view->is_plain_number).text,
+            units_count(blocks.value).text, interval_amount(blocks, false, false).text,
             units_noun(blocks.value, "block", "blocks"));
 }
 
@@ -68,26 +68,26 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
-// What a fork found when it began, or cairn when it attached: counted among its allocations, though
-// others made them.
+// What a fork found when it began, or cairn when it attached: no calls of this process.
 static void print_inherited(const struct terminal *terminal, const struct summary *summary) {
-    const struct figures *figures = &summary->profile->figures;
-    if (!figures->inherited_blocks) return;
+    const struct inherited *inherited = &summary->profile->inherited;
+    if (!inherited->blocks) return;
     const struct cairn_header *header = &summary->profile->recording->header;
-    print_key(terminal, "of these");
-    fprintf(terminal->out, "%s in %s %s ", size_of(summary, (int64_t)figures->inherited_bytes).text,
-            units_count((int64_t)figures->inherited_blocks).text,
-            units_noun((int64_t)figures->inherited_blocks, "block", "blocks"));
+    print_key(terminal, header->has_census ? "before" : "inherited");
+    fprintf(terminal->out, "%s in %s", size_of(summary, (int64_t)inherited->bytes).text,
+            units_counted((int64_t)inherited->blocks, "block", "blocks").text);
     if (header->has_census)
-        fputs("from before cairn was attached\n", terminal->out);
+        fputs(" from before cairn was attached\n", terminal->out);
+    else if (summary->profile->has_copies_apart)
+        fputs(" by forks: copies, not counted again\n", terminal->out);
     else
-        fprintf(terminal->out, "inherited from process %" PRIu32 "\n", header->forked_from);
+        fprintf(terminal->out, " from process %" PRIu32 "\n", header->forked_from);
 }
 
 // What is left at the end, or there now.
 static void print_left(const struct terminal *terminal, const struct summary *summary) {
     struct measured left = measure_total(MEASURE_EXIT, summary->profile);
-    if (summary->profile->sampling.is_on && left.samples <= 0) {
+    if (summary->profile->sampling.is_on && left.estimate.samples <= 0) {
         fputs("no sampled block\n", terminal->out);
         return;
     }
@@ -97,7 +97,7 @@ static void print_left(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
-// A program that cairn attach left goes on: its figures are of that moment.
+// A program that cairn attach left goes on: its figures are of that time.
 static const char *end_key(const struct profile *profile) {
     if (!profile_has_ended(profile)) return "live now";
     return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "when left" : "at exit";
@@ -144,12 +144,16 @@ static void print_figures(const struct terminal *terminal, const struct summary 
 static void print_heading(const struct terminal *terminal, const struct site_list *list,
                           enum measure by) {
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_DIM, "%s", measure_about(by)->moment);
+    terminal_print(terminal, STYLE_DIM, "%s", measure_about(by)->snapshot);
     if (list->hidden_count)
-        terminal_print(terminal, STYLE_DIM, " (%s plumbing %s hidden: --all-frames)",
+        terminal_print(terminal, STYLE_DIM, " (%s internal %s hidden: --all-frames)",
                        units_count((int64_t)list->hidden_count).text,
                        units_noun((int64_t)list->hidden_count, "frame", "frames"));
     fputc('\n', terminal->out);
+}
+
+static size_t figures_columns(const struct summary *summary) {
+    return summary->profile->sampling.is_on ? SAMPLED_COLUMNS : FIGURES_COLUMNS;
 }
 
 static void print_sites(const struct terminal *terminal, const struct summary *summary,
@@ -163,14 +167,13 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
             continue;
         }
         print_figures(terminal, summary, site->measured);
-        site_print(terminal, site,
-                   summary->profile->sampling.is_on ? SAMPLED_COLUMNS : FIGURES_COLUMNS);
+        site_print(terminal, site, figures_columns(summary));
     }
     if (list->sites.count <= top) return;
     size_t others = list->sites.count - top;
     print_figures(terminal, summary, rest);
     terminal_print(terminal, STYLE_DIM, "%s other %s\n", units_count((int64_t)others).text,
-                   units_noun((int64_t)others, "place", "places"));
+                   units_noun((int64_t)others, "call site", "call sites"));
 }
 
 bool summary_print_list(const struct terminal *terminal, const struct summary *summary,
@@ -179,6 +182,8 @@ bool summary_print_list(const struct terminal *terminal, const struct summary *s
     enum measure by = summary->view->by;
     bool is_ok = site_list_build(&list, summary->profile, summary->names, by,
                                  summary->view->has_all_frames, error);
+    if (is_ok && !site_lines_join(&list, terminal, figures_columns(summary)))
+        is_ok = error_set(error, "no memory for the list of call sites");
     if (is_ok && list.sites.count) {
         print_heading(terminal, &list, by);
         print_sites(terminal, summary, &list);
@@ -192,6 +197,8 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
     const char *reason = summary->empty_reason;
     if (damage_is_any(&summary->profile->recording->damage))
         reason = "the part of the recording that counts them is damaged";
+    else if (!recording_has_begun(summary->profile->recording))
+        reason = "there was no room for the recording, in memory or on its disk";
     else if (!reason && summary->profile->totals.failed)
         reason = "every allocation failed";
     else if (!reason)
@@ -227,6 +234,59 @@ void summary_print_file(const struct terminal *terminal, const struct summary *s
                        summary->next);
 }
 
+// "server.4711.cairn", which tells the program too; else "server (PATH)", "server 4711".
+static void print_subject(const struct terminal *terminal, const struct summary *summary,
+                          struct parts *line) {
+    char program[FRAME_TEXT_BYTES], path[FRAME_TEXT_BYTES], text[2 * FRAME_TEXT_BYTES + 4];
+    program_name(summary->profile, program, sizeof program);
+    text_escape(path, sizeof path, summary->path);
+    if (!strncmp(text_base_name(path), program, strlen(program)))
+        snprintf(text, sizeof text, "%s", path);
+    else if (!path[strspn(path, "0123456789")])
+        snprintf(text, sizeof text, "%s %s", program, path);
+    else
+        snprintf(text, sizeof text, "%s (%s)", program, path);
+    terminal_print(terminal, STYLE_STRONG, "%s", text);
+    line->used = text_columns(text);
+}
+
+void summary_print_context(const struct terminal *terminal, const struct summary *summary,
+                           const char *of_run, const char *at_text) {
+    const struct profile *profile = summary->profile;
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
+    struct parts line = {.terminal = terminal};
+    print_subject(terminal, summary, &line);
+    parts_add(&line, STYLE_PLAIN, "%s %s%s", profile->is_of_mappings ? "peak mapped" : "peak heap",
+              size_of(summary, peak.value).text,
+              interval_amount(peak, true, summary->view->is_plain_number).text);
+    trust_add_short(&line, profile);
+    if (of_run) parts_add(&line, STYLE_PLAIN, "%s", of_run);
+    if (*at_text) parts_add(&line, STYLE_STRONG, "%s", at_text);
+    parts_end(&line);
+}
+
+// How a sample that says little can be made a better one.
+static void print_advice(const struct terminal *terminal, const struct summary *summary) {
+    enum { SAMPLES_LEAST = 30, SAMPLES_GOOD = 200, RATE_LEAST = 1024 };
+    const struct profile *profile = summary->profile;
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
+    bool is_attached = profile->recording->header.is_attached;
+    if (!profile->sampling.is_on || measured_samples(peak) >= SAMPLES_LEAST) return;
+    int64_t rate = RATE_LEAST, good = peak.value / SAMPLES_GOOD;
+    while (rate * 2 <= good) rate *= 2;
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_WARNING, "%s little: ",
+                   units_counted(measured_samples(peak), "sample says", "samples say").text);
+    if (good >= RATE_LEAST && (uint64_t)rate < profile->sampling.rate_bytes)
+        fprintf(terminal->out, "take --rate %" PRId64 "%s (some %s samples), or ",
+                rate >> 20 ? rate >> 20 : rate >> 10, rate >> 20 ? "MiB" : "KiB",
+                units_count(peak.value / rate).text);
+    else
+        fputs("take ", terminal->out);
+    fputs(is_attached ? "--exact for all blocks\n" : "all blocks, without --sample\n",
+          terminal->out);
+}
+
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
                          struct error *error) {
     const struct profile *profile = summary->profile;
@@ -235,7 +295,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     fputc('\n', terminal->out);
     if (profile->is_of_mappings) {
         mapped_print_facts(terminal, profile, summary->view);
-    } else if (profile->totals.allocations) {
+    } else if (!profile_is_empty(profile)) {
         print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
@@ -245,6 +305,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     }
     if (!profile->is_of_mappings) mapped_print_line(terminal, profile, summary->view);
     trust_print(terminal, profile, summary->names);
+    if (!profile_is_empty(profile)) print_advice(terminal, summary);
     if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;
     return !summary->findings || findings_print(summary->findings, terminal, profile,
                                                 summary->names, summary->view, error);

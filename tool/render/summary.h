@@ -6,7 +6,6 @@
 
 #include "tool/render/findings.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 struct summary {
@@ -14,7 +13,7 @@ struct summary {
     const struct frame_names *names;
     const struct view_options *view;
     const char *path;                 // of the recording, named in the last line
-    const char *next;                 // commands to go on with, named there too; NULL: none
+    const char *next;                 // the command to go on with, named there too; NULL: none
     const char *empty_reason;         // why nothing was recorded, if that is known; else NULL
     const struct findings *findings;  // after the list; NULL: none
     bool has_prefix;  // starts with "cairn: ", for the end of somebody else's output
@@ -25,6 +24,10 @@ struct summary {
 // Everything but the last line. False without memory.
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
                          struct error *error);
+// In one line, above a view: the recording, its peak, whether it is exact, of how many processes it
+// is one (NULL: of none), and the snapshot that the view is of ("": none was asked for).
+void summary_print_context(const struct terminal *terminal, const struct summary *summary,
+                           const char *of_run, const char *at_text);
 // The places at the peak alone.
 bool summary_print_list(const struct terminal *terminal, const struct summary *summary,
                         struct error *error);

@@ -11,7 +11,6 @@
 
 #include "tool/base/array.h"
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 struct suppression {

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/terminal.h"
 
+#include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
 
 enum { COLUMNS_DEFAULT = 80, COLUMNS_MIN = 40, COLUMNS_MAX = 1000 };
 
@@ -48,4 +55,132 @@ void terminal_print(const struct terminal *terminal, enum style style, const cha
 
 void terminal_indent(const struct terminal *terminal, size_t count) {
     fprintf(terminal->out, "%*s", (int)count, "");
+}
+
+enum { INDENT = 2, PART_BYTES = 1024 };
+static const char separator[] = " \xc2\xb7 ";  // middle dot
+enum { SEPARATOR_COLUMNS = 3 };
+
+void parts_add(struct parts *parts, enum style style, const char *format, ...) {
+    const struct terminal *terminal = parts->terminal;
+    char part[PART_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(part, sizeof part, format, arguments);
+    va_end(arguments);
+    if (terminal->is_terminal)
+        text_cut(part, terminal->columns > INDENT ? terminal->columns - INDENT : 1);
+    size_t columns = text_columns(part);
+    bool is_new = parts->used + SEPARATOR_COLUMNS + columns > terminal->columns;
+    if (parts->used && !is_new) {
+        terminal_print(terminal, STYLE_DIM, "%s", separator);
+        parts->used += SEPARATOR_COLUMNS;
+    } else {
+        if (parts->used) fputc('\n', terminal->out);
+        terminal_indent(terminal, INDENT);
+        parts->used = INDENT;
+    }
+    terminal_print(terminal, style, "%s", part);
+    parts->used += columns;
+}
+
+void parts_end(struct parts *parts) {
+    if (parts->used) fputc('\n', parts->terminal->out);
+    parts->used = 0;
+}
+
+enum { MINUTE_S = 60, HOUR_MIN = 60 };
+
+void rate_text(double bytes_per_s, char *out, size_t size) {
+    const double small = 10 * 1024;
+    const char *unit = "s";
+    if (bytes_per_s < small) {
+        bytes_per_s *= MINUTE_S;
+        unit = "min";
+    }
+    if (bytes_per_s < small) {
+        bytes_per_s *= HOUR_MIN;
+        unit = "h";
+    }
+    const double most = 0x1p62;
+    int64_t bytes = (int64_t)(bytes_per_s < most ? bytes_per_s : most);
+    snprintf(out, size, "%s/%s", units_size(bytes).text, unit);
+}
+
+enum { STEPS = 8 };
+
+static const char *block_of(double share) {
+    static const char *const blocks[] = {" ",
+                                         "\xe2\x96\x81",
+                                         "\xe2\x96\x82",
+                                         "\xe2\x96\x83",
+                                         "\xe2\x96\x84",
+                                         "\xe2\x96\x85",
+                                         "\xe2\x96\x86",
+                                         "\xe2\x96\x87",
+                                         "\xe2\x96\x88"};
+    int step = share > 0 ? (int)(share * STEPS + 0.5) : 0;
+    if (share > 0 && step < 1) step = 1;
+    return blocks[step < STEPS ? step : STEPS];
+}
+
+// Of the values in the column the highest; if there is none, what lies on the line between the two
+// around its middle.
+static int64_t value_between(const struct spark_line *line, double from, double to) {
+    double middle = (from + to) / 2;
+    int64_t most = 0;
+    bool is_any = false;
+    size_t before = 0;
+    for (size_t i = 0; i < line->count; i++) {
+        double at = (double)line->times[i];
+        if (at <= middle) before = i;
+        if (at < from || at >= to) continue;
+        if (!is_any || line->values[i] > most) most = line->values[i];
+        is_any = true;
+    }
+    if (is_any || before + 1 >= line->count) return is_any ? most : line->values[before];
+    double start = (double)line->times[before], end = (double)line->times[before + 1];
+    double share = end > start ? (middle - start) / (end - start) : 0;
+    return (int64_t)((1 - share) * (double)line->values[before] +
+                     share * (double)line->values[before + 1]);
+}
+
+void spark_over_time(const struct spark_line *line, int64_t *columns, size_t count) {
+    if (!line->count) {
+        memset(columns, 0, count * sizeof *columns);
+        return;
+    }
+    double first = (double)line->times[0], span = (double)line->times[line->count - 1] - first;
+    for (size_t i = 0; i < count; i++) {
+        double from = first + span * (double)i / (double)count;
+        double to = first + span * (double)(i + 1) / (double)count;
+        columns[i] = value_between(line, from, i + 1 < count ? to : to + 1);
+    }
+}
+
+void spark_print(const struct terminal *terminal, const int64_t *values, size_t count) {
+    int64_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        if (values[i] > most) most = values[i];
+    for (size_t i = 0; i < count; i++) {
+        double share = most > 0 ? (double)values[i] / (double)most : 0;
+        terminal_print(terminal, STYLE_NAME, "%s", block_of(share));
+    }
+}
+
+void spark_print_histogram(const struct terminal *terminal, const uint64_t *values, size_t count) {
+    uint64_t most = 1;
+    for (size_t i = 0; i < count; i++)
+        if (values[i] > most) most = values[i];
+    for (size_t i = 0; i < count; i++)
+        if (values[i])
+            terminal_print(terminal, STYLE_NAME, "%s", block_of((double)values[i] / (double)most));
+        else
+            terminal_print(terminal, STYLE_DIM, ".");
+}
+
+int64_t view_threshold(const struct view_options *view, int64_t whole) {
+    double share = ceil((double)whole * view->threshold);
+    int64_t least = share >= 1 && share < (double)INT64_MAX ? (int64_t)share : 1;
+    return least > view->min_bytes ? least : view->min_bytes;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "tool/base/json.h"
+#include "tool/render/json_values.h"
 #include "tool/render/report_json.h"
 #include "tool/render/trust.h"
 
@@ -32,7 +33,7 @@ static void put_interval(struct json *json, const char *key, struct measured mea
 static void put_samples(struct json *json, const char *key, struct measured measured,
                         bool is_sampled) {
     if (is_sampled)
-        json_put_int(json, key, measured.samples);
+        json_put_int(json, key, measured_samples(measured));
     else
         json_put_null(json, key);
 }
@@ -110,7 +111,7 @@ static bool put_stack(struct json *json, const struct top_view *view, uint32_t i
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     json_open_array(json, "frames");
     while (is_ok && (frame = frame_list_next(&frames, &at)))
-        if (!frame_is_bucket(frame)) report_json_put_frame(json, frame);
+        if (!frame_is_bucket(frame)) json_values_put_frame(json, frame);
     json_close(json);
     json_close(json);
     frame_list_free(&frames);

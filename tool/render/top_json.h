@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn top --once --json`: schema "cairn.top/1" (docs/json.md).
+// `cairn top --once --json`: schema "cairn.top/1" (docs/reference/json.md).
 #ifndef TOOL_RENDER_TOP_JSON_H
 #define TOOL_RENDER_TOP_JSON_H
 

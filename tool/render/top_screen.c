@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/top_screen.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/timeline.h"
 #include "tool/render/interval.h"
-#include "tool/render/parts.h"
 #include "tool/render/site.h"
-#include "tool/render/spark.h"
 #include "tool/render/stacks.h"
+#include "tool/render/terminal.h"
 #include "tool/render/trust.h"
 
 enum { TEXT_BYTES = 256, SPARK_COLUMNS_MAX = 120, STACK_COLUMNS_MIN = 18 };
@@ -53,7 +53,9 @@ static struct unit_text calls_text(double calls_per_s) {
     rate = units_rate(calls_per_s < (double)most ? (uint64_t)calls_per_s : most, second_ns);
     rate.text[strcspn(rate.text, "/")] = 0;
     bool has_unit = rate.text[strcspn(rate.text, "kMG")];
-    snprintf(text.text, sizeof text.text, "%s%scalls/s", rate.text, has_unit ? " " : "");
+    bool is_one = !strcmp(rate.text, "1 ");
+    snprintf(text.text, sizeof text.text, "%s%s%s/s", rate.text, has_unit ? " " : "",
+             is_one ? "call" : "calls");
     return text;
 }
 
@@ -62,19 +64,52 @@ static struct unit_text share_text(uint64_t part, uint64_t whole) {
     return part ? units_percent((int64_t)part, (int64_t)whole) : text;
 }
 
-static void print_title(const struct terminal *terminal, const struct top_view *view) {
+// A part of the title, if the line has room for it.
+static void add_to_title(const struct terminal *terminal, size_t *used, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add_to_title(const struct terminal *terminal, size_t *used, const char *format, ...) {
+    enum { SEPARATOR_COLUMNS = 3 };
+    char part[TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(part, sizeof part, format, arguments);
+    va_end(arguments);
+    size_t columns = text_columns(part) + SEPARATOR_COLUMNS;
+    if (*used + columns > terminal->columns) return;
+    terminal_print(terminal, STYLE_DIM, " \xc2\xb7 ");
+    fputs(part, terminal->out);
+    *used += columns;
+}
+
+// "redis-server 4711", and whether it is recorded. Returns its columns.
+static size_t print_state(const struct terminal *terminal, const struct top_view *view) {
     const struct cairn_header *header = &view->live->profile.recording->header;
-    char name[TEXT_BYTES];
+    const char *state = view->over ? view->over : header->control.is_off ? "is off" : "is on";
+    const char *frozen = view->is_frozen ? " (frozen)" : "";
+    char name[TEXT_BYTES], text[3 * TEXT_BYTES];
+    struct unit_text at = units_duration(live_now_ns(view->live));
     program_name(&view->live->profile, name, sizeof name);
     terminal_print(terminal, STYLE_STRONG, "%s %d", name, view->pid);
-    if (view->over)
-        terminal_print(terminal, STYLE_WARNING, " %s", view->over);
-    else if (header->control.is_off)
-        terminal_print(terminal, STYLE_WARNING, " is off");
-    else
-        fputs(" is on", terminal->out);
-    fprintf(terminal->out, " at %s", units_duration(live_now_ns(view->live)).text);
-    if (view->is_frozen) terminal_print(terminal, STYLE_WARNING, " (frozen)");
+    bool is_unusual = view->over || header->control.is_off;
+    terminal_print(terminal, is_unusual ? STYLE_WARNING : STYLE_PLAIN, " %s", state);
+    fprintf(terminal->out, " at %s", at.text);
+    terminal_print(terminal, STYLE_WARNING, "%s", frozen);
+    snprintf(text, sizeof text, "%s %d %s at %s%s", name, view->pid, state, at.text, frozen);
+    return text_columns(text);
+}
+
+void top_print_title(const struct terminal *terminal, const struct top_view *view) {
+    const struct profile *profile = &view->live->profile;
+    struct measured held = measure_total(MEASURE_EXIT, profile);
+    struct measured slope = live_slope_measured(view->live);
+    struct measured peak = measure_total(MEASURE_PEAK, profile);
+    size_t used = print_state(terminal, view);
+    add_to_title(terminal, &used, "live %s%s", size_text(view, held.value).text,
+                 interval_amount(held, true, view->is_plain_number).text);
+    if (slope.value) add_to_title(terminal, &used, "%s/s", change_text(view, slope.value).text);
+    if (view->rss_bytes)
+        add_to_title(terminal, &used, "RSS %s", size_text(view, (int64_t)view->rss_bytes).text);
+    add_to_title(terminal, &used, "peak %s", size_text(view, peak.value).text);
     fputc('\n', terminal->out);
 }
 
@@ -82,9 +117,9 @@ static void print_title(const struct terminal *terminal, const struct top_view *
 static void add_held(struct parts *parts, const struct top_view *view, struct measured held,
                      struct measured blocks, const char *more) {
     parts_add(parts, STYLE_PLAIN, "live %s%s in %s%s %s%s%s", size_text(view, held.value).text,
-              interval_text(held, true, view->is_plain_number).text, units_count(blocks.value).text,
-              interval_text(blocks, false, false).text, blocks.value == 1 ? "block" : "blocks",
-              interval_samples(held).text, more);
+              interval_amount(held, true, view->is_plain_number).text,
+              units_count(blocks.value).text, interval_amount(blocks, false, false).text,
+              blocks.value == 1 ? "block" : "blocks", interval_samples(held).text, more);
 }
 
 static void print_facts(const struct terminal *terminal, const struct top_view *view) {
@@ -101,7 +136,7 @@ static void print_facts(const struct terminal *terminal, const struct top_view *
     if (view->rss_bytes)
         parts_add(&parts, STYLE_PLAIN, "RSS %s", size_text(view, (int64_t)view->rss_bytes).text);
     parts_add(&parts, STYLE_PLAIN, "peak %s%s%s", size_text(view, peak.value).text,
-              interval_text(peak, true, view->is_plain_number).text, interval_samples(peak).text);
+              interval_amount(peak, true, view->is_plain_number).text, interval_samples(peak).text);
     if (rate.calls >= 1)
         parts_add(&parts, STYLE_PLAIN, "allocates %s in %s", per_second_text(view, rate.bytes).text,
                   calls_text(rate.calls).text);
@@ -136,14 +171,12 @@ static void print_timeline(const struct terminal *terminal, const struct top_vie
     }
     values[columns - 1] = view->live->profile.exit_bytes;
     terminal_indent(terminal, 2);
-    spark_print(terminal, values, columns, columns);
+    spark_print(terminal, values, columns);
     terminal_print(terminal, STYLE_DIM, "%s\n", after);
 }
 
-void top_print_head(const struct terminal *terminal, const struct top_view *view, bool is_short) {
-    print_title(terminal, view);
+void top_print_details(const struct terminal *terminal, const struct top_view *view) {
     print_facts(terminal, view);
-    if (is_short) return;
     print_timeline(terminal, view);
     trust_print(terminal, &view->live->profile, NULL);
 }
@@ -162,14 +195,12 @@ void top_print_what(const struct terminal *terminal, const struct top_view *view
         text_escape(safe, sizeof safe - 16, view->search);
         snprintf(search, sizeof search, " through \"%s\"", safe);
     }
-    const struct measured held = {.value = sums->bytes,
-                                  .samples = sums->estimate.samples,
-                                  .variance = sums->estimate.bytes_variance};
+    const struct measured held = measured_bytes(sums->bytes, &sums->estimate);
     int length = snprintf(
         text, sizeof text, "%s %s%s by %s%s: %s%s in %s %s%s",
         units_count((int64_t)sums->stack_count).text, sums->stack_count == 1 ? "stack" : "stacks",
         search, orders[view->by], view->are_survivors ? " of what came since the mark" : "",
-        size_text(view, sums->bytes).text, interval_text(held, true, view->is_plain_number).text,
+        size_text(view, sums->bytes).text, interval_amount(held, true, view->is_plain_number).text,
         units_count(sums->blocks).text, sums->blocks == 1 ? "block" : "blocks",
         interval_samples(held).text);
     static const char since[] = "; growth since ";
@@ -268,14 +299,22 @@ static struct unit_text figure_text(const struct top_view *view, int column, siz
     }
 }
 
-// "function  file.c:12 ← caller ← its caller" in `room` columns.
+// Where the line of a stack begins: behind the library's frames inside of the first own one.
+static size_t first_own_index(const struct frame_list *frames) {
+    const struct frame *own = frames->are_all_shown ? NULL : frame_list_first_own(frames), *frame;
+    size_t index = 0, before = 0;
+    while ((frame = frame_list_next(frames, &index)) && frame != own) before = index;
+    return own && frame ? before : 0;
+}
+
+// "function file.c:12 ← caller ← its caller" in `room` columns, from the first own function on.
 static void print_site(const struct terminal *terminal, const struct frame_list *frames,
                        size_t room) {
     static const char arrow[] = " \xe2\x86\x90 ";
     enum { ARROW_COLUMNS = 3, CALLER_COLUMNS_MIN = 4 };
     char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES];
     const struct frame *frame, *last = NULL;
-    size_t index = 0, used = 0;
+    size_t index = first_own_index(frames), used = 0;
     while ((frame = frame_list_next(frames, &index))) {
         if (last && frame_is_same_function(frame, last)) continue;
         if (last && used + ARROW_COLUMNS + CALLER_COLUMNS_MIN > room) return;
@@ -394,7 +433,7 @@ bool top_print_stack(const struct terminal *terminal, const struct top_view *vie
     if (is_ok) stacks_print_frames(terminal, &frames, stack->cut, 0);
     size_t hidden = frames.frames.count - frames.shown_count;
     if (is_ok && hidden)
-        terminal_print(terminal, STYLE_DIM, "\n  %s plumbing %s hidden\n",
+        terminal_print(terminal, STYLE_DIM, "\n  %s internal %s hidden\n",
                        units_count((int64_t)hidden).text, hidden == 1 ? "frame is" : "frames are");
     frame_list_free(&frames);
     return is_ok;

@@ -14,7 +14,7 @@ struct top_view {
     enum live_measure by;
     bool are_survivors;    // only blocks that were allocated since the mark, and live
     bool is_frozen;        // no looks are taken
-    bool has_all_frames;   // plumbing too
+    bool has_all_frames;   // internal frames too
     bool is_plain_number;  // sizes in bytes
     int pid;
     uint64_t rss_bytes;  // 0: not known
@@ -37,8 +37,11 @@ struct held_now {
 };
 struct held_now top_held(const struct top_view *view, size_t stack);
 
-// Name, state, and the figures of the process; `is_short`: without timeline and trust line.
-void top_print_head(const struct terminal *terminal, const struct top_view *view, bool is_short);
+// Name, state, and what matters most of the figures, in one line.
+void top_print_title(const struct terminal *terminal, const struct top_view *view);
+// All figures of the process, its timeline and how far they can be believed: below the list, whose
+// rows come first.
+void top_print_details(const struct terminal *terminal, const struct top_view *view);
 // What the list is of: "555 stacks by what they hold now".
 void top_print_what(const struct terminal *terminal, const struct top_view *view,
                     const struct top_sums *sums);

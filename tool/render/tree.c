@@ -73,7 +73,7 @@ static void print_name(const struct printer *printer, const struct call *call, s
         terminal_print(printer->terminal, STYLE_DIM, "%s\n", STACK_NOT_RECORDED);
         return;
     }
-    frame_location(call->frame, location, sizeof location);
+    call_location(call, location, sizeof location);
     if (*location) text_cut(location, room / 2);
     size_t location_columns = *location ? text_columns(location) + 1 : 0;
     frame_label(call->frame, label, sizeof label, room - location_columns);
@@ -167,7 +167,7 @@ static void print_root(const struct printer *printer, const struct profile *prof
     print_figures(printer, printer->calls->nodes.items[CALLS_ROOT].measured);
     terminal_print(printer->terminal, STYLE_STRONG, "%s", name);
     terminal_print(printer->terminal, STYLE_DIM, ", %s%s\n",
-                   measure_about(printer->view->by)->moment,
+                   measure_about(printer->view->by)->snapshot,
                    printer->view->is_inverted ? ", by allocating function" : "");
 }
 
@@ -192,8 +192,8 @@ bool tree_print(const struct terminal *terminal, const struct profile *profile,
         print_below(&printer, &calls.nodes.items[CALLS_ROOT]);
         if (calls.hidden_count)
             terminal_print(terminal, STYLE_DIM, "%s hidden: --all-frames\n",
-                           units_counted((int64_t)calls.hidden_count, "plumbing frame is",
-                                         "plumbing frames are")
+                           units_counted((int64_t)calls.hidden_count, "internal frame is",
+                                         "internal frames are")
                                .text);
     }
     calls_free(&calls);

@@ -5,7 +5,6 @@
 #define TOOL_RENDER_TREE_H
 
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
 #include "tool/render/terminal.h"
 
 // For programs that read it: a line a call without limits of width,

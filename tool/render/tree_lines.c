@@ -28,10 +28,8 @@ static void print_figures(const struct printer *printer, size_t level, int64_t c
 
 static void print_call(const struct printer *printer, size_t level, const struct call *call) {
     char label[FRAME_TEXT_BYTES] = STACK_NOT_RECORDED, location[FRAME_TEXT_BYTES] = "";
-    if (call->frame) {
-        frame_label(call->frame, label, sizeof label, sizeof label);
-        frame_location(call->frame, location, sizeof location);
-    }
+    if (call->frame) frame_label(call->frame, label, sizeof label, sizeof label);
+    call_location(call, location, sizeof location);
     print_figures(printer, level, call->calls, call->measured);
     fprintf(printer->out, *location ? "%s (%s)\n" : "%s\n", label, location);
 }

@@ -8,7 +8,6 @@
 #include "tool/base/units.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
-#include "tool/render/parts.h"
 
 enum { PART_BYTES = 160 };
 
@@ -24,8 +23,8 @@ static const struct {
                                 "blocks whose free will not be seen"},
     [CAIRN_LOST_IMPLIED_FREE] = {"implied_free", "block whose free was not seen",
                                  "blocks whose free was not seen"},
-    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "free of a block from before",
-                                 "frees of blocks from before"},
+    [CAIRN_LOST_UNKNOWN_FREE] = {"unknown_free", "free of an unknown block",
+                                 "frees of unknown blocks"},
     [CAIRN_LOST_MODULES] = {"modules", "module or Python code beyond cairn's table",
                             "modules or Python code beyond cairn's table"},
     [CAIRN_LOST_DEEPBIND] = {"deepbind", "library opened so that its calls bypass cairn",
@@ -47,6 +46,17 @@ const char *loss_sentence(size_t kind, uint64_t count) {
     return units_noun((int64_t)count, losses[kind].one, losses[kind].many);
 }
 
+const char *earlier_frees_sentence(uint64_t count) {
+    return units_noun((int64_t)count, "free of an earlier block (expected)",
+                      "frees of earlier blocks (expected)");
+}
+
+static void add_earlier(struct parts *line, uint64_t count) {
+    if (!count) return;
+    parts_add(line, STYLE_PLAIN, "%s %s", units_count((int64_t)count).text,
+              earlier_frees_sentence(count));
+}
+
 static void add_sampling(struct parts *line, const struct cairn_sampling *sampling) {
     parts_add(line, STYLE_PLAIN, "%s", interval_rate(sampling).text);
     if (sampling->start_ns && sampling->rate_most_bytes)
@@ -55,15 +65,19 @@ static void add_sampling(struct parts *line, const struct cairn_sampling *sampli
 
 static void add_exactness(struct parts *line, const struct profile *profile) {
     if (profile->sampling.is_on) add_sampling(line, &profile->sampling);
+    const struct cairn_header *header = &profile->recording->header;
+    const char *when = header->is_attached ? " since attach" : "";
     if (!recording_is_whole(profile->recording))
         parts_add(line, STYLE_WARNING, "not exact");
     else if (profile->sampling.is_on)
-        parts_add(line, STYLE_PLAIN, "calls and bytes allocated exact");
+        parts_add(line, STYLE_PLAIN, "calls and bytes allocated exact%s", when);
     else if (profile->peak.error_bytes)
-        parts_add(line, STYLE_PLAIN, "exact, peak within %s",
+        parts_add(line, STYLE_PLAIN, "exact%s, peak within %s", when,
                   units_size((int64_t)profile->peak.error_bytes).text);
     else
-        parts_add(line, STYLE_PLAIN, "exact");
+        parts_add(line, STYLE_PLAIN, "exact%s", when);
+    if (header->control.was_off)
+        parts_add(line, STYLE_PLAIN, "switched off at times: allocations then are not counted");
 }
 
 // "imported from massif", and what was not in it, in as many parts as it has.
@@ -83,6 +97,9 @@ static void add_imported(struct parts *line, struct recording *recording) {
         word = "";
     }
 }
+
+static const char *const nothing_recorded =
+    "lost: everything, without room in memory or on the disk";
 
 static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere) {
     bool has_lost = elsewhere != 0;
@@ -138,19 +155,10 @@ static void add_names(struct parts *line, const struct frame_names *names) {
               names->unresolved_modules ? ")" : "");
 }
 
-// "cairn itself 4.1 MiB, about 7 % of the processor time".
-static void add_own(struct parts *line, const char *most, uint64_t own_bytes, uint64_t own_ns,
-                    uint64_t cpu_ns) {
-    const unsigned whole = 1000;
-    char share[PART_BYTES] = "";
-    unsigned thousandths;
-    if (figures_own_share(own_ns, cpu_ns, &thousandths))
-        snprintf(share, sizeof share, "%s%s%s of the processor time", own_bytes ? ", " : "",
-                 thousandths ? "about " : "below ",
-                 units_percent(thousandths ? thousandths : 1, whole).text);
-    if (!own_bytes && !*share) return;
-    parts_add(line, STYLE_PLAIN, "cairn itself %s%s%s", own_bytes ? most : "",
-              own_bytes ? units_size((int64_t)own_bytes).text : "", share);
+// "cairn itself 4.1 MiB".
+static void add_own(struct parts *line, const char *most, uint64_t own_bytes) {
+    if (!own_bytes) return;
+    parts_add(line, STYLE_PLAIN, "cairn itself %s%s", most, units_size((int64_t)own_bytes).text);
 }
 
 void trust_print(const struct terminal *terminal, const struct profile *profile,
@@ -159,28 +167,38 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     struct parts line = {.terminal = terminal};
     add_exactness(&line, profile);
     add_imported(&line, profile->recording);
-    if (header->control.was_off)
-        parts_add(&line, STYLE_WARNING, "switched off at times: allocations then are not in it");
-    add_losses(&line, header->lost, 0);
+    uint64_t lost[CAIRN_LOSS_MAX];
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
+        lost[kind] = recording_lost(profile->recording, kind);
+    if (recording_has_begun(profile->recording))
+        add_losses(&line, lost, 0);
+    else
+        parts_add(&line, STYLE_WARNING, "%s", nothing_recorded);
+    add_earlier(&line, recording_earlier_frees(profile->recording));
     add_stacks(&line, profile);
     add_names(&line, names);
     add_damage(&line, &profile->recording->damage);
-    add_own(&line, "", header->own_bytes, profile->figures.own_ns, header->cpu_ns);
+    add_own(&line, "", header->own_bytes);
     parts_end(&line);
+}
+
+void trust_add_short(struct parts *line, const struct profile *profile) {
+    add_exactness(line, profile);
+    if (profile->recording->header.control.was_off)
+        parts_add(line, STYLE_WARNING, "switched off at times");
+    add_damage(line, &profile->recording->damage);
 }
 
 void trust_sums_add(struct trust_sums *sums, const struct recording *recording) {
     const struct cairn_header *header = &recording->header;
-    struct figures figures = figures_of(recording);
-    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) sums->lost[kind] += header->lost[kind];
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
+        sums->lost[kind] += recording_lost(recording, kind);
+    sums->earlier_frees += recording_earlier_frees(recording);
     if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
     sums->inexact_count += !recording_is_whole(recording);
     sums->sampled_count += recording_is_sampled(recording);
     struct cairn_guard guard;
-    if (recording_guard(recording, &guard)) sums->damaged_blocks += guard.damaged_blocks;
-    if (!header->cpu_ns) return;
-    sums->own_ns += figures.own_ns;
-    sums->cpu_ns += header->cpu_ns;
+    if (recording_guard(recording, &guard)) sums->overrun_blocks += guard.overrun_blocks;
 }
 
 void trust_sums_print(const struct terminal *terminal, const struct trust_sums *sums) {
@@ -193,10 +211,11 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->sampled_count)
         parts_add(&line, STYLE_PLAIN, "%s of the processes sampled",
                   units_count((int64_t)sums->sampled_count).text);
-    if (sums->damaged_blocks)
-        parts_add(&line, STYLE_WARNING, "%s written past: --view damage",
-                  units_counted((int64_t)sums->damaged_blocks, "block was", "blocks were").text);
+    if (sums->overrun_blocks)
+        parts_add(&line, STYLE_WARNING, "%s written past: --view overruns",
+                  units_counted((int64_t)sums->overrun_blocks, "block was", "blocks were").text);
     add_losses(&line, sums->lost, sums->lost_elsewhere);
+    add_earlier(&line, sums->earlier_frees);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s unreadable",
                   units_counted((int64_t)sums->bad_files, "recording is", "recordings are").text);
@@ -205,14 +224,15 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
                   units_counted((int64_t)sums->bad_lines, "line of the index is",
                                 "lines of the index are")
                       .text);
-    add_own(&line, "up to ", sums->own_bytes, sums->own_ns, sums->cpu_ns);
+    add_own(&line, "up to ", sums->own_bytes);
     parts_end(&line);
 }
 
 void program_name(const struct profile *profile, char *out, size_t size) {
     const struct cairn_header *header = &profile->recording->header;
-    const char *path = header->command[0] ? header->command : header->executable;
-    text_escape(out, size, *path ? text_base_name(path) : "unknown program");
+    char name[NAME_MAX];
+    recording_program(header, name);
+    text_escape(out, size, *name ? name : "unknown program");
 }
 
 // "ended by SIGKILL", or with a status.
@@ -241,7 +261,7 @@ void ending_text(const struct ending *ending, bool is_alive, char *out, size_t s
     else if (ending->state != CAIRN_STATE_STOPPED)
         how_it_ended(ending, out, size);
     else if (ending->stop_reason == CAIRN_STOP_NO_MEMORY)
-        snprintf(out, size, "could not be recorded for lack of memory");
+        snprintf(out, size, "could not be recorded: no room in memory or on the disk");
     else
         snprintf(out, size, "was recorded in part");
 }

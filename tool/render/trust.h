@@ -12,15 +12,18 @@
 void trust_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names);
 
+// The least of it, as parts of a line: whether it is exact, and what is damaged.
+void trust_add_short(struct parts *line, const struct profile *profile);
+
 // What is known of several recordings together.
 struct trust_sums {
     uint64_t lost[CAIRN_LOSS_MAX];
+    uint64_t earlier_frees;   // expected, as recording_earlier_frees has them
     uint64_t lost_elsewhere;  // of processes without a recording, for whatever reason
     uint64_t own_bytes;       // highest of a process
-    uint64_t own_ns, cpu_ns;
-    uint64_t inexact_count;  // processes with a loss that changes a number, or damage
+    uint64_t inexact_count;   // processes with a loss that changes a number, or damage
     uint64_t sampled_count;
-    uint64_t damaged_blocks;  // written past, as guard bands showed
+    uint64_t overrun_blocks;  // written past, as guard bands showed
     uint64_t bad_files, bad_lines;
 };
 
@@ -48,7 +51,10 @@ void program_name(const struct profile *profile, char *out, size_t size);
 // NULL: not known.
 const char *loss_key(size_t kind);
 
-// What follows the number of them: "free of a block from before" for 1, else "frees of ...".
+// What follows the number of them: "frees of earlier blocks (expected)".
+const char *earlier_frees_sentence(uint64_t count);
+
+// What follows the number of them: "free of an unknown block" for 1, else "frees of ...".
 const char *loss_sentence(size_t kind, uint64_t count);
 
 #endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/render/groups.h"
 
 static const char no_type[] = "[no type known]";
 
@@ -34,6 +33,14 @@ static bool is_library(const char *name) {
     return starts_with(name, "std::") || starts_with(name, "__gnu_cxx::") ||
            starts_with(name, "alloc::") || starts_with(name, "<alloc::") ||
            starts_with(name, "core::") || starts_with(name, "hashbrown::");
+}
+
+// Rust's vectors, strings and tables are made of these, which their users do not name; and an
+// option is no container.
+static bool is_inner_part(const char *name) {
+    if (*name == '<') name++;
+    return starts_with(name, "alloc::raw_vec::") || starts_with(name, "hashbrown::raw::") ||
+           starts_with(name, "core::");
 }
 
 // The argument list of a template, without the outer brackets; false if there is none.
@@ -74,6 +81,7 @@ static bool is_making_function(const char *part) {
 
 bool type_of_name(const char *name, char *type, size_t size, bool *is_element) {
     *is_element = false;
+    if (is_inner_part(name)) return false;
     const char *end = name + strlen(name), *function = last_part(name, end);
     if (is_making_function(function) && arguments_of(function, end, type, size)) {
         keep_first_argument(type);
@@ -98,7 +106,7 @@ bool type_of_name(const char *name, char *type, size_t size, bool *is_element) {
 }
 
 void type_of_stack(const struct frame_list *frames, char *label, char *location) {
-    char type[GROUP_TEXT_BYTES], element[GROUP_TEXT_BYTES] = "";
+    char type[FRAME_TEXT_BYTES], element[FRAME_TEXT_BYTES] = "";
     bool is_element;
     *location = 0;
     for (size_t i = 0; i < frames->frames.count; i++) {
@@ -110,10 +118,10 @@ void type_of_stack(const struct frame_list *frames, char *label, char *location)
         }
         if (!type_of_name(frame->function, type, sizeof type, &is_element)) continue;
         if (!is_element) {
-            text_escape(label, GROUP_TEXT_BYTES, type);
+            text_escape(label, FRAME_TEXT_BYTES, type);
             return;
         }
         if (!*element) snprintf(element, sizeof element, "%s", type);
     }
-    text_escape(label, GROUP_TEXT_BYTES, *element ? element : no_type);
+    text_escape(label, FRAME_TEXT_BYTES, *element ? element : no_type);
 }

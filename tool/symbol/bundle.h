@@ -6,7 +6,7 @@
 
 #include "format/symbols.h"
 #include "tool/base/array.h"
-#include "tool/symbol/symbol.h"
+#include "tool/symbol/job.h"
 
 // Parts of a bundle that was found whole.
 struct bundle {
@@ -36,12 +36,14 @@ bool bundle_find(const struct bundle *bundle, const struct cairn_symbols_module 
 struct symbol_frame bundle_frame(const struct bundle *bundle, const struct cairn_symbol *symbol,
                                  uint32_t index);
 
-// One module's part of a bundle to be written. Queries must be sorted by address and distinct.
+// One module's part of a bundle to be written. Queries must be sorted by address and distinct;
+// those that no source has answered are left out.
 struct bundle_part {
     struct symbol_module module;
     enum symbol_source source;
     const char *source_path, *note;  // may be NULL
     uint64_t stamp;
+    bool is_partial;
     const struct symbol_query *queries;
     size_t count;
 };

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,11 @@
 static bool path_of(char path[PATH_MAX], const char *directory,
                     const struct symbol_module *module) {
     char hex[2 * CAIRN_BUILD_ID_MAX + 1] = "";
-    if (!directory || !module->build_id_bytes || module->build_id_bytes > CAIRN_BUILD_ID_MAX)
-        return false;
+    bool has_key = module->build_id_bytes || module->code_key;
+    if (!directory || !has_key || module->build_id_bytes > CAIRN_BUILD_ID_MAX) return false;
     for (size_t i = 0; i < module->build_id_bytes; i++)
         snprintf(hex + 2 * i, 3, "%02x", module->build_id[i]);
+    if (!module->build_id_bytes) snprintf(hex, sizeof hex, "code-%016" PRIx64, module->code_key);
     int length = snprintf(path, PATH_MAX, "%s/%s" SUFFIX, directory, hex);
     return length < PATH_MAX;
 }

@@ -9,20 +9,22 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/model/code_file.h"
 #include "tool/symbol/image.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 #define ROOT_TEXT_BYTES 64
+#define HELD_PREFIX "/proc/self/fd/"
 
 static void __attribute__((format(printf, 3, 4)))
-add(struct candidates *list, struct store *store, const char *format, ...) {
+add(struct candidates *list, struct string_pool *store, const char *format, ...) {
     char path[PATH_MAX];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(path, sizeof path, format, arguments);
     va_end(arguments);
     bool fits = length > 0 && length < PATH_MAX && list->count < CANDIDATES_MAX;
-    const char *kept = fits ? store_intern(store, path, (size_t)length) : NULL;
+    const char *kept = fits ? string_pool_intern(store, path, (size_t)length) : NULL;
     if (kept) list->paths[list->count++] = kept;
 }
 
@@ -33,8 +35,11 @@ static const char *process_root(const struct symbol_options *options, char out[R
 }
 
 void candidates_of_module(struct candidates *list, const struct symbol_options *options,
-                          const char *path, bool has_build_id, struct store *store) {
+                          const char *path, bool has_build_id, struct string_pool *store) {
     char text[ROOT_TEXT_BYTES];
+    if (*path != '/' && options->directory)
+        path = string_pool_path(store, options->directory, path);
+    if (!path) return;
     const char *root = process_root(options, text), *sysroot = options->sysroot;
     if (sysroot && !has_build_id) add(list, store, "%s%s", sysroot, path);
     add(list, store, "%s", path);
@@ -46,10 +51,17 @@ void candidates_of_module(struct candidates *list, const struct symbol_options *
     }
     if (sysroot && has_build_id) add(list, store, "%s%s", sysroot, path);
     if (root) add(list, store, "%s%s", root, path);
+    for (size_t i = 0; i < options->held_count; i++)
+        if (!strcmp(options->held[i].path, path))
+            add(list, store, HELD_PREFIX "%d", options->held[i].file);
+}
+
+bool candidates_is_held(const char *path) {
+    return !strncmp(path, HELD_PREFIX, strlen(HELD_PREFIX));
 }
 
 void candidates_by_build_id(struct candidates *list, const struct symbol_options *options,
-                            const uint8_t *build_id, size_t bytes, struct store *store) {
+                            const uint8_t *build_id, size_t bytes, struct string_pool *store) {
     char hex[2 * IMAGE_BUILD_ID_MAX + 1], text[ROOT_TEXT_BYTES], name[sizeof hex + 32];
     if (bytes < 2 || bytes > IMAGE_BUILD_ID_MAX) return;
     for (size_t i = 0; i < bytes; i++) snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
@@ -63,7 +75,7 @@ void candidates_by_build_id(struct candidates *list, const struct symbol_options
 }
 
 void candidates_by_link(struct candidates *list, const struct symbol_options *options,
-                        const char *directory, const char *name, struct store *store) {
+                        const char *directory, const char *name, struct string_pool *store) {
     char text[ROOT_TEXT_BYTES];
     const char *root = process_root(options, text);
     add(list, store, "%s/%s", directory, name);
@@ -79,7 +91,8 @@ void candidates_by_link(struct candidates *list, const struct symbol_options *op
 }
 
 void candidates_of_package(struct candidates *list, const struct symbol_options *options,
-                           const char *module_path, const char *debug_path, struct store *store) {
+                           const char *module_path, const char *debug_path,
+                           struct string_pool *store) {
     static const char ending[] = ".debug";
     const char *const paths[] = {module_path, debug_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {

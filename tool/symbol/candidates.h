@@ -5,7 +5,7 @@
 #define TOOL_SYMBOL_CANDIDATES_H
 
 #include "tool/symbol/options.h"
-#include "tool/symbol/store.h"
+#include "tool/symbol/string_pool.h"
 
 #define CANDIDATES_MAX 64
 
@@ -18,18 +18,22 @@ struct candidates {
 // The file that was recorded as `path`. Without a build-id to check it by, a file below the
 // sysroot comes before that of this machine.
 void candidates_of_module(struct candidates *list, const struct symbol_options *options,
-                          const char *path, bool has_build_id, struct store *store);
+                          const char *path, bool has_build_id, struct string_pool *store);
+
+// One of the files that are held open.
+bool candidates_is_held(const char *path);
 
 // Separate debug information by build-id.
 void candidates_by_build_id(struct candidates *list, const struct symbol_options *options,
-                            const uint8_t *build_id, size_t bytes, struct store *store);
+                            const uint8_t *build_id, size_t bytes, struct string_pool *store);
 
 // Separate debug information called `name` (.gnu_debuglink) of the module in `directory`.
 void candidates_by_link(struct candidates *list, const struct symbol_options *options,
-                        const char *directory, const char *name, struct store *store);
+                        const char *directory, const char *name, struct string_pool *store);
 
 // The package of split debug information (.dwp) of a module and its debug file; either may be NULL.
 void candidates_of_package(struct candidates *list, const struct symbol_options *options,
-                           const char *module_path, const char *debug_path, struct store *store);
+                           const char *module_path, const char *debug_path,
+                           struct string_pool *store);
 
 #endif

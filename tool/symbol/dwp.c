@@ -3,7 +3,9 @@
 // which part of each section is the unit's. The rows are few, so they are simply looked through.
 #include "tool/symbol/dwp.h"
 
+#include <dirent.h>
 #include <dwarf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,4 +246,185 @@ void dwp_unit_close(struct dwp_unit *unit) {
     if (unit->dwarf) dwarf_end(unit->dwarf);
     if (unit->elf) elf_end(unit->elf);
     *unit = (struct dwp_unit){.elf = NULL};
+}
+
+// libdw counts ranges of a split unit from the skeleton's address, which it does not know for a
+// unit of a package: so the lists are read here.
+
+enum { ADDRESS_BYTES = 8, OFFSET_BYTES = 4, LIST_HEAD_BYTES = 12 };
+
+static uint64_t address_of(const struct dwp_unit *unit, uint64_t index) {
+    struct bytes table = unit->addresses;
+    if (index > bytes_left(&table) / ADDRESS_BYTES) return 0;
+    bytes_skip(&table, index * ADDRESS_BYTES);
+    return bytes_number(&table, ADDRESS_BYTES);
+}
+
+static struct bytes section_of(const struct dwp_unit *unit, const char *name) {
+    struct image image = IMAGE_CLOSED;
+    image.elf = unit->elf;
+    if (elf_getshdrstrndx(image.elf, &image.string_section) < 0) return (struct bytes){0};
+    return image_bytes(&image, name, "");
+}
+
+// Where the DIE's list begins.
+static struct bytes list_of(const struct dwp_unit *unit, Dwarf_Die *die) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    struct bytes list = {0};
+    if (!dwarf_attr_integrate(die, DW_AT_ranges, &attribute)) return list;
+    bool is_old = unit->version < 5;
+    list = is_old ? unit->ranges : section_of(unit, ".debug_rnglists.dwo");
+    if (dwarf_formudata(&attribute, &value)) return (struct bytes){0};
+    if (attribute.form == DW_FORM_rnglistx) {
+        struct bytes offsets = list;
+        bytes_skip(&offsets, LIST_HEAD_BYTES);
+        if (value > bytes_left(&offsets) / OFFSET_BYTES) return (struct bytes){0};
+        bytes_skip(&offsets, value * OFFSET_BYTES);
+        value = LIST_HEAD_BYTES + bytes_number(&offsets, OFFSET_BYTES);
+    }
+    bytes_skip(&list, value);
+    return list;
+}
+
+// DWARF 4: pairs; all ones and a base; two zeros end the list.
+static bool next_old(struct dwp_ranges *ranges, uint64_t *start, uint64_t *end) {
+    while (bytes_left(&ranges->list)) {
+        *start = bytes_number(&ranges->list, ADDRESS_BYTES);
+        *end = bytes_number(&ranges->list, ADDRESS_BYTES);
+        if (ranges->list.is_bad || (!*start && !*end)) return false;
+        if (*start != UINT64_MAX) {
+            *start += ranges->base;
+            *end += ranges->base;
+            return true;
+        }
+        ranges->base = *end;
+    }
+    return false;
+}
+
+// One entry of DWARF 5; `is_range` says whether it is one. False: the end.
+static bool read_entry(const struct dwp_unit *unit, struct dwp_ranges *ranges, uint64_t *start,
+                       uint64_t *end, bool *is_range) {
+    struct bytes *list = &ranges->list;
+    *is_range = true;
+    switch (bytes_u8(list)) {
+    case DW_RLE_base_addressx:
+        ranges->base = address_of(unit, bytes_uleb(list));
+        *is_range = false;
+        return true;
+    case DW_RLE_base_address:
+        ranges->base = bytes_number(list, ADDRESS_BYTES);
+        *is_range = false;
+        return true;
+    case DW_RLE_startx_endx:
+        *start = address_of(unit, bytes_uleb(list));
+        *end = address_of(unit, bytes_uleb(list));
+        return true;
+    case DW_RLE_startx_length:
+        *start = address_of(unit, bytes_uleb(list));
+        *end = *start + bytes_uleb(list);
+        return true;
+    case DW_RLE_offset_pair:
+        *start = ranges->base + bytes_uleb(list);
+        *end = ranges->base + bytes_uleb(list);
+        return true;
+    case DW_RLE_start_end:
+        *start = bytes_number(list, ADDRESS_BYTES);
+        *end = bytes_number(list, ADDRESS_BYTES);
+        return true;
+    case DW_RLE_start_length:
+        *start = bytes_number(list, ADDRESS_BYTES);
+        *end = *start + bytes_uleb(list);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool dwp_ranges_next(const struct dwp_unit *unit, Dwarf_Die *die, struct dwp_ranges *ranges,
+                     uint64_t *start, uint64_t *end) {
+    if (!ranges->is_open)
+        *ranges =
+            (struct dwp_ranges){.list = list_of(unit, die), .base = unit->low, .is_open = true};
+    if (unit->version < 5) return next_old(ranges, start, end);
+    bool is_range = false;
+    while (!is_range && bytes_left(&ranges->list))
+        if (!read_entry(unit, ranges, start, end, &is_range) || ranges->list.is_bad) return false;
+    return is_range;
+}
+
+// dpkg's own lists are read: asking dpkg-query would be another program, and takes as long.
+
+#define LISTS "/var/lib/dpkg/info"
+#define STATUS "/var/lib/dpkg/status"
+
+// The names under which a list may know a file: as it is, and without /usr, where /lib and /bin are
+// links to what is below it.
+struct names {
+    const char *whole, *without_usr;
+};
+
+static bool has_line(FILE *list, const struct names *names) {
+    char line[PATH_MAX];
+    while (fgets(line, sizeof line, list)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strcmp(line, names->whole)) return true;
+        if (names->without_usr && !strcmp(line, names->without_usr)) return true;
+    }
+    return false;
+}
+
+static bool is_in_list(const char *file_name, const struct names *names) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, LISTS "/%s", file_name) >= (int)sizeof path) return false;
+    FILE *list = fopen(path, "re");
+    bool is_in = list && has_line(list, names);
+    if (list) fclose(list);
+    return is_in;
+}
+
+bool package_of(const char *path, char *name, size_t size) {
+    static const char usr[] = "/usr", suffix[] = ".list";
+    char real[PATH_MAX];
+    DIR *lists = realpath(path, real) ? opendir(LISTS) : NULL;
+    if (!lists) return false;
+    const struct names names = {real, strncmp(real, usr, strlen(usr)) ? NULL : real + strlen(usr)};
+    bool is_found = false;
+    for (struct dirent *entry; !is_found && (entry = readdir(lists));) {
+        size_t length = strlen(entry->d_name);
+        if (length <= strlen(suffix) ||
+            strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
+            continue;
+        is_found = is_in_list(entry->d_name, &names);
+        if (is_found) snprintf(name, size, "%.*s", (int)strcspn(entry->d_name, ":"), entry->d_name);
+    }
+    closedir(lists);
+    char *dot = is_found ? strstr(name, suffix) : NULL;
+    if (dot && !dot[strlen(suffix)]) *dot = 0;
+    return is_found;
+}
+
+// Debian's packages of debug symbols that are made by hand go by the package, or by the source of
+// several packages that begin with its name (python3.11-dbg for python3.11-minimal).
+void package_of_symbols(const char *package, char *name, size_t size) {
+    static const char package_key[] = "Package: ", source_key[] = "Source: ";
+    char line[PATH_MAX];
+    size_t length = strlen(package);
+    FILE *status = fopen(STATUS, "re");
+    bool is_here = false;
+    while (status && fgets(line, sizeof line, status)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, package_key, strlen(package_key)))
+            is_here = !strcmp(line + strlen(package_key), package);
+        if (!is_here || strncmp(line, source_key, strlen(source_key)) != 0) continue;
+        const char *source = line + strlen(source_key);
+        size_t source_length = strcspn(source, " ");
+        bool is_stem = source_length < length && !strncmp(package, source, source_length) &&
+                       package[source_length] == '-';
+        if (is_stem) length = source_length;
+        break;
+    }
+    if (status) fclose(status);
+    snprintf(name, size, "%.*s-dbg", (int)length, package);
 }

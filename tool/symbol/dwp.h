@@ -11,6 +11,7 @@
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tool/symbol/bytes.h"
 #include "tool/symbol/image.h"
@@ -47,5 +48,14 @@ struct dwp_ranges {
 // The next range of a DIE that has DW_AT_ranges; `ranges` is zero at first. False: no more.
 bool dwp_ranges_next(const struct dwp_unit *unit, Dwarf_Die *die, struct dwp_ranges *ranges,
                      uint64_t *start, uint64_t *end);
+
+// Which package of this machine a file belongs to.
+
+// Debian's package (without the architecture) that installed the file; false: none is known.
+bool package_of(const char *path, char *name, size_t size);
+
+// Name of the package with its debug symbols, where Debian has one made by hand (PACKAGE-dbgsym are
+// those made automatically).
+void package_of_symbols(const char *package, char *name, size_t size);
 
 #endif

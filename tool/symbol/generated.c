@@ -21,8 +21,8 @@
 #define DUMP_LOAD 0
 #define DUMP_FIXED_BYTES 40  // of a LOAD record behind its head, before the name
 
-static const char *keep(struct store *store, const char *text, size_t length) {
-    return store_intern(store, text, length);
+static const char *keep(struct string_pool *store, const char *text, size_t length) {
+    return string_pool_intern(store, text, length);
 }
 
 // A number behind the last colon is cut off; 0: there is none.
@@ -35,7 +35,7 @@ static uint32_t cut_number(const char *text, size_t *length) {
 }
 
 // "FILE:LINE:COLUMN" or "FILE:LINE".
-static bool read_place(struct generated_code *code, const char *place, struct store *store) {
+static bool read_place(struct generated_code *code, const char *place, struct string_pool *store) {
     size_t length = strlen(place);
     uint32_t last = cut_number(place, &length), before = cut_number(place, &length);
     code->line = before ? before : last;
@@ -49,13 +49,13 @@ static bool read_place(struct generated_code *code, const char *place, struct st
 }
 
 // Python's "py::FUNCTION:FILE".
-static bool read_python(struct generated_code *code, const char *name, struct store *store) {
+static bool read_python(struct generated_code *code, const char *name, struct string_pool *store) {
     const char *colon = strchr(name, ':');
     if (colon && !(code->file = keep(store, colon + 1, strlen(colon + 1)))) return false;
     return (code->function = keep(store, name, colon ? (size_t)(colon - name) : strlen(name)));
 }
 
-bool generated_read_name(struct generated_code *code, const char *name, struct store *store) {
+bool generated_read_name(struct generated_code *code, const char *name, struct string_pool *store) {
     static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
     static const char nameless[] = "(anonymous)";
     if (!strncmp(name, "py::", 4)) return read_python(code, name + 4, store);
@@ -72,7 +72,7 @@ bool generated_read_name(struct generated_code *code, const char *name, struct s
 }
 
 static bool add(struct generated *generated, uint64_t start, uint64_t size, const char *name,
-                struct store *store) {
+                struct string_pool *store) {
     if (!size || size > UINT64_MAX - start || generated->count == UINT32_MAX) return true;
     if (generated->count == generated->capacity) {
         size_t capacity = generated->capacity ? generated->capacity * 2 : 1024;
@@ -88,7 +88,8 @@ static bool add(struct generated *generated, uint64_t start, uint64_t size, cons
 }
 
 // "START SIZE NAME", hexadecimal.
-static bool read_map_line(struct generated *generated, const char *line, struct store *store) {
+static bool read_map_line(struct generated *generated, const char *line,
+                          struct string_pool *store) {
     char *end;
     uint64_t start = strtoull(line, &end, 16);
     if (end == line || *end != ' ') return true;
@@ -96,7 +97,8 @@ static bool read_map_line(struct generated *generated, const char *line, struct 
     return *end != ' ' || add(generated, start, size, end + 1, store);
 }
 
-bool generated_read_map(struct generated *generated, struct bytes bytes, struct store *store) {
+bool generated_read_map(struct generated *generated, struct bytes bytes,
+                        struct string_pool *store) {
     while (bytes_left(&bytes)) {
         char line[NAME_LENGTH_MAX];
         const uint8_t *end = memchr(bytes.at, '\n', bytes_left(&bytes));
@@ -110,7 +112,7 @@ bool generated_read_map(struct generated *generated, struct bytes bytes, struct 
     return true;
 }
 
-static bool read_load(struct generated *generated, struct bytes record, struct store *store) {
+static bool read_load(struct generated *generated, struct bytes record, struct string_pool *store) {
     bytes_skip(&record, 16);  // pid, tid, virtual address: as the code's
     uint64_t start = bytes_number(&record, 8), size = bytes_number(&record, 8);
     bytes_skip(&record, 8);  // index
@@ -118,7 +120,8 @@ static bool read_load(struct generated *generated, struct bytes record, struct s
     return !name || add(generated, start, size, name, store);
 }
 
-bool generated_read_dump(struct generated *generated, struct bytes bytes, struct store *store) {
+bool generated_read_dump(struct generated *generated, struct bytes bytes,
+                         struct string_pool *store) {
     uint64_t magic = bytes_number(&bytes, 4);
     bytes_skip(&bytes, 4);  // version
     uint64_t head = bytes_number(&bytes, 4);
@@ -148,10 +151,10 @@ static bool is_own(int file, const struct symbol_options *options, off_t *size) 
     return time_ns >= (int64_t)options->generator_start_ns && *size > 0 && *size <= FILE_BYTES_MAX;
 }
 
-typedef bool read_fn(struct generated *generated, struct bytes bytes, struct store *store);
+typedef bool read_fn(struct generated *generated, struct bytes bytes, struct string_pool *store);
 
 static bool read_file(struct generated *generated, const char *path, read_fn *read,
-                      const struct symbol_options *options, struct store *store) {
+                      const struct symbol_options *options, struct string_pool *store) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) return true;
     off_t size = 0;
@@ -161,7 +164,7 @@ static bool read_file(struct generated *generated, const char *path, read_fn *re
     ssize_t got = copy ? pread(file, copy, (size_t)size, 0) : 0;
     if (got > 0) {
         is_read = read(generated, (struct bytes){copy, copy + got, false}, store);
-        generated->path = store_intern(store, path, strlen(path));
+        generated->path = string_pool_intern(store, path, strlen(path));
     }
     free(copy);
     close(file);
@@ -180,7 +183,7 @@ void generated_sort(struct generated *generated) {
 }
 
 bool generated_open(struct generated *generated, const struct symbol_options *options,
-                    struct store *store) {
+                    struct string_pool *store) {
     char path[PATH_MAX];
     *generated = (struct generated){.codes = NULL};
     if (!options->generator) return true;
@@ -191,8 +194,8 @@ bool generated_open(struct generated *generated, const struct symbol_options *op
         snprintf(path, sizeof path, "/proc/%u/root/tmp/perf-%u.map", options->process, pid);
         is_read = read_file(generated, path, generated_read_map, options, store);
     }
-    if (is_read && !generated->count && options->generator_directory) {
-        snprintf(path, sizeof path, "%s/jit-%u.dump", options->generator_directory, pid);
+    if (is_read && !generated->count && options->directory) {
+        snprintf(path, sizeof path, "%s/jit-%u.dump", options->directory, pid);
         is_read = read_file(generated, path, generated_read_dump, options, store);
     }
     generated_sort(generated);

@@ -10,7 +10,7 @@
 
 #include "tool/symbol/bytes.h"
 #include "tool/symbol/options.h"
-#include "tool/symbol/store.h"
+#include "tool/symbol/string_pool.h"
 
 struct generated_code {
     uint64_t start, end;
@@ -30,7 +30,7 @@ struct generated {
 // Reads what belongs to the process of these options; a file that is older than the process, or
 // somebody else's, is not its own. Texts go to the store. False only without memory.
 bool generated_open(struct generated *generated, const struct symbol_options *options,
-                    struct store *store);
+                    struct string_pool *store);
 void generated_close(struct generated *generated);
 
 // NULL: nothing is known.
@@ -38,12 +38,13 @@ const struct generated_code *generated_find(const struct generated *generated, u
 
 // What generated_open is made of: adds the entries of a map or a dump, whatever the bytes say, and
 // sorts them when all are there. False only without memory.
-bool generated_read_map(struct generated *generated, struct bytes bytes, struct store *store);
-bool generated_read_dump(struct generated *generated, struct bytes bytes, struct store *store);
+bool generated_read_map(struct generated *generated, struct bytes bytes, struct string_pool *store);
+bool generated_read_dump(struct generated *generated, struct bytes bytes,
+                         struct string_pool *store);
 void generated_sort(struct generated *generated);
 
 // The pieces of a map's name, "LazyCompile:*draw /src/app.js:12:3": fills function, file and line
 // of the code. False only without memory.
-bool generated_read_name(struct generated_code *code, const char *name, struct store *store);
+bool generated_read_name(struct generated_code *code, const char *name, struct string_pool *store);
 
 #endif

@@ -21,7 +21,7 @@
 // What a search needs besides the place for what it finds.
 struct search {
     const struct symbol_options *options;
-    struct store *store;
+    struct string_pool *store;
     const uint8_t *build_id;  // recorded, or the module's own
     size_t build_id_bytes;
 };
@@ -88,7 +88,7 @@ static bool open_download(struct image *image, const char **path, const struct s
     char found[PATH_MAX];
     if (!search->options->has_debuginfod) return false;
     if (!download_debug_file(search->build_id, search->build_id_bytes, found)) return false;
-    *path = store_intern(search->store, found, strlen(found));
+    *path = string_pool_intern(search->store, found, strlen(found));
     return *path && open_if_same(image, *path, search->build_id, search->build_id_bytes);
 }
 
@@ -98,11 +98,32 @@ static const char *missing_note(enum image_result result) {
     return "the file is missing or may not be read";
 }
 
+enum sameness { IS_SAME, IS_OTHER, IS_DOUBTFUL };
+
+// Whether a file that has the module's path, or one that the user named, is the one that was
+// recorded, where no build-id tells.
+static enum sameness compare_code(const struct image *image, const char *path,
+                                  const struct symbol_module *module) {
+    struct code_file now;
+    bool is_named = strcmp(path, module->path) != 0 && !candidates_is_held(path);
+    if (!module->code_key) return IS_DOUBTFUL;
+    if (code_file_of(image->fd, &now) && code_file_is_same(&now, &module->file)) return IS_SAME;
+    if (module->code_hash <= CAIRN_CODE_OTHER) return is_named ? IS_DOUBTFUL : IS_OTHER;
+    uint64_t hash = code_file_hash(image->fd, module->segments, module->segment_count);
+    return hash == module->code_hash ? IS_SAME : IS_OTHER;
+}
+
+// Names such as "[vdso]" must not be looked up; a path that is not absolute is one in the directory
+// in which the program was started.
+static bool is_file_name(const struct symbol_module *module, const struct symbol_options *options) {
+    if (!module->path || *module->path == '[') return false;
+    return *module->path == '/' || (options->directory && strchr(module->path, '/'));
+}
+
 // Opens the module's own file if it is the one that was recorded; returns why not, or a doubt.
 static const char *open_module(struct image *image, const char **path,
                                const struct symbol_module *module, const struct search *search) {
-    // Names such as "[vdso]" must not be looked up in the current directory.
-    if (!module->path || module->path[0] != '/') return "not a file on disk";
+    if (!is_file_name(module, search->options)) return "not a file on disk";
     const char *note = NULL;
     struct candidates list = {.count = 0};
     candidates_of_module(&list, search->options, module->path, module->build_id_bytes,
@@ -114,11 +135,23 @@ static const char *open_module(struct image *image, const char **path,
             if (!note) note = missing_note(result);
             continue;
         }
-        if (!module->build_id_bytes)
-            return image->build_id_bytes ? "the recording has no build-id to check the file" : NULL;
-        if (image_has_build_id(image, module->build_id, module->build_id_bytes)) return NULL;
+        bool has_build_id = module->build_id_bytes;
+        bool is_held = candidates_is_held(*path);
+        enum sameness sameness = has_build_id ? IS_OTHER : compare_code(image, *path, module);
+        if (has_build_id && image_has_build_id(image, module->build_id, module->build_id_bytes))
+            sameness = IS_SAME;
+        if (is_held) *path = module->path;  // what it was called
+        if (sameness != IS_OTHER)
+            return sameness == IS_SAME ? NULL
+                                       : "no build-id: nothing tells whether this file is the one "
+                                         "that was recorded";
         image_close(image);
-        if (i == 0) note = "the file on disk is not the one that was recorded (build-id differs)";
+        if (i == 0 && has_build_id)
+            note = "the file on disk is not the one that was recorded (build-id differs)";
+        else if (i == 0)
+            note = module->code_hash > CAIRN_CODE_OTHER
+                       ? "the file on disk is not the one that was recorded (its code differs)"
+                       : "the file was written since it was recorded, and has no build-id";
     }
     return note;
 }
@@ -136,12 +169,13 @@ static void find_debug_file(struct located *located, const struct search *search
 }
 
 void locate_open(struct located *located, const struct symbol_module *module,
-                 const struct symbol_options *options, struct store *store) {
-    *located = (struct located){IMAGE_CLOSED, IMAGE_CLOSED, IMAGE_CLOSED, NULL, NULL, NULL};
+                 const struct symbol_options *options, struct string_pool *store) {
+    *located = (struct located){IMAGE_CLOSED, IMAGE_CLOSED, IMAGE_CLOSED, NULL, NULL, false, NULL};
     struct search search = {options, store, module->build_id,
                             module->build_id ? module->build_id_bytes : 0};
     located->note = open_module(&located->module, &located->module_path, module, &search);
     if (!located->module.elf) located->module_path = NULL;
+    located->is_gone = !located->module.elf && is_file_name(module, options);
     if (located->module.elf && image_has_dwarf(&located->module)) return;
     if (!search.build_id_bytes && located->module.elf) {
         search.build_id = located->module.build_id;
@@ -160,7 +194,7 @@ void locate_close(struct located *located) {
 
 void locate_alternate(struct image *alternate, const char *from_path, const char *name,
                       const uint8_t *build_id, size_t build_id_bytes,
-                      const struct symbol_options *options, struct store *store) {
+                      const struct symbol_options *options, struct string_pool *store) {
     *alternate = (struct image)IMAGE_CLOSED;
     const struct search search = {options, store, build_id, build_id_bytes};
     const char *found;

@@ -6,9 +6,9 @@
 #define TOOL_SYMBOL_LOCATE_H
 
 #include "tool/symbol/image.h"
+#include "tool/symbol/job.h"
 #include "tool/symbol/options.h"
-#include "tool/symbol/store.h"
-#include "tool/symbol/symbol.h"
+#include "tool/symbol/string_pool.h"
 
 // Images are closed where nothing was found. Paths and note belong to the store.
 struct located {
@@ -17,17 +17,18 @@ struct located {
     struct image packed;  // .gnu_debugdata of the module, unpacked
     const char *module_path;
     const char *debug_path;
+    bool is_gone;      // the module's own file is not there as it was recorded
     const char *note;  // what is missing or doubtful, NULL if nothing
 };
 
 void locate_open(struct located *located, const struct symbol_module *module,
-                 const struct symbol_options *options, struct store *store);
+                 const struct symbol_options *options, struct string_pool *store);
 void locate_close(struct located *located);
 
 // Opens the file of shared debug information that `from_path` refers to as `name`, by build-id;
 // closed if it is not there or is another one.
 void locate_alternate(struct image *alternate, const char *from_path, const char *name,
                       const uint8_t *build_id, size_t build_id_bytes,
-                      const struct symbol_options *options, struct store *store);
+                      const struct symbol_options *options, struct string_pool *store);
 
 #endif

@@ -11,8 +11,8 @@
 
 #define NAME_LENGTH_MAX 8192
 
-static const char *keep(struct store *store, char *name) {
-    const char *kept = name ? store_intern(store, name, strlen(name)) : NULL;
+static const char *keep(struct string_pool *store, char *name) {
+    const char *kept = name ? string_pool_intern(store, name, strlen(name)) : NULL;
     free(name);
     return kept;
 }
@@ -26,7 +26,7 @@ static const char *closure_end(const char *closure) {
 }
 
 // "main::{lambda#1}" becomes "main::{lambda draw.cc:12}", where it begins.
-static const char *place_closure(struct store *store, const char *name,
+static const char *place_closure(struct string_pool *store, const char *name,
                                  const struct symbol_frame *frame) {
     char placed[NAME_LENGTH_MAX];
     const char *closure = frame->file && frame->declared_line ? name_last_closure(name) : NULL;
@@ -37,14 +37,14 @@ static const char *place_closure(struct store *store, const char *name,
         snprintf(placed, sizeof placed, "%.*s%.*s %s:%u%s", (int)(closure - name), name, word,
                  closure, text_base_name(frame->file), frame->declared_line, strchr(closure, '}'));
     if (length <= 0 || (size_t)length >= sizeof placed) return name;
-    return store_intern(store, placed, (size_t)length);
+    return string_pool_intern(store, placed, (size_t)length);
 }
 
 bool naming_apply(struct symbol_frame *frame, const struct symbol_options *options,
-                  struct store *store) {
+                  struct string_pool *store) {
     frame->function = frame->plain = NULL;
     if (!frame->linkage) return true;
-    const char *name = frame->plain = store_readable(store, frame->linkage);
+    const char *name = frame->plain = string_pool_readable(store, frame->linkage);
     if (name && options->has_full_names)
         name = keep(store, name_full(frame->linkage));
     else if (name)

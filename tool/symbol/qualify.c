@@ -32,14 +32,14 @@ struct unit_places {
 };
 
 struct qualifier {
-    struct store *scratch;
+    struct string_pool *scratch;
     struct unit_places *buckets[BUCKET_COUNT];
     struct unit_places *now;  // being filled
     bool is_failed;
 };
 
-struct qualifier *qualifier_open(struct store *scratch) {
-    struct qualifier *qualifier = store_alloc(scratch, sizeof *qualifier);
+struct qualifier *qualifier_open(struct string_pool *scratch) {
+    struct qualifier *qualifier = string_pool_alloc(scratch, sizeof *qualifier);
     if (qualifier) qualifier->scratch = scratch;
     return qualifier;
 }
@@ -49,7 +49,7 @@ static const struct place *add_place(struct qualifier *qualifier, const Dwarf_Di
                                      const struct place *parent) {
     struct unit_places *now = qualifier->now;
     if (!now->last || now->last->count == BLOCK_COUNT) {
-        struct block *block = store_alloc(qualifier->scratch, sizeof *block);
+        struct block *block = string_pool_alloc(qualifier->scratch, sizeof *block);
         if (!block) {
             qualifier->is_failed = true;
             return NULL;
@@ -99,7 +99,7 @@ static struct unit_places *unit_places(struct qualifier *qualifier, Dwarf_Die *u
     struct unit_places **bucket = &qualifier->buckets[((uintptr_t)unit->addr >> 4) % BUCKET_COUNT];
     for (struct unit_places *found = *bucket; found; found = found->next)
         if (found->unit == unit->addr) return found;
-    struct unit_places *places = store_alloc(qualifier->scratch, sizeof *places);
+    struct unit_places *places = string_pool_alloc(qualifier->scratch, sizeof *places);
     if (!places) return NULL;
     places->unit = unit->addr;
     places->next = *bucket;
@@ -163,7 +163,7 @@ const char *qualifier_find(struct qualifier *qualifier, Dwarf_Die *function) {
     size_t end = sizeof text - 1;
     text[end] = '\0';
     size_t start = write_prefix(place->parent, unit.cu, text, end);
-    return store_intern(qualifier->scratch, text + start, end - start);
+    return string_pool_intern(qualifier->scratch, text + start, end - start);
 }
 
 bool qualifier_class_line(struct qualifier *qualifier, Dwarf_Die *function, uint32_t *line) {

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tool/symbol/store.h"
+#include "tool/symbol/string_pool.h"
 
 struct qualifier;
 
 // Everything is made in `scratch`, and gone with it; no memory: NULL.
-struct qualifier *qualifier_open(struct store *scratch);
+struct qualifier *qualifier_open(struct string_pool *scratch);
 
 // Namespaces, classes and functions around the function that `function` declares ("a::B<int>"),
 // "" if there are none; NULL only without memory. Walks each compile unit at most once.

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tool/symbol/candidates.h"
 #include "tool/symbol/dwp.h"
@@ -21,8 +22,8 @@
 // Everything that is open while one module is resolved.
 struct resolution {
     struct resolver *resolver;
-    struct store *names;
-    struct store *scratch;
+    struct string_pool *names;
+    struct string_pool *scratch;
     const struct located *files;
     struct image alternate;
     const struct image *dwarf_image;  // NULL: no DWARF
@@ -43,7 +44,18 @@ struct resolution {
     size_t count;
     size_t done;  // requests that the progress knows of
     bool has_dwarf_answer;
+    size_t late_begin, late_end;  // requests whose units were not read in time
 };
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool resolve_is_late(const struct symbol_options *options) {
+    return options->deadline_ns && now_ns() >= options->deadline_ns;
+}
 
 static int request_by_address(const void *left, const void *right) {
     const struct request *a = left, *b = right;
@@ -188,6 +200,11 @@ static bool read_units(struct resolution *work) {
     for (size_t i = 0, next; i < work->count && work->requests[i].unit != UNIT_NONE; i = next) {
         struct request *first = &work->requests[i];
         for (next = i; next < work->count && work->requests[next].unit == first->unit;) next++;
+        if (resolve_is_late(work->resolver->options)) {
+            if (work->late_begin == work->late_end) work->late_begin = i;
+            work->late_end = next;
+            continue;
+        }
         Dwarf_Die *unit = &work->units.units[first->unit].die;
         if (!read_unit(work, unit, first, next - i)) return false;
         atomic_fetch_add(work->resolver->done, next - i);
@@ -210,16 +227,16 @@ static const struct symtab_entry *find_symbol(struct resolution *work, uint64_t 
 static bool name_function(struct resolution *work, uint64_t address, const struct scope *scope,
                           const char **linkage) {
     *linkage = scope ? scope->linkage : NULL;
-    const char *name = *linkage ? store_readable(work->names, *linkage) : NULL;
+    const char *name = *linkage ? string_pool_readable(work->names, *linkage) : NULL;
     if (*linkage && !name) return false;
     bool is_whole = name && scope->is_full_name;
     if (is_whole && name[0] != '_') return true;
     const struct symtab_entry *symbol = find_symbol(work, address);
     if (!symbol || (name && symbol->is_label)) return true;
-    const char *other = store_readable(work->names, symbol->name);
+    const char *other = string_pool_readable(work->names, symbol->name);
     if (!other) return false;
     if (is_whole && strspn(other, "_") >= strspn(name, "_")) return true;
-    *linkage = store_intern(work->names, symbol->name, strlen(symbol->name));
+    *linkage = string_pool_intern(work->names, symbol->name, strlen(symbol->name));
     return *linkage;
 }
 
@@ -243,7 +260,7 @@ static bool make_frames(struct resolution *work, const struct request *request,
     if (!name_function(work, request->address, function, &linkage)) return false;
     query->is_known = true;
     if (!function && !linkage && !request->file) return true;
-    struct symbol_frame *frames = store_alloc(work->names, count * sizeof *frames);
+    struct symbol_frame *frames = string_pool_alloc(work->names, count * sizeof *frames);
     if (!frames) return false;
     frames[0].file = request->file;
     frames[0].line = request->line;
@@ -266,6 +283,7 @@ static bool make_frames(struct resolution *work, const struct request *request,
 static void make_report(const struct resolution *work, struct symbol_report *report) {
     const struct located *files = work->files;
     report->origin = SYMBOL_ORIGIN_FILE;
+    report->is_gone = files->is_gone;
     report->note = files->note ? files->note : work->note;
     if (work->dwarf && !work->effort.left)
         report->note = "its debug information takes too long to read, so only a part of it was";
@@ -283,7 +301,10 @@ static void make_report(const struct resolution *work, struct symbol_report *rep
         report->path = NULL;
         if (!report->note) report->note = "the file has no symbols";
     }
-    if (work->resolver->is_without_lines && !report->note)
+    bool has_more = image_has_dwarf(&files->module) || image_has_dwarf(&files->debug);
+    report->is_partial = work->resolver->is_without_lines && has_more;
+    report->is_late = work->late_end > work->late_begin;
+    if (report->is_partial && !report->note)
         report->note = "its lines are left for cairn report, for they take long to read";
 }
 
@@ -293,7 +314,9 @@ static bool resolve(struct resolution *work, struct symbol_query *queries, size_
     if (!make_requests(work, queries, count) || !read_symtabs(work) || !read_units(work))
         return false;
     for (size_t i = 0; i < work->count; i++)
-        if (!make_frames(work, &work->requests[i], &queries[work->requests[i].query])) return false;
+        if ((i < work->late_begin || i >= work->late_end) &&
+            !make_frames(work, &work->requests[i], &queries[work->requests[i].query]))
+            return false;
     return true;
 }
 
@@ -307,14 +330,14 @@ static void resolution_close(struct resolution *work) {
     line_table_close(&work->lines);
     symtab_free(&work->symtab);
     free(work->requests);
-    store_close(work->scratch);
+    string_pool_close(work->scratch);
 }
 
 bool resolve_from_files(struct resolver *resolver, const struct located *files,
                         struct symbol_job *job) {
     struct resolution work = {
         .resolver = resolver, .names = resolver->names, .files = files, .alternate = IMAGE_CLOSED};
-    bool is_done = (work.scratch = store_open()) && resolve(&work, job->queries, job->count);
+    bool is_done = (work.scratch = string_pool_open()) && resolve(&work, job->queries, job->count);
     if (is_done) make_report(&work, &job->report);
     resolution_close(&work);
     return is_done;

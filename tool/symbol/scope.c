@@ -56,7 +56,7 @@ static const char *qualified_name(struct walk *walk, Dwarf_Die *die, const char 
     if (!prefix) return NULL;
     int length = prefix[0] ? snprintf(joined, sizeof joined, "%s::%s", prefix, name) : 0;
     if (length <= 0 || (size_t)length >= sizeof joined) return name;
-    return store_intern(walk->use->scratch, joined, (size_t)length);
+    return string_pool_intern(walk->use->scratch, joined, (size_t)length);
 }
 
 // Where a lambda or closure begins: its own line, or that of its class.
@@ -79,8 +79,8 @@ static bool name_scope(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
     if (!name) return true;
     bool needs_prefix = !scope->is_full_name && (scope->caller || !walk->use->has_symtab);
     if (needs_prefix && !(name = qualified_name(walk, die, name))) return false;
-    scope->linkage = store_intern(walk->use->names, name, strlen(name));
-    const char *readable = scope->linkage ? store_readable(walk->use->names, name) : NULL;
+    scope->linkage = string_pool_intern(walk->use->names, name, strlen(name));
+    const char *readable = scope->linkage ? string_pool_readable(walk->use->names, name) : NULL;
     if (!readable) return false;
     bool is_closure = name_has_closure(readable) || !strcmp(name, "operator()");
     return !is_closure || find_declared_line(walk, die, &scope->declared_line);
@@ -125,7 +125,8 @@ static struct scope *enter(struct walk *walk, Dwarf_Die *die, struct scope *call
         size_t i = request_lower_bound(walk->requests, walk->count, start);
         for (; i < walk->count && walk->requests[i].address < end && spend(walk, 1); i++) {
             if (walk->requests[i].scope != caller) continue;
-            if (!scope && !(scope = store_alloc(walk->use->scratch, sizeof *scope))) goto fail;
+            if (!scope && !(scope = string_pool_alloc(walk->use->scratch, sizeof *scope)))
+                goto fail;
             walk->requests[i].scope = scope;
         }
     }

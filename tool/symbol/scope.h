@@ -5,9 +5,9 @@
 #define TOOL_SYMBOL_SCOPE_H
 
 #include "tool/symbol/dwp.h"
-#include "tool/symbol/line_table.h"
+#include "tool/symbol/line.h"
 #include "tool/symbol/qualify.h"
-#include "tool/symbol/store.h"
+#include "tool/symbol/string_pool.h"
 #include "tool/symbol/unit.h"
 
 struct scope {
@@ -23,8 +23,8 @@ struct scope {
 struct scope_use {
     struct line_table *files;       // names the files of calls
     struct qualifier *qualifier;    // made in `scratch`
-    struct store *scratch;          // gets the scopes
-    struct store *names;            // gets names and paths
+    struct string_pool *scratch;    // gets the scopes
+    struct string_pool *names;      // gets names and paths
     bool has_symtab;                // gives the full names of functions that are not inlined
     const struct dwp_unit *packed;  // the unit is of a package; NULL: it is not
 };

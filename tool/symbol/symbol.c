@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "tool/base/array.h"
-#include "tool/symbol/answer.h"
-#include "tool/symbol/store.h"
+#include "tool/model/modules.h"
+#include "tool/symbol/sources.h"
+#include "tool/symbol/string_pool.h"
 
 #define THREADS_MAX 8
 #define LOOK_INTERVAL_NS 50000000  // between two looks at the progress
@@ -20,18 +21,19 @@
 struct symbol_table {
     const struct symbol_options *options;
     const struct bundle *kept;
-    ARRAY(struct store *) stores;
+    ARRAY(struct string_pool *) stores;
 };
 
 // What the threads of one resolution share.
 struct work {
     struct symbol_table *table;
-    struct symbol_job **jobs;  // in the order in which they are taken
-    struct store **stores;     // of each
+    struct symbol_job **jobs;     // in the order in which they are taken
+    struct string_pool **stores;  // of each
     size_t count;
     atomic_size_t next;
     atomic_size_t done;  // queries
     atomic_bool is_failed;
+    bool is_foreign_short;
     size_t running;  // threads, under the lock
     pthread_mutex_t lock;
     pthread_cond_t is_over;
@@ -49,16 +51,34 @@ bool symbol_table_open(struct symbol_table **table, const struct symbol_options 
 
 void symbol_table_close(struct symbol_table *table) {
     if (!table) return;
-    for (size_t i = 0; i < table->stores.count; i++) store_close(table->stores.items[i]);
+    for (size_t i = 0; i < table->stores.count; i++) string_pool_close(table->stores.items[i]);
     array_free(&table->stores);
     free(table);
+}
+
+// The debug information of modules that are not the program's own is more than the user wants to
+// wait for. All of them are looked at first, so that it is the same each time.
+static bool is_foreign_too_large(struct symbol_table *table, const struct symbol_job *jobs,
+                                 size_t count) {
+    const uint64_t most = table->options->foreign_bytes_max;
+    uint64_t sum = 0;
+    struct string_pool *scratch = most ? string_pool_open() : NULL;
+    for (size_t i = 0; scratch && i < count && sum <= most; i++)
+        if (!module_is_own(jobs[i].module.path))
+            sum += answer_bytes(table->options, &jobs[i].module, scratch);
+    string_pool_close(scratch);
+    return sum > most;
+}
+
+void symbol_table_keep(struct symbol_table *table, const struct bundle *kept) {
+    table->kept = kept;
 }
 
 static void *run(void *context) {
     struct work *work = context;
     for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
         struct answerer answerer = {work->table->options, work->table->kept, work->stores[i],
-                                    &work->done};
+                                    &work->done, work->is_foreign_short};
         if (!atomic_load(&work->is_failed) && !answer(&answerer, work->jobs[i]))
             atomic_store(&work->is_failed, true);
     }
@@ -76,12 +96,12 @@ static int most_first(const void *left, const void *right) {
 
 static bool prepare(struct work *work, struct symbol_job *jobs, size_t *total) {
     work->jobs = calloc(work->count + 1, sizeof(struct symbol_job *));
-    work->stores = calloc(work->count + 1, sizeof(struct store *));
+    work->stores = calloc(work->count + 1, sizeof(struct string_pool *));
     if (!work->jobs || !work->stores) return false;
     for (size_t i = 0; i < work->count; i++) {
         struct symbol_job *job = work->jobs[i] = &jobs[i];
-        struct store **slot = array_push(&work->table->stores);
-        work->stores[i] = slot ? *slot = store_open() : NULL;
+        struct string_pool **slot = array_push(&work->table->stores);
+        work->stores[i] = slot ? *slot = string_pool_open() : NULL;
         if (!slot || !*slot) return false;
         job->report = (struct symbol_report){0};
         for (size_t query = 0; query < job->count; query++)
@@ -140,6 +160,7 @@ bool symbol_resolve_all(struct symbol_table *table, struct symbol_job *jobs, siz
     for (size_t i = 0; i < count; i++)
         if (jobs[i].count > UINT32_MAX) return error_set(error, "too many addresses at once");
     bool is_done = prepare(&work, jobs, &total);
+    work.is_foreign_short = is_foreign_too_large(table, jobs, count);
     if (is_done) run_all(&work, total, progress);
     free(work.jobs);
     free(work.stores);

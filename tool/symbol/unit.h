@@ -5,7 +5,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "tool/symbol/effort.h"
+#include "tool/symbol/budget.h"
 #include "tool/symbol/image.h"
 
 #define UNIT_NONE UINT32_MAX

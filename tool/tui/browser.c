@@ -17,9 +17,9 @@
 enum {
     FIGURES_COLUMNS = 32,
     SAMPLED_COLUMNS = 21 + INTERVAL_NOTE_COLUMNS + 2,  // the same with intervals instead of blocks
-    HEAD_LINES = 1,
+    HEAD_LINES = 2,  // what the tree is of, and the columns' names
     FOOT_LINES = 2,
-    SIDE_BY_SIDE_COLUMNS = 140,  // from here on the source stands beside the tree, else below it
+    SIDE_BY_SIDE_COLUMNS = 120,  // from here on the source stands beside the tree, else below it
     LABEL_COLUMNS_MIN = 8,
     INPUT_BYTES = 128,
     LINE_BYTES = 1024,
@@ -40,8 +40,21 @@ static const char help_text[] =
     "left                         fold              i        from the start, or from allocators\n"
     "*                            unfold the        c  C     callees, callers of the function\n"
     "                             largest path      u        the whole tree again\n"
-    "v                            source beside     a        plumbing frames\n"
-    "?                            this help         q        leave\n";
+    "v                            source beside     a        internal frames\n"
+    "L                            by line           q        leave\n"
+    "?                            this help\n";
+
+static void draw_columns(const struct browser *browser) {
+    const char *count = measure_about(browser->view.by)->is_bytes ? "blocks" : "calls";
+    char text[LINE_BYTES];
+    if (browser->profile->sampling.is_on)
+        snprintf(text, sizeof text, "%6s %10s   %-*s  function", "share", "total",
+                 INTERVAL_NOTE_COLUMNS, "interval");
+    else
+        snprintf(text, sizeof text, "%6s %10s %10s    function", "share", "total", count);
+    move(1, 0);
+    window_put(A_DIM, text, (size_t)COLS);
+}
 
 static void draw_head(const struct screen *screen) {
     const struct browser *browser = &screen->browser;
@@ -52,14 +65,15 @@ static void draw_head(const struct screen *screen) {
     const char *direction = browser->view.is_inverted ? "by allocating function" : "from the start";
     snprintf(text, sizeof text, " %s%s%s %s, %s%s%s",
              about->is_bytes ? units_size(whole.value).text : units_count(whole.value).text,
-             interval_text(whole, about->is_bytes, false).text, interval_samples(whole).text,
-             about->moment,
+             interval_amount(whole, about->is_bytes, false).text, interval_samples(whole).text,
+             about->snapshot,
              !browser->view.pivot        ? direction
              : browser->view.is_inverted ? "callers of "
                                          : "callees of ",
              label, browser->view.has_all_frames ? ", all frames" : "");
     move(0, 0);
     window_put(A_BOLD, text, (size_t)COLS);
+    draw_columns(browser);
 }
 
 static void draw_line(const struct screen *screen, int y, const struct browser_line *line,
@@ -94,7 +108,7 @@ static void draw_line(const struct screen *screen, int y, const struct browser_l
     size_t used = (is_sampled ? SAMPLED_COLUMNS : FIGURES_COLUMNS) + indent + 1;
     size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
     if (call->frame) {
-        frame_location(call->frame, location, sizeof location);
+        call_location(call, location, sizeof location);
         text_cut(location, room / 2);
         frame_label(call->frame, label, sizeof label,
                     *location ? room - text_columns(location) - 1 : room);
@@ -145,8 +159,7 @@ static void draw_source_lines(FILE *file, const struct frame *frame, int y, int 
 }
 
 static void draw_source(const struct screen *screen, int y, int x, int lines, int columns) {
-    const struct call *call = browser_call(&screen->browser);
-    const struct frame *frame = call ? call->frame : NULL;
+    const struct frame *frame = browser_source(&screen->browser);
     char text[LINE_BYTES];
     move(y, x);
     if (!frame || !frame->file) {
@@ -233,14 +246,16 @@ static bool change_view(struct screen *screen, int key, struct error *error) {
                                          [MEASURE_CALLS] = MEASURE_PEAK,
                                          [MEASURE_PEAK_BLOCKS] = MEASURE_EXIT_BLOCKS,
                                          [MEASURE_EXIT_BLOCKS] = MEASURE_PEAK_BLOCKS,
+                                         [MEASURE_SHORT] = MEASURE_TEMPORARY,
                                          [MEASURE_TEMPORARY] = MEASURE_SLACK,
                                          [MEASURE_SLACK] = MEASURE_ALIGNMENT,
                                          [MEASURE_ALIGNMENT] = MEASURE_PEAK,
-                                         [MEASURE_THEN] = MEASURE_EXIT,
-                                         [MEASURE_THEN_BLOCKS] = MEASURE_EXIT_BLOCKS};
+                                         [MEASURE_AT] = MEASURE_EXIT,
+                                         [MEASURE_AT_BLOCKS] = MEASURE_EXIT_BLOCKS};
     struct view_options *view = &screen->browser.view;
     if (key == 's') view->by = order[view->by];
     if (key == 'i') view->is_inverted = !view->is_inverted;
+    if (key == 'L') view->has_lines = !view->has_lines;
     if (key == 'a') view->has_all_frames = !view->has_all_frames;
     screen->top = 0;
     return browser_rebuild(&screen->browser, error);
@@ -297,6 +312,7 @@ static bool handle(struct screen *screen, int key, struct error *error) {
     case 's':
     case 'i':
     case 'a':
+    case 'L':
         return change_view(screen, key, error);
     case 'u':
         screen->top = 0;
@@ -324,8 +340,8 @@ bool browser_run(const struct profile *profile, const struct frame_names *names,
             draw(&screen);
             int key = getch();
             *screen.message = 0;
-            if (key == ERR) break;  // the terminal is gone
-            if (screen.has_help && key != 'q') key = '?';
+            if (key == ERR) break;           // the terminal is gone
+            if (screen.has_help) key = '?';  // any key closes it
             is_ok = handle(&screen, key, error);
         }
         endwin();

@@ -6,7 +6,7 @@
 #define TOOL_TUI_BROWSER_H
 
 #include "tool/render/frames.h"
-#include "tool/render/options.h"
+#include "tool/render/terminal.h"
 
 // The terminal can show it: both ends are terminals that curses knows.
 bool browser_is_possible(void);

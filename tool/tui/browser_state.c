@@ -139,6 +139,33 @@ bool browser_search(struct browser *browser, const struct pattern *pattern, bool
     return list(browser, node);
 }
 
+static bool is_own_source(const struct call *call) {
+    return call->frame && call->frame->is_own && call->frame->file;
+}
+
+// Towards the callers are a node's parents, or its largest children where the tree is inverted.
+static const struct call *own_above(const struct browser *browser, const struct call *call) {
+    const struct call *nodes = browser->calls.nodes.items;
+    while (call != nodes && !is_own_source(call)) call = &nodes[call->parent];
+    return call;
+}
+
+static const struct call *own_below(const struct browser *browser, const struct call *call) {
+    const struct call *nodes = browser->calls.nodes.items;
+    while (!is_own_source(call) && call->first_child) call = &nodes[call->first_child];
+    return call;
+}
+
+const struct frame *browser_source(const struct browser *browser) {
+    const struct call *call = browser_call(browser);
+    if (!call) return NULL;
+    bool is_inverted = browser->view.is_inverted;
+    const struct call *callers = is_inverted ? own_below(browser, call) : own_above(browser, call);
+    if (is_own_source(callers)) return callers->frame;
+    const struct call *callees = is_inverted ? own_above(browser, call) : own_below(browser, call);
+    return is_own_source(callees) ? callees->frame : call->frame;
+}
+
 bool browser_pivot(struct browser *browser, bool has_callers, struct error *error) {
     const struct call *call = browser_call(browser);
     if (!call || !call->frame) return true;

@@ -36,6 +36,10 @@ bool browser_rebuild(struct browser *browser, struct error *error);
 // NULL: there is no line.
 const struct call *browser_call(const struct browser *browser);
 
+// The frame whose source says most: the selected one, else its first caller of the program's own,
+// else what it calls most; NULL: there is none.
+const struct frame *browser_source(const struct browser *browser);
+
 // Each of these leaves lines and selection right; false without memory.
 bool browser_unfold(struct browser *browser);       // or goes to the first child
 bool browser_fold(struct browser *browser);         // or goes to the caller's line

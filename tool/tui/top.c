@@ -199,6 +199,7 @@ static bool handle_move(struct screen *screen, int key) {
         return true;
     case 'q':
     case 'Q':
+        if (top->page == TOP_HELP) return leave_page(screen), true;
         screen->is_done = true;
         return true;
     default:

@@ -12,7 +12,7 @@
 
 enum {
     FOOT_LINES = 2,
-    SHORT_LINES = 16,  // below, timeline and trust line are left out
+    SHORT_LINES = 16,  // on lower screens the figures below the list are left out
     LINES_MIN = 6,
     COLUMNS_MIN = 20,
 };
@@ -42,7 +42,7 @@ static const struct {
     {"o", "recording of allocations off, on"},
     {"r", "rate of samples (of cairn run --sample)"},
     {"p", "the processes that are being recorded"},
-    {"a", "plumbing frames too, or not"},
+    {"a", "internal frames too, or not"},
     {"?", "this help"},
     {"q", "leave; the process runs on"},
 };
@@ -52,7 +52,7 @@ static bool canvas_open(struct canvas *canvas) {
     *canvas = (struct canvas){.text = NULL};
     canvas->terminal.out = open_memstream(&canvas->text, &canvas->size);
     canvas->terminal.columns = (size_t)COLS;
-    canvas->terminal.has_color = true;
+    canvas->terminal.is_terminal = canvas->terminal.has_color = true;
     return canvas->terminal.out != NULL;
 }
 
@@ -81,21 +81,34 @@ static int body_end(void) {
     return LINES - FOOT_LINES;
 }
 
-static int draw_head(struct top *top) {
+static int draw_title(struct top *top) {
     struct canvas canvas;
     if (!canvas_open(&canvas)) return 0;
-    top_print_head(&canvas.terminal, &top->view, LINES < SHORT_LINES);
+    top_print_title(&canvas.terminal, &top->view);
     return canvas_put(&canvas, 0, 0, body_end(), SIZE_MAX);
+}
+
+// All figures at the foot of the screen, so that the list has its top; returns their first line.
+static int draw_details(struct top *top) {
+    struct canvas canvas;
+    int lines = 0, end = body_end();
+    if (LINES < SHORT_LINES || !canvas_open(&canvas)) return end;
+    top_print_details(&canvas.terminal, &top->view);
+    fflush(canvas.terminal.out);
+    for (const char *at = canvas.text; (at = strchr(at, '\n')); at++) lines++;
+    if (lines > end / 2) lines = end / 2;
+    canvas_put(&canvas, end - lines, 0, lines, SIZE_MAX);
+    return end - lines;
 }
 
 static void draw_list(struct top *top) {
     struct canvas canvas;
-    int y = draw_head(top);
+    int y = draw_title(top), foot = draw_details(top);
     if (!canvas_open(&canvas)) return;
     top_print_what(&canvas.terminal, &top->view, &top->sums);
     top_print_columns(&canvas.terminal, &top->view);
-    y = canvas_put(&canvas, y, 0, body_end() - y, SIZE_MAX);
-    top->list_lines = body_end() - y;
+    y = canvas_put(&canvas, y, 0, foot - y, SIZE_MAX);
+    top->list_lines = foot - y;
     if (top->list_lines <= 0 || !canvas_open(&canvas)) return;
     top_keep_in_view(top, (size_t)top->list_lines);
     size_t end = top->first + (size_t)top->list_lines;
@@ -117,7 +130,7 @@ static void scroll_put(struct top *top, struct canvas *canvas, int y) {
 
 static void draw_stack(struct top *top) {
     struct canvas canvas;
-    int y = draw_head(top);
+    int y = draw_title(top);
     if (!canvas_open(&canvas)) return;
     if (!top_print_stack(&canvas.terminal, &top->view, top->shown)) top->is_failed = true;
     scroll_put(top, &canvas, y);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A look at the guard bands of all blocks of a process that runs (cairn run --guard).
+// Checks the guard bands of all blocks of a running process (cairn run --guard).
 //
-// It is asked to look itself, which it does as it next allocates or frees something. If it does not
-// in the time of a blink, its memory is read from outside: as long as it takes up no wish it calls
-// no allocation function either, so that its blocks stay where they are.
+// The process is asked to check them itself, which it does when it next allocates or frees a block.
+// If it does not within a tenth of a second, its memory is read from outside: as long as it has not
+// answered it calls no allocation function either, so that its blocks stay where they are.
 //
-// Nothing that is read from it is believed; of what lies elsewhere by then the look knows nothing.
+// Nothing that is read from it is believed; blocks that have moved meanwhile are left out.
 #ifndef TOOL_WATCH_BANDS_H
 #define TOOL_WATCH_BANDS_H
 
@@ -18,7 +18,7 @@
 
 struct bands_check {
     uint64_t checked_blocks;  // live ones that were looked at
-    uint64_t damaged_blocks;  // found so far, by whoever and whenever
+    uint64_t overrun_blocks;  // found so far, by the process or the tool
 };
 
 // What is found is written into the recording, as the process would. False if the blocks have no

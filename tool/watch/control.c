@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/sample.h"
+#include "format/snapshots.h"
 
 static bool check(const struct control *control, struct error *error) {
     const struct cairn_header *header = control->header;
@@ -87,4 +89,76 @@ bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct
         return error_set(error, "it records every block, not samples (cairn run --sample)");
     __atomic_store_n(&sampling->wanted_bytes, rate_bytes, __ATOMIC_RELAXED);
     return true;
+}
+
+// --- snapshots
+
+enum { ATTEMPTS = 200 };
+static const struct timespec pause_ns = {.tv_nsec = 1000000};
+static const uint64_t second_ns = 1000000000;
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+// The process wrote the section table; it is not believed beyond the mapping.
+static bool find_table(struct cairn_header *header, uint64_t mapped_bytes,
+                       struct cairn_snapshot_table *table) {
+    const uint64_t needed = CAIRN_SNAPSHOT_LIMIT * sizeof(struct cairn_snapshot);
+    uint32_t count = header->section_count;
+    for (uint32_t i = 0; i < count && i < CAIRN_SECTION_MAX; i++) {
+        struct cairn_section *section = &header->sections[i];
+        uint64_t offset = section->offset;
+        if (section->kind != CAIRN_SECTION_SNAPSHOTS) continue;
+        if (section->capacity_bytes < needed || section->entry_bytes != sizeof *table->snapshots ||
+            mapped_bytes < needed || offset < CAIRN_HEADER_BYTES ||
+            offset > mapped_bytes - needed || offset % _Alignof(struct cairn_snapshot))
+            return false;
+        *table = (struct cairn_snapshot_table){
+            .header = header,
+            .snapshots = (struct cairn_snapshot *)((uint8_t *)header + offset),
+            .used_bytes = &section->used_bytes};
+        return true;
+    }
+    return false;
+}
+
+static struct cairn_snapshot describe(const struct cairn_header *header,
+                                      enum cairn_snapshot_reason reason, const char *label) {
+    const struct cairn_totals *totals = &header->totals;
+    uint64_t now = now_ns();
+    struct cairn_snapshot snapshot = {
+        .reason = reason,
+        .time_ns = now > header->start_clock_ns ? now - header->start_clock_ns : 0,
+        .live_bytes = __atomic_load_n(&totals->live_bytes, __ATOMIC_RELAXED),
+        .live_blocks = __atomic_load_n(&totals->live_blocks, __ATOMIC_RELAXED),
+        .allocated_bytes = __atomic_load_n(&totals->allocated_bytes, __ATOMIC_RELAXED),
+        .allocations = __atomic_load_n(&totals->allocations, __ATOMIC_RELAXED)};
+    snprintf(snapshot.label, sizeof snapshot.label, "%s", label);
+    return snapshot;
+}
+
+bool control_take_snapshot(struct cairn_header *header, uint64_t mapped_bytes,
+                           enum cairn_snapshot_reason reason, const char *label,
+                           struct error *error) {
+    struct cairn_snapshot_table table;
+    if (header->is_compact || !find_table(header, mapped_bytes, &table))
+        return error_set(error, "is not a running recording that can remember snapshots");
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const struct cairn_snapshot wanted = describe(header, reason, label);
+        switch (cairn_snapshot_take(&table, &wanted, CAIRN_PACE_TOOL)) {
+        case CAIRN_SNAPSHOT_TAKEN:
+            return true;
+        case CAIRN_SNAPSHOT_FULL:
+            return error_set(error,
+                             "has no room for another snapshot: it remembers %u that were "
+                             "asked for",
+                             CAIRN_SNAPSHOT_LIMIT);
+        case CAIRN_SNAPSHOT_BUSY:
+            nanosleep(&pause_ns, NULL);
+        }
+    }
+    return error_set(error, "cannot take a snapshot: the process takes one itself, and is stopped");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recording of a process that runs, mapped for writing: its control words are how the tool asks
-// for something. The process is not stopped, and need not answer: it looks at the words as it
-// allocates.
+// The recording of a running process, mapped for writing: by its control words the tool asks for
+// something, such as a snapshot of what every stack holds. The process is not stopped and need not
+// answer: it reads the words when it allocates.
 //
-// Whoever may write the memory may write anything there, and so may the process: nothing read from
-// it is believed, and nothing written leads the runtime to an address.
+// Anyone who may write the memory may write anything there, and so may the process: nothing read
+// from it is believed, and nothing written leads the runtime to an address.
 #ifndef TOOL_WATCH_CONTROL_H
 #define TOOL_WATCH_CONTROL_H
 
@@ -36,5 +36,13 @@ bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct
 
 // Switches recording off or on. Returns whether it was off.
 bool control_set_off(struct cairn_header *header, bool is_off);
+
+// `header` is a raw recording of `mapped_bytes`, mapped for writing. The reason is
+// CAIRN_SNAPSHOT_ASKED or CAIRN_SNAPSHOT_MARK (which begins a generation); `label` may be "", and
+// is cut if it is too long. False: the recording is damaged, has no room for another snapshot, or
+// the process was stopped while it took one itself.
+bool control_take_snapshot(struct cairn_header *header, uint64_t mapped_bytes,
+                           enum cairn_snapshot_reason reason, const char *label,
+                           struct error *error);
 
 #endif

@@ -2,15 +2,22 @@
 #include "tool/watch/job.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdnoreturn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "tool/base/process.h"
+#include "tool/proc/process.h"
 
-// Signals that whoever sends them to cairn means for the program.
+// Signals to cairn that are meant for the program.
 static const int forwarded_signals[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1,
                                         SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH};
 enum { FORWARDED_COUNT = sizeof forwarded_signals / sizeof *forwarded_signals };
@@ -30,12 +37,67 @@ static void raise_files(struct job *job) {
     setrlimit(RLIMIT_NOFILE, &wanted);
 }
 
+// Answers, for the number of a signal, whether it came; ends with the tool. Its signals are
+// blocked.
+static noreturn void witness_run(int tool) {
+    const struct timespec no_time = {0};
+    uint8_t number;
+    prctl(PR_SET_NAME, "cairn-group");
+    dup2(tool, STDIN_FILENO);
+    // it must not hold the program's pipes open; before Linux 5.9 it does until cairn ends
+    close_range(STDIN_FILENO + 1, UINT_MAX, 0);
+    while (read(STDIN_FILENO, &number, sizeof number) == sizeof number) {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        uint8_t has_come = sigtimedwait(&one, NULL, &no_time) == number;
+        if (write(STDIN_FILENO, &has_come, sizeof has_come) < 0) break;
+    }
+    _exit(0);
+}
+
+// Without libc's fork: what libraries do in a forked child, this one has no use for.
+static void witness_start(struct job *job) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+    job->witness_pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
+    if (job->witness_pid == 0) witness_run(ends[1]);
+    close(ends[1]);
+    if (job->witness_pid > 0)
+        job->witness = ends[0];
+    else
+        close(ends[0]);
+}
+
+static void witness_end(struct job *job) {
+    if (job->witness < 0) return;
+    kill(job->witness_pid, SIGKILL);
+    waitpid(job->witness_pid, NULL, 0);
+    close(job->witness);
+    job->witness = -1;
+}
+
+// The group's processes get a signal one after the other, so the witness has a moment's time. One
+// that does not answer is stopped.
+static bool was_for_group(const struct job *job, int number) {
+    const struct timespec moment = {0, 1000000};
+    enum { ANSWER_MS = 200 };
+    struct pollfd answer = {.fd = job->witness, .events = POLLIN};
+    uint8_t asked = (uint8_t)number, has_come = false;
+    if (job->witness < 0) return false;
+    nanosleep(&moment, NULL);
+    bool is_answered = send(job->witness, &asked, sizeof asked, MSG_NOSIGNAL) == sizeof asked &&
+                       poll(&answer, 1, ANSWER_MS) == 1 &&
+                       recv(job->witness, &has_come, sizeof has_come, 0) == sizeof has_come;
+    return is_answered && has_come;
+}
+
 bool job_prepare(struct job *job, struct error *error) {
     sigset_t handled, blocked;
-    *job = (struct job){.signal_file = -1};
+    *job = (struct job){.signal_file = -1, .witness = -1};
     forwarded_set(&handled);
     blocked = handled;
-    sigaddset(&blocked, SIGPIPE);  // whoever reads the summary may be gone
+    sigaddset(&blocked, SIGPIPE);  // the reader of the summary may be gone
     sigaddset(&blocked, SIGXFSZ);  // a limit of file sizes is an error of the recording's file
     sigprocmask(SIG_BLOCK, &blocked, &job->old_mask);
     raise_files(job);
@@ -50,6 +112,7 @@ void job_started(struct job *job, pid_t child) {
     job->child = child;
     getrusage(RUSAGE_SELF, &usage);
     job->own_peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    witness_start(job);
 }
 
 static void ended(struct job *job, int status, const struct rusage *usage) {
@@ -87,8 +150,9 @@ static bool is_child_stopped(const struct job *job) {
 static void forward(const struct job *job, const struct signalfd_siginfo *info) {
     int number = (int)info->ssi_signo;
     if (job->is_over || info->ssi_code == SI_KERNEL) return;
-    // whoever continues a job continues its whole group
+    // a job is continued with its whole group
     if (number == SIGCONT && !is_child_stopped(job)) return;
+    if (was_for_group(job, number)) return;
     kill(job->child, number);
 }
 
@@ -110,4 +174,5 @@ void job_finish(struct job *job) {
     forwarded_set(&handled);
     sigprocmask(SIG_UNBLOCK, &handled, NULL);
     close(job->signal_file);
+    witness_end(job);
 }

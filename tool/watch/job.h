@@ -2,8 +2,11 @@
 // The program as a child of the tool: its signals, its stops and its end, so that to a shell, a
 // terminal, a container or a service manager the tool is as if it were the program.
 //
-// A signal that somebody sends to the tool is passed on. One from the terminal is not: the kernel
-// gave it to the whole foreground group. When the program stops by the terminal's doing (Ctrl-Z),
+// A signal that somebody sends to the tool is passed on. One that the whole process group was sent
+// is not, since the program has it: from the terminal (the kernel says so), or from a process that
+// signals groups, as CI runners and service managers do. The kernel does not tell who else got a
+// signal, so a witness tells: a process of the group that does nothing but keep signals pending.
+// When the program stops by the terminal's doing (Ctrl-Z),
 // the tool stops too, so that the shell sees it.
 #ifndef TOOL_WATCH_JOB_H
 #define TOOL_WATCH_JOB_H
@@ -20,6 +23,8 @@ struct job {
     sigset_t old_mask;        // the program gets this one
     struct rlimit old_files;  // and this limit of descriptors
     int signal_file;          // readable when job_handle has work
+    int witness;              // socket to it; -1: there is none
+    pid_t witness_pid;
     pid_t child;
     bool is_over;
     int wait_status;  // of waitpid

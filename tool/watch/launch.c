@@ -1,16 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/watch/launch.h"
 
+#include "format/settings.h"
+#include "tool/base/fnv.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
+
+static bool is_own_directory(const char *path) {
+    struct stat status;
+    return (mkdir(path, 0755) == 0 || errno == EEXIST) && lstat(path, &status) == 0 &&
+           S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+// LD_PRELOAD separates paths by blanks and colons. A library whose path has one is preloaded by a
+// link in a directory that only this user writes to. The link stays: programs may start others
+// after cairn's end.
+static bool link_library(char library[PATH_MAX], struct error *error) {
+    char own[64], place[128], path[PATH_MAX], fresh[PATH_MAX], target[PATH_MAX];
+    uint64_t hash = fnv_add(FNV_START, library, strlen(library));
+    snprintf(own, sizeof own, "/var/tmp/cairn-%u", (unsigned)geteuid());
+    snprintf(place, sizeof place, "%s/%016" PRIx64, own, hash);
+    snprintf(path, sizeof path, "%s%s", place, strrchr(library, '/'));
+    snprintf(fresh, sizeof fresh, "%s/%d", place, (int)getpid());
+    bool is_there = is_own_directory(own) && is_own_directory(place);
+    ssize_t length = is_there ? readlink(path, target, sizeof target - 1) : -1;
+    bool is_linked = length > 0 && !strncmp(target, library, (size_t)length) && !library[length];
+    if (!is_linked)
+        is_linked = is_there && symlink(library, fresh) == 0 && rename(fresh, path) == 0;
+    if (!is_linked)
+        return error_set(error,
+                         "%s: LD_PRELOAD allows no space or colon in a path, and no link to it can "
+                         "be made in %s",
+                         library, own);
+    memcpy(library, path, strlen(path) + 1);
+    return true;
+}
 
 bool launch_find_library(struct launch *launch, bool has_operators, struct error *error) {
     static const char *const places[] = {"", "../lib/cairn/"};
@@ -23,9 +59,7 @@ bool launch_find_library(struct launch *launch, bool has_operators, struct error
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s%s%s", own, places[i], name);
         if (!realpath(path, launch->library)) continue;
-        if (!strpbrk(launch->library, " :")) return true;
-        return error_set(error, "%s: LD_PRELOAD allows no space or colon in a path",
-                         launch->library);
+        return !strpbrk(launch->library, " :") || link_library(launch->library, error);
     }
     return error_set(error, "%s is neither in %s nor in %s../lib/cairn", name, own, own);
 }
@@ -33,9 +67,9 @@ bool launch_find_library(struct launch *launch, bool has_operators, struct error
 size_t launch_variables(const struct launch *launch,
                         struct launch_variable variables[LAUNCH_VARIABLES]) {
     const struct launch_variable all[] = {
-        {"CAIRN_SOCKET", launch->socket_name},
-        {"CAIRN_OUTPUT", launch->output},
-        {"CAIRN_PYTHON", launch->is_for_python ? "1" : NULL},
+        {CAIRN_VARIABLE(SOCKET), launch->socket_name},
+        {CAIRN_VARIABLE(OUTPUT), launch->output},
+        {CAIRN_VARIABLE(PYTHON), launch->is_for_python ? "1" : NULL},
         {"PYTHONMALLOC", launch->is_for_python ? "malloc" : NULL},
     };
     size_t count = 0;
@@ -55,7 +89,7 @@ bool launch_set_environment(const struct launch *launch, struct error *error) {
     free(list);
     struct launch_variable variables[LAUNCH_VARIABLES];
     size_t count = launch_variables(launch, variables);
-    unsetenv("CAIRN_SOCKET");
+    unsetenv(CAIRN_VARIABLE(SOCKET));
     for (size_t i = 0; i < count; i++)
         is_set = is_set && setenv(variables[i].name, variables[i].value, 1) == 0;
     return is_set || error_set(error, "out of memory");

@@ -20,7 +20,7 @@ enum { LAUNCH_RECORDING_VARIABLES = 15, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARI
 
 // What goes into the program's environment. Texts are NULL where they do not apply.
 struct launch {
-    char library[PATH_MAX];   // libcairn.so; "": nothing is preloaded
+    char library[PATH_MAX];   // libcairn.so, or a link to it; "": nothing is preloaded
     const char *socket_name;  // CAIRN_SOCKET: a tool holds the recording
     const char *output;       // CAIRN_OUTPUT: the process writes its own file; with a socket: if
                               // nobody answers there

@@ -3,11 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "format/compact.h"
+#include "format/packed.h"
+#include "tool/model/source.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
@@ -80,4 +87,165 @@ void memory_finish(struct cairn_header *copy, const struct memory_end *end) {
     copy->has_exit = end->has_exit;
     copy->exit_status = end->exit_status;
     copy->exit_signal = end->exit_signal;
+}
+
+struct cairn_section *memory_section(const struct memory *memory, uint32_t kind, uint64_t size) {
+    struct cairn_header *header = memory->header;
+    if (header->state == CAIRN_STATE_NEW) return NULL;
+    for (uint32_t i = 0; i < CAIRN_SECTION_MAX; i++) {
+        struct cairn_section *section = &header->sections[i];
+        if (section->kind != kind) continue;
+        bool is_inside = section->offset >= CAIRN_HEADER_BYTES && section->offset < memory->bytes &&
+                         size <= memory->bytes - section->offset;
+        return is_inside && size <= section->capacity_bytes ? section : NULL;
+    }
+    return NULL;
+}
+
+// --- as a file
+
+static bool write_all(int file, const void *bytes, uint64_t count, uint64_t at) {
+    const char *from = bytes;
+    while (count) {
+        ssize_t done = pwrite(file, from, count, (off_t)at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        from += done;
+        at += (uint64_t)done;
+        count -= (uint64_t)done;
+    }
+    return true;
+}
+
+// Copies what is there of a part of the memory. Reading a hole would make the kernel fill it.
+static bool write_data(int file, const struct memory *memory, uint64_t from, uint64_t count,
+                       uint64_t at) {
+    const uint64_t end = from + count;
+    for (uint64_t data = from; data < end;) {
+        off_t start = lseek(memory->file, (off_t)data, SEEK_DATA);
+        if (start < 0) return errno == ENXIO;  // nothing but a hole is left
+        off_t hole = lseek(memory->file, start, SEEK_HOLE);
+        if ((uint64_t)start >= end) return true;
+        data = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
+        const char *bytes = (const char *)memory->header + start;
+        if (!write_all(file, bytes, data - (uint64_t)start, at + ((uint64_t)start - from)))
+            return false;
+    }
+    return true;
+}
+
+// The process wrote the section table; it is not believed beyond the mapping, nor that parts of it
+// belong to many sections.
+static bool sections_are_inside(const struct memory *memory, const struct cairn_header *header) {
+    uint64_t left = memory->bytes;
+    if (header->section_count > CAIRN_SECTION_MAX) return false;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        const struct cairn_section *section = &header->sections[i];
+        if (section->offset > memory->bytes || section->capacity_bytes > left ||
+            section->capacity_bytes > memory->bytes - section->offset)
+            return false;
+        left -= section->capacity_bytes;
+    }
+    return true;
+}
+
+// The process may still be running. Cells refer to records, which come last in the file: how many
+// there are is read again after the cells were written, so that none refers beyond them.
+static void last_section_update(const struct memory *memory, struct cairn_header *copy) {
+    struct cairn_section *last = &copy->sections[copy->section_count - 1];
+    const struct cairn_section *now = &memory->header->sections[copy->section_count - 1];
+    uint64_t used = __atomic_load_n(&now->used_bytes, __ATOMIC_ACQUIRE);
+    uint64_t most = memory->bytes - now->offset;
+    if (now->offset > memory->bytes || used < last->used_bytes) return;
+    last->used_bytes = last->capacity_bytes = used < most ? used : most;
+    copy->mapped_bytes = last->offset + last->used_bytes;
+}
+
+static bool pack_sections(struct packer *packer, const struct memory *memory,
+                          const struct cairn_header *raw, struct cairn_header *copy,
+                          struct error *error) {
+    for (uint32_t i = 0; i < copy->section_count; i++) {
+        struct cairn_section *section = &copy->sections[i];
+        const uint8_t *bytes = (const uint8_t *)memory->header + raw->sections[i].offset;
+        if (!packer_add(packer, section, bytes, (size_t)section->used_bytes, error)) return false;
+    }
+    return true;
+}
+
+// The process is over: there is time to make the file small.
+static bool save_packed(int file, const struct memory *memory, const struct cairn_header *raw,
+                        struct cairn_header *copy, struct error *error) {
+    struct packer *packer = packer_new(file, sizeof *copy);
+    if (!packer) return error_set(error, "out of memory");
+    bool is_saved = pack_sections(packer, memory, raw, copy, error);
+    copy->version = CAIRN_VERSION_PACKED;
+    copy->mapped_bytes = packer_end(packer);
+    packer_free(packer);
+    return is_saved;
+}
+
+static bool save_compact(int file, const struct memory *memory, const struct cairn_header *raw,
+                         struct cairn_header *copy, struct error *error) {
+    for (uint32_t i = 0; i < copy->section_count; i++) {
+        if (i == copy->section_count - 1) last_section_update(memory, copy);
+        const struct cairn_section *section = &copy->sections[i];
+        if (!write_data(file, memory, raw->sections[i].offset, section->used_bytes,
+                        section->offset))
+            return error_set(error, "%s", strerror(errno));
+    }
+    return true;
+}
+
+static bool save_file(int file, const struct memory *memory, const struct memory_end *end,
+                      const struct cairn_header *raw, struct cairn_header *copy,
+                      struct error *error) {
+    bool is_written = end->is_over ? save_packed(file, memory, raw, copy, error)
+                                   : save_compact(file, memory, raw, copy, error);
+    if (!is_written) return false;
+    return (write_all(file, copy, sizeof *copy, 0) &&
+            ftruncate(file, (off_t)copy->mapped_bytes) == 0) ||
+           error_set(error, "%s", strerror(errno));
+}
+
+// Beside the place, then into it.
+static bool save_beside(const struct memory *memory, const struct memory_end *end,
+                        const struct cairn_header *raw, struct cairn_header *copy, const char *path,
+                        struct error *error) {
+    char temporary[PATH_MAX];
+    snprintf(temporary, sizeof temporary, "%s.save", path);
+    int file = open(temporary, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0) return error_set(error, "%s", strerror(errno));
+    bool is_saved = save_file(file, memory, end, raw, copy, error);
+    close(file);
+    if (is_saved && rename(temporary, path) != 0)
+        is_saved = error_set(error, "%s", strerror(errno));
+    if (!is_saved) unlink(temporary);
+    return is_saved;
+}
+
+static struct cairn_header *header_room(void) {
+    return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
+}
+
+// `raw` and `copy` are room for headers: as the process wrote it, and as the file has it.
+static bool save_with(const struct memory *memory, const struct memory_end *end,
+                      struct cairn_header *raw, struct cairn_header *copy, const char *path,
+                      struct error *error) {
+    memcpy(raw, memory->header, sizeof *raw);
+    if (!sections_are_inside(memory, raw))
+        return error_set(error, "the process damaged its recording");
+    memcpy(copy, raw, sizeof *copy);
+    memory_finish(copy, end);
+    cairn_compact_layout(copy);
+    return save_beside(memory, end, raw, copy, path, error);
+}
+
+bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
+                 struct error *error) {
+    struct cairn_header *raw = header_room(), *copy = header_room();
+    bool is_saved = raw && copy ? save_with(memory, end, raw, copy, path, error)
+                                : error_set(error, "out of memory");
+    free(raw);
+    free(copy);
+    return is_saved || error_wrap(error, "%s", path);
 }

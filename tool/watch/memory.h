@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of one recorded process: a sealed memfd that the tool makes and holds, so that what
-// was counted outlives the process however it ends.
+// was counted outlives the process however it ends; and that memory as a file.
 #ifndef TOOL_WATCH_MEMORY_H
 #define TOOL_WATCH_MEMORY_H
 
@@ -20,6 +20,9 @@ bool memory_make(struct memory *memory, struct error *error);
 // The same of a memfd that is there already, empty, and can be sealed; it is closed if this fails.
 bool memory_adopt(struct memory *memory, int file, struct error *error);
 void memory_close(struct memory *memory);
+// The section of this kind with room for `size` bytes; NULL: there is none. The process wrote the
+// table of sections, so it is checked.
+struct cairn_section *memory_section(const struct memory *memory, uint32_t kind, uint64_t size);
 
 // What the tool knows and the process does not, to be written into the file's header.
 struct memory_end {
@@ -37,5 +40,10 @@ void memory_end_set_status(struct memory_end *end, int status);
 
 // Puts what the tool knows into a copy of the header.
 void memory_finish(struct cairn_header *copy, const struct memory_end *end);
+
+// Writes the recording to `path` by way of a temporary name; an older file there is replaced.
+// Packed (format/packed.h) if the process is over, else compact: it may go on changing the memory.
+bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
+                 struct error *error);
 
 #endif

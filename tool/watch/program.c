@@ -113,6 +113,8 @@ enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
 const char *program_unrecorded_obstacle(enum cairn_unrecorded kind) {
     for (size_t i = 0; i < SANITIZER_COUNT; i++)
         if (sanitizers[i].kind == kind) return sanitizers[i].obstacle;
+    if (kind == CAIRN_UNRECORDED_VALGRIND)
+        return "it is valgrind, which watches all memory, that of cairn too";
     return "it cannot be";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be known of a program before it is started: where it is, and whether preloading a
-// library into it can work.
+// Checks a program before it is started: where it is, and whether a library can be preloaded into
+// it.
 #ifndef TOOL_WATCH_PROGRAM_H
 #define TOOL_WATCH_PROGRAM_H
 
@@ -21,7 +21,7 @@ struct program {
     bool brings_operator_new;      // linked to a shared allocator with its own operator new
 };
 
-// Looks for `name` as execvp would. False: not found, or not executable; `status` is then 127 or
+// Finds `name` as execvp would. False: not found, or not executable; `status` is then 127 or
 // 126.
 bool program_find(const char *name, struct program *program, int *status, struct error *error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Python a program is, as far as its file says.
+// Finds out which version of Python a program is, from its file.
 #ifndef TOOL_WATCH_PYTHON_H
 #define TOOL_WATCH_PYTHON_H
 

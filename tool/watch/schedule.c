@@ -12,7 +12,6 @@
 
 #include "tool/base/units.h"
 #include "tool/watch/control.h"
-#include "tool/watch/moment.h"
 
 // A rule that was met is met again only after the value fell a little below the limit.
 enum { ARMED_PERCENT = 95, PERCENT = 100 };
@@ -145,11 +144,11 @@ static void open_window(struct schedule *schedule, struct watched *list, uint64_
 }
 
 static void take(struct schedule *schedule, struct watched *process,
-                 enum cairn_moment_reason reason, const char *label) {
+                 enum cairn_snapshot_reason reason, const char *label) {
     const struct memory *memory = &process->memory;
     struct error error;
     if (memory->header->state != CAIRN_STATE_RUNNING) return;
-    if (moment_ask(memory->header, memory->bytes, reason, label, &error)) return;
+    if (control_take_snapshot(memory->header, memory->bytes, reason, label, &error)) return;
     if (schedule->problem.text[0]) return;
     error_wrap(&error, "process %d", (int)process->pid);
     schedule->problem = error;
@@ -158,7 +157,7 @@ static void take(struct schedule *schedule, struct watched *process,
 static void mark_all(struct schedule *schedule, struct watched *list, uint64_t now_ns) {
     struct unit_text label = units_duration(schedule->mark_ns - schedule->start_ns);
     for (struct watched *process = list; process; process = process->next)
-        take(schedule, process, CAIRN_MOMENT_MARK, label.text);
+        take(schedule, process, CAIRN_SNAPSHOT_MARK, label.text);
     while (schedule->mark_ns <= now_ns) schedule->mark_ns += schedule->mark_every_ns;
 }
 
@@ -173,7 +172,7 @@ void schedule_turn(struct schedule *schedule, struct watched *list, uint64_t now
 }
 
 static uint64_t value_of(const struct schedule_rule *rule, const struct watched *process,
-                         const struct resident_now *now) {
+                         const struct rss_now *now) {
     int64_t live;
     switch (rule->value) {
     case SCHEDULE_RSS:
@@ -188,7 +187,7 @@ static uint64_t value_of(const struct schedule_rule *rule, const struct watched 
 }
 
 void schedule_look(struct schedule *schedule, struct watched *list, struct watched *process,
-                   const struct resident_now *now, uint64_t now_ns) {
+                   const struct rss_now *now, uint64_t now_ns) {
     bool is_waiting = schedule->is_off_at_start && schedule->is_off && !schedule->is_over;
     for (unsigned i = 0; i < schedule->rule_count; i++) {
         const struct schedule_rule *rule = &schedule->rules[i];
@@ -198,6 +197,6 @@ void schedule_look(struct schedule *schedule, struct watched *list, struct watch
         if (value <= rule->bytes || (process->rules_met & bit)) continue;
         process->rules_met |= bit;
         if (is_waiting) open_window(schedule, list, now_ns);
-        take(schedule, process, CAIRN_MOMENT_ASKED, rule->text);
+        take(schedule, process, CAIRN_SNAPSHOT_ASKED, rule->text);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a run is recorded, and which moments of it are kept without being asked for each: windows by
-// time (--start-after, --record-for), marks at equal distances (--mark-every), rules on memory
+// When a run is recorded, and which snapshots of it are kept without being asked for each: windows
+// by time (--start-after, --record-for), marks at equal distances (--mark-every), rules on memory
 // (--when). All of it is done from outside, through the control words of the recordings.
 #ifndef TOOL_WATCH_SCHEDULE_H
 #define TOOL_WATCH_SCHEDULE_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "tool/base/error.h"
-#include "tool/watch/process.h"
+#include "tool/watch/watched.h"
 
 #define SCHEDULE_RULES_MAX 16
 #define SCHEDULE_RULE_BYTES 32
@@ -40,7 +40,7 @@ struct schedule {
 // Adds "rss>80%", "heap>1.5G", "swap>0". False: it is not of that form, or there are too many.
 bool schedule_add_rule(struct schedule *schedule, const char *text, struct error *error);
 
-// The run begins: shares become bytes, times become moments.
+// The run begins: shares become bytes, times become absolute.
 void schedule_start(struct schedule *schedule, uint64_t now_ns);
 
 // The earliest time at which something is due; UINT64_MAX: never.
@@ -51,7 +51,7 @@ void schedule_turn(struct schedule *schedule, struct watched *list, uint64_t now
 
 // What the rules say of one process, whose memory was just looked at.
 void schedule_look(struct schedule *schedule, struct watched *list, struct watched *process,
-                   const struct resident_now *now, uint64_t now_ns);
+                   const struct rss_now *now, uint64_t now_ns);
 
 // The memory that the process of the tool and its children may take: the least of the limits of its
 // cgroups, RLIMIT_AS and the machine's memory.

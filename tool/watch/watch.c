@@ -10,8 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/proc/process.h"
 #include "tool/watch/control.h"
-#include "tool/watch/orphans.h"
+#include "tool/watch/run_directory.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
@@ -20,10 +21,13 @@
 // Pauses between looks at a process' memory, doubled from the first to the last; with many
 // processes longer ones, so that looking takes a few percent of a processor at most.
 #define LOOK_FIRST_NS (2 * MS_NS)
+// Of the children of a shell or a build most are gone by then: a look costs more than all else.
+#define LOOK_FIRST_OTHERS_NS (32 * MS_NS)
 #define LOOK_LAST_NS (100 * MS_NS)
 #define LOOK_PER_PROCESS_NS MS_NS
 #define QUICK_CLOCK_NS (4 * MS_NS)
 
+enum { VARIABLE_BYTES = 300 };
 enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64, PICTURE_PAUSES = 10 };
 
 static uint64_t now_ns(void) {
@@ -32,23 +36,23 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-bool watch_open(struct watch *watch, struct store *store, const struct schedule *schedule,
-                struct error *error) {
-    *watch = (struct watch){.store = store,
+bool watch_open(struct watch *watch, struct run_directory *directory,
+                const struct schedule *schedule, struct error *error) {
+    *watch = (struct watch){.directory = directory,
                             .schedule = *schedule,
-                            .desk = {.listener = -1, .reserve = -1},
+                            .listener = {.socket = -1, .reserve = -1},
                             .start_ns = now_ns()};
     watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_NS;
     watch->pid_uses = calloc(PID_LIMIT, sizeof *watch->pid_uses);  // touched where used
     if (!watch->pid_uses) return error_set(error, "out of memory");
-    return hello_open(&watch->desk, error);
+    return handshake_open(&watch->listener, error);
 }
 
 void watch_start(struct watch *watch, pid_t main_pid, const char *name, const char *children) {
     watch->children = children;
     watch->main_pid = main_pid;
     watch->name = name;
-    saver_start(&watch->saver, watch->store, watch->log, watch->log_context);
+    writer_thread_start(&watch->writer, watch->directory, watch->log, watch->log_context);
     schedule_start(&watch->schedule, now_ns());
 }
 
@@ -63,7 +67,7 @@ static void unlink_process(struct watch *watch, struct watched *process) {
     watch->process_count--;
 }
 
-// The process, or the image, is over: the saver keeps what it recorded.
+// The process, or the image, is over: the writer keeps what it recorded.
 static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
     bool is_forked = process->memory.header->forked_from != 0;
     if (!is_replaced && !process->end.has_exit) watched_look_at_end(process);
@@ -72,10 +76,10 @@ static void watched_ended(struct watch *watch, struct watched *process, bool is_
     if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
     bool is_dropped = (is_replaced || is_forked) && watched_is_short_lived(process);
     unlink_process(watch, process);
-    saver_give(&watch->saver, is_dropped ? SAVER_DROP : SAVER_END, process);
+    writer_thread_give(&watch->writer, is_dropped ? WRITER_DROP : WRITER_END, process);
 }
 
-static struct watched *watched_find(const struct watch *watch, pid_t pid) {
+struct watched *watch_find(const struct watch *watch, pid_t pid) {
     struct watched *process = watch->list;
     while (process && process->pid != pid) process = process->next;
     return process;
@@ -84,19 +88,20 @@ static struct watched *watched_find(const struct watch *watch, pid_t pid) {
 static void name_process(struct watch *watch, struct watched *process) {
     char program[NAME_MAX] = "";
     const char *name = watch->name;
-    if (!process->is_first && watched_program(process->pid, program)) name = program;
+    if (!process->is_first && process_name(process->pid, program)) name = program;
     uint8_t *uses = &watch->pid_uses[process->pid % PID_LIMIT];
     if (!process->image && *uses < UINT8_MAX) ++*uses;
     watched_name(process, name, *uses ? *uses - 1u : 0);
     struct cairn_header *header = process->memory.header;
     header->control.tool_pid = (uint32_t)getpid();
-    store_path_of(watch->store, process->file_name, header->destination,
-                  sizeof header->destination);
+    process_comm(process->pid, header->comm);
+    run_directory_path_of(watch->directory, process->file_name, header->destination,
+                          sizeof header->destination);
 }
 
 // A new process is recorded if the one that started it is.
 static bool is_off_at_birth(const struct watch *watch, pid_t pid) {
-    const struct watched *parent = watched_find(watch, watched_parent(pid));
+    const struct watched *parent = watch_find(watch, process_parent(pid));
     return parent ? parent->memory.header->control.is_off : watch->schedule.is_off;
 }
 
@@ -124,8 +129,8 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     }
     name_process(watch, process);
     control_set_off(process->memory.header, is_off_at_birth(watch, pid));
-    process->next_look_ns = now_ns() + LOOK_FIRST_NS;
-    process->look_pause_ns = LOOK_FIRST_NS;
+    process->look_pause_ns = is_first ? LOOK_FIRST_NS : LOOK_FIRST_OTHERS_NS;
+    process->next_look_ns = now_ns() + process->look_pause_ns;
     process->next = watch->list;
     watch->list = process;
     watch->process_count++;
@@ -133,8 +138,9 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     return process;
 }
 
-struct watched *watch_adopt(struct watch *watch, pid_t pid, int memory_file, struct error *error) {
-    struct watched *process = watched_add(watch, pid, 0, true, memory_file);
+struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
+                            int memory_file, struct error *error) {
+    struct watched *process = watched_add(watch, pid, image, is_first, memory_file);
     if (!process) *error = watch->problem;
     return process;
 }
@@ -144,25 +150,36 @@ void watch_let_go(struct watch *watch, struct watched *process, enum cairn_stop 
     process->end.is_over = true;
     process->end.end_ns = now_ns();
     process->memory.header->stop_reason = reason;
-    saver_give(&watch->saver, SAVER_END, process);
+    writer_thread_give(&watch->writer, WRITER_END, process);
+}
+
+bool watch_has_recorded(const struct watch *watch, pid_t pid) {
+    return watch->pid_uses[pid % PID_LIMIT] != 0;
+}
+
+void watch_replaced(struct watch *watch, struct watched *process) {
+    watched_ended(watch, process, true);
 }
 
 void watch_drop(struct watch *watch, struct watched *process) {
     unlink_process(watch, process);
-    saver_give(&watch->saver, SAVER_DROP, process);
+    writer_thread_give(&watch->writer, WRITER_DROP, process);
 }
 
 static bool is_wanted(const struct watch *watch, pid_t pid) {
-    char name[NAME_MAX];
+    char names[PROCESS_NAMES][NAME_MAX];
+    bool is_meant = false;
     if (!watch->children || pid == watch->main_pid) return true;
-    if (watched_program(pid, name) && fnmatch(watch->children, name, 0) == 0) return true;
-    return watched_called(pid, name) && fnmatch(watch->children, name, 0) == 0;
+    if (!process_names(pid, names)) return false;
+    for (size_t i = 0; i < PROCESS_NAMES; i++)
+        is_meant |= *names[i] && fnmatch(watch->children, names[i], 0) == 0;
+    return is_meant;
 }
 
 static void note_parent(const struct watch *watch, const struct cairn_hello *message,
                         struct watched *process) {
     const struct watched *parent = NULL;
-    if (message->forked_from) parent = watched_find(watch, (pid_t)message->forked_from);
+    if (message->forked_from) parent = watch_find(watch, (pid_t)message->forked_from);
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
@@ -176,60 +193,60 @@ static void note_unrecorded(struct watch *watch, const struct cairn_hello *messa
 
 // A process says that it ends, and waits a few milliseconds for a last look at its memory. Of a
 // crowd only the program's first process gets one.
-static void watch_part(const struct watch *watch, const struct hello_guest *guest) {
-    struct watched *process = watched_find(watch, guest->pid);
+static void watch_part(const struct watch *watch, const struct handshake_client *client) {
+    struct watched *process = watch_find(watch, client->pid);
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     if (process && (process->is_first || !is_crowd))
-        resident_end(&process->resident, process->pid, &process->memory, now_ns());
-    hello_answer(guest, -1);
+        rss_end(&process->rss, process->pid, &process->memory, now_ns());
+    handshake_answer(client, -1);
 }
 
 // A process says hello: the same pid again means that it replaced its program.
-static void watch_greet(struct watch *watch, const struct hello_guest *guest,
+static void watch_greet(struct watch *watch, const struct handshake_client *client,
                         const struct cairn_hello *message) {
     if (message->magic == CAIRN_HELLO_END_MAGIC) {
-        watch_part(watch, guest);
+        watch_part(watch, client);
         return;
     }
     if (message->unrecorded) {
         note_unrecorded(watch, message);
-        hello_answer(guest, -1);
+        handshake_answer(client, -1);
         return;
     }
-    struct watched *older = watched_find(watch, guest->pid);
+    struct watched *older = watch_find(watch, client->pid);
     uint64_t image = 0;
-    bool is_first = guest->pid == watch->main_pid && !message->forked_from, was_off = false;
+    bool is_first = client->pid == watch->main_pid && !message->forked_from, was_off = false;
     if (older) {
-        bool is_gone = watched_is_gone(older) && guest->pid != watch->main_pid;
+        bool is_gone = watched_is_gone(older) && client->pid != watch->main_pid;
         image = older->image + 1;
         is_first = older->is_first && watched_is_short_lived(older);
         if (is_first || is_gone) image = 0;
         was_off = !is_gone && older->memory.header->control.is_off;
         watched_ended(watch, older, !is_gone);
     }
-    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, guest->pid);
+    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
     struct watched *process =
-        is_recorded ? watched_add(watch, guest->pid, image, is_first, -1) : NULL;
+        is_recorded ? watched_add(watch, client->pid, image, is_first, -1) : NULL;
     if (process) note_parent(watch, message, process);
     if (process && watch->begin && !message->forked_from)
-        watch->begin(watch->begin_context, guest->pid, message->attachment);
+        watch->begin(watch->begin_context, client->pid, message->attachment);
     if (process && older) control_set_off(process->memory.header, was_off);
     if (is_recorded && !process)
-        hello_dismiss(guest);
+        handshake_dismiss(client);
     else
-        hello_answer(guest, process ? process->memory.file : -1);
+        handshake_answer(client, process ? process->memory.file : -1);
 }
 
-// A block of the log for each moment that was taken, as far as they do not come faster than this
-// looks, and the saver writes: then one for several.
-static void log_moment(struct watch *watch, struct watched *process) {
+// A block of the log for each snapshot that was taken, as far as they do not come faster than this
+// looks, and the writer writes: then one for several.
+static void log_snapshot(struct watch *watch, struct watched *process) {
     const struct cairn_totals *totals = &process->memory.header->totals;
-    uint32_t newest = __atomic_load_n(&totals->moment_epoch, __ATOMIC_RELAXED);
-    if (newest == process->logged_epoch || saver_is_busy(&watch->saver)) return;
-    uint32_t epoch = watched_last_moment(process);
+    uint32_t newest = __atomic_load_n(&totals->snapshot_epoch, __ATOMIC_RELAXED);
+    if (newest == process->logged_epoch || writer_thread_is_busy(&watch->writer)) return;
+    uint32_t epoch = watched_last_snapshot(process);
     if (!epoch || epoch == process->logged_epoch) return;
     process->logged_epoch = epoch;
-    saver_give(&watch->saver, SAVER_LOG, process);
+    writer_thread_give(&watch->writer, WRITER_LOG, process);
 }
 
 static void watch_look(struct watch *watch, uint64_t now) {
@@ -238,7 +255,8 @@ static void watch_look(struct watch *watch, uint64_t now) {
     for (struct watched *process = watch->list, *next; process; process = next) {
         next = process->next;
         if (now < process->next_look_ns) continue;
-        struct resident_now seen = watched_look(process, now, PICTURE_PAUSES * last);
+        struct rss_now seen = watched_look(process, now, PICTURE_PAUSES * last);
+        code_files_hold(&watch->files, &process->memory, process->pid, &process->held_bytes);
         schedule_look(&watch->schedule, watch->list, process, &seen, now);
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;
@@ -251,19 +269,19 @@ static void watch_look(struct watch *watch, uint64_t now) {
 // The next one comes when this one is written, and 10 s after it at the earliest. Of a crowd only
 // the large processes are worth it: each writes its file itself, should the tool be gone.
 static void watch_checkpoint(struct watch *watch, uint64_t now) {
-    if (now < watch->next_checkpoint_ns || saver_is_busy(&watch->saver)) return;
+    if (now < watch->next_checkpoint_ns || writer_thread_is_busy(&watch->writer)) return;
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     for (struct watched *process = watch->list; process; process = process->next) {
         struct run_row row;
         if (!watched_row(process, &row)) continue;
         if (is_crowd && !process->is_first && figures_is_small(&row.figures)) continue;
-        saver_give(&watch->saver, SAVER_CHECKPOINT, process);
+        writer_thread_give(&watch->writer, WRITER_CHECKPOINT, process);
     }
     watch->next_checkpoint_ns = now + CHECKPOINT_NS;
 }
 
 static bool make_poll_room(struct watch *watch) {
-    unsigned wanted = POLL_FIXED + HELLO_SILENT_MAX + 1 + watch->process_count;
+    unsigned wanted = POLL_FIXED + HANDSHAKE_SILENT_MAX + 1 + watch->process_count;
     if (wanted <= watch->polled_room) return true;
     void *polled = reallocarray(watch->polled, 2 * wanted, sizeof *watch->polled);
     if (!polled) return false;
@@ -279,10 +297,10 @@ static bool make_poll_room(struct watch *watch) {
 // Waits; returns the number of entries, of which those from `first` on are processes.
 static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first) {
     uint64_t now = now_ns(), due = watch->next_checkpoint_ns;
-    if (due <= now) due = now + LOOK_LAST_NS;  // the saver is busy
+    if (due <= now) due = now + LOOK_LAST_NS;  // the writer is busy
     if (schedule_due_ns(&watch->schedule) < due) due = schedule_due_ns(&watch->schedule);
     watch->polled[0] = (struct pollfd){.fd = signal_file, .events = POLLIN};
-    unsigned count = POLL_FIXED + hello_poll_set(&watch->desk, watch->polled + POLL_FIXED);
+    unsigned count = POLL_FIXED + handshake_poll_set(&watch->listener, watch->polled + POLL_FIXED);
     *first = count;
     for (struct watched *process = watch->list; process; process = process->next) {
         if (process->next_look_ns < due) due = process->next_look_ns;
@@ -290,9 +308,10 @@ static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first
         watch->polled_processes[count] = process;
         watch->polled[count++] = (struct pollfd){.fd = process->pid_file, .events = POLLIN};
     }
-    if (watch->desk.silent_count && due > now + LOOK_LAST_NS) due = now + LOOK_LAST_NS;
+    if (watch->listener.silent_count && due > now + LOOK_LAST_NS) due = now + LOOK_LAST_NS;
     bool is_quick = watch->has_quick_clock || watch->log;
     if (is_quick && due > now + QUICK_CLOCK_NS) due = now + QUICK_CLOCK_NS;
+    if (watch->caller_due_ns && due > watch->caller_due_ns) due = watch->caller_due_ns;
     int wait_ms = due > now ? (int)((due - now + MS_NS - 1) / MS_NS) : 0;
     return poll(watch->polled, count, wait_ms) > 0 ? count : 0;
 }
@@ -303,39 +322,47 @@ void watch_turn(struct watch *watch, int signal_file) {
     unsigned count = watch_poll(watch, signal_file, &first);
     for (unsigned i = first; i < count; i++)
         if (watch->polled[i].revents) watched_ended(watch, watch->polled_processes[i], false);
-    struct hello_guest guest;
+    struct handshake_client client;
     struct cairn_hello message;
     uint64_t now = now_ns();
-    for (unsigned i = 0; i < HELLO_SILENT_MAX; i++) {
-        if (!hello_next(&watch->desk, now, &guest, &message)) break;
-        watch_greet(watch, &guest, &message);
+    for (unsigned i = 0; i < HANDSHAKE_SILENT_MAX; i++) {
+        if (!handshake_next(&watch->listener, now, &client, &message)) break;
+        watch_greet(watch, &client, &message);
     }
     schedule_turn(&watch->schedule, watch->list, now);
     for (struct watched *process = watch->list; process && watch->has_quick_clock;
          process = process->next)
         watched_publish_clock(process, now);
     for (struct watched *process = watch->list; process && watch->log; process = process->next)
-        log_moment(watch, process);
+        log_snapshot(watch, process);
     watch_look(watch, now);
     watch_checkpoint(watch, now);
 }
 
 // What was said but not heard when the program ended.
 static void hear_the_last(struct watch *watch) {
-    struct hello_guest guest;
+    struct handshake_client client;
     struct cairn_hello message;
-    while (hello_next(&watch->desk, now_ns(), &guest, &message)) {
+    while (handshake_next(&watch->listener, now_ns(), &client, &message)) {
         if (message.unrecorded) note_unrecorded(watch, &message);
-        hello_dismiss(&guest);
+        handshake_dismiss(&client);
     }
 }
 
+// Processes that outlive the main one and have not begun to record, such as daemons that were
+// forked a moment ago, still have the name of the socket in their environment.
+static bool has_orphans(const struct watch *watch) {
+    char variable[VARIABLE_BYTES];
+    snprintf(variable, sizeof variable, "CAIRN_SOCKET=%s", watch->listener.name);
+    return process_any_with_variable(variable);
+}
+
 void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
-    struct watched *first = watched_find(watch, watch->main_pid);
+    struct watched *first = watch_find(watch, watch->main_pid);
     bool is_alone = first && watch->greeted_count == 1;
-    bool has_orphans = orphans_exist(watch->desk.name);
+    bool is_incomplete = has_orphans(watch);
     hear_the_last(watch);
-    hello_close(&watch->desk);
+    handshake_close(&watch->listener);
     if (first) {
         memory_end_set_status(&first->end, status);
         // the kernel's number covers children too, but there were none that recorded
@@ -351,24 +378,27 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
             watched_ended(watch, process, false);
         } else {
             unlink_process(watch, process);
-            saver_give(&watch->saver, SAVER_RELEASE, process);
+            writer_thread_give(&watch->writer, WRITER_RELEASE, process);
         }
     }
-    saver_finish(&watch->saver);
+    writer_thread_finish(&watch->writer);
     struct error error;
     if (watch->schedule.problem.text[0]) watch_note(watch, &watch->schedule.problem);
-    if (watch->saver.problem.text[0]) watch_note(watch, &watch->saver.problem);
-    if (!store_finish(watch->store, has_orphans || watch->saver.has_released, &error))
+    if (watch->writer.problem.text[0]) watch_note(watch, &watch->writer.problem);
+    if (!run_directory_take_leftovers(watch->directory, &error)) watch_note(watch, &error);
+    if (!run_directory_finish(watch->directory, is_incomplete || watch->writer.has_released,
+                              &error))
         watch_note(watch, &error);
 }
 
 void watch_close(struct watch *watch) {
-    hello_close(&watch->desk);
+    handshake_close(&watch->listener);
     while (watch->list) {
         struct watched *process = watch->list;
         unlink_process(watch, process);
         watched_free(process);
     }
+    code_files_close(&watch->files);
     free(watch->pid_uses);
     free(watch->polled);
     free(watch->polled_processes);

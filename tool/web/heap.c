@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tool/base/json.h"
-#include "tool/render/heap_map.h"
+#include "tool/render/heap_screen.h"
 #include "tool/web/web.h"
 
 enum { CELLS = 8192, OWNERS = 8 };

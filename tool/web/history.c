@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Most stacks stay as they are from moment to moment: such columns are nothing but zeros, which
+// Most stacks stay as they are from snapshot to snapshot: such columns are nothing but zeros, which
 // compress to nothing. Of very many moments some are left out, so that a page stays small; those
 // with a label are the last to go.
 #include "tool/web/history.h"
@@ -8,44 +8,44 @@
 #include <string.h>
 
 #include "tool/base/json.h"
-#include "tool/model/moments.h"
 #include "tool/model/narrow.h"
+#include "tool/model/snapshots.h"
 #include "tool/model/threads.h"
 
-enum { MOMENTS_MAX = 64, MOMENTS_MIN = 8, VALUES_MAX = 6000000 };
+enum { SNAPSHOTS_MAX = 64, SNAPSHOTS_MIN = 8, VALUES_MAX = 6000000 };
 
 struct history {
     struct sink *sink;
     const struct profile *profile;
-    struct moments moments;
+    struct snapshots snapshots;
     size_t *chosen;  // indexes in the list
     size_t count;
     uint16_t *slot_of_cell;  // plus 1; 0: it counts for no thread
     size_t slot_limit;
-    int64_t *by_stack, *by_slot;            // sums at one moment, by number
-    int64_t *stacks_before, *slots_before;  // at the moment before it
+    int64_t *by_stack, *by_slot;            // sums at one snapshot, by number
+    int64_t *stacks_before, *slots_before;  // at the snapshot before it
 };
 
 static size_t room_for(const struct profile *profile) {
-    size_t room = profile->stack_count ? VALUES_MAX / profile->stack_count : MOMENTS_MAX;
-    if (room > MOMENTS_MAX) room = MOMENTS_MAX;
-    return room < MOMENTS_MIN ? MOMENTS_MIN : room;
+    size_t room = profile->stack_count ? VALUES_MAX / profile->stack_count : SNAPSHOTS_MAX;
+    if (room > SNAPSHOTS_MAX) room = SNAPSHOTS_MAX;
+    return room < SNAPSHOTS_MIN ? SNAPSHOTS_MIN : room;
 }
 
 // Takes every `step`-th of those with or without a label.
 static void choose_some(struct history *history, bool *is_chosen, bool has_label, size_t room) {
     size_t all = 0, seen = 0;
-    const struct moment *list = history->moments.list;
-    for (size_t i = 0; i < history->moments.count; i++)
+    const struct snapshot *list = history->snapshots.list;
+    for (size_t i = 0; i < history->snapshots.count; i++)
         all += list[i].has_values && (*list[i].label != 0) == has_label;
     size_t step = room ? (all + room - 1) / room : 0;
-    for (size_t i = 0; i < history->moments.count; i++)
+    for (size_t i = 0; i < history->snapshots.count; i++)
         if (list[i].has_values && (*list[i].label != 0) == has_label && step)
             is_chosen[i] = seen++ % step == 0;
 }
 
 static bool choose(struct history *history) {
-    size_t all = history->moments.count, room = room_for(history->profile);
+    size_t all = history->snapshots.count, room = room_for(history->profile);
     bool *is_chosen = calloc(all + 1, sizeof *is_chosen);
     history->chosen = calloc(all + 1, sizeof *history->chosen);
     bool is_ok = is_chosen && history->chosen;
@@ -69,16 +69,16 @@ static bool put_list(struct history *history) {
     json_start(&json, out);
     json_open_array(&json, NULL);
     for (size_t i = 0; i < history->count; i++) {
-        const struct moment *moment = &history->moments.list[history->chosen[i]];
+        const struct snapshot *snapshot = &history->snapshots.list[history->chosen[i]];
         json_open_object(&json, NULL);
-        json_put_uint(&json, "at_ns", moment->at_ns);
-        json_put_string(&json, "reason", moment_reason_name(moment->reason));
-        json_put_string(&json, "label", moment->label);
+        json_put_uint(&json, "at_ns", snapshot->at_ns);
+        json_put_string(&json, "reason", snapshot_reason_name(snapshot->reason));
+        json_put_string(&json, "label", snapshot->label);
         json_close(&json);
     }
     json_close(&json);
     bool is_ok = !fclose(out);
-    if (is_ok) sink_put_chunk(history->sink, "moments", CHUNK_JSON, text, size);
+    if (is_ok) sink_put_chunk(history->sink, "snapshots", CHUNK_JSON, text, size);
     free(text);
     return is_ok;
 }
@@ -116,14 +116,14 @@ static void free_sums(struct history *history) {
     free(history->slots_before);
 }
 
-static void add_up(struct history *history, size_t moment) {
+static void add_up(struct history *history, size_t snapshot) {
     const struct profile *profile = history->profile;
     memset(history->by_stack, 0, (profile->built_stack_count + 1) * sizeof *history->by_stack);
     memset(history->by_slot, 0, history->slot_limit * sizeof *history->by_slot);
     for (size_t cell = 0; cell < profile->cell_count; cell++) {
         uint32_t stack = profile->stack_of_cell[cell];
         if (!stack) continue;
-        int64_t bytes = moments_cell_held(&history->moments, moment, cell).bytes;
+        int64_t bytes = snapshots_cell_live(&history->snapshots, snapshot, cell).bytes;
         uint16_t slot = history->slot_of_cell[cell];
         add(&history->by_stack[stack - 1], bytes);
         if (slot) add(&history->by_slot[slot - 1], bytes);
@@ -146,8 +146,8 @@ static void put_values(struct history *history) {
         }
         for (size_t slot = 0; slot < history->slot_limit; slot++)
             put_change(&slots, history->by_slot[slot], &history->slots_before[slot]);
-        sink_put_column(history->sink, "moment.bytes", CHUNK_NUMBERS, &stacks);
-        sink_put_column(history->sink, "moment.slots", CHUNK_NUMBERS, &slots);
+        sink_put_column(history->sink, "snapshot.bytes", CHUNK_NUMBERS, &stacks);
+        sink_put_column(history->sink, "snapshot.slots", CHUNK_NUMBERS, &slots);
     }
 }
 
@@ -185,10 +185,10 @@ static bool put_history(struct history *history) {
 
 bool history_put(struct sink *sink, const struct profile *profile, struct error *error) {
     struct history history = {.sink = sink, .profile = profile};
-    if (!moments_build(&history.moments, profile, error)) return false;
+    if (!snapshots_build(&history.snapshots, profile, error)) return false;
     bool is_ok = choose(&history);
     if (is_ok && history.count) is_ok = put_history(&history);
     free(history.chosen);
-    moments_free(&history.moments);
-    return is_ok || error_set(error, "no memory for the moments of this recording");
+    snapshots_free(&history.snapshots);
+    return is_ok || error_set(error, "no memory for the snapshots of this recording");
 }

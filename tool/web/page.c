@@ -52,8 +52,8 @@ static void put_life(struct json *json, const struct run *run, const struct run_
 
 static void put_estimate(struct json *json, const char *key, const struct estimate *estimate) {
     json_open_object(json, key);
-    json_put_int(json, "interval_bytes", estimate_interval(estimate->bytes_variance));
-    json_put_int(json, "samples", estimate->samples);
+    json_put_int(json, "interval_bytes", estimate_bytes_interval(estimate));
+    json_put_int(json, "samples", estimate_samples(estimate));
     json_close(json);
 }
 
@@ -102,4 +102,10 @@ void web_put_run(struct web *web, const struct web_run *run) {
     json_close(&json);
     if (!fclose(out)) sink_put_chunk(&web->sink, "run", CHUNK_JSON, text, size);
     free(text);
+}
+
+void web_put_matching(struct web *web, const uint32_t *rows, size_t count) {
+    struct column column = {0};
+    for (size_t i = 0; i < count; i++) column_put_number(&column, rows[i]);
+    sink_put_column(&web->sink, "matching", CHUNK_NUMBERS, &column);
 }

@@ -15,7 +15,16 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { FLAG_INLINED = 1, FLAG_HIDDEN = 2, FLAG_ALLOCATOR = 4, FLAG_MARK = 8 };
+// As tool/render/frames.h has it; an interpreter's functions are hidden in stacks with code in
+// Python.
+enum {
+    FLAG_INLINED = 1,
+    FLAG_HIDDEN = 2,
+    FLAG_ALLOCATOR = 4,
+    FLAG_MARK = 8,
+    FLAG_INTERPRETER = 16,
+    FLAG_PYTHON = 32,
+};
 
 // Distinct texts, numbered from 1.
 struct texts {
@@ -82,7 +91,8 @@ static int64_t flags_of(const struct writer *writer, const struct frame *frame) 
     const struct frame *marks = writer->frames.marks;
     bool is_mark = frame >= marks && frame <= &marks[CAIRN_CUT_LIMIT];
     return (frame->is_inlined ? FLAG_INLINED : 0) | (frame->is_hidden ? FLAG_HIDDEN : 0) |
-           (frame->is_allocator ? FLAG_ALLOCATOR : 0) | (is_mark ? FLAG_MARK : 0);
+           (frame->is_allocator ? FLAG_ALLOCATOR : 0) | (is_mark ? FLAG_MARK : 0) |
+           (frame->is_interpreter ? FLAG_INTERPRETER : 0) | (frame->is_python ? FLAG_PYTHON : 0);
 }
 
 static void put_frames(struct writer *writer) {
@@ -150,13 +160,13 @@ static void put_stacks(struct writer *writer) {
     put_series(writer, series, COUNT(series));
 }
 
-// What was live at the moment that the page is asked for.
+// What was live at the snapshot that the page is asked for.
 static void put_then(struct writer *writer) {
-    struct series series[] = {{.name = "stack.then"}, {.name = "stack.then_blocks"}};
+    struct series series[] = {{.name = "stack.at"}, {.name = "stack.at_blocks"}};
     const struct profile *profile = writer->about->export->profile;
-    if (!writer->about->then) return;
+    if (!writer->about->at_text) return;
     for (size_t i = 0; i < profile->stack_count; i++) {
-        const int64_t row[] = {profile->stacks[i].then_bytes, profile->stacks[i].then_blocks};
+        const int64_t row[] = {profile->stacks[i].at_bytes, profile->stacks[i].at_blocks};
         put_row(series, row, COUNT(row));
     }
     put_series(writer, series, COUNT(series));
@@ -165,22 +175,29 @@ static void put_then(struct writer *writer) {
 // Half the widths of the 95 % intervals, by the page's names of measures, and the samples behind
 // them, where stacks are estimates.
 static void put_intervals(struct writer *writer) {
-    enum { COLUMNS_EACH = 3 };
+    enum { COLUMNS_EACH = 4 };
     struct series series[ESTIMATED_COUNT * COLUMNS_EACH] = {
-        {.name = "stack.peak_interval"},        {.name = "stack.peak-blocks_interval"},
-        {.name = "stack.peak_samples"},         {.name = "stack.exit_interval"},
-        {.name = "stack.exit-blocks_interval"}, {.name = "stack.exit_samples"},
-        {.name = "stack.allocated_interval"},   {.name = "stack.calls_interval"},
-        {.name = "stack.allocated_samples"},    {.name = "stack.then_interval"},
-        {.name = "stack.then-blocks_interval"}, {.name = "stack.then_samples"}};
+        {.name = "stack.peak_interval"},      {.name = "stack.peak-blocks_interval"},
+        {.name = "stack.peak_samples"},       {.name = "stack.peak-blocks_samples"},
+        {.name = "stack.exit_interval"},      {.name = "stack.exit-blocks_interval"},
+        {.name = "stack.exit_samples"},       {.name = "stack.exit-blocks_samples"},
+        {.name = "stack.allocated_interval"}, {.name = "stack.calls_interval"},
+        {.name = "stack.allocated_samples"},  {.name = "stack.calls_samples"},
+        {.name = "stack.at_interval"},        {.name = "stack.at-blocks_interval"},
+        {.name = "stack.at_samples"},         {.name = "stack.at-blocks_samples"}};
     const struct profile *profile = writer->about->export->profile;
-    size_t count = writer->about->then ? ESTIMATED_COUNT : ESTIMATED_THEN;
+    size_t count = writer->about->at_text ? ESTIMATED_COUNT : ESTIMATED_AT;
     if (!profile->sampling.is_on) return;
     for (size_t i = 0; i < profile->stack_count; i++)
         for (size_t kind = 0; kind < count; kind++) {
-            const struct estimate *estimate = &profile->stacks[i].estimates[kind];
-            const int64_t row[] = {estimate_interval(estimate->bytes_variance),
-                                   estimate_interval(estimate->blocks_variance), estimate->samples};
+            const struct stack *stack = &profile->stacks[i];
+            const int64_t held[] = {stack->peak_bytes, stack->exit_bytes,
+                                    (int64_t)stack->allocated_bytes, stack->at_bytes};
+            const struct estimate none = {0};  // the page knows itself what may be missed of 0
+            const struct estimate *estimate = held[kind] > 0 ? &stack->estimates[kind] : &none;
+            const int64_t row[] = {estimate_bytes_interval(estimate),
+                                   estimate_blocks_interval(estimate), estimate_samples(estimate),
+                                   estimate_block_samples(estimate)};
             put_row(&series[kind * COLUMNS_EACH], row, COUNT(row));
         }
     put_series(writer, series, count * COLUMNS_EACH);
@@ -221,8 +238,8 @@ static void put_facts(struct writer *writer, struct json *json) {
     json_put_string(json, "path", writer->about->path);
     json_put_string(json, "ending", writer->about->ending);
     json_put_string(json, "empty", writer->about->empty);
-    json_put_string(json, "then", writer->about->then);
-    json_put_int(json, "then_bytes", profile->then_bytes);
+    json_put_string(json, "at_text", writer->about->at_text);
+    json_put_int(json, "at_bytes", profile->at_bytes);
     json_put_string(json, "trust_line", export->trust);
     json_put_string(json, "executable", profile->recording->header.executable);
     json_put_uint(json, "point_ns", profile->recording->header.totals.point_ns);

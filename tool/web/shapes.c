@@ -79,21 +79,24 @@ static void put_stacks(struct shapes *shapes) {
     json_close(&shapes->json);
 }
 
+// The page has its own words for them.
 static void put_finding(struct shapes *shapes, const struct finding *finding) {
-    static const char *const kinds[FINDING_KINDS] = {"growth", "realloc", "temporary", "freed_by",
-                                                     "ages"};
     struct json *json = &shapes->json;
     json_open_object(json, NULL);
-    json_put_string(json, "kind", kinds[finding->kind]);
+    json_put_string(json, "kind", finding_name(finding->kind));
     if (finding->stack)
         json_put_uint(json, "stack", (uint64_t)(finding->stack - shapes->profile->stacks));
     json_put_int(json, "bytes_per_s", (int64_t)finding->bytes_per_s);
     json_put_thousandths(json, "fit", (unsigned)(finding->fit * 1000));
     json_put_uint(json, "count", finding->count);
     json_put_uint(json, "of_count", finding->of_count);
+    json_put_bool(json, "is_estimate", finding->is_estimate);
+    json_put_bool(json, "is_freed", finding->is_freed);
     bool is_flow = finding->kind == FINDING_FREED_BY;
     json_put_uint(json, "bytes", is_flow ? finding->flow.bytes : finding->bytes);
-    json_put_uint(json, "of_bytes", is_flow ? finding->flow.of_bytes : 0);
+    json_put_uint(json, "of_bytes", is_flow ? finding->flow.of_bytes : finding->of_bytes);
+    json_put_uint(json, "live_bytes", finding->live_bytes);
+    json_put_uint(json, "at_ns", finding->at_ns);
     json_put_string(json, "from", is_flow ? finding->flow.from : NULL);
     json_put_string(json, "to", is_flow ? finding->flow.to : NULL);
     json_close(json);

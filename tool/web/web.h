@@ -3,7 +3,7 @@
 // its middle. A page is written as it comes, one profile after the other, so that each may be
 // closed before the next is opened.
 //
-// docs/web.md says what the page shows; web/src/data.ts reads what is written here.
+// docs/reference/browser.md says what the page shows; web/src/data.ts reads what is written here.
 #ifndef TOOL_WEB_WEB_H
 #define TOOL_WEB_WEB_H
 
@@ -28,10 +28,10 @@ enum web_role {
 struct web_profile {
     const struct export *export;
     enum web_role role;
-    const char *path;    // of the recording
-    const char *ending;  // "ended with status 0 after 0.5 s": safe text
-    const char *empty;   // why there is no stack in it; NULL if there are some
-    const char *then;    // which moment its values then are of, safe text; NULL: it has none
+    const char *path;     // of the recording
+    const char *ending;   // "ended with status 0 after 0.5 s": safe text
+    const char *empty;    // why there is no stack in it; NULL if there are some
+    const char *at_text;  // which snapshot its values then are of, safe text; NULL: it has none
 };
 
 // A run of several processes as a whole.
@@ -47,6 +47,9 @@ bool web_close(struct web *web, struct error *error);
 
 void web_put_run(struct web *web, const struct web_run *run);
 bool web_put_profile(struct web *web, const struct web_profile *profile, struct error *error);
+// Of a comparison: a number for each stack of the first profile, then of the second; those with the
+// same number are the same stack.
+void web_put_matching(struct web *web, const uint32_t *rows, size_t count);
 // What the heap of the profile that was put last is like now, or was in its core.
 bool web_put_heap(struct web *web, const struct heap_state *state, struct error *error);
 

@@ -3,16 +3,27 @@
 // to be told apart without full colour vision and to be written on in black; growth goes from blue to orange.
 
 import type { Model } from "./model";
+import { baseName } from "./units";
 
 type Rgb = [number, number, number];
 
 const PALETTE: Rgb[] = [
-  [238, 136, 102], [119, 170, 221], [238, 221, 136], [68, 187, 153],
-  [255, 170, 187], [153, 221, 255], [187, 204, 51], [170, 170, 0],
-  [201, 160, 220], [196, 160, 130],
+  [238, 136, 102],
+  [119, 170, 221],
+  [238, 221, 136],
+  [68, 187, 153],
+  [255, 170, 187],
+  [153, 221, 255],
+  [187, 204, 51],
+  [170, 170, 0],
+  [201, 160, 220],
+  [196, 160, 130],
 ];
 const OTHER: Rgb = [205, 205, 205];
-const LESS: Rgb = [67, 133, 200], SAME_LIGHT: Rgb = [228, 228, 228], SAME_DARK: Rgb = [150, 150, 150], MORE: Rgb = [240, 130, 40];
+const LESS: Rgb = [67, 133, 200],
+  SAME_LIGHT: Rgb = [228, 228, 228],
+  SAME_DARK: Rgb = [150, 150, 150],
+  MORE: Rgb = [240, 130, 40];
 const DARK_FACTOR = 0.84;
 
 export function isDark(): boolean {
@@ -44,23 +55,38 @@ export function growth(change: number): string {
   return css(share < 0 ? mix(same, LESS, -share) : mix(same, MORE, share));
 }
 
-/** Modules in the order of what goes through them get the palette's colours, the rest one more. */
+const STANDARD = -1;
+
+/** The program's own modules get the first colours of the palette, then standard libraries, then the others in the order of what goes through them. */
 export class ModuleColours {
   private colourOf = new Map<number, Rgb>();
   private cache = new Map<number, string>();
-  readonly legend: { module: number; colour: string }[] = [];
+  readonly legend: { name: string; colour: string }[] = [];
 
-  constructor(private model: Model, order: number[]) {
-    order.slice(0, PALETTE.length).forEach((module, i) => {
+  constructor(
+    private model: Model,
+    order: number[],
+  ) {
+    const own = new Set<number>(),
+      others = new Set<number>();
+    let hasStandard = false;
+    model.fnName.forEach((_, fn) => {
+      if (model.isStandard(fn)) hasStandard = true;
+      else (model.isOwn(fn) ? own : others).add(model.fnModule[fn]);
+    });
+    const first = order.filter((module) => own.has(module)).slice(0, PALETTE.length - 4),
+      rest = order.filter((module) => others.has(module) && !own.has(module));
+    [...first, ...(hasStandard ? [STANDARD] : []), ...rest].slice(0, PALETTE.length).forEach((module, i) => {
       this.colourOf.set(module, PALETTE[i]);
-      this.legend.push({ module, colour: css(dimmed(PALETTE[i])) });
+      const name = module === STANDARD ? "standard library" : baseName(model.modules.list[module]) || "[no module]";
+      this.legend.push({ name: own.has(module) ? name + " (own code)" : name, colour: css(dimmed(PALETTE[i])) });
     });
   }
 
   of(fn: number): string {
     let colour = this.cache.get(fn);
     if (!colour) {
-      const base = this.colourOf.get(this.model.fnModule[fn]) ?? OTHER;
+      const base = this.colourOf.get(this.model.isStandard(fn) ? STANDARD : this.model.fnModule[fn]) ?? OTHER;
       // neighbours of one module are told apart by a shade
       const shade = (Math.imul(fn + 1, 0x9e3779b1) >>> 28) / 15;
       colour = css(dimmed(mix(base, [255, 255, 255], 0.22 * shade)));

@@ -20,7 +20,7 @@ export interface Thread {
   allocations: number;
   allocated_bytes: number;
   at_exit_bytes: number;
-  at_exit_estimate?: Estimate | null;  // null: threads share it
+  at_exit_estimate?: Estimate | null; // null: threads share it
 }
 
 /** What resident memory consisted of at a moment; its parts add up to `rss_bytes`. */
@@ -41,9 +41,16 @@ export interface Picture {
   heap_live_blocks: number;
 }
 
-export interface Estimate { interval_bytes: number; interval_blocks?: number; samples: number }
+export interface Estimate {
+  interval_bytes: number;
+  interval_blocks?: number;
+  samples: number;
+}
 
-export interface Resident { at_ns: number; rss_bytes: number }
+export interface Resident {
+  at_ns: number;
+  rss_bytes: number;
+}
 
 export interface Facts {
   tool: string;
@@ -52,8 +59,8 @@ export interface Facts {
   path: string;
   ending: string;
   empty: string | null;
-  then: string | null;   // of the moment that was asked for
-  then_bytes: number;
+  at_text: string | null; // of the snapshot that was asked for
+  at_bytes: number;
   trust_line: string;
   executable: string;
   point_ns: number;
@@ -85,7 +92,7 @@ export interface RunRow {
   rss_peak: number;
   peak_estimate?: Estimate;
   exit_estimate?: Estimate;
-  live?: number[];  // the highest of each of equal stretches of its time
+  live?: number[]; // the highest of each of equal stretches of its time
 }
 
 export interface Run {
@@ -98,11 +105,16 @@ export interface Run {
 export type SourcePiece = [number, ...string[]];
 
 /** What the blocks of a stack were like. */
-export interface Shape { stack: number; sizes: [number, number][]; reallocs?: [number, number, number]; ages_ms?: number[] }
+export interface Shape {
+  stack: number;
+  sizes: [number, number][];
+  reallocs?: [number, number, number];
+  ages_ms?: number[];
+}
 
 /** As the tool's summary has it (tool/render/findings.h). */
 export interface ToldFinding {
-  kind: "growth" | "realloc" | "temporary" | "freed_by" | "ages";
+  kind: "growth" | "realloc" | "temporary" | "freed_by" | "ages" | "free";
   stack?: number;
   bytes_per_s: number;
   fit: number;
@@ -110,6 +122,10 @@ export interface ToldFinding {
   of_count: number;
   bytes: number;
   of_bytes: number;
+  live_bytes: number;
+  at_ns: number;
+  is_estimate: boolean;
+  is_freed: boolean;
   from: string | null;
   to: string | null;
 }
@@ -119,20 +135,27 @@ export interface Heap {
   is_core: boolean;
   resident: number;
   live: number;
-  owners: [number, number, number][];  // stack, bytes kept resident, bytes live
-  map: { cell_bytes: number; strips: { kind: string; bytes: number; resident_bytes: number; live_bytes: number; cells: number[] }[] };
+  owners: [number, number, number][]; // stack, bytes kept resident, bytes live
+  map: {
+    cell_bytes: number;
+    strips: { kind: string; bytes: number; resident_bytes: number; live_bytes: number; cells: number[] }[];
+  };
 }
 
-export interface Moment { at_ns: number; reason: string; label: string }
+export interface Snapshot {
+  at_ns: number;
+  reason: string;
+  label: string;
+}
 
 export interface Profile {
   facts: Facts;
   shapes: Shape[];
   findings: ToldFinding[];
   heap?: Heap;
-  moments: Moment[];
-  held: Float64Array[];  // by moment: bytes by stack, as a change of the moment before
-  heldBySlot: Float64Array[];  // the same by slot of the thread that allocated
+  snapshots: Snapshot[];
+  held: Float64Array[]; // by snapshot: bytes by stack, as a change of the snapshot before
+  heldBySlot: Float64Array[]; // the same by slot of the thread that allocated
   texts: string[];
   numbers: Map<string, Float64Array>;
   sources: Record<string, SourcePiece[]>;
@@ -160,7 +183,9 @@ function readNumbers(bytes: Uint8Array): Float64Array {
   for (let i = 0; i < bytes.length; i++) if (bytes[i] < 0x80) count++;
   const out = new Float64Array(count);
   for (let at = 0, i = 0; i < count; i++) {
-    let value = 0, scale = 1, byte;
+    let value = 0,
+      scale = 1,
+      byte;
     do {
       byte = bytes[at++];
       value += (byte & 0x7f) * scale;
@@ -181,10 +206,21 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
   const profile = page.profiles[page.profiles.length - 1];
   const json = () => JSON.parse(new TextDecoder().decode(bytes));
   if (name === "run") page.run = json();
-  else if (name === "profile") page.profiles.push({ facts: json(), texts: [], numbers: new Map(), sources: {}, shapes: [], findings: [], moments: [], held: [], heldBySlot: [] });
-  else if (name === "moments" || name === "shapes" || name === "findings" || name === "heap") profile[name] = json();
-  else if (name === "moment.bytes") profile.held.push(readNumbers(bytes));
-  else if (name === "moment.slots") profile.heldBySlot.push(readNumbers(bytes));
+  else if (name === "profile")
+    page.profiles.push({
+      facts: json(),
+      texts: [],
+      numbers: new Map(),
+      sources: {},
+      shapes: [],
+      findings: [],
+      snapshots: [],
+      held: [],
+      heldBySlot: [],
+    });
+  else if (name === "snapshots" || name === "shapes" || name === "findings" || name === "heap") profile[name] = json();
+  else if (name === "snapshot.bytes") profile.held.push(readNumbers(bytes));
+  else if (name === "snapshot.slots") profile.heldBySlot.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();
   else if (kind === "t") profile.texts = readTexts(bytes);
   else if (kind === "n") profile.numbers.set(name, readNumbers(bytes));
@@ -194,7 +230,7 @@ function readChunks(bytes: Uint8Array): Page {
   const page: Page = { run: null, profiles: [] };
   const view = new DataView(bytes.buffer);
   const decoder = new TextDecoder();
-  for (let at = 0; bytes[at]; ) {
+  for (let at = 0; bytes[at];) {
     const name = decoder.decode(bytes.subarray(at + 1, at + 1 + bytes[at]));
     at += 1 + bytes[at];
     const kind = String.fromCharCode(bytes[at]);

@@ -19,7 +19,10 @@ function setOne(element: Element, name: string, value: Value): void {
 
 /** h("button", {class: "chip", onclick: ...}, "text", child, ...) */
 export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K, attributes: Record<string, Value> = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  tag: K,
+  attributes: Record<string, Value> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const name in attributes) setOne(element, name, attributes[name]);
   append(element, children);
@@ -53,7 +56,8 @@ export function announce(text: string): void {
 /** A pixel-exact canvas: sized in CSS pixels, drawn in the device's. */
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const ratio = window.devicePixelRatio || 1;
-  const w = Math.round(width * ratio), hgt = Math.round(height * ratio);
+  const w = Math.round(width * ratio),
+    hgt = Math.round(height * ratio);
   if (canvas.width !== w || canvas.height !== hgt) {
     canvas.width = w;
     canvas.height = hgt;

@@ -2,17 +2,26 @@
 // What is worth knowing first, in plain words; each finding leads to the screen that shows it.
 
 import { focused, type App } from "./app";
+import { h, type Child } from "./dom";
 import type { State } from "./state";
 import * as units from "./units";
 import type { View } from "./view";
 
-export interface Finding { text: string; detail: string; weight: number; go: Partial<State> }
+export interface Finding {
+  text: string;
+  detail: string;
+  weight: number;
+  go: Partial<State>;
+}
 
-const MUCH = 0.2, WORTH_BYTES = 64 * 1024;
+const MUCH = 0.2,
+  WORTH_BYTES = 64 * 1024;
 
 function largest(view: View, id: string): { stack: number; value: number; sum: number } {
-  const { values } = view.by(id), mask = view.mask;
-  let stack = -1, sum = 0;
+  const { values } = view.by(id),
+    mask = view.mask;
+  let stack = -1,
+    sum = 0;
   for (let i = 0; i < mask.length; i++) {
     if (!mask[i]) continue;
     sum += values[i];
@@ -21,65 +30,140 @@ function largest(view: View, id: string): { stack: number; value: number; sum: n
   return { stack, value: stack < 0 ? 0 : values[stack], sum };
 }
 
-/** "parse_line ← read_file": who allocates, and who wanted it. */
-export function stackTitle(app: App, stack: number, callers = 2): string {
-  const { model, state } = app, part = model.parts[model.partOf[stack]];
-  const fns = model.framesOf(stack, state.plumbing).slice(0, 1 + callers).map((frame) => part.fn[frame]);
-  return fns.map((fn, i) => model.shortName(fn, i ? fns[i - 1] : -1)).join(" ← ") || "a stack that was not recorded";
+/** "read_line server.cc:86 → std::vector<char>::resize ← main": who allocates, by what, and who wanted it. */
+export function stackTitle(app: App, stack: number, callers = 1): string {
+  const { own, where, called, callers: by } = app.model.told(stack, app.state.internal, callers);
+  return [where ? `${own} ${where}` : own, called && `→ ${called}`, ...by.map((one) => "← " + one)]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** The same with its parts told apart. */
+export function stackLine(app: App, stack: number, callers: number): Child {
+  const { own, where, called, callers: by } = app.model.told(stack, app.state.internal, callers);
+  return [
+    h("span", { class: "mono strong" }, own),
+    where ? h("span", { class: "where" }, " " + where) : null,
+    h(
+      "span",
+      { class: "mono dim" },
+      called ? " → " + called : "",
+      by.map((one) => " ← " + one),
+    ),
+  ];
 }
 
 function oneStack(app: App, view: View): Finding[] {
   const { stack, value, sum } = largest(view, "peak");
   if (stack < 0 || value < MUCH * sum || value < WORTH_BYTES) return [];
   const blocks = view.by("peak").counts[stack];
-  return [{ text: `${units.percent(value, sum)} of the peak is one stack`, detail: `${units.size(value)} in ${units.plural(blocks, "block")}: ${stackTitle(app, stack)}`, weight: value / sum, go: { view: "table", table: "stacks", measure: "peak", ...focused(app.state, "stack", String(stack)) } }];
+  return [
+    {
+      text: `${units.percent(value, sum)} of the peak is one stack`,
+      detail: `${units.size(value)} in ${units.plural(blocks, "block")}: ${stackTitle(app, stack)}`,
+      weight: value / sum,
+      go: { view: "table", table: "stacks", measure: "peak", ...focused(app.state, "stack", String(stack)) },
+    },
+  ];
 }
 
 function leftovers(app: App, view: View): Finding[] {
-  const { stack, value, sum } = largest(view, "exit"), peak = view.sums(view.by("peak"))[0];
+  const { stack, value, sum } = largest(view, "exit"),
+    peak = view.sums(view.by("peak"))[0];
   const facts = app.model.parts[view.profiles[0]].profile.facts;
   if (!facts.has_ended || sum < WORTH_BYTES || stack < 0) return [];
-  return [{ text: `${units.size(sum)} were never freed`, detail: `${units.percent(sum, peak)} of the peak; most of it, ${units.size(value)}, from ${stackTitle(app, stack)}`, weight: Math.min(sum / (peak || 1), 1) * 0.8, go: { view: "flame", measure: "exit", pivot: "", zoom: "" } }];
+  return [
+    {
+      text: `${units.size(sum)} were never freed`,
+      detail: `${units.percent(sum, peak)} of the peak; most of it, ${units.size(value)}, from ${stackTitle(app, stack)}`,
+      weight: Math.min(sum / (peak || 1), 1) * 0.8,
+      go: { view: "flame", measure: "exit", pivot: "", zoom: "" },
+    },
+  ];
 }
 
 function isGrowing(app: App, view: View): Finding[] {
-  const profile = app.model.parts[view.profiles[0]].profile, { facts } = profile;
-  const at = facts.peak.at_ns, whole = facts.process.duration_ns;
-  if (view.profiles.length > 1 || !facts.has_ended || whole < 5e8 || at < 0.97 * whole || facts.peak.bytes < WORTH_BYTES) return [];
-  return [{ text: "The heap was largest at its end", detail: `it reached ${units.size(facts.peak.bytes)} ${units.duration(at)} after the start, of ${units.duration(whole)}`, weight: 0.5, go: { view: "flame", measure: "exit", pivot: "", zoom: "" } }];
+  const profile = app.model.parts[view.profiles[0]].profile,
+    { facts } = profile;
+  const at = facts.peak.at_ns,
+    whole = facts.process.duration_ns;
+  if (
+    view.profiles.length > 1 ||
+    !facts.has_ended ||
+    whole < 5e8 ||
+    at < 0.97 * whole ||
+    facts.peak.bytes < WORTH_BYTES
+  )
+    return [];
+  return [
+    {
+      text: "The heap was largest at its end",
+      detail: `it reached ${units.size(facts.peak.bytes)} ${units.duration(at)} after the start, of ${units.duration(whole)}`,
+      weight: 0.5,
+      go: { view: "flame", measure: "exit", pivot: "", zoom: "" },
+    },
+  ];
 }
 
 function churn(app: App, view: View): Finding[] {
-  const [allocated] = view.sums(view.by("allocated")), [peak] = view.sums(view.by("peak"));
+  const [allocated] = view.sums(view.by("allocated")),
+    [peak] = view.sums(view.by("peak"));
   const { stack, value, sum } = largest(view, "calls");
   if (stack < 0 || allocated < 10 * peak || sum < 10000) return [];
   const bytes = view.by("allocated").values[stack];
-  return [{ text: `${units.short(sum)} allocations for a heap of ${units.size(peak)}`, detail: `${units.size(allocated)} over all time, ${(allocated / peak).toFixed(0)} times the peak; ${units.percent(value, sum)} of the calls (${units.size(bytes / value)} each) from ${stackTitle(app, stack)}`, weight: 0.45, go: { view: "table", table: "stacks", measure: "calls", sort: "value" } }];
+  return [
+    {
+      text: `${units.short(sum)} allocations for a heap of ${units.size(peak)}`,
+      detail: `${units.size(allocated)} over all time, ${(allocated / peak).toFixed(0)} times the peak; ${units.percent(value, sum)} of the calls (${units.size(bytes / value)} each) from ${stackTitle(app, stack)}`,
+      weight: 0.45,
+      go: { view: "table", table: "stacks", measure: "calls", sort: "value" },
+    },
+  ];
 }
 
 function smallBlocks(view: View): Finding[] {
-  const { mask } = view, peak = view.by("peak");
-  let bytes = 0, blocks = 0;
+  const { mask } = view,
+    peak = view.by("peak");
+  let bytes = 0,
+    blocks = 0;
   for (let i = 0; i < mask.length; i++) {
     if (!mask[i] || !peak.counts[i] || peak.values[i] / peak.counts[i] > 32) continue;
     bytes += peak.values[i];
     blocks += peak.counts[i];
   }
   if (blocks < 10000) return [];
-  return [{ text: `${units.short(blocks)} blocks of 32 bytes or less at the peak`, detail: `${units.size(bytes)} asked for; each costs glibc's heap at least 16 bytes more than it holds`, weight: 0.3, go: { view: "table", table: "stacks", measure: "peak-blocks", sort: "value" } }];
+  return [
+    {
+      text: `${units.short(blocks)} blocks of 32 bytes or less at the peak`,
+      detail: `${units.size(bytes)} asked for; each costs glibc's heap at least 16 bytes more than it holds`,
+      weight: 0.3,
+      go: { view: "table", table: "stacks", measure: "peak-blocks", sort: "value" },
+    },
+  ];
 }
 
 function library(app: App, view: View): Finding[] {
-  const { model, mask } = view, { values } = view.by("peak"), program = model.modules.find(view.program), [whole] = view.sums(view.by("peak"));
+  const { model, mask } = view,
+    { values } = view.by("peak"),
+    program = model.modules.find(view.program),
+    [whole] = view.sums(view.by("peak"));
   const own = new Float64Array(model.modules.list.length);
   for (let stack = 0; stack < mask.length; stack++) {
-    const frame = mask[stack] && values[stack] ? model.innermost(stack, app.state.plumbing).frame : -1;
+    const frame = mask[stack] && values[stack] ? model.innermost(stack, app.state.internal).frame : -1;
     if (frame >= 0) own[model.fnModule[model.parts[model.partOf[stack]].fn[frame]]] += values[stack];
   }
   own[program] = 0;
-  const value = own.reduce((most, one) => Math.max(most, one), 0), path = value ? model.modules.list[own.indexOf(value)] : "";
+  const value = own.reduce((most, one) => Math.max(most, one), 0),
+    path = value ? model.modules.list[own.indexOf(value)] : "";
   if (!path || value < 0.3 * whole || value < WORTH_BYTES) return [];
-  return [{ text: `${units.percent(value, whole)} of the peak is allocated by ${units.baseName(path)}`, detail: `${units.size(value)}, by the library's own calls of the allocator`, weight: (0.6 * value) / whole, go: { view: "flame", measure: "peak", ...focused(app.state, "module", path) } }];
+  return [
+    {
+      text: `${units.percent(value, whole)} of the peak is allocated by ${units.baseName(path)}`,
+      detail: `${units.size(value)}, by the library's own calls of the allocator`,
+      weight: (0.6 * value) / whole,
+      go: { view: "flame", measure: "peak", ...focused(app.state, "module", path) },
+    },
+  ];
 }
 
 /** What the tool's own summary says. */
@@ -87,12 +171,57 @@ function told(app: App, view: View): Finding[] {
   return view.profiles.flatMap((i) => {
     const part = view.model.parts[i];
     return part.profile.findings.map((one): Finding => {
-      const stack = part.firstStack + (one.stack ?? 0), title = one.stack === undefined ? "" : stackTitle(app, stack), only = focused(app.state, "stack", String(stack));
-      if (one.kind === "growth") return { text: `One stack rises by ${units.size(one.bytes_per_s)} a second`, detail: `${one.fit > 0.97 ? "throughout" : "steadily"}: ${title}`, weight: 0.95, go: { view: "table", table: "stacks", ...only } };
-      if (one.kind === "realloc") return { text: `Grown ${units.count(one.count)} times: reserve`, detail: `${units.size(one.bytes)} were copied by ${title}`, weight: 0.7, go: { view: "table", table: "stacks", ...only } };
-      if (one.kind === "temporary") return { text: `${units.percent(one.count, one.of_count)} of all blocks are freed at once`, detail: `before their thread allocates again; most of them from ${title}`, weight: 0.65, go: { view: "flame", measure: "temporary", zoom: "", pivot: "" } };
-      if (one.kind === "ages") return { text: `${units.percent(one.count, one.of_count)} of allocations live under 1 ms`, detail: `${units.short(one.count)} blocks, most of them from ${title}`, weight: 0.55, go: { view: "table", table: "stacks", measure: "calls", sort: "value", ...only } };
-      return { text: `${one.to} frees what ${one.from} allocates`, detail: `${units.size(one.bytes)}, ${units.percent(one.bytes, one.of_bytes)} of it`, weight: 0.6, go: { view: "table", table: "threads", sort: "" } };
+      const stack = part.firstStack + (one.stack ?? 0),
+        title = one.stack === undefined ? "" : stackTitle(app, stack),
+        only = focused(app.state, "stack", String(stack));
+      if (one.kind === "growth")
+        return {
+          text: `One stack rises by ${units.size(one.bytes_per_s)} a second`,
+          detail: `${one.fit > 0.97 ? "throughout" : "steadily"}${one.is_freed ? ", and is freed at shutdown" : ""}: ${title}`,
+          weight: 0.95,
+          go: { view: "table", table: "stacks", ...only },
+        };
+      if (one.kind === "realloc")
+        return {
+          text: `Grown ${units.count(one.count)} times: reserve`,
+          detail: `${units.size(one.bytes)} were copied by ${title}`,
+          weight: 0.7,
+          go: { view: "table", table: "stacks", ...only },
+        };
+      if (one.kind === "temporary" && one.is_estimate)
+        return {
+          text: `About ${units.percent(one.count, one.of_count)} of all blocks are short-lived`,
+          detail: `most of them from ${title}`,
+          weight: 0.65,
+          go: { view: "table", table: "stacks", measure: "calls", sort: "value", ...only },
+        };
+      if (one.kind === "free")
+        return {
+          text: `${units.size(one.bytes)} are free in the heap, but resident`,
+          detail: `of ${units.size(one.of_bytes)} resident ${units.duration(one.at_ns)} after the start, ${units.size(one.live_bytes)} were live`,
+          weight: 0.75,
+          go: { view: "overview" },
+        };
+      if (one.kind === "temporary")
+        return {
+          text: `${units.percent(one.count, one.of_count)} of all blocks are freed at once`,
+          detail: `before their thread allocates again; most of them from ${title}`,
+          weight: 0.65,
+          go: { view: "flame", measure: "temporary", zoom: "", pivot: "" },
+        };
+      if (one.kind === "ages")
+        return {
+          text: `${units.percent(one.count, one.of_count)} of allocations live under 1 ms`,
+          detail: `${units.short(one.count)} blocks, most of them from ${title}`,
+          weight: 0.55,
+          go: { view: "table", table: "stacks", measure: "calls", sort: "value", ...only },
+        };
+      return {
+        text: `${one.to} frees what ${one.from} allocates`,
+        detail: `${units.size(one.bytes)}, ${units.percent(one.bytes, one.of_bytes)} of it`,
+        weight: 0.6,
+        go: { view: "table", table: "threads", sort: "" },
+      };
     });
   });
 }
@@ -100,7 +229,14 @@ function told(app: App, view: View): Finding[] {
 function failures(view: View): Finding[] {
   const failed = view.profiles.reduce((sum, i) => sum + view.model.parts[i].profile.facts.totals.failed, 0);
   if (!failed) return [];
-  return [{ text: `${units.plural(failed, "allocation")} failed`, detail: "the allocator returned nothing", weight: 0.9, go: { view: "table", table: "threads" } }];
+  return [
+    {
+      text: `${units.plural(failed, "allocation")} failed`,
+      detail: "the allocator returned nothing",
+      weight: 0.9,
+      go: { view: "table", table: "threads" },
+    },
+  ];
 }
 
 function threads(view: View): Finding[] {
@@ -109,30 +245,57 @@ function threads(view: View): Finding[] {
   const sum = all.reduce((bytes, thread) => bytes + thread.allocated_bytes, 0);
   const most = all.reduce((a, b) => (a.allocated_bytes >= b.allocated_bytes ? a : b));
   if (!sum) return [];
-  return [{ text: `${units.plural(all.length, "thread")}, of which ${most.name || most.tid} allocated ${units.percent(most.allocated_bytes, sum)}`, detail: units.size(most.allocated_bytes), weight: 0.2, go: { view: "table", table: "threads", sort: "" } }];
+  return [
+    {
+      text: `${units.plural(all.length, "thread")}, of which ${most.name || most.tid} allocated ${units.percent(most.allocated_bytes, sum)}`,
+      detail: units.size(most.allocated_bytes),
+      weight: 0.2,
+      go: { view: "table", table: "threads", sort: "" },
+    },
+  ];
 }
 
 function changes(app: App, view: View): Finding[] {
-  const { tree, leaf } = view.baseTree, mask = view.mask, { isBytes } = view.measure, values = view.rowValues;
-  const sums = values.map(() => new Float64Array(tree.count)), of = new Int32Array(tree.count).fill(-1);
-  for (let i = 0; i < mask.length; i++) {
-    if (!mask[i]) continue;
-    sums.forEach((sum, k) => sum[leaf[i]] += values[k][i]);
-    of[leaf[i]] = i;
-  }
-  const [before, after] = sums, change = (node: number) => view.change(sums.map((sum) => sum[node]));
-  const text = isBytes ? units.size : units.count, whole = Math.max(...view.sums());
-  return [...of.keys()].filter((node) => of[node] >= 0).map((node) => ({ node, ...change(node) })).filter(({ by, isSure }) => isSure && Math.abs(by) > whole / 200)
-    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by)).slice(0, 6).map(({ node, by, sure }) => {
+  const { isBytes } = view.measure,
+    { stack: of, sums } = view.pairs;
+  const [before, after] = sums,
+    change = (node: number) => view.change(sums.map((sum) => sum[node]));
+  const text = isBytes ? units.size : units.count,
+    whole = Math.max(...view.sums());
+  return [...of.keys()]
+    .filter((node) => of[node] >= 0)
+    .map((node) => ({ node, ...change(node) }))
+    .filter(({ by, isSure }) => isSure && Math.abs(by) > whole / 200)
+    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by))
+    .slice(0, 6)
+    .map(({ node, by, sure }) => {
       const word = !before[node] ? "new" : !after[node] ? "gone" : by > 0 ? "grew" : "shrank";
       const sign = units.signed(text(by), by) + sure;
-      return { text: `${sign}: ${word === "new" ? "a new stack" : word === "gone" ? "a stack is gone" : "a stack " + word}`, detail: stackTitle(app, of[node], 3), weight: Math.abs(by) / whole, go: { view: "table" as const, table: "stacks", sort: "change" } };
+      return {
+        text: `${sign}: ${word === "new" ? "a new stack" : word === "gone" ? "a stack is gone" : "a stack " + word}`,
+        detail: stackTitle(app, of[node], 3),
+        weight: Math.abs(by) / whole,
+        go: { view: "table" as const, table: "stacks", sort: "change" },
+      };
     });
 }
 
 export function findings(app: App, view: View): Finding[] {
   if (!view.model.stackCount) return [];
   if (view.isDiff) return changes(app, view);
-  const all = [told(app, view), oneStack(app, view), leftovers(app, view), isGrowing(app, view), churn(app, view), smallBlocks(view), library(app, view), failures(view), threads(view)];
-  return all.flat().sort((a, b) => b.weight - a.weight).slice(0, 7);
+  const all = [
+    told(app, view),
+    oneStack(app, view),
+    leftovers(app, view),
+    isGrowing(app, view),
+    churn(app, view),
+    smallBlocks(view),
+    library(app, view),
+    failures(view),
+    threads(view),
+  ];
+  return all
+    .flat()
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, 7);
 }

@@ -5,14 +5,19 @@
 import { announce, cssValue, fitCanvas, h } from "./dom";
 import type { Weighted } from "./tree";
 
-const ROW = 20, LETTER_PX = 7.25, PADDING = 4, THINNEST_PX = 0.6, ZOOM_MS = 170;
+const ROW_LEAST = 20,
+  ROW_MOST = 28,
+  LETTER_PX = 7.25,
+  PADDING = 4,
+  THINNEST_PX = 0.6,
+  ZOOM_MS = 170;
 
 export interface FlameOptions {
-  label: string;                                  // for people who listen
-  isUpward?: boolean;                             // the first row is at the bottom
-  firstDepth?: number;                            // rows above it are not shown
-  title(node: number, letters: number): string;   // no longer than so many letters, if that can be
-  describe(node: number): string;                 // in one sentence
+  label: string; // for people who listen
+  isUpward?: boolean; // the first row is at the bottom
+  firstDepth?: number; // rows above it are not shown
+  title(node: number, letters: number): string; // no longer than so many letters, if that can be
+  describe(node: number): string; // in one sentence
   tooltip(node: number): Node;
   colour(node: number): string;
   onZoom(node: number): void;
@@ -20,16 +25,36 @@ export interface FlameOptions {
   onKey(key: string, node: number): boolean;
 }
 
-interface Look { page: string; text: string; root: string; rest: string; found: string; onFound: string; mono: string; isDark: boolean }
+interface Look {
+  page: string;
+  text: string;
+  root: string;
+  rest: string;
+  found: string;
+  onFound: string;
+  mono: string;
+  isDark: boolean;
+}
 
 function readLook(): Look {
   return {
-    page: cssValue("--page"), text: cssValue("--text"), root: cssValue("--root"), rest: cssValue("--rest"), found: cssValue("--found"), onFound: cssValue("--on-found"),
-    mono: cssValue("--mono"), isDark: document.documentElement.dataset.dark === "1",
+    page: cssValue("--page"),
+    text: cssValue("--text"),
+    root: cssValue("--root"),
+    rest: cssValue("--rest"),
+    found: cssValue("--found"),
+    onFound: cssValue("--on-found"),
+    mono: cssValue("--mono"),
+    isDark: document.documentElement.dataset.dark === "1",
   };
 }
 
-interface Drawn { node: number; x: number; width: number; row: number }
+interface Drawn {
+  node: number;
+  x: number;
+  width: number;
+  row: number;
+}
 
 export class Flame {
   readonly element: HTMLDivElement;
@@ -45,15 +70,19 @@ export class Flame {
   private cursor = -1;
   private hovered = -1;
   private marked: Uint8Array | null = null;
-  private look: Look = readLook();  // as of the last picture: asking the document for each frame is slow
-  private offset = 0;  // what is scrolled away at the top
-  private height = 0;  // of all rows
+  private look: Look = readLook(); // as of the last picture: asking the document for each frame is slow
+  private offset = 0; // what is scrolled away at the top
+  private height = 0; // of all rows
+  private row = ROW_LEAST;
   private frame = 0;
   private animation = 0;
 
   constructor(private options: FlameOptions) {
     this.canvas = h("canvas", {
-      tabindex: 0, role: "application", "aria-roledescription": "flame graph", "aria-label": options.label,
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "flame graph",
+      "aria-label": options.label,
       "aria-describedby": "flame-keys",
     });
     this.sizer = h("div", { class: "flame-sizer" });
@@ -111,7 +140,8 @@ export class Flame {
     const data = this.data!;
     if (node >= data.tree.count || !(data.value[node] > 0)) node = 0;
     this.zoom = node;
-    const from = this.left[node], to = from + Math.max(data.value[node], 1e-9);
+    const from = this.left[node],
+      to = from + Math.max(data.value[node], 1e-9);
     cancelAnimationFrame(this.animation);
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!isSmooth || isStill || (from === this.from && to === this.to)) {
@@ -120,9 +150,12 @@ export class Flame {
       this.resize();
       return;
     }
-    const start = performance.now(), oldFrom = this.from, oldTo = this.to;
+    const start = performance.now(),
+      oldFrom = this.from,
+      oldTo = this.to;
     const step = (now: number) => {
-      const share = Math.min(1, (now - start) / ZOOM_MS), ease = 1 - (1 - share) ** 3;
+      const share = Math.min(1, (now - start) / ZOOM_MS),
+        ease = 1 - (1 - share) ** 3;
       this.from = oldFrom + (from - oldFrom) * ease;
       this.to = oldTo + (to - oldTo) * ease;
       this.draw();
@@ -135,10 +168,11 @@ export class Flame {
   /** Rows below the zoomed node, as far as they can be seen. */
   private resize(): void {
     const rows = this.data!.maxDepth - this.firstDepth + 1;
-    const height = Math.max(rows * ROW, 0);
+    this.row = Math.max(ROW_LEAST, Math.min(ROW_MOST, Math.floor((innerHeight * 0.6) / Math.max(rows, 1))));
+    const height = Math.max(rows * this.row, 0);
     this.height = height;
     this.sizer.style.height = height + "px";
-    if (this.options.isUpward) this.element.style.flex = `0 1 ${Math.max(height, ROW) + 2}px`;
+    this.element.style.flex = `0 1 ${Math.max(height, this.row) + 2}px`;
     if (this.options.isUpward) this.element.scrollTop = this.element.scrollHeight;
     this.redraw();
   }
@@ -149,13 +183,14 @@ export class Flame {
   }
 
   private yOf(row: number, height: number): number {
-    if (!this.options.isUpward) return row * ROW - this.offset;
+    if (!this.options.isUpward) return row * this.row - this.offset;
     const whole = Math.max(this.height, height);
-    return whole - (row + 1) * ROW - this.offset;
+    return whole - (row + 1) * this.row - this.offset;
   }
 
   private draw(): void {
-    const width = this.element.clientWidth, height = this.element.clientHeight;
+    const width = this.element.clientWidth,
+      height = this.element.clientHeight;
     if (!this.data || !width || !height) return;
     const context = fitCanvas(this.canvas, width, height);
     this.look = readLook();
@@ -165,7 +200,8 @@ export class Flame {
     context.font = `12px ${this.look.mono}`;
     context.textBaseline = "middle";
     this.drawn = [];
-    const { tree } = this.data, scale = width / (this.to - this.from);
+    const { tree } = this.data,
+      scale = width / (this.to - this.from);
     for (let node = tree.parent[this.zoom]; node >= 0; node = tree.parent[node])
       this.drawNode(context, node, 0, width, height, true);
     this.drawBelow(context, scale, width, height);
@@ -180,11 +216,12 @@ export class Flame {
       const x = Math.max((this.left[node] - this.from) * scale, 0);
       const right = Math.min((this.left[node] + value[node] - this.from) * scale, width);
       const y = this.yOf(tree.depth[node] - this.firstDepth, height);
-      if (y > -ROW && y < height) this.drawNode(context, node, x, right - x, height, false);
+      if (y > -this.row && y < height) this.drawNode(context, node, x, right - x, height, false);
       const isPast = this.options.isUpward ? y < 0 : y > height;
       if (isPast) continue;
       for (let i = first[node]; i < first[node + 1]; i++) {
-        const child = order[i], start = (this.left[child] - this.from) * scale;
+        const child = order[i],
+          start = (this.left[child] - this.from) * scale;
         const end = start + value[child] * scale;
         if (end < 0 || start > width) continue;
         if (end - start < THINNEST_PX) {
@@ -202,12 +239,19 @@ export class Flame {
     const last = order[first[node + 1] - 1];
     const end = (this.left[last] + value[last] - this.from) * scale;
     const y = this.yOf(tree.depth[node] + 1 - this.firstDepth, height);
-    if (end - x < THINNEST_PX || y < -ROW || y > height) return;
+    if (end - x < THINNEST_PX || y < -this.row || y > height) return;
     context.fillStyle = this.look.rest;
-    context.fillRect(x, y, Math.max(end - x - 0.5, 0.5), ROW - 1);
+    context.fillRect(x, y, Math.max(end - x - 0.5, 0.5), this.row - 1);
   }
 
-  private drawNode(context: CanvasRenderingContext2D, node: number, x: number, width: number, height: number, isContext: boolean): void {
+  private drawNode(
+    context: CanvasRenderingContext2D,
+    node: number,
+    x: number,
+    width: number,
+    height: number,
+    isContext: boolean,
+  ): void {
     const row = this.data!.tree.depth[node] - this.firstDepth;
     const y = this.yOf(row, height);
     if (row < 0) return;
@@ -216,19 +260,23 @@ export class Flame {
     const isMarked = this.marked !== null && this.marked[node] && !isContext;
     context.fillStyle = isMarked ? this.look.found : node ? this.options.colour(node) : this.look.root;
     context.globalAlpha = isDim ? (isContext ? 0.55 : 0.35) : 1;
-    context.fillRect(x, y, Math.max(width - 1, 0.5), ROW - 1);
+    context.fillRect(x, y, Math.max(width - 1, 0.5), this.row - 1);
     context.globalAlpha = 1;
     if (node === this.hovered) {
       context.strokeStyle = this.look.text;
       context.lineWidth = 1.5;
-      context.strokeRect(x + 0.75, y + 0.75, Math.max(width - 2.5, 0.5), ROW - 2.5);
+      context.strokeRect(x + 0.75, y + 0.75, Math.max(width - 2.5, 0.5), this.row - 2.5);
     }
     const letters = Math.floor((width - 2 * PADDING) / LETTER_PX);
     if (letters < 3) return;
     const isOnPage = node === 0 || (isDim && this.look.isDark);
     context.fillStyle = isMarked ? this.look.onFound : isOnPage ? this.look.text : "#111";
     const title = this.options.title(node, letters);
-    context.fillText(title.length <= letters ? title : title.slice(0, letters - 1) + "…", x + PADDING, y + ROW / 2);
+    context.fillText(
+      title.length <= letters ? title : title.slice(0, letters - 1) + "…",
+      x + PADDING,
+      y + this.row / 2,
+    );
   }
 
   private drawCursor(context: CanvasRenderingContext2D, height: number): void {
@@ -236,17 +284,18 @@ export class Flame {
     if (!at) return;
     context.strokeStyle = cssValue("--accent");
     context.lineWidth = 3;
-    context.strokeRect(at.x + 1.5, this.yOf(at.row, height) + 1.5, Math.max(at.width - 4, 1), ROW - 4);
+    context.strokeRect(at.x + 1.5, this.yOf(at.row, height) + 1.5, Math.max(at.width - 4, 1), this.row - 4);
   }
 
   /** Node under the pointer, or -1. */
   private at(event: MouseEvent): number {
     const box = this.canvas.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
+    const x = event.clientX - box.left,
+      y = event.clientY - box.top;
     const height = this.element.clientHeight;
     for (const one of this.drawn) {
       const top = this.yOf(one.row, height);
-      if (y >= top && y < top + ROW && x >= one.x && x < one.x + Math.max(one.width, 1)) return one.node;
+      if (y >= top && y < top + this.row && x >= one.x && x < one.x + Math.max(one.width, 1)) return one.node;
     }
     return -1;
   }
@@ -261,7 +310,8 @@ export class Flame {
     this.canvas.style.cursor = node >= 0 ? "pointer" : "default";
     this.tip.hidden = node < 0;
     if (node < 0) return;
-    const { innerWidth, innerHeight } = window, { offsetWidth, offsetHeight } = this.tip;
+    const { innerWidth, innerHeight } = window,
+      { offsetWidth, offsetHeight } = this.tip;
     const x = Math.min(event.clientX + 14, innerWidth - offsetWidth - 8);
     const isLow = event.clientY + 20 + offsetHeight > innerHeight;
     this.tip.style.left = Math.max(x, 4) + "px";
@@ -295,13 +345,15 @@ export class Flame {
 
   private reveal(node: number): void {
     this.offset = this.element.scrollTop;
-    const height = this.element.clientHeight, y = this.yOf(this.data!.tree.depth[node] - this.firstDepth, height);
-    if (y < 0) this.element.scrollTop += y - ROW;
-    else if (y + ROW > height) this.element.scrollTop += y + 2 * ROW - height;
+    const height = this.element.clientHeight,
+      y = this.yOf(this.data!.tree.depth[node] - this.firstDepth, height);
+    if (y < 0) this.element.scrollTop += y - this.row;
+    else if (y + this.row > height) this.element.scrollTop += y + 2 * this.row - height;
   }
 
   private sibling(node: number, step: number): number {
-    const { tree, first, order } = this.data!, parent = tree.parent[node];
+    const { tree, first, order } = this.data!,
+      parent = tree.parent[node];
     if (parent < 0) return -1;
     const at = order.subarray(first[parent], first[parent + 1]).indexOf(node);
     const next = first[parent] + at + step;

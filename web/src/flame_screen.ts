@@ -4,7 +4,7 @@
 
 import { focused, matcher, type App, type Screen } from "./app";
 import { growth, ModuleColours } from "./colours";
-import { amount, functionDetails, hint } from "./details";
+import { amount, functionDetails, functionOf, hint, largestOwn } from "./details";
 import { fill, h } from "./dom";
 import { Flame, type FlameOptions } from "./flame";
 import { choice, option, toggle } from "./parts";
@@ -47,12 +47,31 @@ export class FlameScreen implements Screen {
 
   constructor(private app: App) {
     this.main = this.make("Flame graph of the heap", () => this.view.flame());
-    this.callers = this.make("Callers", () => this.view.sandwich(this.view.state.pivot).callers, { isUpward: true, firstDepth: 2 });
-    this.callees = this.make("The function and what it calls", () => this.view.sandwich(this.view.state.pivot).callees, { firstDepth: 1 });
-    this.element = h("section", { class: "screen flame-screen", "aria-label": "Flame graph" }, this.bar,
-      h("div", { class: "split" }, h("div", { class: "picture-side" }, this.note, this.pictures, this.legend), this.side),
-      h("p", { id: "flame-keys", class: "keys" },
-        "Click zooms, double click on nothing shows all. Keys: arrows walk, Enter zooms, Esc zooms out, c callers and callees, f only through it, h hides, i inverts, / searches."));
+    this.callers = this.make("Callers", () => this.view.sandwich(this.view.state.pivot).callers, {
+      isUpward: true,
+      firstDepth: 2,
+    });
+    this.callees = this.make(
+      "The function and what it calls",
+      () => this.view.sandwich(this.view.state.pivot).callees,
+      { firstDepth: 1 },
+    );
+    this.element = h(
+      "section",
+      { class: "screen flame-screen", "aria-label": "Flame graph" },
+      this.bar,
+      h(
+        "div",
+        { class: "split" },
+        h("div", { class: "picture-side" }, this.note, this.pictures, this.legend),
+        this.side,
+      ),
+      h(
+        "p",
+        { id: "flame-keys", class: "keys" },
+        "Click zooms, double-click the background for all of it. Keys: arrows walk, Enter zooms, Esc zooms out, c callers and callees, f focus, h hide, i invert, / search.",
+      ),
+    );
   }
 
   private get view(): View {
@@ -63,7 +82,8 @@ export class FlameScreen implements Screen {
     const { model } = this.app;
     const name = (node: number) => this.nameOf(data(), node);
     return new Flame({
-      label, ...more,
+      label,
+      ...more,
       title: (node, letters) => this.titleOf(data(), node, letters),
       describe: (node) => `${name(node)}, ${this.amountOf(data(), node)}`,
       tooltip: (node) => this.tooltip(data(), node),
@@ -88,23 +108,31 @@ export class FlameScreen implements Screen {
 
   /** Where there is no room for an address with its library, the colour has to say which. */
   private titleOf(data: Weighted, node: number, letters: number): string {
-    const name = this.nameOf(data, node), fn = data.tree.fn[node];
+    const name = this.nameOf(data, node),
+      fn = data.tree.fn[node];
     if (node <= 0) return name;
     const shown = name.length > letters ? this.app.model.shortName(fn, fn) : name;
-    if (!this.view.isDiff) return shown;
-    const change = this.netOf(data, node), more = `${shown} ${units.signed(amount(this.view, change), change)}`;
-    return change && more.length <= letters ? more : shown;
+    const change = this.view.isDiff ? this.netOf(data, node) : 0,
+      text = this.view.isDiff ? units.signed(amount(this.view, change), change) : amount(this.view, data.value[node]),
+      more = `${shown}  ${text}`;
+    return (change || !this.view.isDiff) && more.length <= letters ? more : shown;
   }
 
   /** A node before and after; of what grew or shrank, only of that; null: changes have no sides. */
   private pairOf(data: Weighted, node: number): [number, number] | null {
-    const value = data.value[node], other = data.other ? data.other[node] : 0;
+    const value = data.value[node],
+      other = data.other ? data.other[node] : 0;
     switch (this.view.state.side) {
-      case "before": return [value, other];
-      case "after": return [other, value];
-      case "grown": return [other, other + value];
-      case "shrunk": return [other + value, other];
-      default: return null;
+      case "before":
+        return [value, other];
+      case "after":
+        return [other, value];
+      case "grown":
+        return [other, other + value];
+      case "shrunk":
+        return [other + value, other];
+      default:
+        return null;
     }
   }
 
@@ -121,15 +149,22 @@ export class FlameScreen implements Screen {
   }
 
   private colourOf(data: Weighted, node: number): string {
-    if ((this.view.isDiff || this.view.state.colour === "growth") && data.other) return growth(this.changeOf(data, node));
+    if ((this.view.isDiff || this.view.state.colour === "growth") && data.other)
+      return growth(this.changeOf(data, node));
     return this.colours!.of(data.tree.fn[node]);
   }
 
   private amountOf(data: Weighted, node: number): string {
-    const { view } = this, value = data.value[node], other = data.other ? data.other[node] : 0;
+    const { view } = this,
+      value = data.value[node],
+      other = data.other ? data.other[node] : 0;
     if (view.isDiff) {
-      const pair = this.pairOf(data, node), change = this.netOf(data, node), signed = units.signed(amount(view, change), change);
-      return pair ? `${amount(view, pair[0])} → ${amount(view, pair[1])} (${signed}${view.nodeSure(data, node, pair)})` : `changes of ${amount(view, value)}, together ${signed}`;
+      const pair = this.pairOf(data, node),
+        change = this.netOf(data, node),
+        signed = units.signed(amount(view, change), change);
+      return pair
+        ? `${amount(view, pair[0])} → ${amount(view, pair[1])} (${signed}${view.nodeSure(data, node, pair)})`
+        : `changes of ${amount(view, value)}, together ${signed}`;
     }
     const share = units.percent(value, data.value[0]);
     const kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
@@ -137,22 +172,45 @@ export class FlameScreen implements Screen {
   }
 
   private tooltip(data: Weighted, node: number): Node {
-    const { model } = this.app, fn = data.tree.fn[node];
-    return h("div", {}, h("strong", { class: "mono" }, this.nameOf(data, node)),
+    const { model } = this.app,
+      fn = data.tree.fn[node];
+    return h(
+      "div",
+      {},
+      h("strong", { class: "mono" }, this.nameOf(data, node)),
       h("div", {}, this.amountOf(data, node)),
-      node > 0 && data.self[node] > 0 && data.self[node] < data.value[node] ? h("div", { class: "dim" }, `itself ${amount(this.view, data.self[node])}`) : null,
-      node > 0 ? h("div", { class: "dim mono" }, model.moduleName(fn)) : null);
+      node > 0 && data.self[node] > 0 && data.self[node] < data.value[node]
+        ? h("div", { class: "dim" }, `self ${amount(this.view, data.self[node])}`)
+        : null,
+      node > 0 ? h("div", { class: "dim mono" }, model.moduleName(fn)) : null,
+    );
   }
 
   private select(data: Weighted, node: number): void {
     if (node <= 0) {
-      fill(this.side, hint("Select a frame to see its lines, its source and what can be done with it."));
+      const own = largestOwn(this.app);
+      fill(
+        this.side,
+        own < 0
+          ? hint("Select a frame to see its lines, its source and what can be done with it.")
+          : [
+              h("p", { class: "dim small" }, "The program’s own function that holds most; select a frame for another."),
+              functionOf(this.app, own),
+            ],
+      );
       return;
     }
     const pair = this.view.isDiff ? this.pairOf(data, node) : null;
-    fill(this.side, functionDetails(this.app, data.tree.fn[node], {
-      value: data.value[node], self: data.self[node], whole: data.value[0], pair, sure: this.view.nodeSure(data, node, pair),
-    }));
+    fill(
+      this.side,
+      functionDetails(this.app, data.tree.fn[node], {
+        value: data.value[node],
+        self: data.self[node],
+        whole: data.value[0],
+        pair,
+        sure: this.view.nodeSure(data, node, pair),
+      }),
+    );
   }
 
   private key(key: string, name: string): boolean {
@@ -166,26 +224,72 @@ export class FlameScreen implements Screen {
   }
 
   private makeBar(): void {
-    const { state } = this.view, { app } = this;
-    fill(this.bar,
+    const { state } = this.view,
+      { app } = this;
+    fill(
+      this.bar,
       state.pivot
-        ? h("button", { type: "button", id: "whole", onclick: () => app.set({ pivot: "", zoom: "" }) }, "← Whole flame graph")
-        : toggle("inverted", "Inverted", "From the allocating functions to their callers", state.inverted, () => app.set({ inverted: !state.inverted, zoom: "" })),
-      state.zoom ? h("button", { type: "button", id: "unzoom", onclick: () => app.set({ zoom: "" }) }, "Zoom out") : null,
-      this.view.isDiff ? choice("side", "Width", state.side, [option("after", "after"), option("before", "before"), option("change", "all changes"), option("grown", "what grew"), option("shrunk", "what shrank")], (side) => app.set({ side: side as typeof state.side, zoom: "" })) : null,
-      this.view.isDiff ? null : choice("colour", "Colour", state.colour, [option("module", "library"), option("growth", "kept or freed")], (colour) => app.set({ colour: colour as typeof state.colour })),
-      toggle("plumbing", "Plumbing", "Also frames between the program and its allocations, as malloc and start-up code", state.plumbing, () => app.set({ plumbing: !state.plumbing, zoom: "" })));
+        ? h(
+            "button",
+            { type: "button", id: "whole", onclick: () => app.set({ pivot: "", zoom: "" }) },
+            "← Whole flame graph",
+          )
+        : toggle("inverted", "Inverted", "From the allocating functions to their callers", state.inverted, () =>
+            app.set({ inverted: !state.inverted, zoom: "" }),
+          ),
+      state.zoom
+        ? h("button", { type: "button", id: "unzoom", onclick: () => app.set({ zoom: "" }) }, "Zoom out")
+        : null,
+      this.view.isDiff
+        ? choice(
+            "side",
+            "Width",
+            state.side,
+            [
+              option("after", "after"),
+              option("before", "before"),
+              option("change", "all changes"),
+              option("grown", "what grew"),
+              option("shrunk", "what shrank"),
+            ],
+            (side) => app.set({ side: side as typeof state.side, zoom: "" }),
+          )
+        : null,
+      this.view.isDiff
+        ? null
+        : choice(
+            "colour",
+            "Colour",
+            state.colour,
+            [option("module", "own code, libraries"), option("growth", "kept or freed")],
+            (colour) => app.set({ colour: colour as typeof state.colour }),
+          ),
+      toggle(
+        "internal",
+        "Show internal frames",
+        "Also those of allocators, of standard libraries behind their public functions, of interpreters, and of how a program starts",
+        state.internal,
+        () => app.set({ internal: !state.internal, zoom: "" }),
+      ),
+    );
   }
 
   private makeLegend(): void {
     const isGrowth = this.view.isDiff || this.view.state.colour === "growth";
-    const words = this.view.isDiff ? ["less", "the same", "more"] : ["freed before the end", "half and half", "stays to the end"];
+    const words = this.view.isDiff
+      ? ["less", "the same", "more"]
+      : ["freed before the end", "half and half", "stays to the end"];
     if (isGrowth) {
-      fill(this.legend, [-1, 0, 1].map((change, i) => this.key1(growth(change), words[i])));
+      fill(
+        this.legend,
+        [-1, 0, 1].map((change, i) => this.key1(growth(change), words[i])),
+      );
       return;
     }
-    fill(this.legend, this.colours!.legend.map(({ module, colour }) =>
-      this.key1(colour, units.baseName(this.app.model.modules.list[module]) || "[no module]")));
+    fill(
+      this.legend,
+      this.colours!.legend.map(({ name, colour }) => this.key1(colour, name)),
+    );
   }
 
   private key1(colour: string, text: string): HTMLElement {
@@ -195,18 +299,24 @@ export class FlameScreen implements Screen {
   }
 
   private search(): void {
-    const { view } = this, { state } = view, matches = matcher(state.search);
-    const data = this.currentData, { model } = this.app;
+    const { view } = this,
+      { state } = view,
+      matches = matcher(state.search);
+    const data = this.currentData,
+      { model } = this.app;
     if (!matches) {
       for (const flame of [this.main, this.callers, this.callees]) flame.mark(null);
       this.note.textContent = state.pivot ? this.pivotNote() : data.value[0] > 0 ? "" : this.emptyNote();
       return;
     }
     const isFound = Uint8Array.from(model.fnName, (name) => (matches(name) ? 1 : 0));
-    const markOf = (one: Weighted) => Uint8Array.from(one.tree.fn.subarray(0, one.tree.count), (fn) => (fn >= 0 ? isFound[fn] : 0));
-    const marked = markOf(data), { tree, value } = data;
+    const markOf = (one: Weighted) =>
+      Uint8Array.from(one.tree.fn.subarray(0, one.tree.count), (fn) => (fn >= 0 ? isFound[fn] : 0));
+    const marked = markOf(data),
+      { tree, value } = data;
     const isInside = new Uint8Array(tree.count);
-    let sum = 0, frames = 0;
+    let sum = 0,
+      frames = 0;
     for (let node = 1; node < tree.count; node++) {
       if (!(value[node] > 0)) continue;
       frames += marked[node];
@@ -223,13 +333,18 @@ export class FlameScreen implements Screen {
   }
 
   private emptyNote(): string {
-    const { profiles, measure, isDiff } = this.view, { parts } = this.app.model;
-    return profiles.map((i) => parts[i].profile.facts.empty).find(Boolean) ?? (isDiff ? "There is no such change." : `No stack has anything here: ${measure.label.toLowerCase()}.`);
+    const { profiles, measure, isDiff } = this.view,
+      { parts } = this.app.model;
+    return (
+      profiles.map((i) => parts[i].profile.facts.empty).find(Boolean) ??
+      (isDiff ? "There is no such change." : `No stack has anything here: ${measure.label.toLowerCase()}.`)
+    );
   }
 
   private pivotNote(): string {
     const { callees } = this.view.sandwich(this.view.state.pivot);
-    const whole = this.view.flame().value[0], value = callees.value[0];
+    const whole = this.view.flame().value[0],
+      value = callees.value[0];
     return `${this.view.state.pivot}: ${amount(this.view, value)}, ${units.percent(value, whole)} of all. Callers above, callees below.`;
   }
 
@@ -238,19 +353,24 @@ export class FlameScreen implements Screen {
     if (!view.isDiff && this.coloursOf !== view.mask) {
       const modules = view.groups("modules").total[0];
       const order = [...modules.keys()].filter((i) => modules[i] > 0).sort((a, b) => modules[b] - modules[a]);
-      const program = model.modules.find(view.program);
-      this.colours = new ModuleColours(model, [program, ...order.filter((i) => i !== program)].filter((i) => i >= 0));
+      this.colours = new ModuleColours(model, order);
       this.coloursOf = view.mask;
     }
     this.makeBar();
     this.makeLegend();
     const layout = state.pivot ? "sandwich" : "whole";
     if (this.shown !== layout) {
-      fill(this.pictures, state.pivot ? [this.callers.element, h("div", { class: "divider" }, "↑ callers · callees ↓"), this.callees.element] : this.main.element);
+      fill(
+        this.pictures,
+        state.pivot
+          ? [this.callers.element, h("div", { class: "divider" }, "↑ callers · callees ↓"), this.callees.element]
+          : this.main.element,
+      );
       this.pictures.classList.toggle("sandwich", Boolean(state.pivot));
       this.shown = layout;
     }
-    const data = this.currentData, zoom = nodeAt(data, state.zoom);
+    const data = this.currentData,
+      zoom = nodeAt(data, state.zoom);
     if (state.pivot) this.callers.show(view.sandwich(state.pivot).callers, 0, -1);
     (state.pivot ? this.callees : this.main).show(data, zoom, zoom);
     this.search();

@@ -6,7 +6,7 @@ import { isDark } from "./colours";
 import { readPage } from "./data";
 import { announce, fill, h, svg } from "./dom";
 import { FlameScreen } from "./flame_screen";
-import { momentName, nearest } from "./history";
+import { snapshotName, nearest } from "./history";
 import { Model } from "./model";
 import { Overview } from "./overview";
 import { choice, option } from "./parts";
@@ -38,12 +38,35 @@ class Main implements App {
     this.overview = new Overview(this);
     this.screens = { overview: this.overview, flame: new FlameScreen(this), table: new TableScreen(this) };
     this.search = h("input", {
-      type: "search", id: "search", placeholder: "Search functions ( / )", "aria-label": "Search functions, a regular expression", spellcheck: "false", autocomplete: "off",
-      oninput: () => this.searchSoon(), onkeydown: (event: KeyboardEvent) => this.searchKey(event),
+      type: "search",
+      id: "search",
+      placeholder: "Search functions ( / )",
+      "aria-label": "Search functions, a regular expression",
+      spellcheck: "false",
+      autocomplete: "off",
+      oninput: () => this.searchSoon(),
+      onkeydown: (event: KeyboardEvent) => this.searchKey(event),
     });
     this.makeHeader();
     const live = h("div", { id: "live", class: "unseen", "aria-live": "polite" });
-    document.body.append(h("a", { class: "skip", href: "#stage", onclick: (event: Event) => { event.preventDefault(); this.stage.focus(); } }, "To the content"), this.header, this.chips, this.stage, live);
+    document.body.append(
+      h(
+        "a",
+        {
+          class: "skip",
+          href: "#stage",
+          onclick: (event: Event) => {
+            event.preventDefault();
+            this.stage.focus();
+          },
+        },
+        "To the content",
+      ),
+      this.header,
+      this.chips,
+      this.stage,
+      live,
+    );
     addEventListener("popstate", () => this.restore());
     addEventListener("hashchange", () => this.restore());
     addEventListener("keydown", (event) => this.key(event));
@@ -60,65 +83,170 @@ class Main implements App {
   }
 
   private makeHeader(): void {
-    const logo = svg("svg", { viewBox: "0 0 32 32", width: 26, height: 26, "aria-hidden": "true", class: "logo" },
-      svg("ellipse", { cx: 16, cy: 26, rx: 13, ry: 4.5 }), svg("ellipse", { cx: 16.5, cy: 18, rx: 9.5, ry: 4 }), svg("ellipse", { cx: 15.5, cy: 11, rx: 6.5, ry: 3.2 }), svg("ellipse", { cx: 16.5, cy: 5.5, rx: 3.6, ry: 2.4 }));
-    const facts = this.model.parts.map((part) => part.profile.facts), first = facts[0];
-    const title = this.model.isDiff || this.model.page.run ? document.title.replace(/ – cairn$/, "") : first?.program ?? "nothing";
-    const tabs: [State["view"], string][] = [["overview", "Overview"], ["flame", "Flame graph"], ["table", "Table"]];
-    const nav = h("nav", { "aria-label": "Screens" }, tabs.map(([id, label], i) => h("button", {
-      type: "button", id: `tab-${id}`, title: `${label} (${i + 1})`, onclick: () => this.set({ view: id }),
-    }, label)));
-    const theme = h("button", { type: "button", id: "theme", class: "icon", title: "Dark or light", "aria-label": "Dark or light", onclick: () => this.switchTheme() }, "◐");
-    fill(this.header, h("div", { class: "brand" }, logo, h("h1", { title: first?.process.command ?? "" }, title)), nav, this.controls, this.search, theme);
+    const logo = svg(
+      "svg",
+      { viewBox: "0 0 32 32", width: 26, height: 26, "aria-hidden": "true", class: "logo" },
+      svg("ellipse", { cx: 16, cy: 26, rx: 13, ry: 4.5 }),
+      svg("ellipse", { cx: 16.5, cy: 18, rx: 9.5, ry: 4 }),
+      svg("ellipse", { cx: 15.5, cy: 11, rx: 6.5, ry: 3.2 }),
+      svg("ellipse", { cx: 16.5, cy: 5.5, rx: 3.6, ry: 2.4 }),
+    );
+    const facts = this.model.parts.map((part) => part.profile.facts),
+      first = facts[0];
+    const title =
+      this.model.isDiff || this.model.page.run
+        ? document.title.replace(/ – cairn$/, "")
+        : (first?.program ?? "nothing");
+    const tabs: [State["view"], string][] = [
+      ["overview", "Overview"],
+      ["flame", "Flame graph"],
+      ["table", "Table"],
+    ];
+    const nav = h(
+      "nav",
+      { "aria-label": "Screens" },
+      tabs.map(([id, label], i) =>
+        h(
+          "button",
+          {
+            type: "button",
+            id: `tab-${id}`,
+            title: `${label} (${i + 1})`,
+            onclick: () => this.set({ view: id }),
+          },
+          label,
+        ),
+      ),
+    );
+    const theme = h(
+      "button",
+      {
+        type: "button",
+        id: "theme",
+        class: "icon",
+        title: "Dark or light",
+        "aria-label": "Dark or light",
+        onclick: () => this.switchTheme(),
+      },
+      "◐",
+    );
+    fill(
+      this.header,
+      h("div", { class: "brand" }, logo, h("h1", { title: first?.process.command ?? "" }, title)),
+      nav,
+      this.controls,
+      this.search,
+      theme,
+    );
   }
 
   private makeControls(): void {
     const { state, model } = this;
-    const measures = this.view.measures.filter((one) => !model.isOneRecording || one.id.startsWith("then")).map((one) => option(one.id, one.label));
-    const parts = model.parts.map((part, i) => option(String(i), `${part.profile.facts.program} ${part.profile.facts.process.pid}`));
+    const measures = this.view.measures
+      .filter((one) => !model.isOneRecording || one.id.startsWith("at"))
+      .map((one) => option(one.id, one.label));
+    const parts = model.parts.map((part, i) =>
+      option(String(i), `${part.profile.facts.program} ${part.profile.facts.process.pid}`),
+    );
     const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "";
-    fill(this.controls,
-      model.page.run && parts.length > 1 ? choice("process", "Process", state.process || "0", [...parts, option("all", "all added up")], (process) => this.set({ process, zoom: "" })) : null,
-      choice("measure", "Show", this.view.measure.id, model.hasHistory && !model.isOneRecording ? [...measures, option("moment", "At a moment")] : measures, (measure) => this.chooseMeasure(measure)));
+    fill(
+      this.controls,
+      model.page.run && parts.length > 1
+        ? choice("process", "Process", state.process || "0", [...parts, option("all", "all added up")], (process) =>
+            this.set({ process, zoom: "" }),
+          )
+        : null,
+      choice(
+        "measure",
+        "Show",
+        this.view.measure.id,
+        model.hasHistory && !model.isOneRecording ? [...measures, option("snapshot", "At a moment")] : measures,
+        (measure) => this.chooseMeasure(measure),
+      ),
+    );
     if (focused) document.getElementById(focused)?.focus();
   }
 
   private chooseMeasure(measure: string): void {
     const history = this.model.parts[this.view.profiles[0]]?.history;
-    const last = history ? history.moments[history.moments.length - 1].at_ns : 0;
-    this.set({ measure, zoom: "", ...(measure === "moment" && !this.state.to ? { to: last } : {}) });
+    const last = history ? history.snapshots[history.snapshots.length - 1].at_ns : 0;
+    this.set({ measure, zoom: "", ...(measure === "snapshot" && !this.state.to ? { to: last } : {}) });
   }
 
-  private momentControls(): HTMLElement[] {
-    const { state } = this, history = this.model.parts[this.view.profiles[0]]?.history;
+  private snapshotControls(): HTMLElement[] {
+    const { state } = this,
+      history = this.model.parts[this.view.profiles[0]]?.history;
     if (!history) return [];
-    const options = history.moments.map((moment) => option(String(moment.at_ns), momentName(moment)));
-    const near = (at: number) => String(history.moments[nearest(history, at)].at_ns);
+    const options = history.snapshots.map((snapshot) => option(String(snapshot.at_ns), snapshotName(snapshot)));
+    const near = (at: number) => String(history.snapshots[nearest(history, at)].at_ns);
     const to = choice("to", "at", near(state.to), options, (to) => this.set({ to: Number(to), zoom: "" }));
-    return this.model.isDiff ? [to] : [to,
-      choice("from", "compared with", state.from ? near(state.from) : "0", [option("0", "–"), ...options], (from) => this.set({ from: Number(from), zoom: "" }))];
+    return this.model.isDiff
+      ? [to]
+      : [
+          to,
+          choice("from", "compared with", state.from ? near(state.from) : "0", [option("0", "–"), ...options], (from) =>
+            this.set({ from: Number(from), zoom: "" }),
+          ),
+        ];
   }
 
   private makeChips(): void {
     const { state } = this;
-    const chip = (text: string, label: string, remove: () => void) => h("span", { class: "chip" }, h("span", { class: "mono" }, text),
-      h("button", { type: "button", "aria-label": `Remove: ${label}`, onclick: remove }, "×"));
+    const chip = (text: string, label: string, remove: () => void) =>
+      h(
+        "span",
+        { class: "chip" },
+        h("span", { class: "mono" }, text),
+        h("button", { type: "button", "aria-label": `Remove: ${label}`, onclick: remove }, "×"),
+      );
     const focus = state.focus.map((one) => {
-      const kind = one.slice(0, one.indexOf(":")), key = one.slice(one.indexOf(":") + 1);
-      const text = kind === "stack" ? `only stack ${key}` : kind === "thread" ? `only of thread ${this.threadName(key)}` : `only through ${kind === "function" ? key : units.baseName(key)}`;
+      const kind = one.slice(0, one.indexOf(":")),
+        key = one.slice(one.indexOf(":") + 1);
+      const text =
+        kind === "stack"
+          ? `only stack ${key}`
+          : kind === "thread"
+            ? `only of thread ${this.threadName(key)}`
+            : `focus: ${kind === "function" ? key : units.baseName(key)}`;
       return chip(text, text, () => this.set({ focus: state.focus.filter((other) => other !== one), zoom: "" }));
     });
-    const hide = state.hide.map((one) => chip(`without ${one}`, `without ${one}`, () => this.set({ hide: state.hide.filter((other) => other !== one), zoom: "" })));
-    const moments = this.view.measure.id === "moment" ? this.momentControls() : [], focused = this.chips.contains(document.activeElement) ? document.activeElement!.id : "";
+    const hide = state.hide.map((one) =>
+      chip(`without ${one}`, `without ${one}`, () =>
+        this.set({ hide: state.hide.filter((other) => other !== one), zoom: "" }),
+      ),
+    );
+    const snapshots = this.view.measure.id === "snapshot" ? this.snapshotControls() : [],
+      focused = this.chips.contains(document.activeElement) ? document.activeElement!.id : "";
     const sum = this.view.sums().reduce((all, one) => all + one, 0);
-    fill(this.chips, moments, focus, hide, focus.length ? h("span", { class: "dim" }, `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, this.view.everything)} of all`) : null,
-      focus.length + hide.length ? h("button", { type: "button", class: "quiet", onclick: () => this.set({ focus: [], hide: [], zoom: "" }) }, "Show everything") : null);
-    this.chips.hidden = !moments.length && !focus.length && !hide.length;
+    fill(
+      this.chips,
+      snapshots,
+      focus,
+      hide,
+      focus.length
+        ? h(
+            "span",
+            { class: "dim" },
+            `${this.view.measure.isBytes ? units.size(sum) : units.count(sum)}, ${units.percent(sum, this.view.everything)} of all`,
+          )
+        : null,
+      focus.length + hide.length
+        ? h(
+            "button",
+            { type: "button", class: "quiet", onclick: () => this.set({ focus: [], hide: [], zoom: "" }) },
+            "Show everything",
+          )
+        : null,
+    );
+    this.chips.hidden = !snapshots.length && !focus.length && !hide.length;
     if (focused) document.getElementById(focused)?.focus();
   }
 
   private threadName(slot: string): string {
-    const names = this.view.profiles.flatMap((i) => this.model.parts[i].profile.facts.threads).filter((one) => String(one.slot) === slot).map((one) => one.name || String(one.tid));
+    const names = this.view.profiles
+      .flatMap((i) => this.model.parts[i].profile.facts.threads)
+      .filter((one) => String(one.slot) === slot)
+      .map((one) => one.name || String(one.tid));
     return [...new Set(names)].join(", ");
   }
 
@@ -139,6 +267,7 @@ class Main implements App {
       clearTimeout(this.timer);
       this.timer = 0;
       this.set({ search: this.search.value, view: this.state.view === "overview" ? "flame" : this.state.view });
+      this.stage.focus();
     }
   }
 
@@ -207,9 +336,10 @@ async function start(): Promise<void> {
     new Main(new Model(page));
     document.body.dataset.ready = "1";
   } catch (error) {
-    const text = typeof DecompressionStream === "undefined"
-      ? "This browser is too old for the page: it needs Firefox 113, Chromium 80 or Safari 16.4."
-      : `The data in this page cannot be read: ${error instanceof Error ? error.message : error}. Was the file cut off?`;
+    const text =
+      typeof DecompressionStream === "undefined"
+        ? "This browser is too old for the page: it needs Firefox 113, Chromium 80 or Safari 16.4."
+        : `The data in this page cannot be read: ${error instanceof Error ? error.message : error}. Was the file cut off?`;
     document.getElementById("loading")!.textContent = text;
     if (typeof DecompressionStream !== "undefined") throw error;
   }

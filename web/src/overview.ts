@@ -6,7 +6,7 @@ import { focused, type App, type Screen } from "./app";
 import type { Estimate, Facts } from "./data";
 import { amount } from "./details";
 import { fill, h, type Child } from "./dom";
-import { findings, stackTitle } from "./findings";
+import { findings, stackLine, stackTitle } from "./findings";
 import { heapMap } from "./heap";
 import { residentBar } from "./resident";
 import { Timeline } from "./timeline";
@@ -14,28 +14,47 @@ import * as units from "./units";
 import { writeState } from "./state";
 import type { View } from "./view";
 
-const STACKS_SHOWN = 8;
+const STACKS_SHOWN = 7;
 // Of very many stacks figures and timeline are shown first; lists follow after the first picture.
-const MANY_STACKS = 30000, LATER_MS = 40;
+const MANY_STACKS = 30000,
+  LATER_MS = 40;
 
 function card(label: string, value: Child, ...notes: Child[]): HTMLElement {
-  return h("div", { class: "card figure" }, h("h2", {}, label), h("p", { class: "value" }, value), notes.map((note) => note && h("p", { class: "dim" }, note)));
+  return h(
+    "div",
+    { class: "card figure" },
+    h("h2", {}, label),
+    h("p", { class: "value" }, value),
+    notes.map((note) => note && h("p", { class: "dim" }, note)),
+  );
 }
 
-function link(app: App, patch: Parameters<App["set"]>[0], text: Child, attributes: Record<string, string> = {}): HTMLElement {
-  return h("a", {
-    ...attributes, href: writeState({ ...app.state, ...patch }),
-    onclick: (event: MouseEvent) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      app.set(patch);
+function link(
+  app: App,
+  patch: Parameters<App["set"]>[0],
+  text: Child,
+  attributes: Record<string, string> = {},
+): HTMLElement {
+  return h(
+    "a",
+    {
+      ...attributes,
+      href: writeState({ ...app.state, ...patch }),
+      onclick: (event: MouseEvent) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        app.set(patch);
+      },
     },
-  }, text);
+    text,
+  );
 }
 
 /** The stacks that hold most, in order, and how many more there are. */
 function largestStacks(view: View): { order: number[]; others: number } {
-  const values = view.sides().at(-1)!, mask = view.mask, order: number[] = [];
+  const values = view.sides().at(-1)!,
+    mask = view.mask,
+    order: number[] = [];
   let count = 0;
   for (let stack = 0; stack < mask.length; stack++) {
     if (!mask[stack] || values[stack] <= 0) continue;
@@ -57,74 +76,212 @@ export class Overview implements Screen {
   private heap = h("div", {});
   private found = h("div", { class: "card" });
   private stacks = h("div", { class: "card" });
-  private lists = h("div", { class: "columns" }, this.found, this.stacks);
+  private lists = h("div", { class: "columns" }, this.stacks, this.found);
   private run = h("div", {});
   private later = 0;
 
   constructor(private app: App) {
     this.timeline = new Timeline(app);
-    this.element = h("section", { class: "screen overview", "aria-label": "Overview" }, this.run, this.top, this.trust,
-      this.timeline.element, this.resident, this.heap, this.lists);
+    this.element = h(
+      "section",
+      { class: "screen overview", "aria-label": "Overview" },
+      this.run,
+      this.trust,
+      this.top,
+      this.lists,
+      this.timeline.element,
+      this.resident,
+      this.heap,
+    );
+    // what is folded on the screen is printed
+    addEventListener("beforeprint", () => this.trust.querySelectorAll("details").forEach((one) => (one.open = true)));
   }
 
   private figures(facts: Facts): HTMLElement[] {
-    const { peak, totals, process, rss, at_exit } = facts, seconds = process.duration_ns / 1e9;
-    const estimate = (one?: Estimate) => (one ? units.sure(one.interval_bytes, one.samples).slice(1) : null), blocks = (value: number, one?: Estimate) => `in ${units.count(value)}${one?.interval_blocks ? ` ± ${units.count(one.interval_blocks)}` : ""} ${value === 1 ? "block" : "blocks"}`;
+    const { peak, totals, process, rss, at_exit } = facts,
+      seconds = process.duration_ns / 1e9;
+    const estimate = (one?: Estimate) => (one ? units.sure(one.interval_bytes, one.samples).slice(1) : null),
+      blocks = (value: number, one?: Estimate) =>
+        `in ${units.count(value)}${one?.interval_blocks ? ` ± ${units.count(one.interval_blocks)}` : ""} ${value === 1 ? "block" : "blocks"}`;
     const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
     return [
-      card("Peak heap", units.size(peak.bytes), `${blocks(peak.blocks, facts.sampling?.peak_estimate)}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`, peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null, estimate(facts.sampling?.peak_estimate)),
+      card(
+        "Peak heap",
+        units.size(peak.bytes),
+        `${blocks(peak.blocks, facts.sampling?.peak_estimate)}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`,
+        peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null,
+        estimate(facts.sampling?.peak_estimate),
+      ),
       card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate),
-      card(facts.has_ended ? "At the end" : "Now", units.size(at_exit.bytes), blocks(at_exit.blocks, facts.sampling?.at_exit_estimate), facts.has_ended && at_exit.blocks ? "never freed" : null, estimate(facts.sampling?.at_exit_estimate)),
-      rss.peak_bytes ? card("Resident at most", units.size(rss.peak_bytes), peak.bytes ? `the heap's peak is ${units.percent(peak.bytes, rss.peak_bytes)} of it` : null) : null,
+      card(
+        facts.has_ended ? "At the end" : "Now",
+        units.size(at_exit.bytes),
+        blocks(at_exit.blocks, facts.sampling?.at_exit_estimate),
+        facts.has_ended && at_exit.blocks ? "never freed" : null,
+        estimate(facts.sampling?.at_exit_estimate),
+      ),
+      rss.peak_bytes ? card("Peak RSS", units.size(rss.peak_bytes), "code, stacks and the heap") : null,
     ].filter((one): one is HTMLElement => one !== null);
   }
 
   private compared(before: Facts, after: Facts): HTMLElement[] {
-    const one = (label: string, a: number, b: number, text: (value: number) => string, ...estimates: (Estimate | undefined)[]) => {
-      const change = b - a, percent = a && change ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
-      const half = Math.hypot(...estimates.map((each) => each?.interval_bytes ?? 0)), isSure = Math.abs(change) > half;
-      return card(label, h("span", { class: !isSure ? "" : change > 0 ? "more" : "less" }, change ? units.signed(text(change), change) : "the same"), `${text(a)} → ${text(b)}`,
-        half ? units.sure(half, estimates.reduce((sum, each) => sum + (each?.samples ?? 0), 0)).slice(1) + (change && !isSure ? ": within the interval" : "") : null, percent);
+    const one = (
+      label: string,
+      a: number,
+      b: number,
+      text: (value: number) => string,
+      ...estimates: (Estimate | undefined)[]
+    ) => {
+      const change = b - a,
+        percent = a && change ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
+      const half = Math.hypot(...estimates.map((each) => each?.interval_bytes ?? 0)),
+        isSure = Math.abs(change) > half;
+      return card(
+        label,
+        h(
+          "span",
+          { class: !isSure ? "" : change > 0 ? "more" : "less" },
+          change ? units.signed(text(change), change) : "the same",
+        ),
+        `${text(a)} → ${text(b)}`,
+        half
+          ? units
+              .sure(
+                half,
+                estimates.reduce((sum, each) => sum + (each?.samples ?? 0), 0),
+              )
+              .slice(1) + (change && !isSure ? ": within the interval" : "")
+          : null,
+        percent,
+      );
     };
-    const [square, samples] = this.app.model.spread("then")?.map((all) => all.reduce((sum, each) => sum + each)) ?? [0, 0];
-    const then = before.then && after.then ? [one("Live then", before.then_bytes, after.then_bytes, units.size, { interval_bytes: Math.sqrt(square), samples })] : [];
-    if (then.length && before.path === after.path) return then;
-    return [...then, one("Peak heap", before.peak.bytes, after.peak.bytes, units.size, before.sampling?.peak_estimate, after.sampling?.peak_estimate),
+    const [square, samples] = this.app.model.spread("at")?.map((all) => all.reduce((sum, each) => sum + each)) ?? [
+      0, 0,
+    ];
+    const atSnapshot =
+      before.at_text && after.at_text
+        ? [
+            one("Live at snapshot", before.at_bytes, after.at_bytes, units.size, {
+              interval_bytes: Math.sqrt(square),
+              samples,
+            }),
+          ]
+        : [];
+    if (atSnapshot.length && before.path === after.path) return atSnapshot;
+    return [
+      ...atSnapshot,
+      one(
+        "Peak heap",
+        before.peak.bytes,
+        after.peak.bytes,
+        units.size,
+        before.sampling?.peak_estimate,
+        after.sampling?.peak_estimate,
+      ),
       one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
       one("Calls", before.totals.allocations, after.totals.allocations, units.count),
-      one("At the end", before.at_exit.bytes, after.at_exit.bytes, units.size, before.sampling?.at_exit_estimate, after.sampling?.at_exit_estimate)];
+      one(
+        "At the end",
+        before.at_exit.bytes,
+        after.at_exit.bytes,
+        units.size,
+        before.sampling?.at_exit_estimate,
+        after.sampling?.at_exit_estimate,
+      ),
+    ];
   }
 
-  /** `moments`: what is said of the moments that the page was asked for. */
-  private trustLine(facts: Facts, moments: Facts[]): HTMLElement {
-    return h("div", { class: facts.trust.exact ? "trust" : "trust doubtful" },
-      h("span", { class: "badge", "aria-hidden": "true" }, facts.trust.exact ? "✓" : "⚠"),
-      h("p", {}, h("strong", {}, facts.ending), facts.trust_line ? " · " + facts.trust_line : ""),
-      moments.map((one) => one.then && h("p", { class: "then" }, one.then)),
-      facts.empty ? h("p", { class: "warning" }, facts.empty) : null);
+  /** `snapshots`: what is said of the snapshots that the page was asked for. */
+  private trustLine(facts: Facts, snapshots: Facts[]): HTMLElement {
+    const { exact } = facts.trust,
+      [first, second] = facts.trust_line.split(" · ");
+    return h(
+      "div",
+      { class: exact ? "trust" : "trust doubtful" },
+      h(
+        "details",
+        {},
+        h(
+          "summary",
+          {},
+          h("strong", {}, facts.ending),
+          h("span", { class: "badge" }, exact ? "✓ " : "⚠ ", [first, second].filter(Boolean).join(" · ")),
+        ),
+        h("p", { class: "dim" }, facts.trust_line),
+      ),
+      snapshots.map((one) => one.at_text && h("p", { class: "at" }, one.at_text)),
+      facts.empty ? h("p", { class: "warning" }, facts.empty) : null,
+    );
   }
 
   private showFound(view: View): void {
     const list = findings(this.app, view);
-    fill(this.found, h("h2", {}, view.isDiff ? "What changed most" : "Worth knowing", view.model.spread("peak") ? h("span", { class: "dim small" }, " estimated from samples") : null),
-      list.length ? h("ul", { class: "findings" }, list.map((one) => h("li", {}, link(this.app, one.go, [h("strong", {}, one.text), h("span", { class: "dim" }, one.detail)]))))
-        : h("p", { class: "dim" }, view.isDiff ? "No stack changed by more than half a percent." : "Nothing stands out."));
+    fill(
+      this.found,
+      h(
+        "h2",
+        {},
+        view.isDiff ? "What changed most" : "Findings",
+        view.model.spread("peak") ? h("span", { class: "dim small" }, " estimated from samples") : null,
+      ),
+      list.length
+        ? h(
+            "ul",
+            { class: "findings" },
+            list.map((one) =>
+              h("li", {}, link(this.app, one.go, [h("strong", {}, one.text), h("span", { class: "dim" }, one.detail)])),
+            ),
+          )
+        : h(
+            "p",
+            { class: "dim" },
+            view.isDiff ? "No stack changed by more than half a percent." : "Nothing stands out.",
+          ),
+    );
   }
 
   private showStacks(view: View): void {
-    const { values, counts, noun, label } = view.measure, { order, others } = largestStacks(view);
-    const most = order.length ? values[order[0]] : 0, whole = view.sums().at(-1)!;
+    const { values, counts, noun, label } = view.measure,
+      { order, others } = largestStacks(view);
+    const most = order.length ? values[order[0]] : 0,
+      whole = view.sums().at(-1)!;
     const rows = order.map((stack) => {
       const fillBar = h("span", { class: "share", "aria-hidden": "true" });
       fillBar.style.width = `${(100 * values[stack]) / most}%`;
-      return h("li", {}, link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) }, [
-        fillBar, h("span", { class: "stack-value" }, amount(view, values[stack])), h("span", { class: "dim stack-share" }, units.percent(values[stack], whole)),
-        h("span", { class: "mono stack-name", title: stackTitle(this.app, stack, 9) }, stackTitle(this.app, stack)), h("span", { class: "dim stack-blocks" }, counts === values ? "" : units.plural(counts[stack], ...noun), view.model.sure(stack, view.measure))]));
+      return h(
+        "li",
+        {},
+        link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) }, [
+          fillBar,
+          h("span", { class: "stack-value" }, amount(view, values[stack])),
+          h("span", { class: "dim stack-share" }, units.percent(values[stack], whole)),
+          h("span", { class: "stack-name", title: stackTitle(this.app, stack, 9) }, stackLine(this.app, stack, 1)),
+          h(
+            "span",
+            { class: "dim stack-blocks" },
+            counts === values ? "" : units.plural(counts[stack], ...noun),
+            view.model.sure(stack, view.measure),
+          ),
+        ]),
+      );
     });
     const rest = whole - order.reduce((sum, stack) => sum + values[stack], 0);
-    fill(this.stacks, h("h2", {}, `What holds most: ${label.toLowerCase()}${view.isDiff ? ", after" : ""}`),
+    fill(
+      this.stacks,
+      h("h2", {}, `What holds most: ${label.toLowerCase()}${view.isDiff ? ", after" : ""}`),
       rows.length ? h("ol", { class: "stacks" }, rows) : h("p", { class: "dim" }, "No stack holds anything here."),
-      others ? h("p", {}, link(this.app, { view: "table", table: "stacks", sort: "" }, `${amount(view, rest)} in ${units.plural(others, "other stack")}`)) : null);
+      others
+        ? h(
+            "p",
+            {},
+            link(
+              this.app,
+              { view: "table", table: "stacks", sort: "" },
+              `${amount(view, rest)} in ${units.count(others)} more ${others === 1 ? "stack" : "stacks"}`,
+            ),
+          )
+        : null,
+    );
   }
 
   private showRun(view: View): void {
@@ -133,19 +290,43 @@ export class Overview implements Screen {
       fill(this.run);
       return;
     }
-    const lines = run.facts.split("\n").map((line) => line.trim()).filter(Boolean);
-    fill(this.run, h("div", { class: "card run" }, h("h2", {}, lines[0] ?? "A run of several processes"), lines.slice(1).map((line) => h("p", { class: "dim" }, line.replace(/ {2,}/g, " · "))),
-      h("p", {}, link(this.app, { view: "table", table: "processes", sort: "" }, `All ${units.plural(run.rows.length, "process", "processes")}`))));
+    const lines = run.facts
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
+    fill(
+      this.run,
+      h(
+        "div",
+        { class: "card run" },
+        h("h2", {}, lines[0] ?? "A run of several processes"),
+        lines.slice(1).map((line) => h("p", { class: "dim" }, line.replace(/ {2,}/g, " · "))),
+        h(
+          "p",
+          {},
+          link(
+            this.app,
+            { view: "table", table: "processes", sort: "" },
+            `All ${units.plural(run.rows.length, "process", "processes")}`,
+          ),
+        ),
+      ),
+    );
   }
 
   update(view: View): void {
-    const parts = view.profiles.map((i) => view.model.parts[i]), facts = parts.map((part) => part.profile.facts);
+    const parts = view.profiles.map((i) => view.model.parts[i]),
+      facts = parts.map((part) => part.profile.facts);
     this.showRun(view);
     if (view.model.isDiff && facts.length > 1) fill(this.top, this.compared(facts[0], facts[1]));
     else fill(this.top, facts.length === 1 ? this.figures(facts[0]) : []);
     const told = view.model.isOneRecording ? facts.slice(0, 1) : facts;
-    fill(this.trust, told.map((one) => this.trustLine(one, told === facts ? [one] : facts)));
-    this.timeline.element.hidden = !parts.length || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
+    fill(
+      this.trust,
+      told.map((one) => this.trustLine(one, told === facts ? [one] : facts)),
+    );
+    this.timeline.element.hidden =
+      !parts.length || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
     this.lists.hidden = facts.length > 0 && facts.every((one) => one.empty);
     const isPair = view.model.isDiff && facts.length > 1 && facts[0].path !== facts[1].path;
     if (parts.length) this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
@@ -168,8 +349,30 @@ export class Overview implements Screen {
 
   private showHeap({ model: { page } }: View): void {
     const { heap } = page.profiles[0] ?? {};
-    fill(this.heap, heap ? heapMap(heap, heap.owners.filter(([stack]) => stack >= 0).map(([stack, kept, live]) => h("li", {}, link(this.app, { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) },
-      [h("strong", {}, `${units.size(kept)} kept by ${units.size(live)} live`), h("span", { class: "dim" }, stackTitle(this.app, stack))])))) : null);
+    fill(
+      this.heap,
+      heap
+        ? heapMap(
+            heap,
+            heap.owners
+              .filter(([stack]) => stack >= 0)
+              .map(([stack, kept, live]) =>
+                h(
+                  "li",
+                  {},
+                  link(
+                    this.app,
+                    { view: "table", table: "stacks", ...focused(this.app.state, "stack", String(stack)) },
+                    [
+                      h("strong", {}, `${units.size(kept)} kept by ${units.size(live)} live`),
+                      h("span", { class: "dim" }, stackTitle(this.app, stack)),
+                    ],
+                  ),
+                ),
+              ),
+          )
+        : null,
+    );
   }
 
   redraw(): void {

@@ -7,8 +7,14 @@ import { h } from "./dom";
 import * as units from "./units";
 
 function partsOf(picture: Picture): [string, string, number][] {
-  const unknown = [["free memory", picture.free_bytes], ["rounding and headers", picture.slack_bytes], ["what the program maps itself", picture.mapped_bytes]];
-  const rest = ["thread caches", ...unknown.filter(([, bytes]) => (bytes ?? null) === null).map(([name]) => name)].join(", ");
+  const unknown = [
+    ["free memory", picture.free_bytes],
+    ["rounding and headers", picture.slack_bytes],
+    ["what the program maps itself", picture.mapped_bytes],
+  ];
+  const rest = ["thread caches", ...unknown.filter(([, bytes]) => (bytes ?? null) === null).map(([name]) => name)].join(
+    ", ",
+  );
   const parts: [string, string, number][] = [
     ["live heap", units.plural(picture.heap_live_blocks, "block"), picture.live_bytes],
     ["code and files", "code, data and mapped files", picture.files_bytes],
@@ -19,14 +25,20 @@ function partsOf(picture: Picture): [string, string, number][] {
     ["cairn itself", "this recording, tables, library", picture.own_bytes],
     ["stacks", "of the threads", picture.stacks_bytes],
     ["shared memory", "that is no file", picture.shared_bytes],
-    ["other", "mappings of the kernel and of devices", picture.other_bytes]];
+    ["other", "mappings of the kernel and of devices", picture.other_bytes],
+  ];
   return parts.filter(([, , bytes]) => bytes > 0);
 }
 
 export function residentBar(picture: Picture): HTMLElement {
-  const parts = partsOf(picture), words: string[] = [];
+  const parts = partsOf(picture),
+    words: string[] = [];
   const segments = parts.map(([name, , bytes], i) => {
-    const segment = h("span", { class: "segment", title: `${name}: ${units.size(bytes)}` }, (bytes / picture.rss_bytes) > 0.09 ? h("span", {}, name) : null);
+    const segment = h(
+      "span",
+      { class: "segment", title: `${name}: ${units.size(bytes)}` },
+      bytes / picture.rss_bytes > 0.09 ? h("span", {}, name) : null,
+    );
     segment.style.background = listed(i);
     segment.style.flexGrow = String(bytes);
     words.push(`${name} ${units.size(bytes)}`);
@@ -35,9 +47,29 @@ export function residentBar(picture: Picture): HTMLElement {
   const keys = parts.map(([name, help, bytes], i) => {
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = listed(i);
-    return h("li", { title: help }, swatch, h("strong", {}, units.size(bytes)), " ", name, " ", h("span", { class: "dim" }, units.percent(bytes, picture.rss_bytes)));
+    return h(
+      "li",
+      { title: help },
+      swatch,
+      h("strong", {}, units.size(bytes)),
+      " ",
+      name,
+      " ",
+      h("span", { class: "dim" }, units.percent(bytes, picture.rss_bytes)),
+    );
   });
-  return h("div", { class: "card" }, h("h2", {}, `Resident memory: ${units.size(picture.rss_bytes)}, ${units.duration(picture.at_ns)} after the start`),
-    h("div", { class: "rss", role: "img", "aria-label": words.join(", ") }, segments), h("ul", { class: "rss-keys" }, keys),
-    picture.heap_live_bytes > picture.live_bytes ? h("p", { class: "dim small" }, `${units.size(picture.heap_live_bytes)} of the heap were asked for; not all of it is resident.`) : null);
+  return h(
+    "div",
+    { class: "card" },
+    h("h2", {}, `Resident memory: ${units.size(picture.rss_bytes)}, ${units.duration(picture.at_ns)} after the start`),
+    h("div", { class: "rss", role: "img", "aria-label": words.join(", ") }, segments),
+    h("ul", { class: "rss-keys" }, keys),
+    picture.heap_live_bytes > picture.live_bytes
+      ? h(
+          "p",
+          { class: "dim small" },
+          `${units.size(picture.heap_live_bytes)} of the heap were asked for; not all of it is resident.`,
+        )
+      : null,
+  );
 }

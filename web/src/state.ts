@@ -4,31 +4,58 @@
 export interface State {
   view: "overview" | "flame" | "table";
   measure: string;
-  process: string;      // number of the profile; "all": added up
+  process: string; // number of the profile; "all": added up
   search: string;
-  focus: string[];      // "function:NAME", "module:PATH", "line:FILE:N", "stack:N", "thread:N"
-  hide: string[];       // functions left out of the stacks
-  plumbing: boolean;    // also show what runs between the program and its allocations
+  focus: string[]; // "function:NAME", "module:PATH", "line:FILE:N", "stack:N", "thread:N"
+  hide: string[]; // functions left out of the stacks
+  internal: boolean; // also show what runs between the program and its allocations
   inverted: boolean;
-  pivot: string;        // function whose callers and callees are shown
-  zoom: string;         // path of child numbers in the flame graph, "0.2.1"
+  pivot: string; // function whose callers and callees are shown
+  zoom: string; // path of child numbers in the flame graph, "0.2.1"
   colour: "module" | "growth";
-  side: "after" | "before" | "change" | "grown" | "shrunk";  // whose widths a comparison shows
+  side: "after" | "before" | "change" | "grown" | "shrunk"; // whose widths a comparison shows
   table: string;
-  sort: string;         // column, with "-" in front: the smallest first
-  from: number;         // moments of the timeline in ns: what is compared, 0: nothing,
-  to: number;           // with what
+  sort: string; // column, with "-" in front: the smallest first
+  from: number; // times of the timeline in ns: what is compared, 0: nothing,
+  to: number; // with what
 }
 
 export const initial: State = {
-  view: "overview", measure: "peak", process: "", search: "", focus: [], hide: [], plumbing: false,
-  inverted: false, pivot: "", zoom: "", colour: "module", side: "after", table: "stacks", sort: "", from: 0, to: 0,
+  view: "overview",
+  measure: "peak",
+  process: "",
+  search: "",
+  focus: [],
+  hide: [],
+  internal: false,
+  inverted: false,
+  pivot: "",
+  zoom: "",
+  colour: "module",
+  side: "after",
+  table: "stacks",
+  sort: "",
+  from: 0,
+  to: 0,
 };
 
 const names: Record<keyof State, string> = {
-  view: "view", measure: "by", process: "process", search: "search", focus: "focus", hide: "hide",
-  plumbing: "plumbing", inverted: "inverted", pivot: "function", zoom: "zoom", colour: "colour", side: "side",
-  table: "table", sort: "sort", from: "from", to: "to",
+  view: "view",
+  measure: "by",
+  process: "process",
+  search: "search",
+  focus: "focus",
+  hide: "hide",
+  internal: "internal",
+  inverted: "inverted",
+  pivot: "function",
+  zoom: "zoom",
+  colour: "colour",
+  side: "side",
+  table: "table",
+  sort: "sort",
+  from: "from",
+  to: "to",
 };
 
 const choices: Partial<Record<keyof State, string[]>> = {
@@ -43,7 +70,8 @@ export function readState(hash: string): State {
   for (const key of Object.keys(names) as (keyof State)[]) {
     const given = parameters.getAll(names[key]);
     if (!given.length) continue;
-    const usual = initial[key], known = choices[key];
+    const usual = initial[key],
+      known = choices[key];
     if (Array.isArray(usual)) state[key] = given;
     else if (typeof usual === "boolean") state[key] = given[0] === "1";
     else if (typeof usual === "number") state[key] = Number.isFinite(+given[0]) ? +given[0] : 0;

@@ -8,19 +8,20 @@ export interface Column {
   label: string;
   help?: string;
   isNumber?: boolean;
-  width: string;                       // of the grid: "minmax(200px, 1fr)", "110px"
+  width: string; // of the grid: "minmax(200px, 1fr)", "110px"
   sort(row: number): number | string;
   cell(row: number): Child;
 }
 
-const ROW_PX = 28, EXTRA_ROWS = 6;
+const ROW_PX = 28,
+  EXTRA_ROWS = 6;
 // Browsers give up on elements of some ten million pixels.
 const ROWS_MAX = 300000;
 
 export interface TableOptions {
   label: string;
   onSort(sort: string): void;
-  onSelect(row: number): void;
+  onSelect(row: number, isChosen: boolean): void; // false: nobody has, it is the first
   onOpen(row: number): void;
 }
 
@@ -31,17 +32,18 @@ export class Table {
   private sizer = h("div", { class: "t-sizer" });
   private columns: Column[] = [];
   private order: number[] = [];
-  private current = -1;  // position in the order
+  private current = -1; // position in the order
   private rows = new Map<number, HTMLElement>();
 
   constructor(private options: TableOptions) {
-    this.body.append(this.sizer);
-    this.element = h("div", { class: "table", role: "grid", "aria-label": options.label, "aria-readonly": "true" },
-      this.head, this.body);
-    this.body.addEventListener("scroll", () => {
-      this.head.scrollLeft = this.body.scrollLeft;
-      this.render();
-    });
+    // within what scrolls, so that headings stay above their columns
+    this.body.append(this.head, this.sizer);
+    this.element = h(
+      "div",
+      { class: "table", role: "grid", "aria-label": options.label, "aria-readonly": "true" },
+      this.body,
+    );
+    this.body.addEventListener("scroll", () => this.render());
     this.body.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => this.click(event, false));
     this.body.addEventListener("dblclick", (event) => this.click(event, true));
@@ -51,15 +53,19 @@ export class Table {
   /** `rows` are shown in the order that `sort` ("column" or "-column") asks for. */
   show(columns: Column[], rows: number[], sort: string): void {
     this.columns = columns;
-    const isAscending = sort.startsWith("-"), id = sort.replace(/^-/, "");
+    const isAscending = sort.startsWith("-"),
+      id = sort.replace(/^-/, "");
     const column = columns.find((one) => one.id === id) ?? columns.find((one) => one.isNumber) ?? columns[0];
     const keys = new Map(rows.map((row) => [row, column.sort(row)]));
     const sign = isAscending ? -1 : 1;
-    this.order = [...rows].sort((a, b) => {
-      const x = keys.get(a)!, y = keys.get(b)!;
-      const order = typeof x === "number" ? (y as number) - x : x.localeCompare(y as string);
-      return sign * order || a - b;
-    }).slice(0, ROWS_MAX);
+    this.order = [...rows]
+      .sort((a, b) => {
+        const x = keys.get(a)!,
+          y = keys.get(b)!;
+        const order = typeof x === "number" ? (y as number) - x : x.localeCompare(y as string);
+        return sign * order || a - b;
+      })
+      .slice(0, ROWS_MAX);
     this.element.style.setProperty("--columns", columns.map((one) => one.width).join(" "));
     this.element.setAttribute("aria-rowcount", String(this.order.length + 1));
     this.element.setAttribute("aria-colcount", String(columns.length));
@@ -74,32 +80,67 @@ export class Table {
   }
 
   private makeHead(sorted: Column, isAscending: boolean): void {
-    const isFocused = this.head.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.column : null;
-    this.head.replaceChildren(...this.columns.map((column) => {
-      const isSorted = column === sorted, isText = !column.isNumber;
-      const isUp = isAscending !== isText;
-      const button = h("button", {
-        type: "button", title: column.help ?? null, "data-column": column.id,
-        onclick: () => this.options.onSort(isSorted && !isAscending ? "-" + column.id : column.id),
-      }, column.label, isSorted ? h("span", { "aria-hidden": "true" }, isUp ? " ▲" : " ▼") : null);
-      return h("div", { role: "columnheader", class: column.isNumber ? "number" : "", "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none" }, button);
-    }));
+    const isFocused = this.head.contains(document.activeElement)
+      ? (document.activeElement as HTMLElement).dataset.column
+      : null;
+    this.head.replaceChildren(
+      ...this.columns.map((column) => {
+        const isSorted = column === sorted,
+          isText = !column.isNumber;
+        const isUp = isAscending !== isText,
+          mark = h("span", { "aria-hidden": "true" }, isUp ? " ▲ " : " ▼ ");
+        const button = h(
+          "button",
+          {
+            type: "button",
+            title: column.help ?? null,
+            "data-column": column.id,
+            onclick: () => this.options.onSort(isSorted && !isAscending ? "-" + column.id : column.id),
+          },
+          isSorted && !isText ? mark : null,
+          column.label,
+          isSorted && isText ? mark : null,
+        );
+        return h(
+          "div",
+          {
+            role: "columnheader",
+            class: column.isNumber ? "number" : "",
+            "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none",
+          },
+          button,
+        );
+      }),
+    );
     if (isFocused) (this.head.querySelector(`[data-column="${isFocused}"]`) as HTMLElement | null)?.focus();
   }
 
   private makeRow(position: number): HTMLElement {
     const row = this.order[position];
-    const element = h("div", {
-      class: position === this.current ? "t-row current" : "t-row", role: "row", id: `row-${position}`, "data-position": position,
-      "aria-rowindex": position + 2, "aria-selected": position === this.current ? "true" : "false",
-    }, this.columns.map((column) => h("div", { role: "gridcell", class: column.isNumber ? "number" : "" }, column.cell(row))));
+    const element = h(
+      "div",
+      {
+        class: position === this.current ? "t-row current" : "t-row",
+        role: "row",
+        id: `row-${position}`,
+        "data-position": position,
+        "aria-rowindex": position + 2,
+        "aria-selected": position === this.current ? "true" : "false",
+      },
+      this.columns.map((column) =>
+        h("div", { role: "gridcell", class: column.isNumber ? "number" : "" }, column.cell(row)),
+      ),
+    );
     element.style.top = position * ROW_PX + "px";
     return element;
   }
 
   private render(): void {
     const first = Math.max(Math.floor(this.body.scrollTop / ROW_PX) - EXTRA_ROWS, 0);
-    const last = Math.min(Math.ceil((this.body.scrollTop + this.body.clientHeight) / ROW_PX) + EXTRA_ROWS, this.order.length);
+    const last = Math.min(
+      Math.ceil((this.body.scrollTop + this.body.clientHeight) / ROW_PX) + EXTRA_ROWS,
+      this.order.length,
+    );
     for (const [position, element] of this.rows) {
       if (position >= first && position < last) continue;
       element.remove();
@@ -113,22 +154,37 @@ export class Table {
     }
   }
 
-  private move(position: number): void {
+  /** Of rows, below the headings. */
+  private get seen(): number {
+    return this.body.clientHeight - this.head.offsetHeight;
+  }
+
+  /** So that the details of a row are there to be read before anything is selected. */
+  selectFirst(): void {
+    this.move(0, false);
+  }
+
+  private move(position: number, isChosen = true): void {
     if (!this.order.length) return;
-    const next = Math.max(0, Math.min(position, this.order.length - 1)), old = this.current;
+    const next = Math.max(0, Math.min(position, this.order.length - 1)),
+      old = this.current;
     this.current = next;
-    const top = next * ROW_PX, bottom = top + ROW_PX;
+    const top = next * ROW_PX,
+      bottom = top + ROW_PX;
     if (top < this.body.scrollTop) this.body.scrollTop = top;
-    else if (bottom > this.body.scrollTop + this.body.clientHeight) this.body.scrollTop = bottom - this.body.clientHeight;
+    else if (bottom > this.body.scrollTop + this.seen) this.body.scrollTop = bottom - this.seen;
     this.render();
-    for (const [at, isCurrent] of [[old, false], [next, true]] as [number, boolean][]) {
+    for (const [at, isCurrent] of [
+      [old, false],
+      [next, true],
+    ] as [number, boolean][]) {
       const element = this.rows.get(at);
       if (!element || (at === next && !isCurrent)) continue;
       element.classList.toggle("current", isCurrent);
       element.setAttribute("aria-selected", String(isCurrent));
     }
     this.body.setAttribute("aria-activedescendant", `row-${next}`);
-    this.options.onSelect(this.order[next]);
+    this.options.onSelect(this.order[next], isChosen);
   }
 
   private click(event: MouseEvent, isDouble: boolean): void {
@@ -140,8 +196,15 @@ export class Table {
   }
 
   private key(event: KeyboardEvent): void {
-    const page = Math.max(Math.floor(this.body.clientHeight / ROW_PX) - 1, 1);
-    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const page = Math.max(Math.floor(this.seen / ROW_PX) - 1, 1);
+    const steps: Record<string, number> = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -Infinity,
+      End: Infinity,
+    };
     if (event.key in steps) this.move(this.current < 0 && event.key !== "End" ? 0 : this.current + steps[event.key]);
     else if (event.key === "Enter" && this.current >= 0) this.options.onOpen(this.order[this.current]);
     else return;

@@ -5,101 +5,30 @@
 import uPlot from "uplot";
 import type { App } from "./app";
 import { listed } from "./colours";
-import type { Facts, Moment, Profile } from "./data";
+import type { Facts, Snapshot, Profile } from "./data";
 import { cssValue, fill, h } from "./dom";
 import { stackTitle } from "./findings";
 import { largest } from "./history";
 import { choice, option } from "./parts";
+import { readSeries } from "./series";
 import * as units from "./units";
 import type { View } from "./view";
-
-interface Series { seconds: number[]; live: number[]; before: number[] | null; rate: number[]; calls: number[]; rss: (number | null)[] | null }
-
-/** Values at times in seconds, in ascending order. */
-interface Line { seconds: number[]; values: number[] }
-
-const POINTS_MAX = 1500, RATE_BUCKETS = 120;
-
-/** The heap as steps: a point of the recording that nobody touched goes on with the value before it. */
-function readLive(profile: Profile): Line {
-  const column = (name: string) => profile.numbers.get("point." + name) ?? new Float64Array();
-  const index = column("index"), high = column("high"), last = column("last"), { point_ns: step, peak } = profile.facts;
-  const seconds: number[] = [], values: number[] = [];
-  const push = (at: number, value: number) => {
-    seconds.push((at * step) / 1e9);
-    values.push(Math.max(value, 0));
-  };
-  let at = -1, held = 0;
-  for (let i = 0; i < index.length; i++) {
-    const next = Math.max(at, 0) + index[i];
-    if (next > at + 1) {  // silence in between, or in front
-      push(at + 1, held);
-      if (next > at + 2) push(next - 0.001, held);
-    }
-    push(next + 0.5, Math.min(high[i], peak.bytes));
-    held = last[i];
-    at = next;
-  }
-  const end = profile.facts.process.duration_ns / step;
-  if (index.length && end > at + 1) push(end, held);
-  return thinned({ seconds, values });
-}
-
-/** The highest of each stretch, so that a long recording is no more points than a screen has. */
-function thinned({ seconds, values }: Line): Line {
-  const stretch = Math.max(Math.ceil(seconds.length / POINTS_MAX), 1), out: Line = { seconds: [], values: [] };
-  for (let from = 0; from < seconds.length; from += stretch) {
-    let most = from;
-    for (let i = from; i < Math.min(from + stretch, seconds.length); i++) if (values[i] > values[most]) most = i;
-    out.seconds.push(seconds[most]);
-    out.values.push(values[most]);
-  }
-  return out;
-}
-
-/** How much came in each of some equal stretches of time, a second. */
-function readRate(profile: Profile, name: string): Line {
-  const none = new Float64Array(), index = profile.numbers.get("point.index") ?? none, sums = profile.numbers.get("point." + name) ?? none, { point_ns: step, process } = profile.facts;
-  const end = Math.max(process.duration_ns, index.reduce((sum, one) => sum + one, 1) * step), width = end / RATE_BUCKETS;
-  const values = new Array<number>(RATE_BUCKETS).fill(0);
-  let at = 0;
-  index.forEach((steps, i) => {
-    at += steps;
-    values[Math.min(Math.floor(((at + 0.5) * step) / width), RATE_BUCKETS - 1)] += ((sums[i] - (i ? sums[i - 1] : 0)) * 1e9) / width;
-  });
-  return { seconds: values.map((_, i) => (i * width) / 1e9), values };
-}
-
-/** A line read at other times; between its points it rises evenly, or goes on with the last one. */
-function readAt(line: Line, times: number[], isStepped: boolean): (number | null)[] {
-  let i = -1;
-  return times.map((time) => {
-    while (i + 1 < line.seconds.length && line.seconds[i + 1] <= time) i++;
-    if (i < 0) return null;
-    const from = line.seconds[i], to = line.seconds[i + 1];
-    return line.values[i] + (isStepped || to === undefined ? 0 : ((time - from) / (to - from)) * (line.values[i + 1] - line.values[i]));
-  });
-}
-
-function readSeries(profile: Profile, earlier: Profile | null): Series {
-  const live = readLive(profile), before = earlier && readLive(earlier), rate = readRate(profile, "allocated"), calls = readRate(profile, "calls");
-  const points = profile.facts.rss.points ?? [], rss = { seconds: points.map((one) => one.at_ns / 1e9), values: points.map((one) => one.rss_bytes) };
-  if (live.seconds.length < 2) return { seconds: [], live: [], before: null, rate: [], calls: [], rss: null };
-  const seconds = [...new Set([live, rate, rss, ...(before ? [before] : [])].flatMap((one) => one.seconds))].sort((a, b) => a - b);
-  const read = (line: Line, isStepped = false) => readAt(line, seconds, isStepped) as number[];
-  return { seconds, live: read(live), before: before && read(before), rate: read(rate, true), calls: read(calls, true), rss: points.length ? read(rss, true) : null };
-}
 
 function sizeTicks(_: uPlot, ticks: number[]): string[] {
   return ticks.map((value) => (value ? units.size(value) : "0"));
 }
 
-const TIME_STEPS = [...Array.from({ length: 8 }, (_, i) => [1, 2, 5].map((one) => one * 10 ** (i - 7))).flat(),
-  ...[10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400].flatMap((one, i) => (i < 13 ? one : [1, 2, 5, 10, 20, 50, 100].map((days) => days * one)))];
+const TIME_STEPS = [
+  ...Array.from({ length: 8 }, (_, i) => [1, 2, 5].map((one) => one * 10 ** (i - 7))).flat(),
+  ...[10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400].flatMap((one, i) =>
+    i < 13 ? one : [1, 2, 5, 10, 20, 50, 100].map((days) => days * one),
+  ),
+];
 
 /** All ticks in one unit, with as many decimals as their distance needs. */
 function timeTicks(_: uPlot, ticks: number[]): string[] {
-  const last = ticks[ticks.length - 1], step = ticks.length > 1 ? ticks[1] - ticks[0] : last;
+  const last = ticks[ticks.length - 1],
+    step = ticks.length > 1 ? ticks[1] - ticks[0] : last;
   if (last >= 120) return ticks.map((value) => (value ? units.duration(value * 1e9).replace(/ 00 \w+$/, "") : "0"));
   const [factor, unit] = last < 1e-3 ? [1e6, "µs"] : last < 1 ? [1e3, "ms"] : [1, "s"];
   const decimals = Math.max(0, -Math.floor(Math.log10(step * factor) + 1e-9));
@@ -117,60 +46,68 @@ function peakText({ peak, sampling }: Facts): string {
 function peakMark(facts: Facts, at: number): uPlot.Plugin {
   return {
     hooks: {
-      draw: [(plot) => {
-        const { ctx, bbox } = plot;
-        const [from, to] = [plot.scales.x.min ?? 0, plot.scales.x.max ?? 0];
-        if (at < from || at > to || !facts.peak.bytes) return;
-        const x = plot.valToPos(at, "x", true), y = plot.valToPos(facts.peak.bytes, "y", true), ratio = devicePixelRatio || 1;
-        ctx.save();
-        ctx.strokeStyle = cssValue("--mark");
-        ctx.fillStyle = cssValue("--mark");
-        ctx.lineWidth = ratio;
-        ctx.setLineDash([4 * ratio, 3 * ratio]);
-        ctx.beginPath();
-        ctx.moveTo(x, bbox.top);
-        ctx.lineTo(x, bbox.top + bbox.height);
-        ctx.stroke();
-        ctx.setLineDash([]);
-        ctx.beginPath();
-        ctx.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
-        ctx.fill();
-        ctx.font = `${12 * ratio}px ${cssValue("--sans")}`;
-        const text = `peak ${peakText(facts)}`, width = ctx.measureText(text).width;
-        const isRight = x + width + 10 * ratio > bbox.left + bbox.width;
-        ctx.textAlign = isRight ? "right" : "left";
-        ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, Math.max(y - 8 * ratio, bbox.top + 12 * ratio));
-        ctx.restore();
-      }],
+      draw: [
+        (plot) => {
+          const { ctx, bbox } = plot;
+          const [from, to] = [plot.scales.x.min ?? 0, plot.scales.x.max ?? 0];
+          if (at < from || at > to || !facts.peak.bytes) return;
+          const x = plot.valToPos(at, "x", true),
+            y = plot.valToPos(facts.peak.bytes, "y", true),
+            ratio = devicePixelRatio || 1;
+          ctx.save();
+          ctx.strokeStyle = cssValue("--mark");
+          ctx.fillStyle = cssValue("--mark");
+          ctx.lineWidth = ratio;
+          ctx.setLineDash([4 * ratio, 3 * ratio]);
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+          ctx.setLineDash([]);
+          ctx.beginPath();
+          ctx.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
+          ctx.fill();
+          ctx.font = `${12 * ratio}px ${cssValue("--sans")}`;
+          const text = `peak ${peakText(facts)}`,
+            width = ctx.measureText(text).width;
+          const isRight = x + width + 10 * ratio > bbox.left + bbox.width;
+          ctx.textAlign = isRight ? "right" : "left";
+          ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, Math.max(y - 8 * ratio, bbox.top + 12 * ratio));
+          ctx.restore();
+        },
+      ],
     },
   };
 }
 
-/** The moments that the recording kept, as ticks at the top; those with a name say it. */
-function momentMarks(moments: Moment[]): uPlot.Plugin {
+/** The snapshots that the recording kept, as ticks at the top; those with a name say it. */
+function snapshotMarks(snapshots: Snapshot[]): uPlot.Plugin {
   return {
     hooks: {
-      draw: [(plot) => {
-        const { ctx, bbox } = plot, ratio = devicePixelRatio || 1;
-        ctx.save();
-        ctx.strokeStyle = ctx.fillStyle = cssValue("--dim");
-        ctx.setLineDash([]);
-        ctx.lineWidth = ratio;
-        ctx.font = `${11 * ratio}px ${cssValue("--sans")}`;
-        let free = bbox.left;
-        for (const { at_ns, label } of moments) {
-          const x = plot.valToPos(at_ns / 1e9, "x", true);
-          if (x < bbox.left || x > bbox.left + bbox.width) continue;
-          ctx.beginPath();
-          ctx.moveTo(x, bbox.top);
-          ctx.lineTo(x, bbox.top + (label ? 14 : 6) * ratio);
-          ctx.stroke();
-          if (!label || x < free) continue;
-          ctx.fillText(label, x + 3 * ratio, bbox.top + 11 * ratio);
-          free = x + ctx.measureText(label).width + 8 * ratio;
-        }
-        ctx.restore();
-      }],
+      draw: [
+        (plot) => {
+          const { ctx, bbox } = plot,
+            ratio = devicePixelRatio || 1;
+          ctx.save();
+          ctx.strokeStyle = ctx.fillStyle = cssValue("--dim");
+          ctx.setLineDash([]);
+          ctx.lineWidth = ratio;
+          ctx.font = `${11 * ratio}px ${cssValue("--sans")}`;
+          let free = bbox.left;
+          for (const { at_ns, label } of snapshots) {
+            const x = plot.valToPos(at_ns / 1e9, "x", true);
+            if (x < bbox.left || x > bbox.left + bbox.width) continue;
+            ctx.beginPath();
+            ctx.moveTo(x, bbox.top);
+            ctx.lineTo(x, bbox.top + (label ? 14 : 6) * ratio);
+            ctx.stroke();
+            if (!label || x < free) continue;
+            ctx.fillText(label, x + 3 * ratio, bbox.top + 11 * ratio);
+            free = x + ctx.measureText(label).width + 8 * ratio;
+          }
+          ctx.restore();
+        },
+      ],
     },
   };
 }
@@ -178,18 +115,29 @@ function momentMarks(moments: Moment[]): uPlot.Plugin {
 const STACKS_SHOWN = 10;
 
 /** The stacks that held most, on top of each other, below what all held. */
-function stackSeries(app: App, view: View): { seconds: number[]; names: string[]; own: number[][]; sums: number[][] } | null {
-  const part = app.model.parts[view.profiles[view.profiles.length - 1]], history = part.history;
+function stackSeries(
+  app: App,
+  view: View,
+): { seconds: number[]; names: string[]; own: number[][]; sums: number[][] } | null {
+  const part = app.model.parts[view.profiles[view.profiles.length - 1]],
+    history = part.history;
   if (!history) return null;
   const stacks = largest(history, view.mask, part.firstStack, STACKS_SHOWN);
-  const whole = history.values.map((values) => values.reduce((sum, value, i) => sum + (view.mask[part.firstStack + i] ? value : 0), 0));
+  const whole = history.values.map((values) =>
+    values.reduce((sum, value, i) => sum + (view.mask[part.firstStack + i] ? value : 0), 0),
+  );
   const own = [...stacks.map((stack) => history.values.map((values) => Math.max(values[stack], 0)))];
   const rest = whole.map((value, i) => Math.max(value - own.reduce((sum, one) => sum + one[i], 0), 0));
   const names = stacks.map((stack) => stackTitle(app, part.firstStack + stack, 1));
   const all = [[0, ...rest], ...own.reverse().map((one) => [0, ...one])];
   const sums: number[][] = [];
   for (const one of all) sums.push(one.map((value, i) => value + (sums.length ? sums[sums.length - 1][i] : 0)));
-  return { seconds: [0, ...history.moments.map((moment) => moment.at_ns / 1e9)], names: [...names, "all other stacks"], own: all.reverse(), sums: sums.reverse() };
+  return {
+    seconds: [0, ...history.snapshots.map((snapshot) => snapshot.at_ns / 1e9)],
+    names: [...names, "all other stacks"],
+    own: all.reverse(),
+    sums: sums.reverse(),
+  };
 }
 
 export class Timeline {
@@ -211,8 +159,13 @@ export class Timeline {
       this.rate = value;
       this.draw();
     });
-    this.element = h("div", { class: "card timeline" }, h("div", { class: "row-between" }, h("h2", {}, "Over time"), rates), this.holder,
-      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. ", this.hint, " ", this.window));
+    this.element = h(
+      "div",
+      { class: "card timeline" },
+      h("div", { class: "row-between" }, h("h2", {}, "Over time"), rates),
+      this.holder,
+      h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. ", this.hint, " ", this.window),
+    );
     this.element.tabIndex = 0;
     this.element.setAttribute("role", "group");
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -231,33 +184,74 @@ export class Timeline {
 
   /** What was zoomed into leads to the flame graph of what grew in it. */
   private showWindow(plot: uPlot): void {
-    const { min, max } = plot.scales.x, [seconds] = plot.data, history = this.app.model.hasHistory;
-    const isWhole = min === undefined || max === undefined || min === null || max === null || (min <= seconds[0] && max >= seconds[seconds.length - 1]);
-    const go = (from: number) => this.app.set({ view: "flame", measure: "moment", from, to: max! * 1e9, side: from ? "grown" : "after", zoom: "", pivot: "" });
-    fill(this.window, isWhole || !history ? null : [
-      h("button", { type: "button", class: "quiet", onclick: () => go(min! * 1e9) }, "What grew in this window"), " ",
-      h("button", { type: "button", class: "quiet", onclick: () => go(0) }, "What was held at its end")]);
+    const { min, max } = plot.scales.x,
+      [seconds] = plot.data,
+      history = this.app.model.hasHistory;
+    const isWhole =
+      min === undefined ||
+      max === undefined ||
+      min === null ||
+      max === null ||
+      (min <= seconds[0] && max >= seconds[seconds.length - 1]);
+    const go = (from: number) =>
+      this.app.set({
+        view: "flame",
+        measure: "snapshot",
+        from,
+        to: max! * 1e9,
+        side: from ? "grown" : "after",
+        zoom: "",
+        pivot: "",
+      });
+    fill(
+      this.window,
+      isWhole || !history
+        ? null
+        : [
+            h("button", { type: "button", class: "quiet", onclick: () => go(min! * 1e9) }, "What grew in this window"),
+            " ",
+            h("button", { type: "button", class: "quiet", onclick: () => go(0) }, "What was held at its end"),
+          ],
+    );
   }
 
   private drawStacks(axis: uPlot.Axis): boolean {
     const stacked = this.view ? stackSeries(this.app, this.view) : null;
     if (!stacked) return false;
     const series = stacked.names.map((label, i) => ({
-      label, stroke: listed(i), fill: i < STACKS_SHOWN ? listed(i) : cssValue("--rest"), width: 1, points: { show: false }, scale: "y", paths: uPlot.paths.stepped!({ align: 1 }),
-      value: (_: uPlot, __: number, ___: number, at: number | null) => (at === null ? "–" : units.size(stacked.own[i][at])),
+      label,
+      stroke: listed(i),
+      fill: i < STACKS_SHOWN ? listed(i) : cssValue("--rest"),
+      width: 1,
+      points: { show: false },
+      scale: "y",
+      paths: uPlot.paths.stepped!({ align: 1 }),
+      value: (_: uPlot, __: number, ___: number, at: number | null) =>
+        at === null ? "–" : units.size(stacked.own[i][at]),
     }));
-    this.plot = new uPlot({
-      width: Math.max(this.holder.clientWidth, 320), height: 320, plugins: [momentMarks(this.profile!.moments)],
-      scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] } },
-      axes: [{ ...axis, values: timeTicks, incrs: TIME_STEPS }, { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" }],
-      series: [{ label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) }, ...series], hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
-    }, [stacked.seconds, ...stacked.sums] as uPlot.AlignedData, this.holder);
+    this.plot = new uPlot(
+      {
+        width: Math.max(this.holder.clientWidth, 320),
+        height: 320,
+        plugins: [snapshotMarks(this.profile!.snapshots)],
+        scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.12] } },
+        axes: [
+          { ...axis, values: timeTicks, incrs: TIME_STEPS },
+          { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" },
+        ],
+        series: [{ label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) }, ...series],
+        hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
+      },
+      [stacked.seconds, ...stacked.sums] as uPlot.AlignedData,
+      this.holder,
+    );
     return true;
   }
 
   private resize(): void {
     const width = this.holder.clientWidth;
-    if (width && this.plot && Math.abs(this.plot.width - width) > 1) this.plot.setSize({ width, height: this.plot.height });
+    if (width && this.plot && Math.abs(this.plot.width - width) > 1)
+      this.plot.setSize({ width, height: this.plot.height });
   }
 
   redraw(): void {
@@ -267,52 +261,117 @@ export class Timeline {
   private draw(): void {
     this.plot?.destroy();
     this.plot = null;
-    const profile = this.profile!, { facts } = profile, series = readSeries(profile, this.earlier);
+    const profile = this.profile!,
+      { facts } = profile,
+      series = readSeries(profile, this.earlier);
     // the peak's time is of a coarse clock: its mark goes to the highest point nearby
-    const highest = series.seconds[series.live.indexOf(Math.max(...series.live))] ?? 0, noted = facts.peak.at_ns / 1e9;
+    const highest = series.seconds[series.live.indexOf(Math.max(...series.live))] ?? 0,
+      noted = facts.peak.at_ns / 1e9;
     const peakAt = Math.abs(highest - noted) < 0.02 ? highest : noted;
-    this.element.setAttribute("aria-label", `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${peakText(facts)} at ${units.duration(facts.peak.at_ns)}. Arrow keys read values.`);
+    this.element.setAttribute(
+      "aria-label",
+      `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${peakText(facts)} at ${units.duration(facts.peak.at_ns)}. Arrow keys read values.`,
+    );
     if (series.seconds.length < 2) {
       this.holder.replaceChildren(h("p", { class: "dim" }, "This recording has no timeline."));
       return;
     }
     this.holder.replaceChildren();
     const isBytes = this.rate !== "calls";
-    fill(this.hint, this.rate === "stacks" ? "Stacks are known at the moments marked at the top, and drawn as unchanged in between." : "The line is the highest of each stretch of time." + (facts.sampling ? " It is estimated from samples, at other times less surely than at the peak." : ""));
-    const rateText = (value: number | null) => (value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s");
+    fill(
+      this.hint,
+      this.rate === "stacks"
+        ? "Stacks are known at the snapshots marked at the top, and drawn as unchanged in between."
+        : "The line is the highest of each stretch of time." +
+            (facts.sampling ? " It is estimated from samples, at other times less surely than at the peak." : ""),
+    );
+    const rateText = (value: number | null) =>
+      value === null ? "–" : (isBytes ? units.size(value) : units.short(value)) + "/s";
     const steps = uPlot.paths.stepped!({ align: 1 });
-    const size = (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)), dashed = { scale: "y", width: 1.5, points: { show: false }, value: size };
+    const size = (_: uPlot, value: number | null) => (value === null ? "–" : units.size(value)),
+      dashed = { scale: "y", width: 1.5, points: { show: false }, value: size };
     const more: [uPlot.Series, (number | null)[]][] = [];
-    if (series.rss) more.push([{ label: "resident (RSS)", paths: steps, stroke: cssValue("--rss"), dash: [6, 3], ...dashed }, series.rss]);
-    if (series.before) more.push([{ label: "live heap before", stroke: cssValue("--mark"), dash: [2, 2], ...dashed }, series.before]);
-    const axis = { stroke: cssValue("--dim"), grid: { stroke: cssValue("--line"), width: 1 }, ticks: { stroke: cssValue("--line"), width: 1 }, font: `12px ${cssValue("--sans")}` };
+    if (series.rss)
+      more.push([
+        { label: "resident (RSS)", paths: steps, stroke: cssValue("--rss"), dash: [6, 3], ...dashed },
+        series.rss,
+      ]);
+    if (series.before)
+      more.push([{ label: "live heap before", stroke: cssValue("--mark"), dash: [2, 2], ...dashed }, series.before]);
+    const axis = {
+      stroke: cssValue("--dim"),
+      grid: { stroke: cssValue("--line"), width: 1 },
+      ticks: { stroke: cssValue("--line"), width: 1 },
+      font: `12px ${cssValue("--sans")}`,
+    };
     if (this.rate === "stacks" && this.drawStacks(axis)) return;
     // between the points the heap may have been larger than at any of them
     const yTop = (max: number) => Math.max(facts.peak.bytes < 2 * max ? facts.peak.bytes : 0, max, 1) * 1.12;
-    this.plot = new uPlot({
-      width: Math.max(this.holder.clientWidth, 320), height: 260, plugins: [peakMark(facts, peakAt), momentMarks(profile.moments)],
-      hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
-      scales: { x: { time: false }, y: { range: (_, __, max) => [0, yTop(max)] }, r: { range: (_, __, max) => [0, Math.max(max, 1) * 3] } },
-      cursor: { drag: { x: true, y: false }, focus: { prox: 16 } },
-      legend: { live: true },
-      axes: [
-        { ...axis, values: timeTicks, incrs: TIME_STEPS },
-        { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" },
-        { ...axis, size: 84, side: 1, grid: { show: false }, scale: "r", values: (_, ticks) => ticks.map((value) => (value ? rateText(value) : "")), incrs: isBytes ? SIZE_STEPS : undefined },
-      ],
-      series: [
-        { label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) },
-        { label: "live heap", scale: "y", stroke: cssValue("--live"), width: 2, fill: cssValue("--live-area"), points: { show: false }, value: size },
-        { label: isBytes ? "allocated" : "calls", scale: "r", paths: steps, stroke: cssValue("--rate"), width: 1, points: { show: false }, value: (_, value) => rateText(value) },
-        ...more.map(([one]) => one),
-      ],
-    }, [series.seconds, series.live, isBytes ? series.rate : series.calls, ...more.map(([, values]) => values)] as uPlot.AlignedData, this.holder);
+    this.plot = new uPlot(
+      {
+        width: Math.max(this.holder.clientWidth, 320),
+        height: 260,
+        plugins: [peakMark(facts, peakAt), snapshotMarks(profile.snapshots)],
+        hooks: { setScale: [(plot, key) => key === "x" && this.showWindow(plot)] },
+        scales: {
+          x: { time: false },
+          y: { range: (_, __, max) => [0, yTop(max)] },
+          r: { range: (_, __, max) => [0, Math.max(max, 1) * 3] },
+        },
+        cursor: { drag: { x: true, y: false }, focus: { prox: 16 } },
+        legend: { live: true },
+        axes: [
+          { ...axis, values: timeTicks, incrs: TIME_STEPS },
+          { ...axis, size: 78, values: sizeTicks, incrs: SIZE_STEPS, scale: "y" },
+          {
+            ...axis,
+            size: 84,
+            side: 1,
+            grid: { show: false },
+            scale: "r",
+            values: (_, ticks) => ticks.map((value) => (value ? rateText(value) : "")),
+            incrs: isBytes ? SIZE_STEPS : undefined,
+          },
+        ],
+        series: [
+          { label: "at", value: (_, value) => (value === null ? "–" : units.duration(value * 1e9)) },
+          {
+            label: "live heap",
+            scale: "y",
+            stroke: cssValue("--live"),
+            width: 2,
+            fill: cssValue("--live-area"),
+            points: { show: false },
+            value: size,
+          },
+          {
+            label: isBytes ? "allocated" : "calls",
+            scale: "r",
+            paths: steps,
+            stroke: cssValue("--rate"),
+            width: 1,
+            points: { show: false },
+            value: (_, value) => rateText(value),
+          },
+          ...more.map(([one]) => one),
+        ],
+      },
+      [
+        series.seconds,
+        series.live,
+        isBytes ? series.rate : series.calls,
+        ...more.map(([, values]) => values),
+      ] as uPlot.AlignedData,
+      this.holder,
+    );
   }
 
   private key(event: KeyboardEvent): void {
-    const plot = this.plot, step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const plot = this.plot,
+      step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!plot || !step || event.target !== this.element) return;
-    const seconds = plot.data[0], at = Math.max(0, Math.min((plot.cursor.idx ?? -1) + step, seconds.length - 1));
+    const seconds = plot.data[0],
+      at = Math.max(0, Math.min((plot.cursor.idx ?? -1) + step, seconds.length - 1));
     const y = (plot.data[1][at] ?? 0) as number;
     plot.setCursor({ left: plot.valToPos(seconds[at], "x"), top: plot.valToPos(y, "y") });
     event.preventDefault();

@@ -80,10 +80,10 @@ export type Columns = (Float64Array | null)[];
 export interface Weighted {
   tree: Tree;
   columns: Columns;
-  value: Float64Array;         // the first two of them
+  value: Float64Array; // the first two of them
   other: Float64Array | null;
   self: Float64Array;
-  first: Int32Array;  // children of node n: order[first[n]] up to order[first[n + 1]]
+  first: Int32Array; // children of node n: order[first[n]] up to order[first[n + 1]]
   order: Int32Array;
   maxDepth: number;
 }
@@ -93,10 +93,10 @@ function orderChildren(tree: Tree, value: Float64Array): { first: Int32Array; or
   for (let node = 1; node < tree.count; node++) if (value[node] > 0) first[tree.parent[node] + 2]++;
   for (let i = 2; i < first.length; i++) first[i] += first[i - 1];
   const order = new Int32Array(first[first.length - 1]);
-  for (let node = 1; node < tree.count; node++)
-    if (value[node] > 0) order[first[tree.parent[node] + 1]++] = node;
+  for (let node = 1; node < tree.count; node++) if (value[node] > 0) order[first[tree.parent[node] + 1]++] = node;
   for (let node = 0; node < tree.count; node++) {
-    const from = first[node], to = first[node + 1];
+    const from = first[node],
+      to = first[node + 1];
     if (to - from > 1) order.subarray(from, to).sort((a, b) => value[b] - value[a] || a - b);
   }
   return { first, order };
@@ -125,7 +125,8 @@ export function weigh(tree: Tree, leaves: Columns): Weighted {
 function weighted(tree: Tree, columns: Columns, self: Float64Array): Weighted {
   const value = columns[0]!;
   let maxDepth = 0;
-  for (let node = 1; node < tree.count; node++) if (value[node] > 0 && tree.depth[node] > maxDepth) maxDepth = tree.depth[node];
+  for (let node = 1; node < tree.count; node++)
+    if (value[node] > 0 && tree.depth[node] > maxDepth) maxDepth = tree.depth[node];
   return { tree, columns, value, other: columns[1], self, ...orderChildren(tree, value), maxDepth };
 }
 
@@ -172,7 +173,8 @@ const INVERTED_DEPTH_MAX = 4000;
  * share little, so what is smaller than `least` has no callers: it would be too thin to be seen.
  */
 export function inverted(base: Tree, starts: number[], columns: Columns, least: number): Weighted {
-  const tree = new Tree(), sums = columns.map((column) => column && [starts.reduce((sum, start) => sum + column[start], 0)]);
+  const tree = new Tree(),
+    sums = columns.map((column) => column && [starts.reduce((sum, start) => sum + column[start], 0)]);
   // where each start has come to
   let tasks = [{ node: 0, items: starts.map((start) => ({ start, at: start })) }];
   while (tasks.length) {
@@ -181,7 +183,8 @@ export function inverted(base: Tree, starts: number[], columns: Columns, least: 
       const groups = new Map<number, typeof items>();
       for (const { start, at } of items) {
         if (at <= 0) continue;
-        const group = groups.get(base.fn[at]), moved = { start, at: base.parent[at] };
+        const group = groups.get(base.fn[at]),
+          moved = { start, at: base.parent[at] };
         if (group) group.push(moved);
         else groups.set(base.fn[at], [moved]);
       }
@@ -192,10 +195,15 @@ export function inverted(base: Tree, starts: number[], columns: Columns, least: 
           if (column) for (const { start } of group) sum += column[start];
           if (column) sums[i]![child] = sum;
         });
-        if (sums[0]![child] >= least && tree.depth[child] < INVERTED_DEPTH_MAX) next.push({ node: child, items: group });
+        if (sums[0]![child] >= least && tree.depth[child] < INVERTED_DEPTH_MAX)
+          next.push({ node: child, items: group });
       }
     }
     tasks = next;
   }
-  return weighted(tree, sums.map((sum) => sum && Float64Array.from(sum)), new Float64Array(tree.count));
+  return weighted(
+    tree,
+    sums.map((sum) => sum && Float64Array.from(sum)),
+    new Float64Array(tree.count),
+  );
 }

@@ -2,19 +2,29 @@
 // What the state selects of the model: which stacks count, and their sums. Screens ask here; results
 // are kept until the part of the state changes that they depend on.
 
-import { HIDDEN, MARK, type Measure, type Model, type Part } from "./model";
+import { MARK, type Measure, type Model, type Part } from "./model";
 import type { State } from "./state";
-import { calleesOf, childrenOf, type Columns, inverted, occurrences, weigh, without, type Tree, type Weighted } from "./tree";
+import {
+  calleesOf,
+  childrenOf,
+  type Columns,
+  inverted,
+  occurrences,
+  weigh,
+  without,
+  type Tree,
+  type Weighted,
+} from "./tree";
 import * as units from "./units";
 
-const LEAST_SHARE = 5000;  // inverted trees stop below 1/5000 of the whole
+const LEAST_SHARE = 5000; // inverted trees stop below 1/5000 of the whole
 
 export interface Groups {
   kind: string;
   count: number;
   label(group: number): string;
   where(group: number): string;
-  self: Float64Array[];   // by measure of the view's `groupMeasures`, of a comparison by its sides; then by group
+  self: Float64Array[]; // by measure of the view's `groupMeasures`, of a comparison by its sides; then by group
   total: Float64Array[];
 }
 
@@ -23,18 +33,23 @@ export const USUAL_MEASURES = ["peak", "exit", "allocated", "calls"];
 export class View {
   readonly measure: Measure;
   readonly measures: Measure[];
-  readonly isDiff: boolean;      // of two recordings, or of two moments of one
-  readonly profiles: number[];   // those that count
+  readonly isDiff: boolean; // of two recordings, or of two snapshots of one
+  readonly profiles: number[]; // those that count
   private cache = new Map<string, unknown>();
 
-  constructor(readonly model: Model, readonly state: State, previous: View | null) {
+  constructor(
+    readonly model: Model,
+    readonly state: State,
+    previous: View | null,
+  ) {
     const threads = state.focus.filter((one) => one.startsWith("thread:")).map((one) => Number(one.split(":")[1]));
     this.measures = threads.length ? model.ofThreads(new Set(threads)) : model.measures;
-    const isMoment = state.measure === "moment" && model.hasHistory && !threads.length;
-    const isPair = isMoment && state.from > 0 && !model.isDiff;
+    const isSnapshot = state.measure === "snapshot" && model.hasHistory && !threads.length;
+    const isPair = isSnapshot && state.from > 0 && !model.isDiff;
     this.isDiff = model.isDiff || isPair;
-    this.measure = isMoment ? model.moment(state.to) : this.by(state.measure);
-    if (isPair) this.measure = { ...this.measure, label: `${model.timeNear(state.from)} to ${model.timeNear(state.to)}` };
+    this.measure = isSnapshot ? model.snapshot(state.to) : this.by(state.measure);
+    if (isPair)
+      this.measure = { ...this.measure, label: `${model.timeNear(state.from)} to ${model.timeNear(state.to)}` };
     this.profiles = this.chooseProfiles();
     if (previous && previous.model === model && previous.maskKey() === this.maskKey()) this.cache = previous.cache;
   }
@@ -54,8 +69,8 @@ export class View {
   }
 
   private maskKey(): string {
-    const { process, focus, hide, plumbing } = this.state;
-    return JSON.stringify([process, focus, hide, plumbing]);
+    const { process, focus, hide, internal } = this.state;
+    return JSON.stringify([process, focus, hide, internal]);
   }
 
   private kept<T>(key: string, make: () => T): T {
@@ -84,7 +99,8 @@ export class View {
   }
 
   private narrow(mask: Uint8Array, focus: string): void {
-    const kind = focus.slice(0, focus.indexOf(":")), key = focus.slice(focus.indexOf(":") + 1);
+    const kind = focus.slice(0, focus.indexOf(":")),
+      key = focus.slice(focus.indexOf(":") + 1);
     if (kind === "thread") return;
     if (kind === "stack") {
       for (let i = 0; i < mask.length; i++) if (i !== Number(key)) mask[i] = 0;
@@ -97,14 +113,22 @@ export class View {
     const module = kind === "module" ? model.modules.find(key) : -2;
     for (const index of this.profiles) {
       const part = model.parts[index];
-      const isHit = this.through(part, (frame) => wanted.has(part.fn[frame]) || part.file[frame] === file || part.line[frame] === line || model.fnModule[part.fn[frame]] === module);
+      const isHit = this.through(
+        part,
+        (frame) =>
+          wanted.has(part.fn[frame]) ||
+          part.file[frame] === file ||
+          part.line[frame] === line ||
+          model.fnModule[part.fn[frame]] === module,
+      );
       for (let i = 0; i < part.stackNode.length; i++) if (!isHit[part.stackNode[i]]) mask[part.firstStack + i] = 0;
     }
   }
 
   /** Which nodes are on or below some frames. */
   private through(part: Part, isWanted: (frame: number) => boolean): Uint8Array {
-    const hits = Uint8Array.from(part.fn, (_, frame) => Number(isWanted(frame))), isHit = new Uint8Array(part.nodeParent.length);
+    const hits = Uint8Array.from(part.fn, (_, frame) => Number(isWanted(frame))),
+      isHit = new Uint8Array(part.nodeParent.length);
     for (let node = 1; node < isHit.length; node++) {
       isHit[node] = isHit[part.nodeParent[node]];
       const place = part.nodePlace[node];
@@ -114,10 +138,12 @@ export class View {
     return isHit;
   }
 
-  /** What the stacks through a function, line, file or module held at each moment of a part. */
+  /** What the stacks through a function, line, file or module held at each snapshot of a part. */
   heldBy(part: Part, kind: string, group: number): number[] | undefined {
     return this.kept(`held.${part.firstStack}.${kind}.${group}`, () => {
-      const key = this.keysOf(kind).keys[this.model.parts.indexOf(part)], isHit = this.through(part, (frame) => key[frame] === group), mask = this.mask;
+      const key = this.keysOf(kind).keys[this.model.parts.indexOf(part)],
+        isHit = this.through(part, (frame) => key[frame] === group),
+        mask = this.mask;
       const stacks = [...part.stackNode.keys()].filter((i) => isHit[part.stackNode[i]] && mask[part.firstStack + i]);
       return part.history?.values.map((held) => stacks.reduce((sum, stack) => sum + held[stack], 0));
     });
@@ -127,11 +153,14 @@ export class View {
   sides(measure: Measure = this.measure): Float64Array[] {
     const { model, state } = this;
     if (!this.isDiff) return [measure.values];
-    if (!model.isDiff) return [model.moment(state.from).values, measure.values];
+    if (!model.isDiff) return [model.snapshot(state.from).values, measure.values];
     return this.kept("sides." + this.keyOf(measure), () => {
       const pair = [new Float64Array(model.stackCount), new Float64Array(model.stackCount)];
       for (const { profile, firstStack, stackNode } of model.parts)
-        pair[profile.facts.role === "after" ? 1 : 0].set(measure.values.subarray(firstStack, firstStack + stackNode.length), firstStack);
+        pair[profile.facts.role === "after" ? 1 : 0].set(
+          measure.values.subarray(firstStack, firstStack + stackNode.length),
+          firstStack,
+        );
       return pair;
     });
   }
@@ -145,7 +174,9 @@ export class View {
   /** Sums over the stacks that count, by side. */
   sums(measure: Measure = this.measure): number[] {
     const { mask } = this;
-    return this.kept("sums." + this.keyOf(measure), () => this.sides(measure).map((values) => values.reduce((sum, value, stack) => sum + (mask[stack] ? value : 0), 0)));
+    return this.kept("sums." + this.keyOf(measure), () =>
+      this.sides(measure).map((values) => values.reduce((sum, value, stack) => sum + (mask[stack] ? value : 0), 0)),
+    );
   }
 
   /** The same of all stacks, whatever is selected, together. */
@@ -161,8 +192,8 @@ export class View {
   }
 
   get baseTree(): { tree: Tree; leaf: Int32Array } {
-    const { hide, plumbing } = this.state;
-    const base = this.model.tree(plumbing);
+    const { hide, internal } = this.state;
+    const base = this.model.tree(internal);
     if (!hide.length) return base;
     return this.kept("base", () => {
       const hidden = new Set<number>();
@@ -174,11 +205,15 @@ export class View {
 
   /** What leaves hold, by node of the base tree: the width, and what it is compared with. */
   private leafValues(): { value: Float64Array; other: Float64Array | null } {
-    const { tree, leaf } = this.baseTree, mask = this.mask, value = new Float64Array(tree.count);
+    const { tree, leaf } = this.baseTree,
+      mask = this.mask,
+      value = new Float64Array(tree.count);
     if (!this.isDiff) {
       const { values } = this.measure;
-      const exit = this.by("exit").values, all = this.by("allocated").values;
-      const other = new Float64Array(tree.count), isGrowth = this.state.colour === "growth";
+      const exit = this.by("exit").values,
+        all = this.by("allocated").values;
+      const other = new Float64Array(tree.count),
+        isGrowth = this.state.colour === "growth";
       for (let stack = 0; stack < mask.length; stack++) {
         if (!mask[stack]) continue;
         value[leaf[stack]] += values[stack];
@@ -192,7 +227,9 @@ export class View {
 
   /** Before or after beside the other side; changes beside what they come to; growth or shrinkage beside what did not change. */
   private changedLeaves(): { value: Float64Array; other: Float64Array } {
-    const { tree, leaf } = this.baseTree, mask = this.mask, { side } = this.state;
+    const { tree, leaf } = this.baseTree,
+      mask = this.mask,
+      { side } = this.state;
     const [before, after] = this.sides().map((values) => {
       const sums = new Float64Array(tree.count);
       for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums[leaf[stack]] += values[stack];
@@ -200,9 +237,11 @@ export class View {
     });
     if (side === "before") return { value: before, other: after };
     if (side === "after") return { value: after, other: before };
-    const value = new Float64Array(tree.count), other = new Float64Array(tree.count);
+    const value = new Float64Array(tree.count),
+      other = new Float64Array(tree.count);
     for (let node = 0; node < tree.count; node++) {
-      const net = after[node] - before[node], isShown = side === "change" || (side === "grown" ? net > 0 : net < 0);
+      const net = after[node] - before[node],
+        isShown = side === "change" || (side === "grown" ? net > 0 : net < 0);
       if (!isShown) continue;
       value[node] = Math.abs(net);
       other[node] = side === "change" ? net : Math.min(before[node], after[node]);
@@ -211,7 +250,7 @@ export class View {
   }
 
   private keyOf(measure: Measure): string {
-    return measure.id === "moment" ? `moment ${this.state.from} ${this.state.to}` : measure.id;
+    return measure.id === "snapshot" ? `snapshot ${this.state.from} ${this.state.to}` : measure.id;
   }
 
   private weightKey(): string {
@@ -219,20 +258,50 @@ export class View {
     return [this.keyOf(measure), state.side, state.colour === "growth"].join();
   }
 
+  /** Of a comparison: a stack for each row, and what its sides add up to. What is hidden may make stacks one that were two. */
+  get pairs(): { stack: Int32Array; sums: Float64Array[] } {
+    return this.kept("pairs." + this.keyOf(this.measure), () => {
+      const { tree, leaf } = this.baseTree,
+        mask = this.mask,
+        values = this.rowValues,
+        after = values[1],
+        { rows } = this.model;
+      const key = rows && !this.state.hide.length ? rows : leaf,
+        count = rows ? Math.max(mask.length, tree.count) : tree.count;
+      const stack = new Int32Array(count).fill(-1),
+        sums = values.map(() => new Float64Array(count));
+      for (let i = 0; i < mask.length; i++) {
+        if (!mask[i]) continue;
+        sums.forEach((sum, k) => (sum[key[i]] += values[k][i]));
+        if (stack[key[i]] < 0 || after[i] > after[stack[key[i]]]) stack[key[i]] = i;
+      }
+      return { stack, sums };
+    });
+  }
+
   private leafColumns(): Columns {
-    const { value, other } = this.leafValues(), { tree, leaf } = this.baseTree, mask = this.mask;
+    const { value, other } = this.leafValues(),
+      { tree, leaf } = this.baseTree,
+      mask = this.mask;
     const isPart = this.isDiff && ["grown", "shrunk"].includes(this.state.side);
-    return [value, other, ...(isPart ? [] : this.spread(this.measure.id) ?? []).map((values) => {
-      const sums = new Float64Array(tree.count);
-      for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums[leaf[stack]] += values[stack];
-      return sums;
-    })];
+    return [
+      value,
+      other,
+      ...(isPart ? [] : (this.spread(this.measure.id) ?? [])).map((values) => {
+        const sums = new Float64Array(tree.count);
+        for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums[leaf[stack]] += values[stack];
+        return sums;
+      }),
+    ];
   }
 
   /** The whole as a flame graph. */
   flame(): Weighted {
     return this.kept(`flame.${this.weightKey()}.${this.state.inverted}`, () => {
-      const { tree } = this.baseTree, leaves = this.leafColumns(), all = weigh(tree, leaves), starts = [];
+      const { tree } = this.baseTree,
+        leaves = this.leafColumns(),
+        all = weigh(tree, leaves),
+        starts = [];
       if (!this.state.inverted) return all;
       for (let node = 1; node < tree.count; node++) if (all.self[node] > 0) starts.push(node);
       return inverted(tree, starts, leaves, all.value[0] / LEAST_SHARE);
@@ -242,14 +311,22 @@ export class View {
   /** Callers and callees of the functions with one name. */
   sandwich(name: string): { callers: Weighted; callees: Weighted } {
     return this.kept(`sandwich.${this.weightKey()}.${name}`, () => {
-      const { tree } = this.baseTree, leaves = this.leafColumns(), all = weigh(tree, leaves), fns = this.model.functionsNamed(name);
-      const starts = occurrences(tree, fns).filter((node) => all.value[node] > 0), below = calleesOf(tree, fns);
+      const { tree } = this.baseTree,
+        leaves = this.leafColumns(),
+        all = weigh(tree, leaves),
+        fns = this.model.functionsNamed(name);
+      const starts = occurrences(tree, fns).filter((node) => all.value[node] > 0),
+        below = calleesOf(tree, fns);
       const callees = leaves.map((leaf) => {
         const sums = leaf && new Float64Array(below.tree.count);
-        for (let node = 1; sums && node < tree.count; node++) if (below.nodeOf[node] > 0) sums[below.nodeOf[node]] += leaf[node];
+        for (let node = 1; sums && node < tree.count; node++)
+          if (below.nodeOf[node] > 0) sums[below.nodeOf[node]] += leaf[node];
         return sums;
       });
-      return { callers: inverted(tree, starts, all.columns, all.value[0] / LEAST_SHARE / 4), callees: weigh(below.tree, callees) };
+      return {
+        callers: inverted(tree, starts, all.columns, all.value[0] / LEAST_SHARE / 4),
+        callees: weigh(below.tree, callees),
+      };
     });
   }
 
@@ -269,25 +346,34 @@ export class View {
   get rowValues(): Float64Array[] {
     const of = ({ id }: Measure) => this.spread(id);
     if (this.isDiff) return [...this.sides(), ...(of(this.measure) ?? [])];
-    const all = this.groupMeasures, values = all.map((one) => one.values), none = new Float64Array(this.model.stackCount);
-    return this.spread("peak") ? [...values, ...all.map((one) => of(one)?.[0] ?? none), ...all.map((one) => of(one)?.[1] ?? none)] : values;
+    const all = this.groupMeasures,
+      values = all.map((one) => one.values),
+      none = new Float64Array(this.model.stackCount);
+    return this.spread("peak")
+      ? [...values, ...all.map((one) => of(one)?.[0] ?? none), ...all.map((one) => of(one)?.[1] ?? none)]
+      : values;
   }
 
   /** How sure a sum of a group is, in words; `sums`: its own or its total. */
   groupSure(sums: Float64Array[], at: number, group: number): string {
-    const all = this.groupMeasures, count = all.length;
-    return !this.isDiff && sums.length > count ? units.sure(Math.sqrt(sums[at + count][group]), sums[at + 2 * count][group], all[at].isBytes) : "";
+    const all = this.groupMeasures,
+      count = all.length;
+    return !this.isDiff && sums.length > count
+      ? units.sure(Math.sqrt(sums[at + count][group]), sums[at + 2 * count][group], all[at].isBytes)
+      : "";
   }
 
   /**
    * What a row of a comparison says, from its sums: before, after and how sure these are. What is not among
-   * samples may still have been there, up to three times so many bytes as there is one in; so has it cairn diff.
+   * samples may still have been there, up to 3.7 times so many bytes as there is one in; so has it cairn diff.
    */
   change([before, after, square, samples]: number[]): { by: number; isSure: boolean; sure: string } {
     const by = after - before;
     if (samples === undefined) return { by, isSure: true, sure: "" };
-    for (const { profile: { facts } } of this.model.parts)
-      if (!(facts.role === "after" ? after : before)) square += (3 * (facts.sampling?.rate_most_bytes ?? 0)) ** 2;
+    for (const {
+      profile: { facts },
+    } of this.model.parts)
+      if (!(facts.role === "after" ? after : before)) square += (3.7 * (facts.sampling?.rate_most_bytes ?? 0)) ** 2;
     const half = Math.sqrt(square);
     return { by, isSure: !by || Math.abs(by) > half, sure: units.sure(half, samples, this.measure.isBytes) };
   }
@@ -310,25 +396,35 @@ export class View {
   }
 
   private makeGroups(kind: string): Groups {
-    const { model } = this, { count, keys } = this.keysOf(kind);
+    const { model } = this,
+      { count, keys } = this.keysOf(kind);
     const make = () => this.rowValues.map(() => new Float64Array(count));
     const groups = { kind, count, self: make(), total: make(), ...this.describe(kind) };
-    for (const index of this.profiles) this.addGroups(model.parts[index], keys[index], groups);
+    for (const index of this.profiles)
+      for (const isPython of [0, 1])
+        if (!isPython || model.parts[index].isPython.includes(1))
+          this.addGroups(model.parts[index], keys[index], groups, isPython);
     return groups;
   }
 
   /** One walk over the tree of a part: a node's sum counts for a group where no caller is of it too. */
-  private addGroups(part: Part, key: Int32Array, groups: Groups): void {
-    const sums = this.addStacks(part, key, groups), isUsed = new Uint8Array(part.nodeParent.length);
+  private addGroups(part: Part, key: Int32Array, groups: Groups, isPython: number): void {
+    const sums = this.addStacks(part, key, groups, isPython),
+      isUsed = new Uint8Array(part.nodeParent.length);
     for (const sum of sums) for (let node = 0; node < sum.length; node++) if (sum[node] > 0) isUsed[node] = 1;
-    const children = childrenOf(part.nodeParent), active = new Int32Array(groups.count);
-    const isShown = (frame: number) => !(part.flags[frame] & MARK) && (this.state.plumbing || !(part.flags[frame] & HIDDEN));
+    const children = childrenOf(part.nodeParent),
+      active = new Int32Array(groups.count);
+    const isShown = (frame: number) =>
+      !(part.flags[frame] & MARK) && (this.state.internal || !this.model.isHidden(part, frame, isPython));
     const pending = [0];
     while (pending.length) {
-      const visit = pending.pop()!, node = visit < 0 ? ~visit : visit, place = part.nodePlace[node];
+      const visit = pending.pop()!,
+        node = visit < 0 ? ~visit : visit,
+        place = part.nodePlace[node];
       const last = node ? part.placeStart[place + 1] : 0;
       for (let at = node ? part.placeStart[place] : 0; at < last; at++) {
-        const frame = part.placeFrames[at], group = key[frame];
+        const frame = part.placeFrames[at],
+          group = key[frame];
         if (group < 0 || !isShown(frame)) continue;
         if (visit < 0) active[group]--;
         else if (!active[group]++) for (let i = 0; i < sums.length; i++) groups.total[i][group] += sums[i][node];
@@ -341,13 +437,15 @@ export class View {
   }
 
   /** What nodes hold with all below them, by measure; and what groups hold by their own calls. */
-  private addStacks(part: Part, key: Int32Array, groups: Groups): Float64Array[] {
-    const { model, mask } = this, all = this.rowValues;
+  private addStacks(part: Part, key: Int32Array, groups: Groups, isPython: number): Float64Array[] {
+    const { model, mask } = this,
+      all = this.rowValues;
     const sums = all.map(() => new Float64Array(part.nodeParent.length));
     for (let i = 0; i < part.stackNode.length; i++) {
       const stack = part.firstStack + i;
-      if (!mask[stack]) continue;
-      const { frame, isShown } = model.innermost(stack, this.state.plumbing), group = frame < 0 ? -1 : key[frame];
+      if (!mask[stack] || part.isPython[part.stackNode[i]] !== isPython) continue;
+      const { frame, isShown } = model.innermost(stack, this.state.internal),
+        group = frame < 0 ? -1 : key[frame];
       all.forEach((values, at) => {
         sums[at][part.stackNode[i]] += values[stack];
         if (group >= 0) groups.self[at][group] += values[stack];
@@ -362,7 +460,10 @@ export class View {
     const { model } = this;
     if (kind === "functions") return { label: (i) => model.fnName[i], where: (i) => model.moduleName(i) };
     if (kind === "lines")
-      return { label: (i) => model.lines.list[i].slice(model.lines.list[i].lastIndexOf("/") + 1), where: (i) => model.files.list[model.lineFile[i]] };
+      return {
+        label: (i) => model.lines.list[i].slice(model.lines.list[i].lastIndexOf("/") + 1),
+        where: (i) => model.files.list[model.lineFile[i]],
+      };
     const list = kind === "files" ? model.files.list : model.modules.list;
     return { label: (i) => list[i].slice(list[i].lastIndexOf("/") + 1) || "[no module]", where: (i) => list[i] };
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/format.md says what format.h says: its tables of fields are compared with the structures,
-// and the bytes of its worked example with what make_recording writes. Run from the root of the
-// checkout.
+// docs/reference/environment.md has the settings, and format.md says what format.h says: its tables
+// of fields are compared with the structures, and the bytes of its worked example with what
+// make_recording writes. Run from the root of the checkout.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,23 +14,33 @@
 #include "format/guard.h"
 #include "format/packed.h"
 #include "format/sample.h"
+#include "format/settings.h"
 #include "format/symbols.h"
 #include "tests/tools/make_recording.h"
 #include "tool/model/profile.h"
+#include "tool/model/stack_fields.h"
 
 static char *document;
 
-static int read_document(void **state) {
-    (void)state;
-    FILE *file = fopen("docs/format.md", "r");
-    if (!file) return -1;
+// The text of a page; NULL if it cannot be read.
+static char *read_page(const char *path) {
+    FILE *file = fopen(path, "r");
+    if (!file) return NULL;
     fseek(file, 0, SEEK_END);
     size_t size = (size_t)ftell(file);
     rewind(file);
-    document = calloc(1, size + 1);
-    bool is_read = fread(document, 1, size, file) == size;
+    char *text = calloc(1, size + 1);
+    bool is_read = text && fread(text, 1, size, file) == size;
     fclose(file);
-    return is_read ? 0 : -1;
+    if (is_read) return text;
+    free(text);
+    return NULL;
+}
+
+static int read_document(void **state) {
+    (void)state;
+    document = read_page("docs/reference/format.md");
+    return document ? 0 : -1;
 }
 
 static int free_document(void **state) {
@@ -44,7 +54,7 @@ static char *part_of(const char *name) {
     char heading[64];
     snprintf(heading, sizeof heading, "### `%s`", name);
     const char *start = strstr(document, heading);
-    if (!start) fail_msg("docs/format.md has no part \"%s\"", heading);
+    if (!start) fail_msg("docs/reference/format.md has no part \"%s\"", heading);
     const char *end = strstr(start + strlen(heading), "\n#");
     return end ? strndup(start, (size_t)(end - start)) : strdup(start);
 }
@@ -54,7 +64,7 @@ static void check_field(const char *structure, const char *field, size_t offset,
     char row[128];
     snprintf(row, sizeof row, "| 0x%zx | %zu | `%s` |", offset, size, field);
     char *part = part_of(structure);
-    if (!strstr(part, row)) fail_msg("docs/format.md, %s: no row %s", structure, row);
+    if (!strstr(part, row)) fail_msg("docs/reference/format.md, %s: no row %s", structure, row);
     free(part);
 }
 
@@ -62,31 +72,66 @@ static void check_field(const char *structure, const char *field, size_t offset,
     check_field(#structure, #field, offsetof(struct structure, field),                             \
                 sizeof(((struct structure *)0)->field))
 
+// Every variable that the library or the tool knows is in the table, and no other.
+static void test_settings(void **state) {
+    (void)state;
+    char *page = read_page("docs/reference/environment.md");
+    assert_non_null(page);
+    size_t known = 0, told = 0;
+    for (int i = 0; i < CAIRN_SETTINGS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "`%s`", cairn_settings[i].name);
+        if (!strstr(page, name)) fail_msg("docs/reference/environment.md has no %s", name);
+    }
+    for (const char *at = page; (at = strstr(at, "`CAIRN_")); at++) {
+        size_t length = strcspn(at + 1, "`=");
+        bool is_known = false;
+        told++;
+        for (int i = 0; i < CAIRN_SETTINGS && !is_known; i++)
+            is_known = strlen(cairn_settings[i].name) == length &&
+                       !memcmp(cairn_settings[i].name, at + 1, length);
+        if (!is_known) fail_msg("docs/reference/environment.md: %.*s", (int)length, at + 1);
+        known++;
+    }
+    assert_int_equal(known, told);
+    assert_true(known >= CAIRN_SETTINGS);
+    free(page);
+}
+
+static void test_stack_fields(void **state) {
+    (void)state;
+    char *page = read_page("docs/reference/json.md");
+    assert_non_null(page);
+    for (const struct stack_field *field = stack_fields; field->key; field++)
+        if (!strstr(page, field->key)) fail_msg("docs/reference/json.md has no %s", field->key);
+    free(page);
+}
+
 static void test_guard(void **state) {
     (void)state;
     FIELD(cairn_guard, band_bytes);
     FIELD(cairn_guard, checks_wanted);
     FIELD(cairn_guard, checks_done);
     FIELD(cairn_guard, checks_begun);
-    FIELD(cairn_guard, damaged_blocks);
+    FIELD(cairn_guard, overrun_blocks);
     FIELD(cairn_guard, unguarded_blocks);
     FIELD(cairn_guard, checked_blocks);
     FIELD(cairn_guard, checked_ns);
     FIELD(cairn_guard, bands_table);
-    FIELD(cairn_damage, moment);
-    FIELD(cairn_damage, cell);
-    FIELD(cairn_damage, found_cell);
-    FIELD(cairn_damage, found_tid);
-    FIELD(cairn_damage, address);
-    FIELD(cairn_damage, size);
-    FIELD(cairn_damage, found_ns);
-    FIELD(cairn_damage, before);
-    FIELD(cairn_damage, behind);
-    FIELD(cairn_damage, is_unmet);
-    FIELD(cairn_damage_side, changed_bytes);
-    FIELD(cairn_damage_side, nearest);
-    FIELD(cairn_damage_side, farthest);
-    FIELD(cairn_damage_side, sample);
+    FIELD(cairn_overrun, found_at);
+    FIELD(cairn_overrun, cell);
+    FIELD(cairn_overrun, found_cell);
+    FIELD(cairn_overrun, found_tid);
+    FIELD(cairn_overrun, address);
+    FIELD(cairn_overrun, size);
+    FIELD(cairn_overrun, found_ns);
+    FIELD(cairn_overrun, before);
+    FIELD(cairn_overrun, behind);
+    FIELD(cairn_overrun, is_unmet);
+    FIELD(cairn_overrun_side, changed_bytes);
+    FIELD(cairn_overrun_side, nearest);
+    FIELD(cairn_overrun_side, farthest);
+    FIELD(cairn_overrun_side, sample);
 }
 
 static void test_header(void **state) {
@@ -126,6 +171,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, is_attached);
     FIELD(cairn_header, has_census);
     FIELD(cairn_header, live_samples);
+    FIELD(cairn_header, comm);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);
@@ -159,7 +205,7 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_totals, peak_ns);
     FIELD(cairn_totals, batch_bytes);
     FIELD(cairn_totals, generation);
-    FIELD(cairn_totals, moment_epoch);
+    FIELD(cairn_totals, snapshot_epoch);
     FIELD(cairn_totals, live_bytes);
     FIELD(cairn_totals, live_blocks);
     FIELD(cairn_totals, allocated_bytes);
@@ -192,7 +238,9 @@ static void test_symbols(void **state) {
     FIELD(cairn_symbols_module, note);
     FIELD(cairn_symbols_module, first_symbol);
     FIELD(cairn_symbols_module, symbol_count);
+    FIELD(cairn_symbols_module, flags);
     FIELD(cairn_symbols_module, stamp);
+    FIELD(cairn_symbols_module, code_key);
     FIELD(cairn_symbol, address);
     FIELD(cairn_symbol, first_frame);
     FIELD(cairn_symbol, frame_count);
@@ -239,7 +287,7 @@ static void test_scopes(void **state) {
     FIELD(cairn_scope, ended);
 }
 
-static void test_entries(void **state) {
+static void test_modules(void **state) {
     (void)state;
     FIELD(cairn_module, start);
     FIELD(cairn_module, end);
@@ -252,6 +300,14 @@ static void test_entries(void **state) {
     FIELD(cairn_module, segment_count);
     FIELD(cairn_module, is_ready);
     FIELD(cairn_module, segments);
+    FIELD(cairn_module, file_bytes);
+    FIELD(cairn_module, file_modified_ns);
+    FIELD(cairn_module, file_inode);
+    FIELD(cairn_module, code_hash);
+}
+
+static void test_entries(void **state) {
+    (void)state;
     FIELD(cairn_thread, tid);
     FIELD(cairn_thread, slot);
     FIELD(cairn_thread, folded_count);
@@ -300,6 +356,11 @@ static void test_entries(void **state) {
     FIELD(cairn_picture, free_resident_bytes);
     FIELD(cairn_picture, mapped_bytes);
     FIELD(cairn_picture, slack_bytes);
+    FIELD(cairn_picture, untouched_bytes);
+}
+
+static void test_cells(void **state) {
+    (void)state;
     FIELD(cairn_cell, allocated_bytes);
     FIELD(cairn_cell, freed_bytes);
     FIELD(cairn_cell, calls);
@@ -317,6 +378,8 @@ static void test_entries(void **state) {
     FIELD(cairn_cell_cold, ages);
     FIELD(cairn_cell_cold, temporary_high);
     FIELD(cairn_cell_cold, aligned);
+    FIELD(cairn_cell_cold, watched);
+    FIELD(cairn_cell_cold, short_lived);
 }
 
 static void test_uses(void **state) {
@@ -325,10 +388,10 @@ static void test_uses(void **state) {
     FIELD(cairn_cell_use, size);
     FIELD(cairn_cell_use, temporary);
     FIELD(cairn_sizes, cell);
-    FIELD(cairn_sizes, late);
     FIELD(cairn_sizes, unknown_calls);
     FIELD(cairn_sizes, sizes);
     FIELD(cairn_sizes, counts);
+    FIELD(cairn_sizes, errors);
     FIELD(cairn_sizes, buckets);
     FIELD(cairn_reallocs, cell);
     FIELD(cairn_reallocs, calls);
@@ -344,19 +407,19 @@ static void test_uses(void **state) {
     FIELD(cairn_ages, ms);
 }
 
-static void test_moments(void **state) {
+static void test_snapshots(void **state) {
     (void)state;
-    FIELD(cairn_moment, epoch);
-    FIELD(cairn_moment, reason);
-    FIELD(cairn_moment, generation);
-    FIELD(cairn_moment, missing_values);
-    FIELD(cairn_moment, time_ns);
-    FIELD(cairn_moment, live_bytes);
-    FIELD(cairn_moment, live_blocks);
-    FIELD(cairn_moment, allocated_bytes);
-    FIELD(cairn_moment, allocations);
-    FIELD(cairn_moment, is_inherited);
-    FIELD(cairn_moment, label);
+    FIELD(cairn_snapshot, epoch);
+    FIELD(cairn_snapshot, reason);
+    FIELD(cairn_snapshot, generation);
+    FIELD(cairn_snapshot, missing_values);
+    FIELD(cairn_snapshot, time_ns);
+    FIELD(cairn_snapshot, live_bytes);
+    FIELD(cairn_snapshot, live_blocks);
+    FIELD(cairn_snapshot, allocated_bytes);
+    FIELD(cairn_snapshot, allocations);
+    FIELD(cairn_snapshot, is_inherited);
+    FIELD(cairn_snapshot, label);
     FIELD(cairn_value, cell);
     FIELD(cairn_value, from_epoch);
     FIELD(cairn_value, to_epoch);
@@ -455,7 +518,7 @@ static size_t read_words(const char *name, uint32_t *words, size_t room) {
     char fence[64];
     snprintf(fence, sizeof fence, "```text %s\n", name);
     const char *at = strstr(document, fence);
-    if (!at) fail_msg("docs/format.md has no block \"%s\"", name);
+    if (!at) fail_msg("docs/reference/format.md has no block \"%s\"", name);
     at += strlen(fence);
     size_t count = 0;
     while (strncmp(at, "```", 3) != 0) {
@@ -482,7 +545,7 @@ static void check_words(const char *name, const void *bytes, size_t count) {
     size_t found = read_words(name, expected, WORDS_MAX);
     for (size_t i = 0; i < count && i < found; i++)
         if (expected[i] != words[i])
-            fail_msg("docs/format.md, %s: word %zu is %08x, not %08x", name, i, words[i],
+            fail_msg("docs/reference/format.md, %s: word %zu is %08x, not %08x", name, i, words[i],
                      expected[i]);
     assert_int_equal(found, count);
 }
@@ -530,16 +593,20 @@ static void test_what_a_reader_makes_of_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_stack_fields),
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_header),
         cmocka_unit_test(test_parts_of_the_header),
+        cmocka_unit_test(test_modules),
         cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_cells),
         cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_mappers),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_uses),
-        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_worked_example),
         cmocka_unit_test(test_what_a_reader_makes_of_it),
     };

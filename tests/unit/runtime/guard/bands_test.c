@@ -53,11 +53,11 @@ static void test_every_byte(void **state) {
         uint8_t *block = make(size, 16);
         for (int64_t offset = -BAND; offset < (int64_t)size + BAND; offset++) {
             struct bands_block known = {(uintptr_t)block, size, BAND};
-            struct cairn_damage damage = {0};
+            struct cairn_overrun damage = {0};
             bool is_own = offset >= 0 && offset < (int64_t)size;
             block[offset] ^= 0x55;
             assert_int_equal(bands_compare(&known, &damage), !is_own);
-            const struct cairn_damage_side *side = offset < 0 ? &damage.before : &damage.behind;
+            const struct cairn_overrun_side *side = offset < 0 ? &damage.before : &damage.behind;
             uint32_t distance = (uint32_t)(offset < 0 ? -offset : offset - (int64_t)size + 1);
             if (!is_own) {
                 assert_int_equal(damage.before.changed_bytes + damage.behind.changed_bytes, 1);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/sample/chance.h"
+#include "runtime/sample/prng.h"
 
 enum { MAX_SAMPLES = 4096, BLOCKS = 4096, THREADS = 4, ROUNDS = 20000 };
 
@@ -27,11 +27,11 @@ static void *address(uint64_t number) {
 static void test_against_a_list(void **state) {
     (void)state;
     static bool is_live[BLOCKS];
-    struct chance chance;
+    struct prng chance;
     uint64_t live = 0;
-    chance_start(&chance, 5, 5);
+    prng_start(&chance, 5, 5);
     for (int i = 0; i < 400000; i++) {
-        uint64_t number = chance_next(&chance) % BLOCKS;
+        uint64_t number = prng_next(&chance) % BLOCKS;
         struct sampled sampled = {.size_bytes = number, .rate_bytes = 7, .cell = (uint32_t)i};
         if (is_live[number]) {
             assert_true(blocks_may_have(address(number)));
@@ -116,16 +116,16 @@ static uint64_t dropped[THREADS];
 static volatile bool is_over;
 
 static enum blocks_fate drop_some(void *context, const void *block, struct sampled *sampled) {
-    struct chance *chance = context;
+    struct prng *chance = context;
     (void)block;
-    if (chance_next(chance) % 4) return BLOCKS_KEEP;
+    if (prng_next(chance) % 4) return BLOCKS_KEEP;
     __atomic_fetch_add(&dropped[sampled->cell], 1, __ATOMIC_RELAXED);
     return BLOCKS_DROP;
 }
 
 static void *thin(void *unused) {
-    struct chance chance;
-    chance_start(&chance, 11, 11);
+    struct prng chance;
+    prng_start(&chance, 11, 11);
     while (!is_over) blocks_each(drop_some, &chance);
     return unused;
 }

@@ -37,7 +37,7 @@ struct simulated {
 
 static void begin(struct simulated *thread, uint64_t seed, uint64_t number, uint64_t rate) {
     memset(thread, 0, sizeof *thread);
-    chance_start(&thread->countdown.chance, seed, number);
+    prng_start(&thread->countdown.chance, seed, number);
     thread->rate = rate;
 }
 
@@ -203,7 +203,7 @@ static void test_forks(void **state) {
         for (int i = 0; i < 500; i++) run(&parent, 20 * KIB, &in_parent);
         child = parent;
         child.left = 0;  // wiped by the kernel
-        chance_start(&child.countdown.chance, chance_seed_of_child(seed, 0), 1);
+        prng_start(&child.countdown.chance, prng_seed_of_child(seed, 0), 1);
         for (int i = 0; i < 500; i++) run(&child, 20 * KIB, &in_child);
         trial_add(&trial, &in_child, (struct sum){500.0 * 20 * KIB, 500});
     }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/sample/chance.h"
+#include "runtime/sample/prng.h"
 
 enum { TRIES = 200000 };
 
@@ -23,13 +23,13 @@ static void check_close(double found, double exact, const char *what, double at)
 
 static void test_log(void **state) {
     (void)state;
-    struct chance chance;
-    chance_start(&chance, 1, 1);
+    struct prng chance;
+    prng_start(&chance, 1, 1);
     assert_true(maths_log(1) == 0);
     check_close(maths_log(0.5), log(0.5), "log", 0.5);
     check_close(maths_log(ldexp(1, -53)), log(ldexp(1, -53)), "log", ldexp(1, -53));
     for (int i = 0; i < TRIES; i++) {
-        double x = chance_share(&chance);
+        double x = prng_share(&chance);
         // near 1 the logarithm is near 0: what counts there is the distance
         if (x < 0.99) check_close(maths_log(x), log(x), "log", x);
         assert_true(fabs(maths_log(x) - log(x)) < 1e-15 * (1 - log(x)));
@@ -38,12 +38,12 @@ static void test_log(void **state) {
 
 static void test_share(void **state) {
     (void)state;
-    struct chance chance;
-    chance_start(&chance, 2, 1);
+    struct prng chance;
+    prng_start(&chance, 2, 1);
     assert_true(maths_share(0) == 0);
     check_close(maths_share(1), -expm1(-1), "share", 1);
     for (int i = 0; i < TRIES; i++) {
-        double x = ldexp(chance_share(&chance), -(i % 60));
+        double x = ldexp(prng_share(&chance), -(i % 60));
         check_close(maths_share(x), -expm1(-x), "share", x);
     }
 }

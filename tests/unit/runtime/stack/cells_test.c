@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "runtime/record/totals.h"
 #include "runtime/sink/sink.h"
-#include "runtime/totals.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 

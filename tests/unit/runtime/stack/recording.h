@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 
 #include "format/format.h"
+#include "runtime/stack/block_stats.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
 #include "runtime/stack/module.h"
-#include "runtime/stack/use.h"
 
 enum { RECORDING_REGIONS = 14, RECORDING_CHUNK_BYTES = 64 << 10, RECORDING_RESERVED_WORDS = 4 };
 
@@ -46,7 +46,7 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
     cells.hot_region = recording_region(3, cell_limit * sizeof(struct cairn_cell));
     cells.cold_region = recording_region(4, cell_limit * sizeof(struct cairn_cell_cold));
     cells.owner_region = recording_region(5, cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
-    cells.use_region = recording_region(6, cell_limit * sizeof(struct cairn_cell_use));
+    cells.block_stats_region = recording_region(6, cell_limit * sizeof(struct cairn_cell_use));
     uses.sizes = recording_region(7, 64 * sizeof(struct cairn_sizes));
     uses.reallocs = recording_region(8, 64 * sizeof(struct cairn_reallocs));
     uses.aligned = recording_region(11, 64 * sizeof(struct cairn_aligned));
@@ -54,11 +54,11 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
     values.samples = values.sample_cells = (struct region){0};
     values.entries = recording_region(9, 1 << 20);
     values.header = &recording_header;
-    values.moments = (const struct cairn_moment *)recording_region(
-                         10, CAIRN_MOMENT_LIMIT * sizeof(struct cairn_moment))
-                         .base;
-    values.moment_bytes = &recording_used[10];
-    cells.use = (struct cairn_cell_use *)cells.use_region.base;
+    values.snapshots = (const struct cairn_snapshot *)recording_region(
+                           10, CAIRN_SNAPSHOT_LIMIT * sizeof(struct cairn_snapshot))
+                           .base;
+    values.snapshot_bytes = &recording_used[10];
+    cells.use = (struct cairn_cell_use *)cells.block_stats_region.base;
     cells.hot = (struct cairn_cell *)cells.hot_region.base;
     cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values at moments, against a copy of all cells taken at each moment, while moments are left out
-// and room runs short.
+// Values at snapshots, against a copy of all cells taken at each snapshot, while snapshots are left
+// out and room runs short.
 #include "runtime/stack/values.h"
 
 #include <setjmp.h>
@@ -11,15 +11,15 @@
 
 #include <cmocka.h>
 
-#include "format/moments.h"
+#include "format/snapshots.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 
-enum { CELLS = 300, FIRST = CAIRN_CELL_BLOCK, MOMENTS = 2000, CHANGES = 90, TID = 7 };
+enum { CELLS = 300, FIRST = CAIRN_CELL_BLOCK, SNAPSHOTS = 2000, CHANGES = 90, TID = 7 };
 
 static struct value_log value_log;
-static int64_t held[MOMENTS][CELLS];  // by epoch of the moment, as far as there is one
-static uint32_t epochs[MOMENTS];
+static int64_t held[SNAPSHOTS][CELLS];  // by epoch of the snapshot, as far as there is one
+static uint32_t epochs[SNAPSHOTS];
 
 static void start(void) {
     memset(&value_log, 0, sizeof value_log);
@@ -29,14 +29,14 @@ static void start(void) {
     recording_header.pace.step_permille = 1;
 }
 
-static struct cairn_moment *table_moments(void) {
-    return (struct cairn_moment *)recording_regions[10].base;
+static struct cairn_snapshot *table_snapshots(void) {
+    return (struct cairn_snapshot *)recording_regions[10].base;
 }
 
-static bool take(enum cairn_moment_reason reason) {
-    struct cairn_moment_table table = {&recording_header, table_moments(), &recording_used[10]};
-    const struct cairn_moment wanted = {.reason = reason};
-    return cairn_moment_take(&table, &wanted, TID) == CAIRN_MOMENT_TAKEN;
+static bool take(enum cairn_snapshot_reason reason) {
+    struct cairn_snapshot_table table = {&recording_header, table_snapshots(), &recording_used[10]};
+    const struct cairn_snapshot wanted = {.reason = reason};
+    return cairn_snapshot_take(&table, &wanted, TID) == CAIRN_SNAPSHOT_TAKEN;
 }
 
 static void change(uint64_t *seed) {
@@ -47,7 +47,7 @@ static void change(uint64_t *seed) {
         cell_alloc(&value_log, id, 10);
 }
 
-// What a reader makes of it (docs/format.md).
+// What a reader makes of it (docs/reference/format.md).
 static int64_t value_at(uint32_t id, uint32_t epoch) {
     const struct cairn_value *list = (const struct cairn_value *)values.entries.base;
     for (uint64_t i = 0; i < recording_used[9] / sizeof *list; i++)
@@ -57,65 +57,65 @@ static int64_t value_at(uint32_t id, uint32_t epoch) {
     return cell->epoch < epoch ? (int64_t)(cell->allocated_bytes - cell->freed_bytes) : 0;
 }
 
-static void check_moments(void) {
-    uint64_t count = recording_used[10] / sizeof(struct cairn_moment);
-    assert_true(count > 0 && count <= CAIRN_MOMENT_LIMIT);
+static void check_snapshots(void) {
+    uint64_t count = recording_used[10] / sizeof(struct cairn_snapshot);
+    assert_true(count > 0 && count <= CAIRN_SNAPSHOT_LIMIT);
     for (uint64_t i = 0; i < count; i += 5) {
-        uint32_t number = 0, epoch = table_moments()[i].epoch;
+        uint32_t number = 0, epoch = table_snapshots()[i].epoch;
         while (epochs[number] != epoch) number++;
         for (uint32_t cell = 0; cell < CELLS; cell++)
             assert_int_equal(value_at(FIRST + cell, epoch), held[number][cell]);
     }
 }
 
-static void run(int moment_limit) {
+static void run(int snapshot_limit) {
     uint64_t seed = 11;
-    for (int number = 0; number < moment_limit; number++) {
+    for (int number = 0; number < snapshot_limit; number++) {
         for (int i = 0; i < CHANGES; i++) change(&seed);
         if (random_chance(&seed, 3))
             recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
         for (uint32_t cell = 0; cell < CELLS; cell++)
             held[number][cell] = (int64_t)(cells.hot[FIRST + cell].allocated_bytes -
                                            cells.hot[FIRST + cell].freed_bytes);
-        assert_true(take(number % 100 ? CAIRN_MOMENT_CHURN : CAIRN_MOMENT_ASKED));
+        assert_true(take(number % 100 ? CAIRN_SNAPSHOT_CHURN : CAIRN_SNAPSHOT_ASKED));
         epochs[number] = recording_header.totals.epoch;
     }
 }
 
-static void test_values_at_moments(void **state) {
+static void test_values_at_snapshots(void **state) {
     (void)state;
     start();
-    run(MOMENTS);
+    run(SNAPSHOTS);
     assert_int_equal(recording_header.pace.missing_values, 0);
-    check_moments();
+    check_snapshots();
 }
 
 // Values that no moment is left for make room: far less is taken than was saved.
 static void test_room_is_used_again(void **state) {
     (void)state;
     start();
-    run(MOMENTS);
-    uint64_t saved = (uint64_t)MOMENTS * CHANGES / 2 * sizeof(struct cairn_value);
+    run(SNAPSHOTS);
+    uint64_t saved = (uint64_t)SNAPSHOTS * CHANGES / 2 * sizeof(struct cairn_value);
     assert_true(recording_used[9] < saved / 2);
 }
 
-// Without room the moments say how many values they lack, and nothing else is wrong.
+// Without room the snapshots say how many values they lack, and nothing else is wrong.
 static void test_no_room(void **state) {
     (void)state;
     start();
     uint64_t seed = 3;
     for (int i = 0; i < CHANGES; i++) change(&seed);
     values.entries.is_full = 1;
-    assert_true(take(CAIRN_MOMENT_ASKED));
+    assert_true(take(CAIRN_SNAPSHOT_ASKED));
     for (int i = 0; i < CHANGES; i++) change(&seed);
     assert_true(recording_header.pace.missing_values > 0);
-    assert_int_equal(table_moments()[0].missing_values, recording_header.pace.missing_values);
+    assert_int_equal(table_snapshots()[0].missing_values, recording_header.pace.missing_values);
     uint64_t missing = recording_header.pace.missing_values;
-    assert_true(take(CAIRN_MOMENT_ASKED));
+    assert_true(take(CAIRN_SNAPSHOT_ASKED));
     for (int i = 0; i < CHANGES; i++) change(&seed);
     // cells that had not changed in between lack the value of both
-    assert_true(table_moments()[0].missing_values >= missing);
-    assert_int_equal(table_moments()[1].missing_values,
+    assert_true(table_snapshots()[0].missing_values >= missing);
+    assert_int_equal(table_snapshots()[1].missing_values,
                      recording_header.pace.missing_values - missing);
 }
 
@@ -131,11 +131,11 @@ static void test_samples_beside_values(void **state) {
     cell_alloc(&value_log, FIRST, 100);
     cell_alloc(&value_log, FIRST + 1, 50);
     beside[FIRST].sums = (struct cairn_sample_cell){7, 2, 1.5, 0.5, 2.5, 0.25, 0, 0, 0};
-    assert_true(take(CAIRN_MOMENT_ASKED));
+    assert_true(take(CAIRN_SNAPSHOT_ASKED));
     cell_free(&value_log, FIRST, 100);
     cell_free(&value_log, FIRST + 1, 50);
     beside[FIRST].sums.extra_frees = 7;
-    assert_true(take(CAIRN_MOMENT_ASKED));
+    assert_true(take(CAIRN_SNAPSHOT_ASKED));
     cell_alloc(&value_log, FIRST, 1);
     const struct cairn_value *list = (const struct cairn_value *)values.entries.base;
     const struct cairn_sample_value *samples =
@@ -160,7 +160,7 @@ static void test_samples_beside_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_at_moments),
+        cmocka_unit_test(test_values_at_snapshots),
         cmocka_unit_test(test_room_is_used_again),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_samples_beside_values),

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/row.h"
+#include "runtime/unwind/eh_frame.h"
 #include "tests/unit/runtime/random.h"
 
 enum { LENGTH_MAX = 24, ROUNDS = 300000, REFUSED = 0, GIVES = 1 };

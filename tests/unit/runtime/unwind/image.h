@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/unwind/row.h"
+#include "runtime/unwind/eh_frame.h"
 
 struct image {
     uint8_t *memory;  // of virtual address 0

@@ -13,7 +13,7 @@
 
 #include "runtime/sys/object.h"
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/unwind_cache.h"
 #include "runtime/unwind/walk.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/unwind/code.h"

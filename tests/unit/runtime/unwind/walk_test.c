@@ -12,17 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <ucontext.h>
 
 #include <cmocka.h>
 
 #include "runtime/sys/object.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/unwind_cache.h"
+#include "tests/programs/interruptions.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/unwind/trace.h"
 
 enum { CHAINS = 400, DEEP = 2000, STACK_BYTES = 256 << 10, STORM_US = 100, STORM_CALLS = 100000 };
+enum { STORM_SIGNALS_MIN = 500, STORM_SIGNALS_MAX = 20000 };
 
 #if defined(__clang__)
 #define OPTIMIZED(options)
@@ -235,19 +236,20 @@ static void on_storm(int number) {
         storm.cut++;
     else if (storm.different++ == 0)
         trace_print(&storm.trace);
+    interrupt_again();
 }
 
 static void nothing(void) {}
 
 static void test_interrupted_anywhere(void **state) {
     (void)state;
-    struct itimerval every = {{0, STORM_US}, {0, STORM_US}}, never = {{0, 0}, {0, 0}};
     at_the_bottom = nothing;
     trace_init(&storm.trace);
     handler_set(SIGALRM, on_storm, SA_RESTART);
-    setitimer(ITIMER_REAL, &every, NULL);
-    for (int i = 0; i < STORM_CALLS; i++) sink_value = step((int)random_below(&seed, 40));
-    setitimer(ITIMER_REAL, &never, NULL);
+    interruptions_begin(STORM_US, STORM_SIGNALS_MAX);
+    for (int i = 0; i < STORM_CALLS || storm.signals < STORM_SIGNALS_MIN; i++)
+        sink_value = step((int)random_below(&seed, 40));
+    interruptions_end();
     handler_set(SIGALRM, SIG_DFL, 0);
     print_message("%u interruptions: %u equal, %u cut, %u different\n", storm.signals, storm.equal,
                   storm.cut, storm.different);

@@ -21,6 +21,10 @@ static void test_sizes(void **state) {
         {120832, "118 KiB"},
         {102348, "99.9 KiB"},
         {102400, "100 KiB"},
+        {1280, "1.2 KiB"},  // what lies in the middle is rounded to even, on the page too
+        {1792, "1.8 KiB"},
+        {327680000, "312 MiB"},
+        {328728576, "314 MiB"},
         {1048064, "1.0 MiB"},
         {1048063, "1023 KiB"},
         {21705523, "20.7 MiB"},

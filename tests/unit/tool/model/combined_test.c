@@ -166,7 +166,9 @@ static void add_sampled(struct combined *combined, uint64_t start_ns, uint64_t d
 // What lived together makes the sum unsure together; what came before or after does not.
 static void test_estimates(void **state) {
     (void)state;
-    const struct estimate first = {10, 300, 3}, second = {20, 500, 5}, other = {90, 9000, 90};
+    const struct estimate first = {.samples = 10, .bytes_variance = 300, .blocks_variance = 3};
+    const struct estimate second = {.samples = 20, .bytes_variance = 500, .blocks_variance = 5};
+    const struct estimate other = {.samples = 90, .bytes_variance = 9000, .blocks_variance = 90};
     struct combined combined = {0};
     add_sampled(&combined, 1000, 100, 4000, &first);
     add_sampled(&combined, 1050, 100, 3000, &second);
@@ -203,6 +205,26 @@ static void test_alone_is_exact(void **state) {
     check_combined(&combined, 8 * MIB, 8 * MIB);
 }
 
+// What forks inherited may be in the sum once for each of them.
+static void test_copies(void **state) {
+    (void)state;
+    struct combined combined = {0};
+    struct run_row fork = {.start_clock_ns = 1000100, .duration_ns = 500};
+    fork.figures.peak_bytes = 3 * MIB;
+    fork.figures.inherited_blocks = 3;
+    fork.figures.inherited_bytes = 2 * MIB;
+    add_holder(&combined, 1000000, 8 * MIB);
+    assert_true(combined_add_row(&combined, &fork));
+    assert_true(combined_add_row(&combined, &fork));
+    fork.start_clock_ns = 5000000;
+    assert_true(combined_add_row(&combined, &fork));
+    struct combined_peak peak = combined_find(&combined);
+    assert_int_equal(peak.high_bytes, 14 * MIB);
+    assert_int_equal(peak.inherited_bytes, 4 * MIB);
+    assert_int_equal(peak.pss_bytes, 0);
+    combined_free(&combined);
+}
+
 static void test_rows(void **state) {
     (void)state;
     struct combined combined = {0};
@@ -224,7 +246,7 @@ int main(void) {
         cmocka_unit_test(test_inherited), cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_together),  cmocka_unit_test(test_one_after_the_other),
         cmocka_unit_test(test_estimates), cmocka_unit_test(test_alone_is_exact),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_copies),    cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void test_survivors_of_a_mark(void **state) {
     assert_true(live_open(path, &live, &error));
     look(1);
     assert_int_equal(live.mark_generation, 0);
-    making_moment(&making, CAIRN_MOMENT_MARK, "", SECOND);
+    making_snapshot(&making, CAIRN_SNAPSHOT_MARK, "", SECOND);
     live_begin_growth(&live, making.header.totals.generation);
     uint32_t young = add_stack(BASE + 1, BASE + 2);
     making_book(&making, young, 3, 30, 1, 10);
@@ -200,7 +200,7 @@ static void test_any_damage(void **state) {
     making_thread(&making, 4243, "other");
     for (uint32_t i = 1; i < 60; i++)
         making_book(&making, add_stack(BASE + i % 5, BASE + i), i, 10ul * i, i / 2, 10ul * (i / 2));
-    making_moment(&making, CAIRN_MOMENT_MARK, "", SECOND);
+    making_snapshot(&making, CAIRN_SNAPSHOT_MARK, "", SECOND);
     making_write_sparse(&making, path, SMALL);
     for (int round = 0; round < ROUNDS; round++) {
         if (round % 20 == 0) {

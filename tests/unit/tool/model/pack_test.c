@@ -14,9 +14,9 @@
 
 #include "format/packed.h"
 #include "tests/tools/make_recording.h"
-#include "tool/model/pack.h"
 #include "tool/model/reader.h"
 #include "tool/model/rewrite.h"
+#include "tool/model/source.h"
 
 struct packed {
     struct cairn_section section;

@@ -314,6 +314,37 @@ static void test_records_that_lead_outside(void **state) {
 }
 
 // Blocks from before an attach: names instead of code, the same wherever the text lies.
+// What a fork began with is in no call and no allocated byte; what is left of it is known apart.
+static void test_inherited(void **state) {
+    (void)state;
+    uint32_t old = making_inherited(&making, "(inherited)", 10, 1000);
+    uint32_t own = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    uint32_t freed = making_foreign(&making, 0, old);
+    making.header.forked_from = 7;
+    making_book(&making, own, 3, 300, 1, 100);
+    making_peak(&making, 5);
+    making_book(&making, freed, 0, 0, 4, 400);
+    build();
+    assert_int_equal(profile.totals.allocations, 3);
+    assert_int_equal(profile.totals.allocated_bytes, 300);
+    assert_int_equal(profile.totals.frees, 5);
+    assert_int_equal(profile.exit_bytes, 800);
+    const struct inherited *inherited = &profile.inherited;
+    assert_int_equal(inherited->blocks, 10);
+    assert_int_equal(inherited->bytes, 1000);
+    assert_int_equal(inherited->peak_bytes, 1000);
+    assert_int_equal(inherited->exit_blocks, 6);
+    assert_int_equal(inherited->exit_bytes, 600);
+    struct inherited alone = inherited_of(&recording);
+    assert_int_equal(alone.blocks, 10);
+    assert_int_equal(alone.exit_bytes, 600);
+    assert_int_equal(profile.stack_count, 2);
+    assert_int_equal(profile.stacks[0].allocations + profile.stacks[1].allocations, 3);
+    assert_int_equal(profile.threads[2].allocations, 0);
+    assert_int_equal(profile.threads[2].exit_bytes, 600);
+    assert_int_equal(profile.threads[0].exit_bytes, 200);
+}
+
 static void test_names(void **state) {
     (void)state;
     uint32_t group = making_string(&making, "before"), kind = making_string(&making, "Widget");
@@ -400,6 +431,7 @@ int main(void) {
         TEST(test_other_cell_and_high_halves),
         TEST(test_circle_of_cells),
         TEST(test_records_that_lead_outside),
+        TEST(test_inherited),
         TEST(test_names),
         TEST(test_nothing),
         TEST(test_losses),

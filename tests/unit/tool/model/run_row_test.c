@@ -84,15 +84,18 @@ static void test_forms(void **state) {
     row = sample;
     row.figures.is_sampled = true;
     row.figures.rate_bytes = 1 << 19;
-    row.figures.peak_estimate.samples = 48;
-    row.figures.peak_estimate.bytes_variance = estimate_variance(6900000);
-    row.figures.exit_estimate = (struct estimate){3, estimate_variance(70), estimate_variance(1)};
+    row.figures.peak_estimate = estimate_of_interval(6900000, 48);
+    row.figures.exit_estimate = estimate_of_interval(70, 3);
+    row.figures.exit_estimate.blocks_variance = estimate_variance(1);
     check_same(&row);
     row = sample;
     row.has_exit = false;
     row.exit_status = 0;
     row.state = CAIRN_STATE_DIED;
     row.stop_reason = CAIRN_STOP_EXEC;
+    check_same(&row);
+    row.state = CAIRN_STATE_ENDED;
+    row.stop_reason = CAIRN_STOP_LEFT;
     check_same(&row);
 }
 

@@ -29,6 +29,10 @@ static void test_names(void **state) {
     check_name("std::make_unique<Node []>", "Node []", false);
     check_name("std::__new_allocator<ns::Node<int, long>>::allocate", "ns::Node<int, long>", true);
     check_name("std::allocator_traits<std::allocator<int>>::allocate", "std::allocator<int>", true);
+    check_name("alloc::raw_vec::RawVecInner<A>::reserve::do_reserve_and_handle", NULL, false);
+    check_name("<alloc::raw_vec::RawVec<T,A>>::grow_one", NULL, false);
+    check_name("hashbrown::raw::RawTableInner::prepare_resize", NULL, false);
+    check_name("core::option::Option<T>::map_or_else", NULL, false);
     check_name("alloc::vec::Vec<T>::push", "alloc::vec::Vec<T>", false);
     check_name("std::_Rb_tree<int, int>::_M_get_node", NULL, false);
     check_name("std::operator+<char>", NULL, false);

@@ -14,20 +14,20 @@
 
 #include "tool/symbol/generated.h"
 
-static struct store *store;
+static struct string_pool *store;
 static char map_path[64];
 
 static int open_all(void **state) {
     (void)state;
     snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", (int)getpid());
-    store = store_open();
+    store = string_pool_open();
     return store ? 0 : -1;
 }
 
 static int close_all(void **state) {
     (void)state;
     unlink(map_path);
-    store_close(store);
+    string_pool_close(store);
     return 0;
 }
 
@@ -125,9 +125,8 @@ static void a_dump_is_read_and_may_be_cut_anywhere(void **state) {
     char directory[] = "/tmp/cairn-generated-XXXXXX", path[128];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/jit-%d.dump", directory, (int)getpid());
-    struct symbol_options options = {.generator = (uint32_t)getpid(),
-                                     .generator_user = getuid(),
-                                     .generator_directory = directory};
+    struct symbol_options options = {
+        .generator = (uint32_t)getpid(), .generator_user = getuid(), .directory = directory};
     write_file(path, &dump, sizeof dump);
     check_text(find(&options, 0x505), "*twice");
     check_text(find(&options, 0x605), NULL);

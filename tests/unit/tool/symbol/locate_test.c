@@ -160,7 +160,8 @@ static void build_id_is_checked(void **state) {
     image_close(&image);
     assert_int_equal(bytes, 20);
 
-    struct symbol_module module = {in_scratch("lib.so"), build_id, bytes};
+    struct symbol_module module = {
+        .path = in_scratch("lib.so"), .build_id = build_id, .build_id_bytes = bytes};
     struct symbol_report report = resolve_module(module, queries);
     check_dwarf(report, queries, in_scratch("lib.so"));
     assert_null(report.note);
@@ -196,7 +197,9 @@ static void global_directory_is_searched_by_build_id(void **state) {
     struct image image;
     const char *libc = "/lib/x86_64-linux-gnu/libc.so.6";
     if (image_open(&image, libc) != IMAGE_OK) skip();
-    struct symbol_module module = {"/nowhere/libc.so.6", image.build_id, image.build_id_bytes};
+    struct symbol_module module = {.path = "/nowhere/libc.so.6",
+                                   .build_id = image.build_id,
+                                   .build_id_bytes = image.build_id_bytes};
     char path[256];
     int length = snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%02x/", image.build_id[0]);
     for (size_t i = 1; i < image.build_id_bytes; i++)

@@ -8,6 +8,7 @@
 #include "tool/symbol/bundle.h"
 #include "tool/symbol/cache.h"
 #include "tool/symbol/image.h"
+#include "tool/symbol/symbol.h"
 
 static const char source[] = "volatile int sink;\n"
                              "static inline __attribute__((always_inline)) void inside(int x) {\n"
@@ -38,7 +39,8 @@ static void build(void) {
 }
 
 static struct symbol_module module_called(const char *path) {
-    return (struct symbol_module){path, build_id, build_id_bytes};
+    return (struct symbol_module){
+        .path = path, .build_id = build_id, .build_id_bytes = build_id_bytes};
 }
 
 // Resolves the mark with these options; the table is closed again.
@@ -100,7 +102,8 @@ static void files_of_another_tree_are_found(void **state) {
     module.build_id_bytes = 0;  // nothing to check by: the tree is believed
     assert_int_equal(resolve(module, &options, NULL, 2).source, SYMBOL_SOURCE_DWARF);
     uint8_t other[sizeof build_id] = {1};
-    module = (struct symbol_module){"/opt/app/lib.so", other, build_id_bytes};
+    module = (struct symbol_module){
+        .path = "/opt/app/lib.so", .build_id = other, .build_id_bytes = build_id_bytes};
     assert_int_equal(resolve(module, &options, NULL, 0).source, SYMBOL_SOURCE_NONE);
 }
 
@@ -113,6 +116,7 @@ static void make_bundle(struct symbol_module module, void **bytes, size_t *size)
     queries[0] = (struct symbol_query){.address = 1};
     queries[1] = (struct symbol_query){.address = address, .frames = frames, .frame_count = 2};
     queries[2] = (struct symbol_query){.address = UINT64_MAX, .frames = frames, .frame_count = 1};
+    for (size_t i = 0; i < 3; i++) queries[i].is_known = true;
     const struct bundle_part parts[] = {
         {.module = {.path = "/other"}, .queries = queries, .count = 1},
         {.module = module, .source = SYMBOL_SOURCE_DWARF, .queries = queries, .count = 3}};
@@ -179,7 +183,8 @@ static void the_cache_answers_and_stays_small(void **state) {
     assert_true(bundle_open(&bundle, bytes, size) && bundle_find_module(&bundle, &module, &entry));
     struct symbol_frame frames[] = {bundle_frame(&bundle, &(struct cairn_symbol){0, 0, 2}, 0),
                                     bundle_frame(&bundle, &(struct cairn_symbol){0, 0, 2}, 1)};
-    struct symbol_query query = {.address = address, .frames = frames, .frame_count = 2};
+    struct symbol_query query = {
+        .address = address, .frames = frames, .frame_count = 2, .is_known = true};
     struct bundle_part part = {
         .module = module, .source = SYMBOL_SOURCE_DWARF, .queries = &query, .count = 1};
     cache_save(kept_directory, &part, CACHE_BYTES_MAX);

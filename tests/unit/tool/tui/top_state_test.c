@@ -21,10 +21,10 @@
 enum { CAPACITY = 1 << 20, MAIN = 0x100, LOAD = 0x200, PARSE = 0x300, TABLE = 0x400 };
 
 static const struct frame frames[] = {
-    {"main", "/src/a.c", "/bin/sample", MAIN, 1, false, false, false, false, false, 0},
-    {"load", "/src/a.c", "/bin/sample", LOAD, 2, false, false, false, false, false, 0},
-    {"parse", "/src/p.c", "/bin/sample", PARSE, 3, false, false, false, false, false, 0},
-    {"table", "/src/b.c", "/bin/sample", TABLE, 4, false, false, false, false, false, 0},
+    {"main", "/src/a.c", "/bin/sample", MAIN, 1, false, false, false, true, false, false, 0},
+    {"load", "/src/a.c", "/bin/sample", LOAD, 2, false, false, false, true, false, false, 0},
+    {"parse", "/src/p.c", "/bin/sample", PARSE, 3, false, false, false, true, false, false, 0},
+    {"table", "/src/b.c", "/bin/sample", TABLE, 4, false, false, false, true, false, false, 0},
 };
 
 static struct making making;
@@ -180,7 +180,7 @@ static void test_search(void **state) {
 
 static void test_survivors(void **state) {
     (void)state;
-    making_moment(&making, CAIRN_MOMENT_MARK, "", SECOND);
+    making_snapshot(&making, CAIRN_SNAPSHOT_MARK, "", SECOND);
     live_begin_growth(&live, making.header.totals.generation);
     top_marked(&top);
     assert_string_equal(top.view.since, "the mark at 1.00 s");
@@ -218,9 +218,10 @@ static void test_view(void **state) {
 static char *text_of(size_t columns, bool is_stack) {
     char *text = NULL;
     size_t size;
-    struct terminal terminal = {.out = open_memstream(&text, &size), .columns = columns};
+    struct terminal terminal = {
+        .out = open_memstream(&text, &size), .columns = columns, .is_terminal = true};
     assert_non_null(terminal.out);
-    top_print_head(&terminal, &top.view, true);
+    top_print_title(&terminal, &top.view);
     if (is_stack) {
         assert_true(top_print_stack(&terminal, &top.view, top.rows.items[0].stack));
     } else {
@@ -231,6 +232,17 @@ static char *text_of(size_t columns, bool is_stack) {
     }
     fclose(terminal.out);
     return text;
+}
+
+static void check_details(const char *expected) {
+    char *text = NULL;
+    size_t size;
+    struct terminal terminal = {.out = open_memstream(&text, &size), .columns = 80};
+    assert_non_null(terminal.out);
+    top_print_details(&terminal, &top.view);
+    fclose(terminal.out);
+    if (strncmp(text, expected, strlen(expected)) != 0) fail_msg("%s", text);
+    free(text);
 }
 
 static void check_text(size_t columns, bool is_stack, const char *expected) {
@@ -246,10 +258,8 @@ static void test_lines(void **state) {
     look(3);
     check_text(
         100, false,
-        "sample 4242 is on at 3.00 s\n"
-        "  live 29.8 KiB in 47 blocks \xc2\xb7 +10.0 KiB/s \xc2\xb7 RSS 2.0 MiB \xc2\xb7 peak "
-        "29.8 KiB\n"
-        "  allocates 10.0 KiB/s in 5 calls/s \xc2\xb7 allocated 30.7 KiB in 57 calls\n"
+        "sample 4242 is on at 3.00 s \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s \xc2\xb7 RSS 2.0 "
+        "MiB \xc2\xb7 peak 29.8 KiB\n"
         "3 stacks by what they hold: 29.8 KiB in 47 blocks; growth since the start of this "
         "view\n"
         "     LIVE    GROWTH       RATE  TEMP     BLOCKS  STACK\n"
@@ -259,23 +269,21 @@ static void test_lines(void **state) {
         "  2.9 KiB         -          -     -         30  table b.c:4 \xe2\x86\x90 main\n");
     check_text(40, false,
                "sample 4242 is on at 3.00 s\n"
-               "  live 29.8 KiB in 47 blocks\n"
-               "  +10.0 KiB/s \xc2\xb7 RSS 2.0 MiB\n"
-               "  peak 29.8 KiB\n"
-               "  allocates 10.0 KiB/s in 5 calls/s\n"
-               "  allocated 30.7 KiB in 57 calls\n"
                "3 stacks by what they hold: 29.8 KiB in\xe2\x80\xa6\n"
                "     LIVE    GROWTH  STACK\n"
                " 21.0 KiB +20.0 KiB  load a.c:2 \xe2\x86\x90 main\n"
                "  5.9 KiB         -  parse p.c:3 \xe2\x86\x90 load\n"
                "  2.9 KiB         -  table b.c:4 \xe2\x86\x90 main\n");
+    check_details(
+        "  live 29.8 KiB in 47 blocks \xc2\xb7 +10.0 KiB/s \xc2\xb7 RSS 2.0 MiB \xc2\xb7 peak "
+        "29.8 KiB\n"
+        "  allocates 10.0 KiB/s in 5 calls/s \xc2\xb7 allocated 30.7 KiB in 57 calls\n");
     top.view.is_frozen = true;
     check_text(
         80, true,
-        "sample 4242 is on at 3.00 s (frozen)\n"
-        "  live 29.8 KiB in 47 blocks \xc2\xb7 +10.0 KiB/s \xc2\xb7 RSS 2.0 MiB \xc2\xb7 peak "
-        "29.8 KiB\n"
-        "  allocates 10.0 KiB/s in 5 calls/s \xc2\xb7 allocated 30.7 KiB in 57 calls\n"
+        "sample 4242 is on at 3.00 s (frozen) \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s \xc2\xb7 "
+        "RSS "
+        "2.0 MiB\n"
         "  live 21.0 KiB in 11 blocks, 70 % of the heap\n"
         "  growth +20.0 KiB since the start of this view \xc2\xb7 allocated 21.0 KiB in 11 calls\n"
         "  10.0 KiB/s in 5 calls/s\n"

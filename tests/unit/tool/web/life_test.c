@@ -63,7 +63,7 @@ static void test_a_process_that_runs(void **state) {
     assert_int_equal(live[LIFE_STEPS - 1], 8 * MIB);
 }
 
-static void test_a_moment_is_no_life(void **state) {
+static void test_a_snapshot_is_no_life(void **state) {
     (void)state;
     uint64_t live[LIFE_STEPS];
     begin(0);
@@ -76,7 +76,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_stretch_has_its_highest),
         cmocka_unit_test(test_a_process_that_runs),
-        cmocka_unit_test(test_a_moment_is_no_life),
+        cmocka_unit_test(test_a_snapshot_is_no_life),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of a page, unpacked again: what stacks held at moments, numbers of any size, texts that
-// would break out of a careless writer.
+// The data of a page, unpacked again: what stacks held at snapshots, numbers of any size, texts
+// that would break out of a careless writer.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,7 +132,7 @@ static uint32_t stack_at(uint64_t address) {
     return making_stack(&making, 0, &address, 1);
 }
 
-static void test_moments(void **state) {
+static void test_snapshots(void **state) {
     (void)state;
     struct page page;
     int64_t values[8];
@@ -143,23 +143,23 @@ static void test_moments(void **state) {
     uint32_t busy = stack_at(PROGRAM + 0x10), still = stack_at(PROGRAM + 0x20);
     making_book(&making, busy, 1, 100, 0, 0);
     making_book(&making, still, 2, 60, 0, 0);
-    making_moment(&making, CAIRN_MOMENT_CHURN, "", 100);
+    making_snapshot(&making, CAIRN_SNAPSHOT_CHURN, "", 100);
     making_book(&making, busy, 1, 5000000000, 0, 0);
-    making_moment(&making, CAIRN_MOMENT_ASKED, "<warm>", 200);
+    making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "<warm>", 200);
     making_book(&making, busy, 0, 0, 2, 5000000100);
-    making_moment(&making, CAIRN_MOMENT_HIGH, "", 300);
+    making_snapshot(&making, CAIRN_SNAPSHOT_HIGH, "", 300);
     making_peak(&making, 400);
     make_page(&page);
-    const uint8_t *list = chunk(&page, "moments", 0, &size);
+    const uint8_t *list = chunk(&page, "snapshots", 0, &size);
     assert_non_null(list);
     assert_non_null(memmem(list, size, "<warm>", strlen("<warm>")));
     static const int64_t wanted[][2] = {{100, 60}, {5000000000, 0}, {-5000000100, 0}};
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(numbers(&page, "moment.bytes", i, values), 2);
+        assert_int_equal(numbers(&page, "snapshot.bytes", i, values), 2);
         assert_true(values[0] == wanted[i][0] || values[1] == wanted[i][0]);
         assert_int_equal(values[0] + values[1], wanted[i][0] + wanted[i][1]);
     }
-    assert_null(chunk(&page, "moment.bytes", 3, &size));
+    assert_null(chunk(&page, "snapshot.bytes", 3, &size));
     free_page(&page);
 }
 
@@ -177,16 +177,16 @@ static void test_threads_over_time(void **state) {
     uint32_t other = making_stack(&making, second, &address, 1);
     making_book(&making, own, 1, 100, 0, 0);
     making_book(&making, other, 1, 30, 0, 0);
-    making_moment(&making, CAIRN_MOMENT_ASKED, "", 100);
+    making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", 100);
     making_book(&making, own, 1, 400, 0, 0);
-    making_moment(&making, CAIRN_MOMENT_ASKED, "", 200);
+    making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", 200);
     making_book(&making, making_foreign(&making, second, own), 0, 0, 1, 100);
-    making_moment(&making, CAIRN_MOMENT_ASKED, "", 300);
+    making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", 300);
     making_peak(&making, 200);
     make_page(&page);
     static const int64_t wanted[][2] = {{100, 30}, {400, 0}, {-100, 0}};
     for (unsigned i = 0; i < 3; i++) {
-        assert_true(numbers(&page, "moment.slots", i, values) >= 2);
+        assert_true(numbers(&page, "snapshot.slots", i, values) >= 2);
         assert_int_equal(values[0], wanted[i][0]);
         assert_int_equal(values[1], wanted[i][1]);
     }
@@ -213,7 +213,7 @@ static void test_texts_stay_texts(void **state) {
         texts += !bytes[i];
     }
     assert_true(texts > 1);
-    assert_null(chunk(&page, "moments", 0, &size));
+    assert_null(chunk(&page, "snapshots", 0, &size));
     free_page(&page);
 }
 
@@ -230,7 +230,7 @@ static void test_nothing_recorded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_threads_over_time),
         cmocka_unit_test(test_texts_stay_texts),
         cmocka_unit_test(test_nothing_recorded),

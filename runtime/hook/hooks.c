@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrapped functions. Each calls the real one with the program's own arguments and hands back
+// its result and errno; recording happens around it.
+//
+// A free or realloc takes its block out of the live map before the real call: from then on another
+// thread may get the same address. An allocation enters its block after the real call, before the
+// program has it.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/inject/attach.h"
+#include "runtime/process/end.h"
+#include "runtime/process/real.h"
+#include "runtime/process/state.h"
+#include "runtime/record/event.h"
+#include "runtime/record/resize.h"
+#include "runtime/sys/environment.h"
+#include "runtime/thread/gate.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// malloc and free are written so that what is usual needs no call but that of the real function,
+// and hardly a register that must be kept. Each mode of malloc is a hook of its own, reached by a
+// jump.
+static NOINLINE void *malloc_full(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_full(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_aged(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_AGED);
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_totals(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_totals(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_rare(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_otherwise(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+// What is not settled by the countdown.
+static NOINLINE void *malloc_sampled(void *block, size_t size) {
+    block = event_record_alloc_otherwise(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_sampling(size_t size) {
+    void *block = real.malloc(size);
+    return likely(sampling_passes(block, size)) ? block : malloc_sampled(block, size);
+}
+
+// Apart, so that sampling and OFF pay nothing for the looks.
+static NOINLINE void *malloc_exact(size_t size) {
+    if (probes_event.mode == EVENT_PAUSED && !event_turn_on()) return real.malloc(size);
+    return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
+}
+
+static NOINLINE void *malloc_otherwise(size_t size) {
+    if (probes_event.word == EVENT_TOTALS) return malloc_totals(size);
+    if (probes_event.mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
+    if (event_is_sampling()) return malloc_sampling(size);
+    return malloc_exact(size);
+}
+
+EXPORT void *malloc(size_t size) {
+    uint32_t word = probes_event.word;
+    if (likely(word == EVENT_FULL)) return malloc_full(size);
+    return word == EVENT_SAMPLED ? malloc_sampling(size) : malloc_otherwise(size);
+}
+
+EXPORT void *calloc(size_t count, size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *block = real.calloc(count, size);
+    event_inside_end(inside);
+    size_t bytes = 0;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
+    event_record_alloc(block, bytes, EVENT_HERE());
+    return block;
+}
+
+// Nothing that cairn knows: a block from before, of the bootstrap buffer, or NULL.
+static COLD void free_unknown(void *block) {
+    if (!block || bootstrap_owns(block)) return;
+    // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
+    // allocator's own. As long as nothing is recorded, blocks that are not known are no loss.
+    if (*gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
+        gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
+    real.free(block);
+}
+
+// NULL is freed often: a dozen times for each thread that glibc starts, for one.
+static NOINLINE void free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+    if (!block) {
+        if (thread) gate_leave(thread);
+    } else if (event_record_free_rest(thread, block, frame))
+        real.free(block);
+    else
+        free_unknown(block);
+}
+
+static NOINLINE void free_rare(void *block) {
+    if (event_record_free_otherwise(block, EVENT_HERE()))
+        real.free(block);
+    else
+        free_unknown(block);
+    EVENT_KEEP_FRAME();
+}
+
+static NOINLINE void free_aged(void *block) {
+    struct thread *thread;
+    if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_AGED, &thread)))
+        return real.free(block);
+    free_rest(thread, block, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+}
+
+static NOINLINE void free_exact(void *block) {
+    if (event_free_passes_paused(block)) return real.free(block);
+    if (probes_event.word == EVENT_AGED) return free_aged(block);
+    free_rare(block);
+}
+
+// Of OFF and later modes.
+ALWAYS_INLINE void free_otherwise(void *block) {
+    if (likely(event_free_passes(block))) return real.free(block);
+    free_exact(block);
+}
+
+EXPORT void free(void *block) {
+    struct thread *thread;
+    if (unlikely(probes_event.word >= EVENT_OFF)) {
+        // The word is read again here, so that the usual path compares it where it lies.
+        __asm__ volatile("" : : : "memory");
+        return free_otherwise(block);
+    }
+    if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW, &thread)))
+        return real.free(block);
+    free_rest(thread, block, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+}
+
+EXPORT void cfree(void *block) {
+    if (event_record_free(block, EVENT_HERE())) return real.cfree(block);
+    free_unknown(block);
+}
+
+EXPORT void free_sized(void *block, size_t size) {
+    if (event_record_free(block, EVENT_HERE())) return real.free_sized(block, size);
+    free_unknown(block);
+}
+
+EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
+    if (event_record_free(block, EVENT_HERE()))
+        return real.free_aligned_sized(block, alignment, size);
+    free_unknown(block);
+}
+
+// A bootstrap block cannot grow in place.
+static COLD void *realloc_bootstrap(void *block, size_t size) {
+    size_t old = bootstrap_size(block);
+    void *moved = real.malloc(size);
+    if (moved) memcpy(moved, block, old < size ? old : size);
+    return moved;
+}
+
+EXPORT void *realloc(void *block, size_t size) {
+    uintptr_t *frame = EVENT_HERE();
+    gate_make_ready();
+    struct live_block old = resize_take(block, frame);
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
+                                                   : real.realloc(block, size);
+    event_inside_end(inside);
+    resize_book(block, old, result, size, frame);
+    return result;
+}
+
+EXPORT void *reallocarray(void *block, size_t count, size_t size) {
+    uintptr_t *frame = EVENT_HERE();
+    size_t bytes = 0;
+    gate_make_ready();
+    bool is_overflow = __builtin_mul_overflow(count, size, &bytes);
+    struct live_block old = resize_take(block, frame);
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *result = unlikely(bootstrap_owns(block) && !is_overflow)
+                       ? realloc_bootstrap(block, bytes)
+                       : real.reallocarray(block, count, size);
+    event_inside_end(inside);
+    resize_book(block, old, result, is_overflow ? SIZE_MAX : bytes, frame);
+    return result;
+}
+
+EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    int status = real.posix_memalign(result, alignment, size);
+    event_inside_end(inside);
+    event_record_aligned(status == 0 ? *result : NULL, size, alignment, EVENT_HERE());
+    return status;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *block = real.aligned_alloc(alignment, size);
+    event_inside_end(inside);
+    event_record_aligned(block, size, alignment, EVENT_HERE());
+    return block;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *block = real.memalign(alignment, size);
+    event_inside_end(inside);
+    event_record_aligned(block, size, alignment, EVENT_HERE());
+    return block;
+}
+
+EXPORT void *valloc(size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *block = real.valloc(size);
+    event_inside_end(inside);
+    event_record_aligned(block, size, SYS_PAGE_BYTES, EVENT_HERE());
+    return block;
+}
+
+// pvalloc gives whole pages; what was asked for is counted, as everywhere.
+EXPORT void *pvalloc(size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    void *block = real.pvalloc(size);
+    event_inside_end(inside);
+    event_record_aligned(block, size, SYS_PAGE_BYTES, EVENT_HERE());
+    return block;
+}
+
+// No event: wrapped since only the stand-ins know of guard bands.
+EXPORT size_t malloc_usable_size(void *block) {
+    return real.malloc_usable_size(block);
+}
+
+// Code may be gone after this. The program's result and errno pass through.
+EXPORT int dlclose(void *handle) {
+    int result = real.dlclose(handle);
+    int saved_errno = errno;
+    gate_code_unloaded((uintptr_t)EVENT_HERE());
+    errno = saved_errno;
+    return result;
+}
+
+// The library is marked as the one to be initialized first (INITFIRST), so that an allocator in the
+// executable is led here before any other constructor allocates: then not even libc has been
+// initialized. Where another library is so marked and loaded later (libpthread of glibc up
+// to 2.33), that one is first, and this runs after libc's, as with libcs that know no such mark.
+__attribute__((constructor)) static void start(int argument_count, char **arguments,
+                                               char **variables) {
+    (void)argument_count, (void)arguments;
+    int saved_errno = errno;
+    if (attach_is_by_tool()) {
+        attach_loaded();
+    } else {
+        environment_lend(variables);
+        real_resolve();
+        process_start();
+        environment_lend(NULL);
+    }
+    errno = saved_errno;
+}
+
+__attribute__((destructor)) static void end(void) {
+    int saved_errno = errno;
+    process_end();
+    errno = saved_errno;
+}

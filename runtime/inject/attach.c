@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the whole library is its writable data, its thread-locals, the mappings it made and
+// its recording. A copy of the data is taken at the first start, when only the real functions are
+// known.
+// `stop` unmaps everything (the mappings lie in one reserved space, sys_space_open) and puts the
+// copy back; the tool does the same with the thread-locals of all threads. So no room needs to know
+// how to be closed, and the thousandth attach finds what the first one found.
+//
+// A thread that had read a slot before it was put back may still call a hook afterwards: that finds
+// a library that is not started, and only calls the real function.
+//
+// Threads and signals: the tool runs start and stop in one thread while all others are stopped, on
+// a stack of its own, with signals blocked.
+#include "runtime/inject/attach.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "format/attachment.h"
+#include "runtime/inject/entries.h"
+#include "runtime/inject/existing_blocks.h"
+#include "runtime/inject/namespaces.h"
+#include "runtime/process/end.h"
+#include "runtime/process/real.h"
+#include "runtime/process/state.h"
+#include "runtime/sink/sink.h"
+#include "runtime/sys/environment.h"
+#include "runtime/sys/sys.h"
+#include "runtime/thread/gate.h"
+#include "runtime/thread/slots.h"
+
+// Enough for the live map of a heap of 400 GiB.
+#define ATTACH_SPACE_BYTES (64ull << 30)
+
+extern struct cairn_attachment cairn_attachment;
+
+// Initialized, so that it has bytes in the file, which the tool marks.
+__attribute__((visibility("default"), used)) struct cairn_attachment cairn_attachment = {
+    .magic = CAIRN_ATTACHMENT_MAGIC,
+    .struct_bytes = sizeof(struct cairn_attachment),
+    .format_version = CAIRN_VERSION,
+    .entry_hooks =
+        {
+            [CAIRN_ENTRY_ALLOC] = (uintptr_t)entry_alloc,
+            [CAIRN_ENTRY_ALIGNED] = (uintptr_t)entry_aligned,
+            [CAIRN_ENTRY_CALLOC] = (uintptr_t)entry_calloc,
+            [CAIRN_ENTRY_REALLOC] = (uintptr_t)entry_realloc,
+            [CAIRN_ENTRY_REARRAY] = (uintptr_t)entry_rearray,
+            [CAIRN_ENTRY_MEMALIGN] = (uintptr_t)entry_memalign,
+            [CAIRN_ENTRY_RESIZE] = (uintptr_t)entry_resize,
+            [CAIRN_ENTRY_FREE] = (uintptr_t)entry_free,
+            [CAIRN_ENTRY_NEW] = (uintptr_t)entry_new,
+            [CAIRN_ENTRY_ARENA_ALLOC] = (uintptr_t)entry_arena_alloc,
+            [CAIRN_ENTRY_ARENA_ALIGNED] = (uintptr_t)entry_arena_aligned,
+            [CAIRN_ENTRY_ARENA_CALLOC] = (uintptr_t)entry_arena_calloc,
+            [CAIRN_ENTRY_ARENA_REALLOC] = (uintptr_t)entry_arena_realloc,
+            [CAIRN_ENTRY_ARENA_FREE] = (uintptr_t)entry_arena_free,
+        },
+};
+
+extern HIDDEN const uint8_t __ehdr_start[], etext[];
+
+// The data before the first start; NULL until then.
+static uint8_t *pristine;
+
+struct span {
+    uint8_t *start;
+    size_t bytes;
+};
+
+bool attach_is_by_tool(void) {
+    return cairn_attachment.is_by_tool;
+}
+
+bool attach_is_running(void) {
+    return cairn_attachment.is_running;
+}
+
+bool attach_has_entries(void) {
+    return __atomic_load_n(&cairn_attachment.entries_at, __ATOMIC_RELAXED) != 0;
+}
+
+uint64_t attach_entry_hook(enum cairn_entry_kind kind) {
+    return cairn_attachment.entry_hooks[kind];
+}
+
+void attach_set_entries(uintptr_t start) {
+    __atomic_store_n(&cairn_attachment.entries_at, start, __ATOMIC_RELAXED);
+}
+
+uintptr_t attach_address(void) {
+    return (uintptr_t)&cairn_attachment;
+}
+
+// A function of the program by its name, as the tool found it; NULL: there is none.
+static void *find(const char *name) {
+    const uintptr_t base = 16;
+    char key[64] = "@";
+    memcpy(key + 1, name, strnlen(name, sizeof key - 2));
+    const char *digits = environment_get(key);
+    uintptr_t address = 0;
+    for (; digits && *digits; digits++)
+        address = address * base + (uintptr_t)(*digits <= '9' ? *digits - '0' : *digits - 'a' + 10);
+    return (void *)address;
+}
+
+static const Elf64_Phdr *segment_find(uint32_t type, uint32_t flags) {
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)__ehdr_start;
+    const Elf64_Phdr *segments = (const Elf64_Phdr *)(__ehdr_start + header->e_phoff);
+    for (uint32_t i = 0; i < header->e_phnum; i++)
+        if (segments[i].p_type == type && (segments[i].p_flags & flags) == flags)
+            return &segments[i];
+    return NULL;
+}
+
+// Writable data: the writable segment without what the linker has made read-only.
+static struct span data_span(void) {
+    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+    const Elf64_Phdr *data = segment_find(PT_LOAD, PF_W), *fixed = segment_find(PT_GNU_RELRO, 0);
+    if (!data) return (struct span){0};
+    uintptr_t base = (uintptr_t)__ehdr_start, start = base + data->p_vaddr;
+    uintptr_t end = start + data->p_memsz;
+    uintptr_t fixed_end = fixed ? base + fixed->p_vaddr + fixed->p_memsz : 0;
+    fixed_end = (fixed_end + page_mask) & ~page_mask;
+    if (fixed_end > start) start = fixed_end;
+    return (struct span){(uint8_t *)start, end > start ? end - start : 0};
+}
+
+static bool pristine_take(void) {
+    if (pristine) return true;
+    struct span data = data_span();
+    void *copy = data.bytes ? sys_reserve(data.bytes) : NULL;
+    if (!copy) return false;
+    pristine = copy;
+    memcpy(copy, data.start, data.bytes);
+    return true;
+}
+
+// No function of this room may be called between the copy and the return.
+static void pristine_put_back(void) {
+    struct span data = data_span();
+    if (data.start) memcpy(data.start, pristine, data.bytes);
+}
+
+static int attach_start(void) {
+    int saved_errno = errno;
+    int result = CAIRN_ATTACHMENT_DONE;
+    if (cairn_attachment.is_running) return CAIRN_ATTACHMENT_IS_RUNNING;
+    environment_give(cairn_attachment.settings);
+    real_resolve();
+    if (!pristine_take()) return CAIRN_ATTACHMENT_NO_SPACE;
+    process_forget();
+    if (!sys_space_open(ATTACH_SPACE_BYTES)) return CAIRN_ATTACHMENT_NO_SPACE;
+    cairn_attachment.space_start = sys_space_start();
+    cairn_attachment.space_end = cairn_attachment.space_start + ATTACH_SPACE_BYTES;
+    cairn_attachment.is_running = 1;
+    if (!process_start()) result = CAIRN_ATTACHMENT_NOT_OPENED;
+    if (cairn_attachment.is_confined) sys_confine(SYS_FILTERED);
+    errno = saved_errno;
+    return result;
+}
+
+static int attach_stop(void) {
+    int saved_errno = errno;
+    if (!pristine) return CAIRN_ATTACHMENT_NOT_LOADED;
+    process_end();
+    struct cairn_header *header = sink.header;
+    if (header) sink_unmap(header);
+    slots_close();
+    sys_space_close();
+    pristine_put_back();
+    errno = saved_errno;
+    return CAIRN_ATTACHMENT_DONE;
+}
+
+static uintptr_t thread_pointer(void) {
+    uintptr_t pointer;
+#if defined(__x86_64__)
+    __asm__("movq %%fs:0, %0" : "=r"(pointer));
+#else
+    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+#endif
+    return pointer;
+}
+
+// gate_self is the only one that does not begin as zero, and so the first of all.
+void attach_loaded(void) {
+    real_finder = find;
+    const Elf64_Phdr *locals = segment_find(PT_TLS, 0);
+    struct thread *initial = gate_nobody();
+    struct cairn_attachment *attachment = &cairn_attachment;
+    if (!locals || locals->p_filesz != sizeof gate_self ||
+        locals->p_memsz > sizeof attachment->tls_image)
+        return;
+    attachment->tls_offset = (int64_t)((uintptr_t)&gate_self - thread_pointer());
+    attachment->tls_bytes = locals->p_memsz;
+    memcpy(attachment->tls_image, &initial, sizeof initial);
+    attachment->code_start = (uintptr_t)__ehdr_start;
+    attachment->code_end = (uintptr_t)etext;
+    attachment->namespace_ways = namespaces_ways();
+    attachment->namespace_real = namespaces_real();
+    attachment->stop = (uintptr_t)attach_stop;
+    attachment->count = (uintptr_t)existing_blocks_take;
+    attachment->start = (uintptr_t)attach_start;
+}

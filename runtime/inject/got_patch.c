@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// A slot that the linker makes read-only once it is done with a module (RELRO) is written while its
+// page is writable for a moment. A page that is writable before is one that the linker still works
+// on: it would fall over the end of that time, so the slot is left.
+#include "runtime/inject/namespaces.h"
+
+#if defined(__x86_64__)
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "runtime/inject/got_patch.h"
+
+struct module {
+    const char *name;
+    uintptr_t bias;
+    const Elf64_Phdr *segments;
+    uint32_t segment_count;
+    const Elf64_Sym *symbols;
+    const char *texts;
+    const uint32_t *hash, *gnu_hash;
+    const Elf64_Rela *relocations[2];  // those of data, those of calls
+    size_t relocation_count[2];
+};
+
+#define NAME(name, hook) #name,
+static const char *const names[] = {CAIRN_NAMESPACE_HEAP(NAME) CAIRN_NAMESPACE_LINKER(NAME)};
+#undef NAME
+
+static void read_dynamic(struct module *module, const Elf64_Dyn *entry) {
+    bool has_calls_with_addends = true;
+    for (; entry->d_tag != DT_NULL; entry++) {
+        uintptr_t address = entry->d_un.d_ptr;
+        if (address < module->bias) address += module->bias;  // left so where it is read-only
+        if (entry->d_tag == DT_SYMTAB) module->symbols = (const Elf64_Sym *)address;
+        if (entry->d_tag == DT_STRTAB) module->texts = (const char *)address;
+        if (entry->d_tag == DT_HASH) module->hash = (const uint32_t *)address;
+        if (entry->d_tag == DT_GNU_HASH) module->gnu_hash = (const uint32_t *)address;
+        if (entry->d_tag == DT_RELA) module->relocations[0] = (const Elf64_Rela *)address;
+        if (entry->d_tag == DT_JMPREL) module->relocations[1] = (const Elf64_Rela *)address;
+        if (entry->d_tag == DT_PLTREL) has_calls_with_addends = entry->d_un.d_val == DT_RELA;
+        if (entry->d_tag == DT_RELASZ)
+            module->relocation_count[0] = entry->d_un.d_val / sizeof(Elf64_Rela);
+        if (entry->d_tag == DT_PLTRELSZ)
+            module->relocation_count[1] = entry->d_un.d_val / sizeof(Elf64_Rela);
+    }
+    if (!has_calls_with_addends) module->relocation_count[1] = 0;
+    for (unsigned table = 0; table < 2; table++)
+        if (!module->relocations[table]) module->relocation_count[table] = 0;
+}
+
+// False of what is no library with a header and symbols, and of the dynamic linker, which is in
+// every namespace but there once.
+static bool read_module(struct module *module, const struct link_map *map) {
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)map->l_addr;
+    *module = (struct module){.name = map->l_name, .bias = map->l_addr};
+    if (!map->l_ld || module->bias == getauxval(AT_BASE) || !sys_is_readable(header) ||
+        memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_BYTES)
+        return false;
+    module->segments = (const Elf64_Phdr *)(module->bias + header->e_phoff);
+    module->segment_count = header->e_phnum;
+    read_dynamic(module, map->l_ld);
+    return module->symbols && module->texts;
+}
+
+static bool is_function(const struct module *module, uint32_t index, const char *name) {
+    const Elf64_Sym *symbol = &module->symbols[index];
+    return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+           !strcmp(module->texts + symbol->st_name, name);
+}
+
+static uint32_t hash_of(const char *name) {
+    const uint32_t start = 5381, factor = 33;
+    uint32_t hash = start;
+    for (; *name; name++) hash = hash * factor + (uint8_t)*name;
+    return hash;
+}
+
+// The symbol's number; 0: the module does not define it.
+static uint32_t find_by_gnu_hash(const struct module *module, const char *name) {
+    const struct {
+        uint32_t bucket_count, first, bloom_words, shift, bloom[];
+    } *head = (const void *)module->gnu_hash;
+    const uint32_t *buckets = head->bloom + 2 * head->bloom_words;
+    const uint32_t *chains = buckets + head->bucket_count;
+    uint32_t hash = hash_of(name);
+    uint32_t index = head->bucket_count ? buckets[hash % head->bucket_count] : 0;
+    for (; index >= head->first && index; index++) {
+        uint32_t word = chains[index - head->first];
+        if ((word | 1) == (hash | 1) && is_function(module, index, name)) return index;
+        if (word & 1) break;
+    }
+    return 0;
+}
+
+static uintptr_t find_function(const struct module *module, const char *name) {
+    uint32_t found = 0;
+    if (module->gnu_hash)
+        found = find_by_gnu_hash(module, name);
+    else if (module->hash)
+        for (uint32_t i = 1; i < module->hash[1] && !found; i++)
+            if (is_function(module, i, name)) found = i;
+    return found ? module->bias + module->symbols[found].st_value : 0;
+}
+
+static bool is_libc(const struct module *module) {
+    const char *slash = strrchr(module->name, '/');
+    return !strcmp(slash ? slash + 1 : module->name, "libc.so.6");
+}
+
+// The first module that defines each, in the linker's order.
+static bool find_real(const struct link_map *map, uintptr_t found[CAIRN_NAMESPACE_COUNT]) {
+    struct module module;
+    bool is_of_libc = false;
+    for (; map; map = map->l_next) {
+        if (!read_module(&module, map)) continue;
+        bool had_malloc = found[0];
+        for (unsigned i = 0; i < CAIRN_NAMESPACE_COUNT; i++)
+            if (!found[i]) found[i] = find_function(&module, names[i]);
+        if (!had_malloc && found[0]) is_of_libc = is_libc(&module);
+    }
+    return is_of_libc;
+}
+
+static bool is_within(const struct module *module, uint32_t type, uint32_t flags,
+                      uintptr_t address) {
+    for (uint32_t i = 0; i < module->segment_count; i++) {
+        const Elf64_Phdr *segment = &module->segments[i];
+        if (segment->p_type != type || (segment->p_flags & flags) != flags) continue;
+        uintptr_t start = module->bias + segment->p_vaddr;
+        if (address >= start && address < start + segment->p_memsz) return true;
+    }
+    return false;
+}
+
+// The linker makes whole pages read-only, from the one that the range begins in.
+static bool is_fixed(const struct module *module, uintptr_t address) {
+    const uintptr_t page_mask = ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+    for (uint32_t i = 0; i < module->segment_count; i++) {
+        const Elf64_Phdr *segment = &module->segments[i];
+        if (segment->p_type != PT_GNU_RELRO) continue;
+        uintptr_t start = (module->bias + segment->p_vaddr) & page_mask;
+        uintptr_t end = (module->bias + segment->p_vaddr + segment->p_memsz) & page_mask;
+        if (address >= start && address < end) return true;
+    }
+    return false;
+}
+
+// The kernel is asked to add nothing to the word, which it refuses where it cannot write. Any other
+// answer is none.
+static bool is_writable(uintptr_t address) {
+    enum { WAKE_OP_PRIVATE = 5 | 128, NEVER_EQUAL = 0xfff };
+    static uint32_t nobody_waits;
+    const long add_nothing = 1L << 28 | NEVER_EQUAL;
+    return sys_call(SYS_futex, (long)&nobody_waits, WAKE_OP_PRIVATE, 0, 0, (long)address,
+                    add_nothing) != -EFAULT;
+}
+
+static void store(uintptr_t address, uintptr_t value) {
+    __atomic_store_n((uintptr_t *)address, value, __ATOMIC_RELEASE);
+}
+
+static void write_slot(const struct module *module, uintptr_t address, uintptr_t value) {
+    long page = (long)(address & ~(uintptr_t)(SYS_PAGE_BYTES - 1));
+    if (!is_within(module, PT_LOAD, PF_W, address)) return;
+    if (!is_fixed(module, address)) return store(address, value);
+    if (is_writable(address) ||
+        sys_call(SYS_mprotect, page, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) != 0)
+        return;
+    store(address, value);
+    sys_call(SYS_mprotect, page, SYS_PAGE_BYTES, PROT_READ, 0, 0, 0);
+}
+
+static int find_name(const char *name) {
+    for (unsigned i = 0; i < CAIRN_NAMESPACE_COUNT; i++)
+        if (!strcmp(names[i], name)) return (int)i;
+    return -1;
+}
+
+static void relink(const struct module *module, const Elf64_Rela *relocation,
+                   const uintptr_t real[CAIRN_NAMESPACE_COUNT], uintptr_t ways) {
+    uint64_t index = ELF64_R_SYM(relocation->r_info), kind = ELF64_R_TYPE(relocation->r_info);
+    bool is_slot = kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT || kind == R_X86_64_64;
+    uintptr_t address = module->bias + relocation->r_offset, value;
+    if (!is_slot || !index || relocation->r_addend || address % sizeof value) return;
+    int which = find_name(module->texts + module->symbols[index].st_name);
+    if (which < 0 || !real[which]) return;
+    value = __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
+    bool is_unbound = kind == R_X86_64_JUMP_SLOT && is_within(module, PT_LOAD, 0, value);
+    if (value == real[which] || is_unbound)
+        write_slot(module, address, ways + (uintptr_t)which * CAIRN_NAMESPACE_WAY_BYTES);
+}
+
+bool got_patch_namespace(const struct link_map *map, uintptr_t real[CAIRN_NAMESPACE_COUNT],
+                         uintptr_t ways) {
+    uintptr_t found[CAIRN_NAMESPACE_COUNT] = {0};
+    struct module module;
+    if (!find_real(map, found)) return false;
+    for (unsigned i = 0; i < CAIRN_NAMESPACE_COUNT; i++) store((uintptr_t)&real[i], found[i]);
+    for (; map; map = map->l_next) {
+        if (!read_module(&module, map)) continue;
+        for (unsigned table = 0; table < 2; table++)
+            for (size_t i = 0; i < module.relocation_count[table]; i++)
+                relink(&module, &module.relocations[table][i], real, ways);
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrapped functions that start another program.
+//
+// Before exec a recording that this process writes itself is finished: its image goes. And a
+// program built with a sanitizer is started without us, since it would not even begin: it gets the
+// variables that the caller gave, with our entry taken out of LD_PRELOAD, and the tool is told.
+// Below `cairn run` the same for valgrind. This may be a child of vfork, on a thread's or signal
+// handler's stack: there is nothing here but system calls and a bounded vector on the stack, and
+// that only for such programs.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/settings.h"
+#include "runtime/process/end.h"
+#include "runtime/process/real.h"
+#include "runtime/sink/tool_link.h"
+#include "runtime/sys/environment.h"
+#include "runtime/sys/image.h"
+#include "runtime/sys/sys.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+enum { VARIABLES_MAX = 4096, PRELOAD_BYTES = 4096 };
+static const char preload_is[] = "LD_PRELOAD=";
+enum { PRELOAD_IS_BYTES = sizeof preload_is - 1 };
+
+// One such call.
+struct start {
+    enum { BY_PATH, BY_NAME, BY_PLACE, BY_FILE, SPAWN_PATH, SPAWN_NAME } how;
+    const char *path;  // or the name to look for, or NULL
+    int place;         // directory or file
+    int flags;
+    char *const *words, *const *variables;
+    bool has_no_variables;  // the call is one that takes none: they are the process' own
+    int *pid;
+    const void *actions, *attributes;
+};
+
+// The real call, with these variables.
+static int start_with(const struct start *start, char *const variables[]) {
+    switch (start->how) {
+    case BY_PATH:
+        return real.execve(start->path, start->words, variables);
+    case BY_NAME:
+        return real.execvpe(start->path, start->words, variables);
+    case BY_PLACE:
+        return real.execveat(start->place, start->path, start->words, variables, start->flags);
+    case BY_FILE:
+        return real.fexecve(start->place, start->words, variables);
+    case SPAWN_PATH:
+        return real.posix_spawn(start->pid, start->path, start->actions, start->attributes,
+                                start->words, variables);
+    default:
+        return real.posix_spawnp(start->pid, start->path, start->actions, start->attributes,
+                                 start->words, variables);
+    }
+}
+
+// The first file of that name in PATH that could be executed.
+static enum cairn_unrecorded look_in_path(const char *name) {
+    char path[PATH_MAX];
+    enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
+    const char *list = environment_get("PATH");
+    size_t name_bytes = strlen(name) + 1;
+    if (!list) list = "/bin:/usr/bin";
+    for (const char *part = list; part;) {
+        size_t length = strcspn(part, ":");
+        if (length + 1 + name_bytes <= sizeof path) {
+            memcpy(path, part, length);
+            path[length] = '/';
+            memcpy(path + length + 1, name, name_bytes);
+            if (image_look(AT_FDCWD, length ? path : name, &found)) return found;
+        }
+        part = part[length] ? part + length + 1 : NULL;
+    }
+    return found;
+}
+
+static enum cairn_unrecorded look_at(const struct start *start) {
+    enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
+    bool is_by_name = start->how == BY_NAME || start->how == SPAWN_NAME;
+    bool is_file = start->how == BY_FILE || (start->flags & AT_EMPTY_PATH);
+    if (is_by_name && start->path && !strrchr(start->path, '/')) return look_in_path(start->path);
+    if (is_file)
+        image_look_at_file(start->place, &found);
+    else
+        image_look(start->how == BY_PLACE ? start->place : AT_FDCWD, start->path, &found);
+    return found;
+}
+
+// Valgrind's launcher says so to the tool that it becomes. That would carry out all of cairn, and
+// take its memory for the program's: a hundred times slower, and with errors of which the program
+// has none. With the preload alone, and with CAIRN_VALGRIND, it is what the user asked for.
+static bool is_valgrind(const struct start *start) {
+    static const char launcher[] = "VALGRIND_LAUNCHER=";
+    const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
+    if (!socket || !socket[0] || environment_get(CAIRN_VARIABLE(VALGRIND))) return false;
+    for (char *const *variable = start->variables; variable && *variable; variable++)
+        if (!strncmp(*variable, launcher, sizeof launcher - 1)) return true;
+    return false;
+}
+
+static bool is_our_entry(const char *entry, size_t length) {
+    static const char *const names[] = {"libcairn.so", "libcairn-cxx.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t own = strlen(names[i]);
+        if (length < own || strncmp(entry + length - own, names[i], own) != 0) continue;
+        if (length == own || entry[length - own - 1] == '/') return true;
+    }
+    return false;
+}
+
+// The variable LD_PRELOAD without us. False if we are not in it, or it is too long; "" if nothing
+// else is.
+static bool strip(const char *variable, char *out) {
+    bool is_ours = false;
+    size_t used = PRELOAD_IS_BYTES;
+    if (strnlen(variable, PRELOAD_BYTES) == PRELOAD_BYTES) return false;
+    memcpy(out, preload_is, PRELOAD_IS_BYTES);
+    for (const char *entry = variable + PRELOAD_IS_BYTES; *entry;) {
+        size_t length = strcspn(entry, ": "), step = length + (entry[length] != 0);
+        bool is_this = is_our_entry(entry, length);
+        if (!is_this) memcpy(out + used, entry, step);
+        if (!is_this) used += step;
+        is_ours |= is_this;
+        entry += step;
+    }
+    out[used] = 0;
+    if (used == PRELOAD_IS_BYTES) out[0] = 0;
+    return is_ours;
+}
+
+static size_t count_variables(char *const variables[]) {
+    size_t count = 0;
+    while (variables && count <= VARIABLES_MAX && variables[count]) count++;
+    return count;
+}
+
+static void say_unrecorded(const struct start *start, enum cairn_unrecorded reason) {
+    const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
+    const char *name = start->path && start->path[0] ? start->path : NULL;
+    if (!name) name = start->words && start->words[0] ? start->words[0] : "a program";
+    const char *slash = strrchr(name, '/');
+    if (socket && socket[0]) tool_link_say_unrecorded(socket, reason, slash ? slash + 1 : name);
+}
+
+// Starts it without us. False if we are not in its variables.
+static COLD bool start_without_us(const struct start *start, enum cairn_unrecorded reason,
+                                  int *result) {
+    size_t count = count_variables(start->variables), used = 0;
+    bool is_ours = false;
+    if (count > VARIABLES_MAX) return false;
+    char *kept[count + 1], preload[PRELOAD_BYTES];
+    for (size_t i = 0; i < count; i++) {
+        char *variable = start->variables[i];
+        bool is_preload = !is_ours && !strncmp(variable, preload_is, PRELOAD_IS_BYTES);
+        if (is_preload && strip(variable, preload)) {
+            is_ours = true;
+            variable = preload[0] ? preload : NULL;
+        }
+        if (variable) kept[used++] = variable;
+    }
+    kept[used] = NULL;
+    if (!is_ours) return false;
+    say_unrecorded(start, reason);
+    *result = start_with(start, kept);
+    return true;
+}
+
+// True if it was started, or could not be, without us.
+static bool start_unrecorded(const struct start *start, int *result) {
+    if (sys_is_confined()) return false;
+    enum cairn_unrecorded reason = is_valgrind(start) ? CAIRN_UNRECORDED_VALGRIND : look_at(start);
+    return unlikely(reason) && start_without_us(start, reason, result);
+}
+
+static int start_program(const struct start *start) {
+    int result;
+    if (start_unrecorded(start, &result)) return result;
+    if (!start->has_no_variables) return start_with(start, start->variables);
+    return start->how == BY_NAME ? real.execvp(start->path, start->words)
+                                 : real.execv(start->path, start->words);
+}
+
+// Afterwards recording goes on if the image was not replaced.
+static int replace_image(const struct start *start) {
+    int saved_errno = errno;
+    if (unlikely(!real_is_resolved())) real_resolve();
+    process_leave();
+    errno = saved_errno;
+    return start_program(start);
+}
+
+int execve(const char *path, char *const words[], char *const variables[]);
+int execv(const char *path, char *const words[]);
+int execvp(const char *name, char *const words[]);
+int execvpe(const char *name, char *const words[], char *const variables[]);
+int fexecve(int file, char *const words[], char *const variables[]);
+int execveat(int directory, const char *path, char *const words[], char *const variables[],
+             int flags);
+int execl(const char *path, const char *word, ...);
+int execlp(const char *name, const char *word, ...);
+int execle(const char *path, const char *word, ...);
+int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+                char *const words[], char *const variables[]);
+int posix_spawnp(int *pid, const char *name, const void *actions, const void *attributes,
+                 char *const words[], char *const variables[]);
+
+EXPORT int execve(const char *path, char *const words[], char *const variables[]) {
+    return replace_image(
+        &(struct start){.how = BY_PATH, .path = path, .words = words, .variables = variables});
+}
+
+static int execv_of(const char *path, char *const words[]) {
+    return replace_image(&(struct start){.how = BY_PATH,
+                                         .path = path,
+                                         .words = words,
+                                         .variables = environ,
+                                         .has_no_variables = true});
+}
+
+EXPORT int execv(const char *path, char *const words[]) {
+    return execv_of(path, words);
+}
+
+static int execvp_of(const char *name, char *const words[]) {
+    return replace_image(&(struct start){.how = BY_NAME,
+                                         .path = name,
+                                         .words = words,
+                                         .variables = environ,
+                                         .has_no_variables = true});
+}
+
+EXPORT int execvp(const char *name, char *const words[]) {
+    return execvp_of(name, words);
+}
+
+EXPORT int execvpe(const char *name, char *const words[], char *const variables[]) {
+    return replace_image(
+        &(struct start){.how = BY_NAME, .path = name, .words = words, .variables = variables});
+}
+
+EXPORT int fexecve(int file, char *const words[], char *const variables[]) {
+    return replace_image(
+        &(struct start){.how = BY_FILE, .place = file, .words = words, .variables = variables});
+}
+
+EXPORT int execveat(int directory, const char *path, char *const words[], char *const variables[],
+                    int flags) {
+    return replace_image(&(struct start){.how = BY_PLACE,
+                                         .place = directory,
+                                         .path = path,
+                                         .flags = flags,
+                                         .words = words,
+                                         .variables = variables});
+}
+
+// The list forms: their words, up to and with the NULL, become a vector on the stack.
+static size_t count_words(const char *word, va_list list) {
+    size_t count = 0;
+    for (const char *next = word; next; next = va_arg(list, const char *)) count++;
+    return count;
+}
+
+#define COLLECT_WORDS(words, word)                                                                 \
+    va_list list;                                                                                  \
+    va_start(list, word);                                                                          \
+    size_t count = count_words(word, list);                                                        \
+    va_end(list);                                                                                  \
+    char *words[count + 1];                                                                        \
+    va_start(list, word);                                                                          \
+    words[0] = (char *)(uintptr_t)word;                                                            \
+    for (size_t i = 1; i <= count; i++) words[i] = va_arg(list, char *)
+
+EXPORT int execl(const char *path, const char *word, ...) {
+    COLLECT_WORDS(words, word);
+    va_end(list);
+    return execv_of(path, words);
+}
+
+EXPORT int execlp(const char *name, const char *word, ...) {
+    COLLECT_WORDS(words, word);
+    va_end(list);
+    return execvp_of(name, words);
+}
+
+EXPORT int execle(const char *path, const char *word, ...) {
+    COLLECT_WORDS(words, word);
+    char *const *variables = va_arg(list, char *const *);
+    va_end(list);
+    return replace_image(
+        &(struct start){.how = BY_PATH, .path = path, .words = words, .variables = variables});
+}
+
+// libc starts the program without calling our exec. A relative path after a change of directory
+// among the actions is looked for in the wrong place: then the program is started as any other.
+EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+                       char *const words[], char *const variables[]) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+    return start_program(&(struct start){.how = SPAWN_PATH,
+                                         .path = path,
+                                         .words = words,
+                                         .variables = variables,
+                                         .pid = pid,
+                                         .actions = actions,
+                                         .attributes = attributes});
+}
+
+EXPORT int posix_spawnp(int *pid, const char *name, const void *actions, const void *attributes,
+                        char *const words[], char *const variables[]) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+    return start_program(&(struct start){.how = SPAWN_NAME,
+                                         .path = name,
+                                         .words = words,
+                                         .variables = variables,
+                                         .pid = pid,
+                                         .actions = actions,
+                                         .attributes = attributes});
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrapped functions that map memory: passed on as they are, but with --mmap noted too. What
+// libc maps itself, such as its arenas and the stacks of threads, does not come by here.
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "runtime/process/real.h"
+#include "runtime/record/event.h"
+#include "runtime/record/mapped.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// Declared here with plain parameters: mremap is variadic, which these ABIs pass alike.
+void *mmap_hook(void *address, size_t length, int protection, int flags, int file,
+                long offset) __asm__("mmap");
+void *mmap64_hook(void *address, size_t length, int protection, int flags, int file,
+                  long offset) __asm__("mmap64");
+void *mremap_hook(void *old, size_t old_length, size_t length, int flags,
+                  void *address) __asm__("mremap");
+
+static NOINLINE void *mmap_recorded(void *address, size_t length, int protection, int flags,
+                                    int file, long offset) {
+    void *result = real.mmap(address, length, protection, flags, file, offset);
+    int saved_errno = errno;
+    const struct mapped_call call = {length, protection, flags, file};
+    if (result != MAP_FAILED) mapped_note_map(result, &call, EVENT_HERE());
+    errno = saved_errno;
+    return result;
+}
+
+EXPORT void *mmap_hook(void *address, size_t length, int protection, int flags, int file,
+                       long offset) {
+    if (unlikely(mapped_is_on))
+        return mmap_recorded(address, length, protection, flags, file, offset);
+    return real.mmap(address, length, protection, flags, file, offset);
+}
+
+EXPORT void *mmap64_hook(void *address, size_t length, int protection, int flags, int file,
+                         long offset) {
+    if (unlikely(mapped_is_on))
+        return mmap_recorded(address, length, protection, flags, file, offset);
+    return real.mmap64(address, length, protection, flags, file, offset);
+}
+
+static NOINLINE void *mremap_recorded(void *old, size_t old_length, size_t length, int flags,
+                                      void *address) {
+    uint32_t stamp = mapped_stamp();
+    void *result = real.mremap(old, old_length, length, flags, address);
+    int saved_errno = errno;
+    const struct mapped_move move = {old, old_length, result, length, flags, stamp};
+    if (result != MAP_FAILED) mapped_note_move(&move, EVENT_HERE());
+    errno = saved_errno;
+    return result;
+}
+
+EXPORT void *mremap_hook(void *old, size_t old_length, size_t length, int flags, void *address) {
+    if (unlikely(mapped_is_on)) return mremap_recorded(old, old_length, length, flags, address);
+    return real.mremap(old, old_length, length, flags, address);
+}
+
+static NOINLINE int munmap_recorded(void *address, size_t length) {
+    uint32_t stamp = mapped_stamp();
+    int result = real.munmap(address, length);
+    int saved_errno = errno;
+    if (result == 0) mapped_note_unmap(address, length, stamp, EVENT_HERE());
+    errno = saved_errno;
+    return result;
+}
+
+EXPORT int munmap(void *address, size_t length) {
+    if (unlikely(mapped_is_on)) return munmap_recorded(address, length);
+    return real.munmap(address, length);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrapped functions by which a program changes the rules it runs under (exec.c has exec).
+// Each only takes note and passes on; none changes what the program asked for.
+//   seccomp     from then on the runtime makes no system call that a filter might punish
+//   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts
+//   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
+//               must not do so in its parent's recording
+//   _exit       a recording that this process writes itself is finished before its image goes
+//   dlopen      with RTLD_DEEPBIND: calls from there bypass us, and that is counted
+//   dlmopen     into another namespace: calls from there are led to us afterwards (namespaces.h),
+//   or
+//               counted as bypassing us
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/inject/namespaces.h"
+#include "runtime/process/end.h"
+#include "runtime/process/real.h"
+#include "runtime/process/start.h"
+#include "runtime/record/event.h"
+#include "runtime/record/sampling.h"
+#include "runtime/sys/sys.h"
+#include "runtime/thread/gate.h"
+#include "runtime/thread/slots.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// Calls before the constructor ran.
+static void be_ready(void) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+}
+
+// Declared here with plain parameters: libc's are variadic, which these ABIs pass alike.
+int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
+               unsigned long d) __asm__("prctl");
+
+EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
+                      unsigned long d) {
+    be_ready();
+    sys_confine_by_prctl(option, a, b);
+    return real.prctl(option, a, b, c, d);
+}
+
+// syscall() must not get a frame of ours: through it programs clone onto new stacks. All registers
+// and the stack are as the program left them when the real one is entered.
+// Calls with other flags or no filter are questions of what the kernel knows.
+HIDDEN __attribute__((used)) void syscall_is_seccomp(long operation, long flags,
+                                                     const void *filter) {
+    const long set_strict = 0, set_filter = 1;
+    if (operation == set_strict && !flags && !filter) sys_confine(SYS_STRICT);
+    if (operation == set_filter && filter) sys_confine(SYS_FILTERED);
+}
+
+HIDDEN __attribute__((used)) void *const *const syscall_real = (void *const *)&real.syscall;
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+        ".globl syscall\n"
+        ".type syscall, @function\n"
+        "syscall:\n"
+        "    .cfi_startproc\n"
+        "    cmpq $317, %rdi\n"  // SYS_seccomp
+        "    je 1f\n"
+        "    movq syscall_real(%rip), %rax\n"
+        "    jmpq *(%rax)\n"
+        "1:  pushq %rdi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rdx\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rcx\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %r8\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    movq %rsi, %rdi\n"
+        "    movq %rdx, %rsi\n"
+        "    movq %rcx, %rdx\n"
+        "    call syscall_is_seccomp\n"
+        "    popq %r8\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rcx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    movq syscall_real(%rip), %rax\n"
+        "    jmpq *(%rax)\n"
+        "    .cfi_endproc\n"
+        ".size syscall, .-syscall\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".globl syscall\n"
+        ".type syscall, %function\n"
+        "syscall:\n"
+        "    .cfi_startproc\n"
+        "    cmp x0, #277\n"  // SYS_seccomp
+        "    b.eq 1f\n"
+        "2:  adrp x16, syscall_real\n"
+        "    ldr x16, [x16, #:lo12:syscall_real]\n"
+        "    ldr x16, [x16]\n"
+        "    br x16\n"
+        "1:  stp x29, x30, [sp, #-64]!\n"
+        "    .cfi_def_cfa_offset 64\n"
+        "    .cfi_offset x29, -64\n"
+        "    .cfi_offset x30, -56\n"
+        "    mov x29, sp\n"
+        "    stp x0, x1, [sp, #16]\n"
+        "    stp x2, x3, [sp, #32]\n"
+        "    str x4, [sp, #48]\n"
+        "    mov x0, x1\n"
+        "    mov x1, x2\n"
+        "    mov x2, x3\n"
+        "    bl syscall_is_seccomp\n"
+        "    ldp x0, x1, [sp, #16]\n"
+        "    ldp x2, x3, [sp, #32]\n"
+        "    ldr x4, [sp, #48]\n"
+        "    ldp x29, x30, [sp], #64\n"
+        "    .cfi_def_cfa_offset 0\n"
+        "    .cfi_restore x29\n"
+        "    .cfi_restore x30\n"
+        "    b 2b\n"
+        "    .cfi_endproc\n"
+        ".size syscall, .-syscall\n");
+#endif
+
+// Both words of a limit have 64 bits here, whatever the function is called.
+static void note_limit(int resource, const void *limit) {
+    be_ready();
+    if ((resource != RLIMIT_AS && resource != RLIMIT_DATA) || !limit) return;
+    uint64_t bytes = ((const struct rlimit *)limit)->rlim_cur;
+    if (bytes == RLIM_INFINITY) return;
+    process_release_space(resource == RLIMIT_AS ? bytes : UINT64_MAX);
+}
+
+int setrlimit_hook(int resource, const void *limit) __asm__("setrlimit");
+int setrlimit64_hook(int resource, const void *limit) __asm__("setrlimit64");
+int prlimit_hook(int pid, int resource, const void *limit, void *old) __asm__("prlimit");
+int prlimit64_hook(int pid, int resource, const void *limit, void *old) __asm__("prlimit64");
+
+EXPORT int setrlimit_hook(int resource, const void *limit) {
+    note_limit(resource, limit);
+    return real.setrlimit(resource, limit);
+}
+
+EXPORT int setrlimit64_hook(int resource, const void *limit) {
+    note_limit(resource, limit);
+    return real.setrlimit64(resource, limit);
+}
+
+EXPORT int prlimit_hook(int pid, int resource, const void *limit, void *old) {
+    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
+    return real.prlimit(pid, resource, limit, old);
+}
+
+EXPORT int prlimit64_hook(int pid, int resource, const void *limit, void *old) {
+    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
+    return real.prlimit64(pid, resource, limit, old);
+}
+
+int fork(void);
+int _Fork(void);
+
+static COLD void child_begins(bool is_inside) {
+    slots_wipe();
+    event_begin_child();
+    if (is_inside) process_detach();
+}
+
+EXPORT int fork(void) {
+    be_ready();
+    bool is_inside = *gate_self->word == GATE_BUSY;
+    sampling_note_fork();
+    int child = real.fork();
+    if (child == 0) child_begins(is_inside);
+    return child;
+}
+
+EXPORT int _Fork(void) {
+    be_ready();
+    bool is_inside = *gate_self->word == GATE_BUSY;
+    sampling_note_fork();
+    int child = real._Fork();
+    if (child == 0) child_begins(is_inside);
+    return child;
+}
+
+// Tail calls: dlopen looks at its caller's address to find $ORIGIN and the caller's RUNPATH.
+EXPORT void *dlopen(const char *path, int flags) {
+    be_ready();
+    namespaces_look_if_expected();
+    if (flags & RTLD_DEEPBIND) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    return real.dlopen(path, flags);
+}
+
+static NOINLINE void *open_elsewhere(Lmid_t namespace, const char *path, int flags) {
+    void *handle = real.dlmopen(namespace, path, flags);
+    if (handle && !namespaces_look()) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    EVENT_KEEP_FRAME();
+    return handle;
+}
+
+EXPORT void *dlmopen(Lmid_t namespace, const char *path, int flags) {
+    be_ready();
+    if (namespace == LM_ID_BASE) return real.dlmopen(namespace, path, flags);
+    if (namespaces_may_call(path, (uintptr_t)__builtin_return_address(0)))
+        return open_elsewhere(namespace, path, flags);
+    namespaces_expect();
+    gate_count_loss(CAIRN_LOST_DEEPBIND);
+    return real.dlmopen(namespace, path, flags);
+}
+
+EXPORT void _exit(int status) {
+    be_ready();
+    process_exit();
+    real._exit(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status) {
+    be_ready();
+    process_exit();
+    real._Exit(status);
+    __builtin_unreachable();
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Apart from start.c, since whoever attaches ends what it began, and start.c asks whether it did.
+#include "runtime/process/end.h"
+
+#include "runtime/live/live.h"
+#include "runtime/process/settings.h"
+#include "runtime/process/state.h"
+#include "runtime/record/guard.h"
+#include "runtime/record/snapshots.h"
+#include "runtime/record/totals.h"
+#include "runtime/sample/blocks.h"
+#include "runtime/sink/sink.h"
+#include "runtime/thread/gate.h"
+#include "runtime/thread/slots.h"
+
+void process_end(void) {
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    struct thread *thread = gate_enter((uintptr_t)__builtin_frame_address(0));
+    if (thread) {
+        totals_publish(thread, 0, 0);  // the timeline's last point
+        snapshots_take(CAIRN_SNAPSHOT_EXIT, NULL);
+        gate_leave(thread);
+    }
+    guard_end();
+    sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes() + blocks_touched_bytes();
+    sink_end();
+}
+
+void process_exit(void) {
+    bool has_bands = settings.guard_bytes && !sys_is_confined();
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    if ((!sink.is_file && !has_bands) || sys_pid() != (int)sink.header->pid) return;
+    if (has_bands) guard_end();
+    if (sink.is_file) sink_end();
+}
+
+void process_leave(void) {
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;
+    if (sys_pid() == (int)sink.header->pid) sink_leave();
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/start.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "format/settings.h"
+#include "runtime/check/check.h"
+#include "runtime/inject/attach.h"
+#include "runtime/inject/entry_patch.h"
+#include "runtime/live/live.h"
+#include "runtime/process/fork.h"
+#include "runtime/process/real.h"
+#include "runtime/process/settings.h"
+#include "runtime/process/signals.h"
+#include "runtime/process/state.h"
+#include "runtime/python/python.h"
+#include "runtime/record/ages.h"
+#include "runtime/record/event.h"
+#include "runtime/record/guard.h"
+#include "runtime/record/mapped.h"
+#include "runtime/record/sampling.h"
+#include "runtime/record/snapshots.h"
+#include "runtime/record/timeline.h"
+#include "runtime/record/totals.h"
+#include "runtime/sink/sink.h"
+#include "runtime/stack/block_stats.h"
+#include "runtime/stack/cells.h"
+#include "runtime/stack/module.h"
+#include "runtime/stack/scope.h"
+#include "runtime/stack/values.h"
+#include "runtime/sys/environment.h"
+#include "runtime/sys/object.h"
+#include "runtime/thread/gate.h"
+#include "runtime/thread/slots.h"
+#include "runtime/unwind/unwind_cache.h"
+
+static void connect_rooms(void) {
+    struct cairn_header *header = sink.header;
+    modules.header = header;
+    modules.entries = sink_region(CAIRN_SECTION_MODULES);
+    modules.strings = sink_region(CAIRN_SECTION_STRINGS);
+    modules.locked_by = 0;
+    stacks.records = sink_region(CAIRN_SECTION_RECORDS);
+    python.codes = sink_region(CAIRN_SECTION_CODES);
+    scopes.entries = sink_region(CAIRN_SECTION_SCOPES);
+    cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
+    cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
+    cells.block_stats_region = sink_region(CAIRN_SECTION_CELLS_USE);
+    cells.owner_region = sink_region(CAIRN_SECTION_OWNERS);
+    cells.hot = (struct cairn_cell *)cells.hot_region.base;
+    cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
+    cells.use = (struct cairn_cell_use *)cells.block_stats_region.base;
+    cells.owners = (uint16_t *)cells.owner_region.base;
+    cells.totals = &header->totals;
+    totals_begin();
+    uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
+    cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
+    bool has_slow_frees = settings.has_ages || settings.has_free_stacks;
+    cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
+    header->has_free_stacks = settings.has_free_stacks;
+    stacks.freed_count = 0;
+    ages_open(header, !sink.is_file);
+    if (sink.is_file) event_age_slowly();
+    uses.ages = sink_region(CAIRN_SECTION_AGES);
+    uses.sizes = sink_region(CAIRN_SECTION_SIZES);
+    uses.reallocs = sink_region(CAIRN_SECTION_REALLOCS);
+    uses.aligned = sink_region(CAIRN_SECTION_ALIGNED);
+    values.entries = sink_region(CAIRN_SECTION_VALUES);
+    values.samples = sink_region(CAIRN_SECTION_SAMPLE_VALUES);
+    values.sample_cells = sink_region(CAIRN_SECTION_SAMPLE_CELLS);
+    if (settings.guard_bytes) guard_connect();
+    snapshots_open(sink_region(CAIRN_SECTION_SNAPSHOTS), header, settings.every_bytes);
+    timeline_open(sink_region(CAIRN_SECTION_POINTS), &header->totals);
+}
+
+static void describe_allocator(void) {
+    struct cairn_header *header = sink.header;
+    bool is_own = attach_has_entries(), is_glibc = !is_own && real_is_glibc();
+    bool is_narrow = !live.is_wide;
+    const char *path = is_own ? header->executable : real_allocator_path();
+    header->allocator = is_glibc ? CAIRN_ALLOCATOR_GLIBC : CAIRN_ALLOCATOR_OTHER;
+    header->allocator_module = module_string(path);
+    header->slot_bytes = is_narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    header->slot_granule = 1u << (is_narrow ? LIVE_NARROW_SHIFT : LIVE_WIDE_SHIFT);
+    header->live_map = (uintptr_t)live.tops;
+}
+
+// What a new recording begins with: the empty string, the record number 0 that nobody has, and the
+// cell for lost stacks.
+static bool begin_sections(void) {
+    const uint64_t unused_record_words = 4;
+    if (settings.has_python && !python_begin()) return false;
+    return module_string("") == 0 && cells_init() &&
+           region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
+}
+
+// What a region may still grow by under a limit; enough for two threads that claim at once.
+static uint64_t headroom_under(uint64_t limit_bytes) {
+    const uint64_t share = 256, least_bytes = 128u << 10, most_bytes = 4u << 20;
+    uint64_t bytes = limit_bytes / share;
+    return bytes < least_bytes ? least_bytes : bytes > most_bytes ? most_bytes : bytes;
+}
+
+static uint32_t threads_under(uint64_t limit_bytes) {
+    const uint64_t bytes_per_thread = 1u << 20;
+    enum { LEAST = 32, MOST = 512 };
+    uint64_t count = limit_bytes / bytes_per_thread;
+    return count < LEAST ? LEAST : count > MOST ? MOST : (uint32_t)count;
+}
+
+void process_release_space(uint64_t limit_bytes) {
+    struct region *const regions[] = {
+        &cells.hot_region,   &cells.cold_region, &cells.block_stats_region,
+        &cells.owner_region, &stacks.records,    &python.codes,
+        &uses.sizes,         &uses.reallocs,     &uses.aligned,
+        &uses.ages,          &values.entries,    &values.samples,
+        &modules.entries,    &modules.strings,   &scopes.entries,
+    };
+    uint64_t headroom = headroom_under(limit_bytes);
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
+    for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++)
+        if (regions[i]->base) region_shrink(regions[i], headroom);
+    uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
+    if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
+    if (cells.fast_limit) cells.fast_limit = cells.id_limit;
+    sampling_shrink(headroom);
+    slots_shrink(headroom, threads_under(limit_bytes));
+}
+
+void process_detach(void) {
+    int saved_errno = errno;
+    sink_detach();
+    errno = saved_errno;
+}
+
+static enum event_mode mode_wanted(void) {
+    if (settings.is_sampled) return EVENT_SAMPLED;
+    if (settings.has_python) return EVENT_PYTHON;
+    if (settings.has_no_stacks) return EVENT_TOTALS;
+    if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
+    if (settings.is_verified) return EVENT_VERIFIED;
+    if (settings.has_ages && !settings.has_free_stacks && !settings.guard_bytes) return EVENT_AGED;
+    return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
+}
+
+// Of the memory that cairn may take, an eighth is kept for samples, to which it degrades.
+static void configure(void) {
+    const uint64_t part_for_samples = 8;
+    settings_read();
+    uint64_t most = settings.overhead_bytes;
+    if (most) sys_set_budget(most - most / part_for_samples);
+    if (settings.has_python && !settings.has_no_stacks) python_find();
+    if (!python.can_be_read) settings.has_python = false;
+    if (settings.is_sampled || settings.has_python || settings.has_no_stacks)
+        settings.has_free_stacks = false;
+    event_mode_wanted = mode_wanted();
+    probes_event.mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
+}
+
+// A program that has us linked in is recorded if somebody asked for it, and by a preloaded library
+// if there is one. One that was attached to, when the tool says so.
+static bool is_wanted(void) {
+    if (attach_is_by_tool()) return attach_is_running();
+
+#if defined(CAIRN_STATIC)
+    const char *preload = environment_get("LD_PRELOAD");
+    bool is_preloaded = preload && strstr(preload, "libcairn");
+    return !is_preloaded &&
+           (environment_get(CAIRN_VARIABLE(SOCKET)) || environment_get(CAIRN_VARIABLE(OUTPUT)));
+#else
+    return true;
+#endif
+}
+
+// Off by our own settings or by the tool's word, which came with the recording: no event before it
+// is switched on needs more than a look at that word.
+static void begin_switched(void) {
+    if (probes_event.mode == EVENT_OFF) sink.header->control.is_off = 1;
+    if (!gate_is_recording()) probes_event.mode = EVENT_OFF;
+}
+
+static struct sink_rooms rooms_wanted(void) {
+    return (struct sink_rooms){.has_codes = settings.has_python,
+                               .has_samples = settings_may_sample(),
+                               .has_sample_values = settings.is_sampled,
+                               .has_bands = settings.guard_bytes,
+                               .has_mappings = settings.has_mappings};
+}
+
+// Narrow slots read glibc's header before a block, where a guard band lies or another allocator's
+// block. Such an allocator has been led to us by now.
+static bool open_live_map(void) {
+    return live_init(!real_is_glibc() || attach_has_entries() || settings.guard_bytes);
+}
+
+// aarch64 has kernels with pages of 16 or 64 KiB, where our mappings would not fit.
+static bool are_pages_known(void) {
+    static const char text[] =
+        "cairn: the pages of this kernel are larger than 4 KiB: nothing is recorded\n";
+    if (getauxval(AT_PAGESZ) == SYS_PAGE_BYTES) return true;
+    sys_call(SYS_write, 2, (long)text, sizeof text - 1, 0, 0, 0);
+    return false;
+}
+
+static bool process_open(void) {
+    if (!is_wanted() || !are_pages_known()) return false;
+    sys_clock_init();
+    check_start();
+    configure();
+    object_init();
+    sink.attachment = attach_address();
+    if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted())) return false;
+    if (sink.is_file) entry_patch_entries();
+    if (!open_live_map()) return false;
+    sink.attachment = 0;  // a forked child has what its parent has
+    live.has_births = settings.has_ages;
+    begin_switched();
+    connect_rooms();
+    if (!sampling_open(event_mode_wanted == EVENT_SAMPLED)) return false;
+    stacks.seed = (struct stack_hash){sys_random(), sys_random()};
+    if (!begin_sections()) return false;
+    describe_allocator();
+    if (sink.header->has_mappings) sink.header->has_mappings = mapped_begin();
+    sink.header->python_version = python.version;
+    slots_open(sink_region(CAIRN_SECTION_THREADS));
+    guard_open();
+    signals_open();
+    return true;
+}
+
+bool process_start(void) {
+    if (!environment_is_ready() || !real_is_resolved()) return false;
+    if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
+    bool is_open = process_open();
+    if (!is_open) sink_give_up();
+    process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
+    if (sys_limit(RLIMIT_AS) != UINT64_MAX || sys_limit(RLIMIT_DATA) != UINT64_MAX)
+        process_release_space(sys_limit(RLIMIT_AS));
+    return is_open;
+}
+
+// Children of a process that was attached to are recorded only if the tool follows them: nobody
+// else is there to detach them.
+static bool is_left_to_parent(void) {
+    return attach_is_by_tool() && (!environment_get(CAIRN_VARIABLE(SOCKET)) || sys_is_confined());
+}
+
+static bool leave_to_parent(struct cairn_header *parent) {
+    sink.header = NULL;
+    sink_unmap(parent);
+    process_become(PROCESS_INERT);
+    return false;
+}
+
+bool process_start_forked(void) {
+    if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
+    struct cairn_header *parent = sink.header;
+    if (is_left_to_parent()) return leave_to_parent(parent);
+    guard_disconnect();
+    bool is_open = sink_open(parent->pid, rooms_wanted());
+    if (is_open) {
+        sink.header->control.is_off = parent->control.is_off;
+        connect_rooms();
+        is_open = sampling_open(event_mode_samples()) && fork_recording(parent);
+        sink.header->python_version = python.version;
+    }
+    if (is_open)
+        slots_open(sink_region(CAIRN_SECTION_THREADS));
+    else
+        sink_give_up();
+    sink_unmap(parent);
+    process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
+    return is_open;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the program that change what its recording may use. Opening it: state.h; ending it:
+// end.h.
+#ifndef RUNTIME_PROCESS_START_H
+#define RUNTIME_PROCESS_START_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The program is about to limit its memory, its address space to so many bytes (UINT64_MAX: not
+// that): gives back what is only reserved, but for room in proportion to the limit.
+void process_release_space(uint64_t limit_bytes);
+
+// In a child forked in the middle of an event: what is left of that event goes into a private copy
+// of the parent's recording.
+void process_detach(void);
+
+#endif

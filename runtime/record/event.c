@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting goes in the order that makes a killed process lose at most the event in flight. A free
+// that leaves a new highest total first opens a new epoch (the peak), then changes its cell, so
+// that the cell can save its value at the peak.
+#include "runtime/record/event.h"
+
+#include "runtime/process/settings.h"
+#include "runtime/python/python.h"
+#include "runtime/record/ages.h"
+#include "runtime/record/guard.h"
+#include "runtime/record/sampling.h"
+#include "runtime/record/snapshots.h"
+#include "runtime/record/totals.h"
+#include "runtime/record/verify.h"
+#include "runtime/sink/sink.h"
+#include "runtime/stack/cells.h"
+#include "runtime/stack/module.h"
+#include "runtime/sys/probes.h"
+#include "runtime/unwind/unwind_cache.h"
+#include "runtime/unwind/walk.h"
+
+// From now on stacks have other cells.
+static COLD void generation_begin(struct thread *thread) {
+    thread->seen.frame = NULL;
+    thread->seen.value = 0;
+    stack_cache_reset(&thread->recall);
+    stack_thread_recover(&thread->stack);
+}
+
+ALWAYS_INLINE void generation_look(struct thread *thread) {
+    if (unlikely(stack_has_new_generation(&thread->stack))) generation_begin(thread);
+}
+
+COLD void event_turn_slow(struct thread *thread, uint32_t id) {
+    cell_turn(&thread->stack.values, &cells.hot[id], id);
+    generation_look(thread);
+}
+
+ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_t cell,
+                               uint64_t size) {
+    struct cairn_thread *record = thread->record;
+    uint64_t slack = live_slack((uintptr_t)block, size);
+    cell_alloc(&thread->stack.values, cell, size);
+    if (cell != CAIRN_CELL_OTHER) {
+        cells.use[cell].slack_bytes += slack;
+        if (!block_stats_has_usual_size(&cells.use[cell], size))
+            block_stats_count_other_size(cell, size);
+    }
+    thread->last_block = block;
+    record->allocations++;
+    record->allocated_bytes += size;
+    record->net_bytes += (int64_t)size;
+    if (unlikely(record->net_bytes > thread->high_bytes)) totals_publish(thread, 0, 0);
+}
+
+// The cell in which this thread books a free of a block of cell `id`; `freeing` is the cell of the
+// stack that frees, 0: not recorded.
+static uint32_t cell_of_free(struct thread *thread, uint32_t id, bool is_own, uint32_t freeing) {
+    if (id == CAIRN_CELL_OTHER) return id;
+    uint32_t cell = unlikely(freeing) ? stack_freed(&thread->stack, id, freeing) : 0;
+    if (cell) return cell;
+    return likely(is_own) ? id : stack_foreign(&thread->stack, id);
+}
+
+// `address` is that of a block that is freed for good, or NULL; `freeing` as for cell_of_free.
+ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, const void *address,
+                              bool is_leaving, uint32_t freeing) {
+    struct cairn_thread *record = thread->record;
+    int64_t size = (int64_t)block.size;
+    if (unlikely(is_leaving && record->net_bytes > thread->peak_bytes)) totals_peak_left(thread);
+    if (unlikely(record->net_bytes - size < thread->low_bytes)) totals_publish(thread, -size, -1);
+    bool is_own = cell_owner(block.id) == thread->slot;
+    cell_free(&thread->stack.values, cell_of_free(thread, block.id, is_own, freeing), block.size);
+    generation_look(thread);
+    if (address && event_is_temporary(thread, address) && is_own)
+        event_count_temporary(thread, block.id);
+    if (unlikely(address && event_is_watched(thread, address)))
+        event_watched_freed(thread, block.id);
+    record->frees++;
+    record->net_bytes -= size;
+}
+
+// New code was met: its modules are entered before its frames are encoded.
+static COLD void note_modules(struct walk_trace *trace) {
+    bool has_replaced = false;
+    struct module_place last = {0, 0};
+    for (uint32_t i = 0; i < trace->count; i++)
+        if (module_note(trace->frames[i].pc, &last) == MODULE_REPLACED) has_replaced = true;
+    if (has_replaced) rule_forget_all();
+    trace->range.has_new_code = false;
+}
+
+// The recording takes more memory than it may: from now on blocks are sampled, for which the rest
+// of the budget is kept free.
+static COLD void degrade(void) {
+    uint16_t from = probes_event.mode;
+    bool is_exact = from == EVENT_FULL || from == EVENT_BOUNDED || from == EVENT_PYTHON;
+    if (!is_exact || !sampling_begin()) return;
+    sys_set_budget(settings.overhead_bytes);
+    event_mode_wanted = EVENT_MIXED;
+    __atomic_compare_exchange_n(&probes_event.mode, &from, EVENT_MIXED, false, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+}
+
+static COLD void count_lost_stack(void) {
+    bool is_budget = sys_is_over_budget();
+    gate_count_loss(is_budget ? CAIRN_LOST_BUDGET : CAIRN_LOST_NO_MEMORY);
+    if (is_budget) degrade();
+}
+
+static COLD void tell_stack(const uintptr_t *frame, uint32_t cell, const struct frame *frames,
+                            uint32_t count) {
+    probe_new_stack(frame, cell, count, &frames[count - 1].pc, -(int64_t)sizeof *frames);
+}
+
+// The cell of these frames, of which the outer `keep` are those of the stack before.
+ALWAYS_INLINE uint32_t cell_of_frames(struct thread *thread, const struct frame *frames,
+                                      uint32_t count, uint32_t keep, const uintptr_t *frame) {
+    enum stack_outcome outcome;
+    uint32_t cell = stack_intern(&thread->stack, frames, count, keep, &outcome);
+    if (unlikely(outcome)) {
+        if (outcome == STACK_LOST)
+            count_lost_stack();
+        else if (unlikely(probes_new_stack))
+            tell_stack(frame, cell, frames, count);
+    }
+    return cell;
+}
+
+static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t differs) {
+    struct walk_start start = walk_start_of(frame);
+    struct walk_trace *trace = &thread->trace;
+    struct walk_result walk = walk_stack_from(trace, &start, differs);
+    if (unlikely(walk.has_new_code)) note_modules(trace);
+    uint32_t count = region_stack_frame(&thread->nest, trace->frames, trace->count, trace->limit);
+    return cell_of_frames(thread, trace->frames, count, walk.keep, frame);
+}
+
+// The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
+// next event is compared with.
+static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, uintptr_t *frame,
+                                                         uint32_t differs) {
+    const struct walk_seen *again = stack_cache_find(&thread->recall, frame);
+    if (again) {
+        thread->seen = *again;
+    } else {
+        bool is_of_trace = thread->seen.checks == thread->trace.checks;
+        uint32_t cell = cell_of_walk(thread, frame, is_of_trace ? differs : 0);
+        thread->seen = walk_trace_seen(&thread->trace, cell);
+        if (cell == CAIRN_CELL_OTHER) thread->seen = (struct walk_seen){0};
+        stack_cache_keep(&thread->recall, &thread->seen);
+        return cell;
+    }
+    stack_cache_keep(&thread->recall, NULL);
+    return thread->seen.value;
+}
+
+// The thread's only cell where call stacks are not wanted.
+static COLD uint32_t cell_of_thread(struct thread *thread, uintptr_t *frame) {
+    struct frame frames[2] = {{.pc = CAIRN_CUT_NO_STACKS}};
+    uint32_t count = region_stack_frame(&thread->nest, frames, 1, 2);
+    uint32_t cell = cell_of_frames(thread, frames, count, 0, frame);
+    thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
+    return cell;
+}
+
+// Stacks with frames of Python code. A walk that could not be verified by comparing may have led
+// through a signal frame: what the handler interrupted may be half done.
+static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, uintptr_t *frame) {
+    struct walk_start start = walk_start_of(frame);
+    struct walk_trace *trace = &thread->trace;
+    struct walk_result walk = walk_stack(trace, &start);
+    if (unlikely(walk.has_new_code)) note_modules(trace);
+    if (unlikely(!thread->python)) thread->python = python_thread_make(trace->limit);
+    struct python_stack stack = {trace->frames, trace->count, 0, false};
+    if (thread->python)
+        stack = python_weave(thread->python, trace->frames, trace->count,
+                             trace->usable_count != trace->count);
+    uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->limit);
+    uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
+    if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
+    thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
+    return cell;
+}
+
+ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
+    if (unlikely(probes_event.mode == EVENT_TOTALS)) return cell_of_thread(thread, frame);
+    if (unlikely(probes_event.mode == EVENT_PYTHON)) return cell_of_python(thread, frame);
+    bool is_valid = thread->trace.generation == rule_generation();
+    uint32_t differs = is_valid ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
+    uint32_t cell =
+        differs == WALK_SAME ? thread->seen.value : cell_of_unseen(thread, frame, differs);
+    if (unlikely(probes_event.mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
+    return cell;
+}
+
+// The thread's cell of blocks that are too small or too large for a stack. What was interned before
+// is forgotten: the next stack has nothing in common with the pseudo frame.
+static COLD uint32_t cell_of_bucket(struct thread *thread, size_t size, uintptr_t *frame) {
+    bool is_large = size >= settings.min_bytes;
+    uint32_t *cell = &thread->bucket_cells[is_large];
+    struct frame pseudo = {.pc = is_large ? CAIRN_CUT_LARGE : CAIRN_CUT_SMALL};
+    if (*cell) return *cell;
+    uint32_t made = cell_of_frames(thread, &pseudo, 1, 0, frame);
+    stack_thread_recover(&thread->stack);
+    if (made != CAIRN_CELL_OTHER) *cell = made;
+    return made;
+}
+
+uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
+    if (settings_is_outside(size) && !settings.has_no_stacks) {
+        generation_look(thread);
+        return cell_of_bucket(thread, size, frame);
+    }
+    return event_stack(thread, frame);
+}
+
+uint32_t event_stack(struct thread *thread, uintptr_t *frame) {
+    generation_look(thread);
+    if (settings.has_no_stacks) return cell_of_thread(thread, frame);
+    if (settings.has_python) return cell_of_python(thread, frame);
+    return cell_of_caller(thread, frame);
+}
+
+// The cell of the stack that frees a block (--free-stacks); 0: there is no room for it.
+static COLD uint32_t cell_freeing(struct thread *thread, uintptr_t *frame) {
+    if (event_is_sampling()) return 0;  // the budget is used up: from here on samples
+    generation_look(thread);
+    uint32_t cell = cell_of_caller(thread, frame);
+    return cell == CAIRN_CELL_OTHER ? 0 : cell;
+}
+
+// The address held a block whose free was never seen: it is gone by now.
+static COLD void count_implied_free(struct thread *thread, struct live_block stale) {
+    gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
+    count_free(thread, stale, NULL, true, 0);
+}
+
+// The block could not be entered: its free will not be recognised, so it does not stay live.
+static COLD void count_untracked(struct thread *thread, const void *block, uint32_t cell,
+                                 uint64_t size) {
+    gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
+    count_alloc(thread, block, cell, size);
+    count_free(thread, (struct live_block){cell, size}, NULL, true, 0);
+}
+
+static COLD void alloc_enter_slow(struct thread *thread, void *block, size_t size, uint32_t cell) {
+    struct live_block stale = {0, 0};
+    bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
+    if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
+    if (unlikely(!is_entered)) return count_untracked(thread, block, cell, size);
+    count_alloc(thread, block, cell, size);
+}
+
+// Blocks of another allocator than glibc's come here too.
+static NOINLINE void alloc_enter_rare(struct thread *thread, void *block, size_t size,
+                                      uint32_t cell) {
+    bool has_usual_size;
+    bool is_done =
+        live.is_wide && cell == thread->seen.value &&
+        likely(event_enter_fast(thread, block, size, EVENT_GROWING, EVENT_WIDE, &has_usual_size));
+    if (unlikely(!is_done)) return alloc_enter_slow(thread, block, size, cell);
+    if (!has_usual_size) block_stats_count_other_size(cell, size);
+}
+
+ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
+    bool has_usual_size;
+    bool is_done =
+        cell == thread->seen.value &&
+        likely(event_enter_fast(thread, block, size, EVENT_GROWING, EVENT_NARROW, &has_usual_size));
+    if (unlikely(!is_done)) return alloc_enter_rare(thread, block, size, cell);
+    if (!has_usual_size) block_stats_count_other_size(cell, size);
+}
+
+static COLD void note_block(struct thread *thread, const void *block, uint32_t cell) {
+    if (settings.has_ages) ages_begin(thread, block);
+    if (settings.guard_bytes) guard_note(block, cell);
+}
+
+// The cell; 0: it was not counted.
+static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(!gate_is_recording())) {
+        event_pause();
+        return 0;
+    }
+    if (unlikely(thread->nest.is_off)) return 0;
+    if (unlikely(!block)) {
+        thread->record->failed++;
+        return 0;
+    }
+    bool is_bounded = probes_event.mode == EVENT_BOUNDED;
+    generation_look(thread);
+    uint32_t cell =
+        unlikely(is_bounded) ? event_cell(thread, size, frame) : cell_of_caller(thread, frame);
+    alloc_enter(thread, block, size, cell);
+    if (unlikely(settings.has_notes)) note_block(thread, block, cell);
+    return cell;
+}
+
+void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                         uint32_t differs) {
+    if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
+    generation_look(thread);
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
+    gate_leave(thread);
+    return block;
+}
+
+void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                              uint32_t differs) {
+    if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
+    generation_look(thread);
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
+    ages_begin(thread, block);
+    gate_leave(thread);
+    return block;
+}
+
+// An id beyond the cells can only come from a slot that a block left behind unseen.
+ALWAYS_INLINE struct live_block take_now(void *block) {
+    struct live_block known = live_take((uintptr_t)block);
+    if (unlikely(known.id >= cells.id_limit)) known.id = 0;
+    return known;
+}
+
+struct live_block event_take(void *block, uintptr_t *frame) {
+    if (likely(probes_event.mode < EVENT_OFF)) return take_now(block);
+    struct live_block known =
+        probes_event.mode == EVENT_SAMPLED ? (struct live_block){0, 0} : take_now(block);
+    return known.id ? known : sampling_take(gate_self, block, frame);
+}
+
+static bool free_known(struct thread *thread, const void *block, struct live_block known,
+                       uintptr_t *frame) {
+    if (unlikely(!known.id)) return false;
+    uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
+    count_free(thread, known, block, true, freeing);
+    if (unlikely(settings.has_ages)) ages_end(thread, block, known.id);
+    return true;
+}
+
+ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame) {
+    if (likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW))) return true;
+    if (live.is_wide && likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_WIDE)))
+        return true;
+    return free_known(thread, block, take_now(block), frame);
+}
+
+// A tracer listens: it is told of blocks that are not known as well.
+static COLD bool free_told(struct thread *thread, void *block, uintptr_t *frame) {
+    bool may_have = probes_event.mode < EVENT_SAMPLED || probes_event.mode == EVENT_MIXED;
+    struct live_block known = may_have ? take_now(block) : (struct live_block){0, 0};
+    bool is_known = free_known(thread, block, known, frame);
+    if (!is_known) known = sampling_free(thread, block, frame);
+    if (block) probe_free(frame, block, known.size, known.id);
+    return known.id != 0;
+}
+
+// Not the first: it would count for a thousand that find everything prepared.
+static bool is_timed(uint64_t number) {
+    return number && number % EVENT_TIMED_EVERY == 0;
+}
+
+// An event that took longer has waited for a processor, which would count for a thousand too.
+static void count_own_time(struct thread *thread, uint64_t start_ns) {
+    const uint64_t longest_ns = 20000;
+    uint64_t taken_ns = sys_clock_ns() - start_ns, cost_ns = sys_clock_cost_ns();
+    if (taken_ns > longest_ns) taken_ns = longest_ns;
+    if (taken_ns > cost_ns) thread->record->own_ns += (taken_ns - cost_ns) * EVENT_TIMED_EVERY;
+}
+
+// A block of another thread's cell is none that this one watched.
+NOINLINE void event_watched_freed(struct thread *thread, uint32_t id) {
+    watch_end(&thread->watch, id, thread->record->allocations);
+}
+
+static COLD uint32_t alloc_timed(struct thread *thread, void *block, size_t size,
+                                 uintptr_t *frame) {
+    uint64_t start = sys_clock_ns();
+    uint32_t cell = alloc_now(thread, block, size, frame);
+    count_own_time(thread, start);
+    // not in the time: other events do not do it
+    totals_publish_calls(thread);
+    if (settings.has_ages && !ages_check_clock()) event_age_slowly();
+    // a steady heap passes no bounds
+    bool is_due = snapshots_is_due() || timeline_is_due(&thread->point, sink_now_coarse_ns());
+    if (is_due) totals_publish(thread, 0, 0);
+    return cell;
+}
+
+static COLD bool free_timed(struct thread *thread, void *block, uintptr_t *frame) {
+    uint64_t start = sys_clock_ns();
+    bool is_known = free_now(thread, block, frame);
+    count_own_time(thread, start);
+    return is_known;
+}
+
+// Every other allocation that a thread watches is timed: one in EVENT_TIMED_EVERY.
+static COLD uint32_t alloc_watched(struct thread *thread, void *block, size_t size,
+                                   uintptr_t *frame) {
+    bool is_taken = watch_renew(&thread->watch);
+    uint32_t cell = is_taken && thread->watch.random % 2 ? alloc_timed(thread, block, size, frame)
+                                                         : alloc_now(thread, block, size, frame);
+    if (is_taken && cell && cell_owner(cell) == thread->slot)
+        watch_begin(&thread->watch, block, cell, thread->record->allocations);
+    return cell;
+}
+
+ALWAYS_INLINE uint32_t alloc_count(struct thread *thread, void *block, size_t size,
+                                   uintptr_t *frame) {
+    return unlikely(watch_is_due(&thread->watch)) ? alloc_watched(thread, block, size, frame)
+                                                  : alloc_now(thread, block, size, frame);
+}
+
+uint32_t event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    uint32_t cell = alloc_count(thread, block, size, frame);
+    if (unlikely(probes_event.listeners) && cell) probe_alloc(frame, block, size, cell);
+    return cell;
+}
+
+// Goes the long way, which knows the cell; what malloc would have aligned as well goes the usual.
+void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame) {
+    if (unlikely(event_is_off()) && !event_turn_on()) return;
+    if (alignment <= CAIRN_ALIGN_PLAIN || !event_is_exact()) {
+        event_record_alloc(block, size, frame);
+        return;
+    }
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return;
+    uint32_t cell = event_alloc(thread, block, size, frame);
+    if (cell && cell != CAIRN_CELL_OTHER)
+        block_stats_count_aligned(cell, alignment, live_slack((uintptr_t)block, size),
+                                  live_waste((uintptr_t)block, size));
+    gate_leave(thread);
+}
+
+bool event_free(struct thread *thread, void *block, uintptr_t *frame) {
+    if (unlikely(probes_event.listeners)) return free_told(thread, block, frame);
+    if (is_timed(thread->record->frees)) return free_timed(thread, block, frame);
+    return free_now(thread, block, frame);
+}
+
+// A tracer is told of a realloc as one event, of one without an old or a new block as what it is.
+static COLD void realloc_tell(const struct event_realloc *done, uint32_t cell,
+                              const uintptr_t *frame) {
+    if (!done->block)
+        probe_free(frame, done->old_block, done->old.size, done->old.id);
+    else if (!done->old_block)
+        probe_alloc(frame, done->block, done->size, cell);
+    else
+        probe_realloc(frame, done->block, done->size, cell, done->old_block, done->old.size);
+}
+
+// The old block may be a sample, or one from before in the live map.
+static void realloc_sampled(struct thread *thread, const struct event_realloc *done,
+                            uintptr_t *frame) {
+    uint32_t cell = SAMPLING_PASSED;
+    if (thread->has_taken)
+        sampling_book_taken(thread);
+    else if (done->old.id)
+        count_free(thread, done->old, NULL, !done->block || done->size < done->old.size, 0);
+    if (done->block) cell = sampling_alloc(thread, done->block, done->size, frame);
+    if (unlikely(probes_event.listeners) && cell != SAMPLING_NOT_COUNTED)
+        realloc_tell(done, cell, frame);
+}
+
+// A block that grows does not leave a peak behind: the higher total comes right after.
+ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct event_realloc *done,
+                                     uintptr_t *frame) {
+    bool is_shrinking = !done->block || done->size < done->old.size;
+    if (done->old.id && done->block && event_is_watched(thread, done->old_block))
+        watch_drop(&thread->watch);
+    if (done->old.id) {
+        uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
+        const void *freed = done->block ? NULL : done->old_block;
+        count_free(thread, done->old, freed, is_shrinking, freeing);
+    }
+    if (!done->block) return 0;
+    uint32_t cell = alloc_count(thread, done->block, done->size, frame);
+    uint32_t id = thread->seen.value;
+    if (done->old.id && id && gate_is_recording() && !thread->nest.is_off)
+        block_stats_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
+    return cell;
+}
+
+static COLD void realloc_rare(struct thread *thread, const struct event_realloc *done,
+                              uintptr_t *frame) {
+    uint32_t cell = 0;
+    if (probes_event.mode >= EVENT_SAMPLED) return realloc_sampled(thread, done, frame);
+    if (thread->has_taken)
+        sampling_book_taken(thread);  // PAUSED
+    else
+        cell = realloc_exact(thread, done, frame);
+    if (probes_event.listeners && (cell || !done->block)) realloc_tell(done, cell, frame);
+}
+
+void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
+    if (unlikely(probes_event.word >= EVENT_OFF)) return realloc_rare(thread, done, frame);
+    realloc_exact(thread, done, frame);
+}
+
+void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
+    struct live_block stale;
+    if (unlikely(gate_self->has_taken))
+        sampling_put_back(gate_self, block, frame);
+    else if (old.id)
+        live_insert((uintptr_t)block, old.id, old.size, &stale);
+}
+
+// A mark leaves a stack with another cell, which the long way finds.
+NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(!block || stack_has_new_generation(&thread->stack)))
+        return event_alloc_rare(thread, block, size, frame);
+    alloc_enter(thread, block, size, thread->seen.value);
+    gate_leave(thread);
+    return block;
+}
+
+NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size) {
+    block_stats_count_other_size(thread->seen.value, size);
+    gate_leave(thread);
+    return block;
+}
+
+NOINLINE void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    event_alloc(thread, block, size, frame);
+    gate_leave(thread);
+    return block;
+}
+
+COLD void *event_alloc_closed(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter_slow((uintptr_t)frame);
+    return thread ? event_alloc_rare(thread, block, size, frame) : block;
+}
+
+bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+    // libc frees NULL after the last destructors: not for that an ended thread takes a slot again.
+    if (!thread && block) thread = gate_enter_slow((uintptr_t)frame);
+    if (!thread) return false;
+    bool is_known = event_free(thread, block, frame);
+    gate_leave(thread);
+    return is_known;
+}
+
+void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
+    if (event_is_off() && !event_turn_on()) return block;
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (unlikely(!thread)) return block;
+    if (probes_event.mode < EVENT_SAMPLED) return event_alloc_rare(thread, block, size, frame);
+    uint32_t cell = sampling_alloc(thread, block, size, frame);
+    if (unlikely(probes_event.listeners) && cell != SAMPLING_NOT_COUNTED)
+        probe_alloc(frame, block, size, cell);
+    gate_leave(thread);
+    return block;
+}
+
+bool event_record_free_otherwise(void *block, uintptr_t *frame) {
+    if (event_is_off()) event_turn_on();
+    if (probes_event.mode == EVENT_OFF) return !bootstrap_owns(block);
+    if (!block || event_free_passes(block) || event_free_passes_paused(block)) return true;
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (!thread) return false;
+    bool may_be_exact = probes_event.word != EVENT_SAMPLED;
+    bool is_known = may_be_exact && event_free(thread, block, frame);
+    if (!is_known) is_known = sampling_free(thread, block, frame).id != 0;
+    gate_leave(thread);
+    return is_known;
+}
+
+// The stack without the frames of ours that it begins with.
+static uint32_t cell_without_own(struct thread *thread, uintptr_t *frame) {
+    struct walk_start start = walk_start_of(frame);
+    struct walk_trace *trace = &thread->trace;
+    enum stack_outcome outcome;
+    struct walk_result walk = walk_stack(trace, &start);
+    uint32_t count = trace->count;
+    if (walk.has_new_code) note_modules(trace);
+    while (count && gate_is_own_code(trace->frames[count - 1].pc)) count--;
+    stack_thread_recover(&thread->stack);
+    uint32_t cell = stack_intern(&thread->stack, trace->frames, count, 0, &outcome);
+    if (unlikely(probes_new_stack) && outcome == STACK_NEW)
+        tell_stack(frame, cell, trace->frames, count);
+    thread->seen = (struct walk_seen){0};
+    stack_thread_recover(&thread->stack);
+    return outcome == STACK_LOST ? 0 : cell;
+}
+
+// realloc is INSIDE, and goes on to be.
+COLD uint32_t event_cell_of_freer(uintptr_t *frame) {
+    struct thread *thread = gate_self;
+    uintptr_t holder = thread->holder, holder_return = thread->holder_return;
+    bool is_inside = *thread->word == GATE_INSIDE;
+    if (*thread->word == GATE_BUSY || settings.has_no_stacks || probes_event.mode == EVENT_OFF)
+        return 0;
+    gate_inside_end(is_inside);
+    thread = gate_enter((uintptr_t)frame);
+    uint32_t cell = thread ? cell_without_own(thread, frame) : 0;
+    if (thread) gate_leave(thread);
+    if (is_inside && gate_inside_begin((uintptr_t)frame))
+        gate_hold(gate_self, holder, holder_return);
+    return cell;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens when a block is allocated or freed: the only place where the rooms meet.
+//     alloc: walk the stack -> intern it -> enter the block -> count
+//     free:  take the block out -> count for the cell that allocated it
+#ifndef RUNTIME_RECORD_EVENT_H
+#define RUNTIME_RECORD_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/live/live.h"
+#include "runtime/process/real.h"
+#include "runtime/record/ages.h"
+#include "runtime/record/sampling.h"
+#include "runtime/record/totals.h"
+#include "runtime/stack/block_stats.h"
+#include "runtime/stack/cells.h"
+#include "runtime/sys/probes.h"
+#include "runtime/thread/gate.h"
+#include "runtime/unwind/unwind_cache.h"
+
+// The caller of the hook whose own frame begins at `frame` (__builtin_frame_address(0)): there lie
+// the saved frame pointer and the return address.
+#define EVENT_HERE() ((uintptr_t *)__builtin_frame_address(0))
+
+// After a call at the end of a hook that is given the hook's frame: without this the compiler might
+// leave the hook by a jump, and the frame would be gone.
+#define EVENT_KEEP_FRAME() __asm__ volatile("")
+
+// The stack of the hook that this frame of a function of ours is called by, for a block that it
+// frees; 0 where it cannot be told.
+uint32_t event_cell_of_freer(uintptr_t *frame);
+
+// A block was allocated; NULL: the call failed. `thread` is BUSY. Its cell; 0: it was not counted.
+uint32_t event_alloc(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+
+// A block is about to be freed. False: it was not recorded.
+bool event_free(struct thread *thread, void *block, uintptr_t *frame);
+
+// The ways that hooks end when an event is not usual; they return the block, so that a hook need
+// not keep it. BUSY is left again.
+// ..._unseen: only the stack is not that of the last event; it differs so much (walk_differs).
+// ..._seen: the stack is that of the last event, only what it counts in is not as usual.
+// ..._other_size: only the size is not the stack's usual one; all else is counted.
+// ..._rare: anything else. ..._closed: the gate was not open.
+void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                         uint32_t differs);
+void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                              uint32_t differs);
+void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+void *event_alloc_other_size(struct thread *thread, void *block, size_t size);
+void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
+
+// The block's entry, taken out of the live map; id 0 if it was not recorded.
+struct live_block event_take(void *block, uintptr_t *frame);
+
+// realloc in three steps, since its outcome decides: take the block out of the live map before the
+// real call, then book the change, or put the block back if the call failed.
+struct event_realloc {
+    void *old_block;        // its address then
+    struct live_block old;  // as event_take returned it
+    void *block;            // NULL: freed
+    size_t size;
+};
+void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame);
+void event_put_back(void *block, struct live_block old, uintptr_t *frame);
+
+// How this process records; set before its first thread does, then only from OFF to another, to
+// PAUSED and back as recording is switched off and on, and to MIXED once memory gets short.
+enum event_mode {
+    EVENT_FULL = 0,
+    EVENT_TOTALS,    // without call stacks: one cell a thread
+    EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
+    EVENT_PYTHON,    // as FULL, with the frames of Python code
+    EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
+    EVENT_NOTED,     // as FULL, and more is noted of each block: its age, its stack (guard.h)
+    EVENT_OFF,       // not yet: until the control line says otherwise
+    EVENT_PAUSED,    // as OFF, after a time of another mode, whose blocks are known
+    EVENT_AGED,      // as FULL, and each block knows when it was allocated
+    EVENT_SAMPLED,   // see sampling.h
+    EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
+};
+extern HIDDEN uint16_t event_mode_wanted;  // while recording is switched on
+
+// The mode is probes_event.mode. Hooks look at probes_event.word, which is the mode as long as no
+// tracer listens to events, and above every mode otherwise: then each event goes the way of those
+// that are not usual, and ends at its probe. True: blocks are sampled, and nobody listens.
+ALWAYS_INLINE bool event_is_sampling(void) {
+    return likely(probes_event.word == EVENT_SAMPLED) || probes_event.word == EVENT_MIXED;
+}
+
+// The tool's clock does not go: AGED is not possible.
+void event_age_slowly(void);
+
+// The ways of hooks in other modes than FULL. OFF and PAUSED: nothing is recorded until the tool
+// clears the control line's word; event_turn_on looks. A child that was not made by fork() looks at
+// its parent's word until it has a recording of its own.
+bool event_turn_on(void);
+// Recording was found switched off: PAUSED from here on, if it is not meanwhile.
+void event_pause(void);
+// In a child just made by fork(), which is to get a recording of its own as it first allocates.
+void event_begin_child(void);
+// Blocks are sampled while recording is switched on.
+bool event_mode_samples(void);
+ALWAYS_INLINE bool event_is_turned_on(void) {
+    return sink.header && !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
+}
+ALWAYS_INLINE bool event_is_off(void) {
+    return (uint16_t)(probes_event.mode - EVENT_OFF) <= EVENT_PAUSED - EVENT_OFF;
+}
+void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
+bool event_record_free_otherwise(void *block, uintptr_t *frame);
+
+// Every block is recorded.
+ALWAYS_INLINE bool event_is_exact(void) {
+    return probes_event.mode < EVENT_OFF || probes_event.mode == EVENT_AGED;
+}
+
+// Of OFF, SAMPLED and MIXED: nothing is known of the block, so the real function may have it. Those
+// of the bootstrap buffer are marked in the filter of samples.
+ALWAYS_INLINE bool event_free_passes(const void *block) {
+    if (likely(probes_event.word == EVENT_SAMPLED)) return !blocks_may_have(block);
+    return probes_event.mode == EVENT_OFF && !bootstrap_owns(block);
+}
+// The same of PAUSED. Not in the hooks themselves: beside it the compiler would give those a frame
+// in every mode.
+ALWAYS_INLINE bool event_free_passes_paused(const void *block) {
+    if (probes_event.mode != EVENT_PAUSED || event_is_turned_on()) return false;
+    return !live_may_have((uintptr_t)block) && !blocks_may_have(block);
+}
+
+// The cell of the caller, or that of all blocks of a size that gets no stack; in the modes that
+// are not exact.
+uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame);
+
+// The cell of the caller in any mode, for what is no block of the heap.
+uint32_t event_stack(struct thread *thread, uintptr_t *frame);
+
+// Around a real function that may itself call a hooked one; see gate_inside_begin.
+ALWAYS_INLINE bool event_inside_begin(uintptr_t here) {
+    bool is_inside = gate_inside_begin(here);
+    if (unlikely(probes_event.mode >= EVENT_PAUSED) && is_inside) sampling_close();
+    return is_inside;
+}
+ALWAYS_INLINE void event_inside_end(bool is_inside) {
+    if (unlikely(probes_event.mode >= EVENT_PAUSED) && is_inside) sampling_reopen();
+    gate_inside_end(is_inside);
+}
+
+// One event in EVENT_TIMED_EVERY is timed, for the estimate of cairn's own share of processor time.
+enum { EVENT_TIMED_EVERY = 1024 };
+
+// How much a fast path knows. In the hooks, nothing that takes a call, so that nothing has to be
+// kept for after one; out of line, also an older epoch, a peak and a total to publish, which are
+// frequent in a growing program.
+enum event_skill { EVENT_USUAL, EVENT_GROWING };
+// Which of the live map's layouts a fast path knows; AGED: the narrow one, and each block's birth.
+enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_WIDE };
+
+// Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it moves the
+// epoch, so that no cell of an older generation is of the present one until its thread turns it.
+void event_turn_slow(struct thread *thread, uint32_t id);
+ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, uint32_t id) {
+    if (unlikely(!cell_is_current(cell))) event_turn_slow(thread, id);
+}
+
+// The fast paths: everything that could make an event unusual is looked at first, and only if
+// nothing does all is written. On false nothing was; event_alloc and event_free start again and
+// know every case.
+ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
+                                    enum event_skill skill, enum event_layout layout,
+                                    bool *has_usual_size) {
+    const bool is_wide = layout == EVENT_WIDE;
+    struct cairn_thread *record = thread->record;
+    uint32_t word = 0, id = thread->seen.value, *slot = NULL;
+    uint64_t wide_word = 0, *wide_slot = NULL;
+    struct cairn_cell_use *use = &cells.use[id];
+    struct cairn_cell *cell = &cells.hot[id];
+    bool is_high = record->net_bytes + (int64_t)size > thread->high_bytes;
+    if (skill == EVENT_USUAL && unlikely(is_high || !cell_is_current(cell))) return false;
+    if (is_wide)
+        wide_slot = live_wide_insert_slot((uintptr_t)block, id, size, &wide_word);
+    else
+        slot = live_insert_slot((uintptr_t)block, id, size, &word);
+    if (unlikely(is_wide ? !wide_slot : !slot)) return false;
+    if (skill == EVENT_GROWING) event_turn(thread, cell, id);
+    if (layout == EVENT_NARROW_AGED)
+        ages_note_birth(thread, live_narrow_birth(slot, (uintptr_t)block));
+    if (is_wide)
+        *wide_slot = wide_word;
+    else
+        *slot = word;
+    cell_count_alloc(cell, id, size);
+    if (!is_wide) use->slack_bytes += word & LIVE_SLACK_ESCAPE;
+    *has_usual_size = block_stats_has_usual_size(use, size);
+    record->allocations++;
+    record->allocated_bytes += size;
+    record->net_bytes += (int64_t)size;
+    thread->last_block = block;
+    if (skill == EVENT_GROWING && unlikely(is_high)) totals_publish(thread, 0, 0);
+    return true;
+}
+
+// All that can be known of an allocation without its stack and its block. (NULL has no slot.)
+ALWAYS_INLINE bool event_is_usual(struct thread *thread) {
+    return !watch_is_due(&thread->watch) && gate_is_recording();
+}
+
+// A block whose free says whether its stack's blocks live shortly (watch.h).
+ALWAYS_INLINE bool event_is_watched(const struct thread *thread, const void *block) {
+    return thread->watch.block == block;
+}
+void event_watched_freed(struct thread *thread, uint32_t id);
+
+// A block is temporary if the thread that allocated it frees it before it allocates again.
+ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *block) {
+    return thread->last_block == block;
+}
+ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
+    thread->last_block = NULL;
+    block_stats_count_temporary(id);
+}
+
+ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill,
+                                   enum event_layout layout) {
+    const bool is_wide = layout == EVENT_WIDE, is_aged = layout == EVENT_NARROW_AGED;
+    struct cairn_thread *record = thread->record;
+    struct live_block known;
+    uint32_t *slot = is_wide ? NULL : live_take_slot((uintptr_t)block, &known);
+    uint64_t *wide_slot = is_wide ? live_wide_take_slot((uintptr_t)block, &known) : NULL;
+    if (unlikely(is_wide ? !wide_slot : !slot)) return false;
+    if (unlikely(known.id >= (is_aged ? cells.id_limit : cells.fast_limit))) return false;
+    if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
+    int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
+    bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
+    if (skill == EVENT_USUAL && unlikely(is_peak || is_low)) return false;
+    // No thread owns id 0, which an empty slot holds.
+    bool is_own = cell_owner(known.id) == thread->slot;
+    if (unlikely(!is_own)) {
+        if (known.id <= CAIRN_CELL_OTHER) return false;
+        if (skill == EVENT_USUAL && event_is_temporary(thread, block)) return false;
+        known.id = skill == EVENT_USUAL ? stack_foreign_known(&thread->stack, known.id)
+                                        : stack_foreign(&thread->stack, known.id);
+        if (known.id <= CAIRN_CELL_OTHER) return false;
+    }
+    struct cairn_cell *cell = &cells.hot[known.id];
+    if (skill == EVENT_USUAL && unlikely(!cell_is_current(cell))) return false;
+    if (skill == EVENT_USUAL && unlikely(event_is_watched(thread, block))) return false;
+    if (is_aged) {
+        const struct birth *birth = live_narrow_birth(slot, (uintptr_t)block);
+        if (unlikely(!is_own || !ages_count(thread, known.id, birth))) return false;
+    }
+    if (is_wide)
+        *wide_slot = 0;
+    else
+        *slot = 0;
+    if (skill == EVENT_GROWING) {
+        if (is_peak) totals_peak_left(thread);
+        if (is_low) totals_publish(thread, -size, -1);
+        event_turn(thread, cell, known.id);
+    }
+    cell_count_free(cell, known.id, known.size);
+    if (event_is_temporary(thread, block) && (skill == EVENT_USUAL || is_own))
+        event_count_temporary(thread, known.id);
+    if (skill == EVENT_GROWING && unlikely(event_is_watched(thread, block)))
+        event_watched_freed(thread, known.id);
+    record->frees++;
+    record->net_bytes -= size;
+    return true;
+}
+
+// Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
+// the modes FULL and AGED.
+ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t *frame,
+                                             enum event_layout layout) {
+    const bool is_aged = layout == EVENT_NARROW_AGED;
+    struct thread *thread = gate_enter_open((uintptr_t)frame);
+    if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
+    bool is_usual = event_is_usual(thread) && thread->trace.generation == rule_generation();
+    if (unlikely(!is_usual)) return event_alloc_rare(thread, block, size, frame);
+    uint32_t differs = walk_differs(&thread->seen, frame);
+    if (unlikely(differs != WALK_SAME))
+        return is_aged ? event_alloc_unseen_aged(thread, block, size, frame, differs)
+                       : event_alloc_unseen(thread, block, size, frame, differs);
+    bool has_usual_size;
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, layout, &has_usual_size)))
+        return is_aged ? event_alloc_rare(thread, block, size, frame)
+                       : event_alloc_seen(thread, block, size, frame);
+    if (!has_usual_size) return event_alloc_other_size(thread, block, size);
+    gate_leave(thread);
+    return block;
+}
+ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t *frame) {
+    return event_record_alloc_stack(block, size, frame, EVENT_NARROW);
+}
+
+// The same in the mode TOTALS, where seen is the thread's only cell, once there is one.
+ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = gate_enter_open((uintptr_t)frame);
+    if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
+    bool has_usual_size, is_usual = event_is_usual(thread) && thread->seen.value;
+    if (unlikely(!is_usual) || unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL,
+                                                          EVENT_NARROW, &has_usual_size)))
+        return event_alloc_rare(thread, block, size, frame);
+    if (!has_usual_size) return event_alloc_other_size(thread, block, size);
+    gate_leave(thread);
+    return block;
+}
+
+// The same in every mode.
+ALWAYS_INLINE void *event_record_alloc_in(void *block, size_t size, uintptr_t *frame,
+                                          enum event_layout layout) {
+    if (unlikely(probes_event.word)) {
+        if (event_is_sampling() && likely(sampling_passes(block, size))) return block;
+        return event_record_alloc_otherwise(block, size, frame);
+    }
+    return event_record_alloc_stack(block, size, frame, layout);
+}
+ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
+    return event_record_alloc_in(block, size, frame, EVENT_NARROW);
+}
+
+// The same of a block that was asked for with an alignment.
+void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame);
+
+// Records that `block` is about to be freed if that is as usual, without a call. Otherwise nothing
+// was done, but `thread` is BUSY, or NULL if the gate was not open.
+ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, enum event_layout layout,
+                                           struct thread **thread) {
+    *thread = gate_enter_open((uintptr_t)frame);
+    if (unlikely(!*thread) || unlikely(!event_free_fast(*thread, block, EVENT_USUAL, layout)))
+        return false;
+    gate_leave(*thread);
+    return true;
+}
+
+// What is left to do after that; false: the block is not known.
+bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame);
+
+// Records that `block` is about to be freed; false: it is not known.
+ALWAYS_INLINE bool event_record_free_in(void *block, uintptr_t *frame, enum event_layout layout) {
+    struct thread *thread;
+    if (unlikely(probes_event.word >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
+    return likely(event_record_free_usual(block, frame, layout, &thread)) ||
+           event_record_free_rest(thread, block, frame);
+}
+ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
+    return event_record_free_in(block, frame, EVENT_NARROW);
+}
+
+#endif

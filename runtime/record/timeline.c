@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/record/timeline.h"
+
+#include "runtime/sys/sys.h"
+
+enum { FIRST_INTERVAL_NS = 1 << 14 };
+
+static struct region region;
+static struct cairn_totals *totals;
+
+static struct cairn_point *point_at(uint64_t index) {
+    return (struct cairn_point *)region.base + index;
+}
+
+void timeline_open(struct region points, struct cairn_totals *shared) {
+    region = points;
+    totals = shared;
+    totals->point_ns = FIRST_INTERVAL_NS;
+    totals->point_lock = 0;
+}
+
+// Two neighbours become one; the second one's last values count if it has any.
+static void point_merge(struct cairn_point *into, const struct cairn_point *first,
+                        const struct cairn_point *second) {
+    struct cairn_point merged = second->is_used ? *second : *first;
+    if (first->is_used && second->is_used) {
+        if (first->min_bytes < merged.min_bytes) merged.min_bytes = first->min_bytes;
+        if (first->max_bytes > merged.max_bytes) merged.max_bytes = first->max_bytes;
+    }
+    *into = merged;
+}
+
+// Another thread is thinning. The lock is the tid of who does; one's own was left behind when a
+// signal handler jumped out.
+static bool is_locked(void) {
+    uint32_t owner = __atomic_load_n(&totals->point_lock, __ATOMIC_RELAXED);
+    return unlikely(owner) && owner != (uint32_t)sys_tid();
+}
+
+// Doubles the interval. One thread does it, others drop their notes meanwhile.
+static COLD void timeline_thin(void) {
+    uint32_t owner = 0, tid = (uint32_t)sys_tid();
+    if (!__atomic_compare_exchange_n(&totals->point_lock, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED) &&
+        owner != tid)
+        return;
+    uint64_t count = *region.used_bytes / sizeof(struct cairn_point);
+    for (uint64_t i = 0; i < count / 2; i++)
+        point_merge(point_at(i), point_at(2 * i), point_at(2 * i + 1));
+    for (uint64_t i = count / 2; i < count; i++) *point_at(i) = (struct cairn_point){0};
+    totals->point_ns *= 2;
+    __atomic_store_n(&totals->point_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void point_lower(int64_t *place, int64_t value) {
+    int64_t there = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (value < there && !__atomic_compare_exchange_n(place, &there, value, false,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static void point_raise(int64_t *place, int64_t value) {
+    int64_t there = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (value > there && !__atomic_compare_exchange_n(place, &there, value, false,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+// Makes the points up to `index` exist.
+static bool timeline_extend(uint64_t index) {
+    uint64_t end = (index + 1) * sizeof(struct cairn_point);
+    uint64_t used = __atomic_load_n(region.used_bytes, __ATOMIC_RELAXED);
+    if (used >= end) return true;
+    if (!region_claim(&region, end)) return false;
+    while (used < end && !__atomic_compare_exchange_n(region.used_bytes, &used, end, false,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+// Notes in a row that the point does without.
+enum { NOTES_LEFT_OUT = 7 };
+
+bool timeline_has(struct point_seen *seen, int64_t bytes, uint64_t now_ns) {
+    uint64_t interval_ns = totals->point_ns;
+    if (bytes < seen->min_bytes || bytes > seen->max_bytes || interval_ns != seen->interval_ns ||
+        now_ns / interval_ns != seen->number || seen->left_out == NOTES_LEFT_OUT)
+        return false;
+    seen->left_out++;
+    return true;
+}
+
+bool timeline_is_due(const struct point_seen *seen, uint64_t now_ns) {
+    const uint64_t pause_ns = 100000000;
+    return now_ns >= seen->number * seen->interval_ns + pause_ns;
+}
+
+void timeline_note(struct point_seen *seen, int64_t bytes, int64_t blocks, uint64_t now_ns) {
+    if (!region.base || is_locked()) return;
+    while (now_ns / totals->point_ns >= CAIRN_POINT_LIMIT) {
+        timeline_extend(CAIRN_POINT_LIMIT - 1);
+        timeline_thin();
+        if (is_locked()) return;
+    }
+    uint64_t interval_ns = totals->point_ns, index = now_ns / interval_ns;
+    if (!timeline_extend(index)) return;
+    struct cairn_point *point = point_at(index);
+    if (!__atomic_exchange_n(&point->is_used, 1, __ATOMIC_RELAXED))
+        point->min_bytes = point->max_bytes = bytes;
+    point_lower(&point->min_bytes, bytes);
+    point_raise(&point->max_bytes, bytes);
+    if (seen->number != index || seen->interval_ns != interval_ns)
+        *seen = (struct point_seen){index, interval_ns, bytes, bytes, 0};
+    if (bytes < seen->min_bytes) seen->min_bytes = bytes;
+    if (bytes > seen->max_bytes) seen->max_bytes = bytes;
+    seen->left_out = 0;
+    point->last_bytes = bytes;
+    point->last_blocks = blocks;
+    point->allocated_bytes = __atomic_load_n(&totals->allocated_bytes, __ATOMIC_RELAXED);
+    point->allocations = __atomic_load_n(&totals->allocations, __ATOMIC_RELAXED);
+}

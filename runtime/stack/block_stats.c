@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/stack/block_stats.h"
+
+struct uses uses;
+
+enum { HIGH_SHIFT = 32 };
+
+// Sizes are counted as in "Efficient computation of frequent and top-k elements in data streams"
+// (Metwally and others, 2005): a size without a place takes that of the rarest one and inherits its
+// count as its error, so that the most frequent sizes get a place and keep it. Here one in so many
+// calls does so, chosen by a hash: what is known of sizes that are alike frequent is not thrown
+// away all the time.
+enum { SIZES_EXCHANGE_BITS = 5 };
+// A size with a place may become the usual one when its count passes a multiple of this.
+enum { SIZES_TURN_EVERY = 256 };
+
+COLD void block_stats_carry_temporary_slow(uint32_t id) {
+    cells.cold[id].temporary_high++;
+}
+
+static uint64_t calls_of(uint32_t id) {
+    return (uint64_t)cells.cold[id].calls_high << HIGH_SHIFT | cells.hot[id].calls;
+}
+
+// An entry of a section of such entries, and its number + 1; 0: no room.
+static uint32_t entry_take(struct region *region, uint64_t entry_bytes, void **entry) {
+    uint8_t *taken = region_take(region, entry_bytes);
+    *entry = taken;
+    return taken ? (uint32_t)((uint64_t)(taken - region->base) / entry_bytes) + 1 : 0;
+}
+
+static struct cairn_sizes *sizes_at(uint32_t number) {
+    return (struct cairn_sizes *)uses.sizes.base + (number - 1);
+}
+
+// The first size that is not the usual one, or one of a cell that was not busy yet; its present
+// call is counted already. NULL: not counted.
+static COLD struct cairn_sizes *sizes_begin(uint32_t id) {
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    uint64_t calls = calls_of(id);
+    void *entry = NULL;
+    uint32_t number = 0;
+    if (calls >= SIZES_BUSY_CALLS)
+        number = entry_take(&uses.sizes, sizeof(struct cairn_sizes), &entry);
+    if (!number) {
+        cold->sizes = CAIRN_NO_SIZES;
+        return NULL;
+    }
+    struct cairn_sizes *sizes = entry;
+    sizes->cell = id;
+    sizes->unknown_calls = cold->sizes == CAIRN_NO_SIZES ? calls - 1 : 0;
+    publish_barrier();
+    cold->sizes = number;
+    return sizes;
+}
+
+static unsigned bucket_of(uint64_t size) {
+    unsigned bits = size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+    return bits < CAIRN_SIZES_BUCKETS ? bits : CAIRN_SIZES_BUCKETS - 1;
+}
+
+// The place of a size, else one that is free, else CAIRN_SIZES_EXACT.
+static unsigned place_of(const struct cairn_sizes *sizes, uint64_t size) {
+    unsigned place = CAIRN_SIZES_EXACT;
+    if (size > UINT32_MAX) return place;
+    for (unsigned i = CAIRN_SIZES_EXACT; i-- > 0;) {
+        if (sizes->counts[i] == 0) place = i;
+        if (sizes->counts[i] && sizes->sizes[i] == (uint32_t)size) return i;
+    }
+    return place;
+}
+
+static bool is_exchange_due(uint32_t calls) {
+    const uint32_t golden = 2654435769u;  // 2^32 over the golden ratio
+    return calls * golden >> (32 - SIZES_EXCHANGE_BITS) == 0;
+}
+
+static uint64_t most_of(const struct cairn_sizes *sizes, unsigned place) {
+    return sizes->counts[place] + sizes->errors[place];
+}
+
+// Gives the place of the rarest size to this one.
+static COLD void exchange(struct cairn_sizes *sizes, uint64_t size) {
+    unsigned rarest = 0;
+    for (unsigned i = 1; i < CAIRN_SIZES_EXACT; i++)
+        if (most_of(sizes, i) < most_of(sizes, rarest)) rarest = i;
+    uint64_t most = most_of(sizes, rarest);
+    sizes->buckets[bucket_of(sizes->sizes[rarest])] += sizes->counts[rarest];
+    sizes->counts[rarest] = 0;
+    publish_barrier();
+    sizes->errors[rarest] = most;
+    sizes->sizes[rarest] = (uint32_t)size;
+    publish_barrier();
+    sizes->counts[rarest] = 1;
+}
+
+// The size in this place, all of whose blocks are counted, has become more frequent than the usual
+// one: it changes places with it.
+static COLD void turn(uint32_t id, struct cairn_sizes *sizes, unsigned place) {
+    uint64_t others = sizes->unknown_calls, calls = calls_of(id);
+    for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) others += sizes->counts[i];
+    for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) others += sizes->buckets[i];
+    if (others > calls || calls - others >= sizes->counts[place]) return;
+    uint32_t usual = cells.use[id].size;
+    cells.use[id].size = sizes->sizes[place];
+    sizes->sizes[place] = usual;
+    sizes->counts[place] = calls - others;
+}
+
+void block_stats_count_other_size(uint32_t id, uint64_t size) {
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    if (unlikely(calls_of(id) == 1) && size <= UINT32_MAX) {
+        cells.use[id].size = (uint32_t)size;
+        return;
+    }
+    bool has_sizes = cold->sizes && cold->sizes != CAIRN_NO_SIZES;
+    struct cairn_sizes *sizes = has_sizes ? sizes_at(cold->sizes) : sizes_begin(id);
+    if (!sizes) return;
+    unsigned place = place_of(sizes, size);
+    if (unlikely(place == CAIRN_SIZES_EXACT)) {
+        if (is_exchange_due(cells.hot[id].calls) && size <= UINT32_MAX)
+            exchange(sizes, size);
+        else
+            sizes->buckets[bucket_of(size)]++;
+        return;
+    }
+    if (unlikely(sizes->counts[place] == 0)) sizes->sizes[place] = (uint32_t)size;
+    publish_barrier();
+    sizes->counts[place]++;
+    bool is_exact = !sizes->errors[place];
+    if (unlikely(sizes->counts[place] % SIZES_TURN_EVERY == 0) && is_exact) turn(id, sizes, place);
+}
+
+// What is older than the last bucket is counted there.
+static uint32_t calls_bounded(uint32_t calls) {
+    return calls < USE_AGE_MOST ? calls : USE_AGE_MOST;
+}
+
+// No block of a recording is 25 days old, but a look at a clock that another thread or the kernel
+// moves meanwhile may give a little less than nothing.
+static uint32_t ms_bounded(uint32_t ms) {
+    return ms <= USE_AGE_MOST ? ms : 0;
+}
+
+void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_ages *entry = block_stats_ages(cold->ages);
+    if (unlikely(!cold->ages)) {
+        void *taken;
+        uint32_t number = entry_take(&uses.ages, sizeof *entry, &taken);
+        if (!number) return;
+        entry = taken;
+        entry->cell = id;
+        publish_barrier();
+        cold->ages = number;
+    }
+    if (calls != USE_NO_CALLS) block_stats_age_count(entry->calls, calls_bounded(calls));
+    block_stats_age_count(entry->ms, ms_bounded(ms));
+}
+
+// Entries are found by a number of 16 bits; the section's padding to whole pages may hold more.
+void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t waste) {
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_aligned *entry = (struct cairn_aligned *)uses.aligned.base + cold->aligned - 1;
+    const unsigned first_bits = 5;  // of the first alignment beyond CAIRN_ALIGN_PLAIN
+    unsigned bits = 64 - (unsigned)__builtin_clzll(alignment - 1), bucket = bits - first_bits;
+    if (unlikely(!cold->aligned)) {
+        void *taken;
+        uint32_t number = entry_take(&uses.aligned, sizeof *entry, &taken);
+        if (!number || number > CAIRN_ALIGNED_LIMIT) return;
+        entry = taken;
+        entry->cell = id;
+        publish_barrier();
+        cold->aligned = (uint16_t)number;
+    }
+    entry->calls[bucket < CAIRN_ALIGN_BUCKETS ? bucket : CAIRN_ALIGN_BUCKETS - 1]++;
+    entry->slack_bytes += slack;
+    entry->waste_bytes += waste;
+}
+
+void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place) {
+    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + cold->reallocs - 1;
+    if (unlikely(!cold->reallocs)) {
+        void *taken;
+        uint32_t number = entry_take(&uses.reallocs, sizeof *entry, &taken);
+        if (!number) return;
+        entry = taken;
+        entry->cell = id;
+        publish_barrier();
+        cold->reallocs = number;
+    }
+    entry->calls++;
+    entry->grown += size > old_size;
+    if (is_in_place)
+        entry->in_place++;
+    else
+        entry->copied_bytes += old_size < size ? old_size : size;
+}

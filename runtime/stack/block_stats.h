@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the blocks of a cell are like: room beyond what was asked for, sizes, reallocations, and how
+// many were freed before the next allocation. Nothing here is known of CAIRN_CELL_OTHER.
+//
+// Most stacks allocate one size. That is kept beside the cell, and its number is not counted: it is
+// what is left of the cell's calls. Only where another size comes is something looked up, in an
+// entry that a cell gets when it has proved busy (SIZES_BUSY_CALLS).
+//
+// One writer, the thread that owns the cell. Whatever interrupts a change for good leaves a number
+// that is at most one event off.
+#ifndef RUNTIME_STACK_BLOCK_STATS_H
+#define RUNTIME_STACK_BLOCK_STATS_H
+
+#include "runtime/stack/cells.h"
+
+enum { SIZES_BUSY_CALLS = 32 };
+
+struct uses {
+    struct region sizes, reallocs, aligned, ages;
+};
+
+extern HIDDEN struct uses uses;
+
+void block_stats_count_other_size(uint32_t id, uint64_t size);
+void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
+// A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was
+// asked for, and what it took beyond a plain block of its size, as far as they are known.
+void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t waste);
+// The age of a block that was freed: allocations of its thread since its own, USE_NO_CALLS if
+// another thread freed it, and milliseconds.
+#define USE_NO_CALLS UINT32_MAX
+void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms);
+
+// The parts of that: an entry, by cairn_cell_cold.ages, and the count of an age in bounds.
+enum { USE_AGE_MOST = INT32_MAX };
+ALWAYS_INLINE struct cairn_ages *block_stats_ages(uint32_t number) {
+    return (struct cairn_ages *)uses.ages.base + (number - 1);
+}
+ALWAYS_INLINE void block_stats_age_count(uint32_t *buckets, uint32_t age) {
+    // the number of bits, and 0 for 0
+    uint32_t *bucket = &buckets[31 - __builtin_clz(2 * age + 1)];
+    if (unlikely(++*bucket == 0)) *bucket = UINT32_MAX;
+}
+
+void block_stats_carry_temporary_slow(uint32_t id);
+
+// By the low 32 bits: sizes that differ by 4 GiB are the same stack's in no program.
+ALWAYS_INLINE bool block_stats_has_usual_size(const struct cairn_cell_use *use, uint64_t size) {
+    return use->size == (uint32_t)size;
+}
+
+ALWAYS_INLINE void block_stats_count_temporary(uint32_t id) {
+    if (unlikely(++cells.use[id].temporary == 0)) block_stats_carry_temporary_slow(id);
+}
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/thread/gate.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "runtime/live/live.h"
+#include "runtime/process/state.h"
+#include "runtime/sink/sink.h"
+#include "runtime/stack/module.h"
+#include "runtime/thread/slots.h"
+#include "runtime/unwind/unwind_cache.h"
+
+static struct gate_line closed_line;  // never opened
+static struct thread nobody = {.word = &closed_line.word};
+__thread struct thread *gate_self = &nobody;
+
+struct thread *gate_nobody(void) {
+    return &nobody;
+}
+
+void gate_count_loss(enum cairn_loss loss) {
+    if (sink.header) __atomic_fetch_add(&sink.header->lost[loss], 1, __ATOMIC_RELAXED);
+}
+
+// The stack that signal handlers of this thread may run on.
+static stack_t signal_stack(void) {
+    stack_t stack = {0};
+    sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
+    return stack;
+}
+
+// This library's code, as the linker knows it.
+#if defined(CAIRN_STATIC)
+extern HIDDEN const char __start_cairn_text[], __stop_cairn_text[];
+static const char *const own_code_start = __start_cairn_text, *const own_code_end =
+                                                                  __stop_cairn_text;
+#else
+extern HIDDEN const char __ehdr_start[], etext[];
+static const char *const own_code_start = __ehdr_start, *const own_code_end = etext;
+#endif
+
+bool gate_is_own_code(uintptr_t pc) {
+    return pc >= (uintptr_t)own_code_start && pc <= (uintptr_t)own_code_end;
+}
+
+// The way outwards from the hook with this frame: past our own functions or not, past `address` or
+// not.
+static struct walk_search search_from(const uintptr_t *frame, uintptr_t address,
+                                      struct walk_range known) {
+    struct walk_start start = walk_start_of(frame);
+    struct walk_search search = {.address = address,
+                                 .code_start = (uintptr_t)own_code_start,
+                                 .code_end = (uintptr_t)own_code_end};
+    if (!sys_is_confined()) known.low = known.high = 0;
+    walk_search(&search, &start, known);
+    return search;
+}
+
+// One stack without a gap: all pages between two addresses are there.
+static bool is_all_readable(uintptr_t from, uintptr_t to) {
+    const uintptr_t most_bytes = 64u << 20;
+    if (to - from > most_bytes) return false;
+    for (; from < to; from += SYS_PAGE_BYTES)
+        if (!sys_is_readable((const void *)from)) return false;
+    return true;
+}
+
+// No function of ours is among the callers. What is left to exclude is that the holder waits on
+// another stack, since a signal handler has switched to this one.
+static bool is_frame_gone(const struct thread *thread, uintptr_t here,
+                          const struct walk_search *from_here) {
+    const uintptr_t *held = (const uintptr_t *)thread->holder;
+    // In a frame further out, or where this very decision is made.
+    uintptr_t own = (uintptr_t)__builtin_frame_address(0);
+    if (from_here->is_inside || (thread->holder >= own && thread->holder < here)) return true;
+    bool is_known = thread->holder >= thread->trace.range.low &&
+                    (uintptr_t)(held + 2) <= thread->trace.range.high;
+    if (!is_known && !sys_is_readable(held + 1)) return !sys_is_confined();
+    if (held[1] != thread->holder_return) return true;
+    struct walk_search from_held = search_from(held, 0, thread->trace.range);
+    if (from_here->is_complete && from_held.is_complete) return from_held.end == from_here->end;
+    if (sys_is_confined()) return false;
+    stack_t other = signal_stack();
+    if (other.ss_flags & SS_ONSTACK) return false;
+    bool was_on_signal_stack = thread->holder - (uintptr_t)other.ss_sp < other.ss_size;
+    return was_on_signal_stack || (here >= thread->holder && is_all_readable(thread->holder, here));
+}
+
+enum nesting { NESTED_CALL, NESTED_HANDLER, NESTED_NOWHERE };
+
+// A handler that jumped out of an event (longjmp) left the gate BUSY or INSIDE. As long as the
+// event goes on, a handler that interrupted it has it among its callers.
+static enum nesting nesting_of(const struct thread *thread, uintptr_t here) {
+    struct walk_search from_here =
+        search_from((const uintptr_t *)here, thread->holder, thread->trace.range);
+    if (!from_here.has_met_code && is_frame_gone(thread, here, &from_here)) return NESTED_NOWHERE;
+    return from_here.has_met_signal || !from_here.has_met_code ? NESTED_HANDLER : NESTED_CALL;
+}
+
+static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
+    if (thread->trace.range.has_new_code) rule_forget_all();  // walked, but not noted
+    thread->seen.frame = NULL;
+    stack_cache_reset(&thread->recall);
+    stack_thread_recover(&thread->stack);
+    walk_trace_reset(&thread->trace);
+    thread->trace.range.has_new_code = false;
+    gate_hold(thread, here, ((const uintptr_t *)here)[1]);
+    *thread->word = GATE_BUSY;
+    return thread;
+}
+
+static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
+    if (nesting_of(thread, here) == NESTED_NOWHERE) return gate_take_over(thread, here);
+    gate_count_loss(CAIRN_LOST_NESTED);
+    return NULL;
+}
+
+// Mostly a call by the real function, and then one like others before: operator new calls malloc.
+static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
+    const unsigned pc_shift = 4;
+    uintptr_t pc = ((const uintptr_t *)here)[1], distance = thread->holder - here;
+    struct gate_inner_call *known = &thread->inner_calls[(pc ^ pc >> pc_shift) % GATE_INNER_CALLS];
+    if (known->pc == pc && known->distance_bytes == distance) return NULL;
+    switch (nesting_of(thread, here)) {
+    case NESTED_NOWHERE:
+        return gate_take_over(thread, here);
+    case NESTED_HANDLER:
+        gate_count_loss(CAIRN_LOST_NESTED);
+        return NULL;
+    case NESTED_CALL:
+        known->pc = 0;
+        compiler_barrier();
+        known->distance_bytes = distance;
+        compiler_barrier();
+        known->pc = pc;
+    }
+    return NULL;
+}
+
+// A thread is taking its slot or giving it up, and this event is part of that or of a handler that
+// interrupted it, and then counts as lost. A handler that jumped out of it left the mark behind.
+static bool is_registration_alive(uintptr_t here) {
+    if (process_state() != PROCESS_RECORDING) return true;
+    struct walk_search search = search_from(
+        (const uintptr_t *)here, 0, (struct walk_range){here, here + 2 * sizeof here, false, 0});
+    if (search.has_met_signal && search.has_met_code) gate_count_loss(CAIRN_LOST_NESTED);
+    return search.has_met_code || !search.is_complete;
+}
+
+// Events of a thread without a slot until it tries again to get one.
+enum { REGISTER_EVERY = 4096 };
+
+static struct thread *thread_register(uintptr_t here) {
+    static __thread uint32_t wait;
+    struct thread *thread = wait ? NULL : slots_register(here);
+    if (!thread) gate_count_loss(CAIRN_LOST_NO_THREAD);
+    wait = thread ? 0 : (wait + REGISTER_EVERY - 1) % REGISTER_EVERY;
+    return thread;
+}
+
+// A thread's first event, or the first of a forked child.
+static struct thread *gate_enter_new(uintptr_t here) {
+    if (slots_is_moving && is_registration_alive(here)) return NULL;
+    slots_is_moving = true;
+    struct thread *thread = NULL;
+    if (process_state() == PROCESS_NEW) process_start();
+    if (slots_is_wiped()) process_start_forked();
+    if (process_state() == PROCESS_RECORDING) thread = thread_register(here);
+    slots_is_moving = false;
+    return thread;
+}
+
+COLD struct thread *gate_enter_slow(uintptr_t here) {
+    struct thread *thread = NULL;
+    if (process_state() == PROCESS_INERT) return NULL;
+    int saved_errno = errno;
+    switch (*gate_self->word) {
+    case GATE_INSIDE:
+        thread = gate_enter_inside(gate_self, here);
+        break;
+    case GATE_BUSY:
+        thread = gate_enter_busy(gate_self, here);
+        break;
+    default:
+        thread = gate_enter_new(here);
+    }
+    errno = saved_errno;
+    return thread;
+}
+
+bool gate_is_recording(void) {
+    return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
+}
+
+void gate_code_unloaded(uintptr_t here) {
+    struct thread *thread = gate_enter(here);
+    if (!thread) return;
+    if (module_check_unloaded()) rule_forget_all();
+    gate_leave(thread);
+}

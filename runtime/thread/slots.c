@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/thread/slots.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "runtime/record/totals.h"
+#include "runtime/sink/sink.h"
+#include "runtime/sys/version.h"
+#include "runtime/thread/gate.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { SLOT_LIMIT = 65535 };
+
+// Threads beyond this many entries that continue a slot under the same name share its entry. Beyond
+// half of the table any name does, so that slots without an entry always find one.
+enum { RECORD_FOLD_COUNT = 1024, RECORD_FOLD_ALL_SHARE = 2 };
+
+// Ended threads' slots looked at per registration, so that its cost does not grow with them.
+enum { TAKEOVER_TRIES = 4 };
+
+// A registering thread that finds others at it gives way this often before it takes a new slot.
+enum { LOCK_TRIES = 50 };
+
+// Wiped in a forked child.
+struct slots {
+    uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
+    uint32_t used_count;  // (atomic)
+    int32_t locked_by;    // (atomic) tid; 0: nobody
+    uint32_t clock_hand;  // next slot to look at for takeover
+    uint32_t free_head;   // the slot that was given up last + 1, or 0
+    int32_t tids[SLOT_LIMIT];
+    struct gate_line gates[SLOT_LIMIT];
+};
+
+static struct slots *slots;
+__thread bool slots_is_moving;
+static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
+// Frames of the deepest stack: all that the format allows, fewer where address space is short.
+enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
+
+static uint32_t depth_limit = DEPTH_SPACIOUS;
+static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
+static struct region thread_records;
+static struct thread *first_thread;  // (atomic) alone as long as no other registers
+
+static int (*key_create)(unsigned *, void (*)(void *));
+static int (*key_set)(unsigned, const void *);
+static int (*key_delete)(unsigned);
+static unsigned exit_key;
+static bool has_exit_key;
+
+// glibc keeps values of the first 32 keys in the thread itself; later ones would be allocated.
+enum { KEYS_WITHOUT_ALLOCATION = 32 };
+
+// glibc notes a thread's number in the thread's own memory, and tells debuggers where: so many
+// bytes from the thread pointer. 0: not known. That saves each thread a system call.
+static uint32_t tid_offset;
+
+static int32_t tid_noted(void) {
+    int32_t tid;
+    memcpy(&tid, (const char *)__builtin_thread_pointer() + tid_offset, sizeof tid);
+    return tid;
+}
+
+static void find_tid_offset(void) {
+#if defined(__x86_64__)
+    struct {
+        uint32_t bits, count, offset;
+    } where = {0};
+    const void *told = dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid");
+    if (told) memcpy(&where, told, sizeof where);
+    bool is_plausible =
+        where.bits == 8 * sizeof(int32_t) && where.count == 1 && where.offset <= SYS_PAGE_BYTES / 2;
+    if (is_plausible) tid_offset = where.offset;
+#endif
+}
+
+// The note is only believed if it is true here: a child of a raw fork still has its parent's.
+static void check_tid_offset(void) {
+    if (tid_offset && tid_noted() != sys_tid()) tid_offset = 0;
+}
+
+static int32_t tid_of_caller(void) {
+    return tid_offset ? tid_noted() : sys_tid();
+}
+
+static void read_name(struct cairn_thread *record) {
+    sys_call(SYS_prctl, PR_GET_NAME, (long)record->name, 0, 0, 0, 0);
+    record->name[sizeof record->name - 1] = 0;
+}
+
+// Waits for a while only: the holder may have been stopped. A thread that finds the lock its own
+// was torn out of an earlier move by a handler that jumped.
+static bool slots_lock(int32_t tid) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        int32_t owner = 0;
+        if (__atomic_compare_exchange_n(&slots->locked_by, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) ||
+            owner == tid)
+            return true;
+        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    return false;
+}
+
+static void slots_unlock(void) {
+    __atomic_store_n(&slots->locked_by, 0, __ATOMIC_RELEASE);
+}
+
+// The slot can serve another thread, except that nobody may know: then it is found by its tid.
+static void slot_give_up(struct thread *thread) {
+    slots_is_moving = true;
+    compiler_barrier();
+    gate_self = gate_nobody();
+    if (slots_lock(thread->tid)) {
+        slots->tids[thread->slot] = 0;
+        *thread->word = GATE_WIPED;
+        thread->next_free = slots->free_head;
+        compiler_barrier();
+        slots->free_head = thread->slot + 1;
+        slots_unlock();
+    } else {
+        __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
+    }
+    compiler_barrier();
+    slots_is_moving = false;
+}
+
+// Called by pthread while the thread ends, possibly with more of its destructors to come. One that
+// shares its entry with earlier ones keeps the name it began with.
+static void thread_exits(void *value) {
+    struct thread *thread = value;
+    if (slots_is_wiped() || thread != gate_self || *thread->word != GATE_OPEN) return;
+    *thread->word = GATE_BUSY;
+    if (!thread->record->folded_count) read_name(thread->record);
+    thread->record->end_ns = sink_now_coarse_ns();
+    thread->record->is_ended = 1;
+    totals_publish(thread, 0, 0);
+    slot_give_up(thread);
+}
+
+static void find_exit_key(void) {
+    void *create = dlsym(RTLD_DEFAULT, "pthread_key_create");
+    void *set = dlsym(RTLD_DEFAULT, "pthread_setspecific");
+    void *delete = dlsym(RTLD_DEFAULT, "pthread_key_delete");
+    if (!create || !set) return;
+    if (delete) memcpy(&key_delete, &delete, sizeof delete);
+    memcpy(&key_create, &create, sizeof create);
+    memcpy(&key_set, &set, sizeof set);
+    has_exit_key = key_create(&exit_key, thread_exits) == 0 && exit_key < KEYS_WITHOUT_ALLOCATION;
+}
+
+void slots_close(void) {
+    if (has_exit_key && key_delete) key_delete(exit_key);
+    has_exit_key = false;
+}
+
+bool slots_init(void) {
+    if (slots) return true;
+    threads = sys_reserve(SLOT_LIMIT * sizeof *threads);
+    slots = threads ? sys_reserve(sizeof *slots) : NULL;
+    if (!slots) return false;
+    sys_call(SYS_madvise, (long)slots, sizeof *slots, MADV_WIPEONFORK, 0, 0, 0);
+    find_exit_key();
+    find_tid_offset();
+    return true;
+}
+
+void slots_open(struct region records) {
+    thread_records = records;
+    first_thread = NULL;
+    check_tid_offset();
+    slots->is_in_use = 1;
+}
+
+void slots_wipe(void) {
+    if (!slots || !slots->is_in_use) return;
+    uint32_t count = slots->used_count;
+    memset(slots->gates, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->gates);
+    memset(slots->tids, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->tids);
+    memset(slots, 0, offsetof(struct slots, tids));
+}
+
+bool slots_is_wiped(void) {
+    return slots && !slots->is_in_use;
+}
+
+uint32_t slots_count(void) {
+    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
+    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    return count ? count : 1;
+}
+
+static bool is_alive(int32_t tid) {
+    return sys_is_thread_alive((int)sink.header->pid, tid);
+}
+
+static bool slot_is_free(uint32_t slot) {
+    const struct thread *thread = &threads[slot];
+    return __atomic_load_n(&thread->is_exiting, __ATOMIC_ACQUIRE) && !is_alive(thread->tid);
+}
+
+// The slot that was given up last, with the lock held; NULL: none.
+static struct thread *slot_take_free_locked(void) {
+    uint32_t head = slots->free_head;
+    if (!head) return NULL;
+    slots->free_head = threads[head - 1].next_free;
+    return &threads[head - 1];
+}
+
+// The slot of a thread that is gone, with the lock held; NULL if none of those looked at is.
+static struct thread *slot_take_over_locked(int32_t tid) {
+    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
+    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    if (count == 0) return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (tid > 0 && slots->tids[i] == tid) return &threads[i];  // the number came back
+    for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
+        uint32_t slot = slots->clock_hand++ % count;
+        if (slot_is_free(slot)) return &threads[slot];
+    }
+    // One that ended without its exit being seen.
+    uint32_t slot = slots->clock_hand % count;
+    return slots->tids[slot] && !is_alive(slots->tids[slot]) ? &threads[slot] : NULL;
+}
+
+// An event of its last thread may be half done: what remembers one is forgotten.
+static void slot_clean(struct thread *thread) {
+    if (thread->record) totals_publish(thread, 0, 0);
+    thread->seen.frame = NULL;
+    stack_thread_recover(&thread->stack);
+}
+
+// Of a slot that was given up the last stack is kept: comparing with it reads nothing that the
+// present stack does not have, whose ever it was (checks_verify).
+static struct thread *slot_take_over(int32_t tid) {
+    if (!slots_lock(tid)) return NULL;
+    struct thread *given = slot_take_free_locked();
+    struct thread *thread = given ? given : slot_take_over_locked(tid);
+    if (thread) {
+        slots->tids[thread->slot] = tid;
+        // Samples have a stream of random numbers a thread, whatever slot it happens to get.
+        if (thread->tid != tid) thread->has_chance = false;
+        thread->tid = tid;
+        thread->is_exiting = 0;
+    }
+    slots_unlock();
+    if (thread && !given) slot_clean(thread);
+    return thread;
+}
+
+static struct thread *slot_take_new(int32_t tid) {
+    uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
+    if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
+    struct thread *thread = &threads[slot];
+    *thread = (struct thread){.word = &slots->gates[slot].word, .slot = slot, .tid = tid};
+    if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
+        !walk_trace_init(&thread->trace, depth_limit)) {
+        uint32_t mine = slot + 1;  // without memory: the number can serve again
+        __atomic_compare_exchange_n(&slots->used_count, &mine, slot, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+        return NULL;
+    }
+    slots->tids[slot] = tid;
+    return thread;
+}
+
+// The entry of the slot's last thread serves its successor too when there are many.
+static bool record_continues(struct thread *thread, const char *name) {
+    uint64_t used = __atomic_load_n(thread_records.used_bytes, __ATOMIC_RELAXED);
+    struct cairn_thread *record = thread->record;
+    if (!record || used < RECORD_FOLD_COUNT * sizeof *record) return false;
+    bool is_scarce = used + sizeof *record > thread_records.capacity_bytes / RECORD_FOLD_ALL_SHARE;
+    if (!is_scarce && strncmp(record->name, name, sizeof record->name) != 0) return false;
+    record->folded_count++;
+    record->is_ended = 0;
+    record->end_ns = 0;
+    return true;
+}
+
+// A thread that gave its slot up, was not done yet, and has got it back.
+static bool record_resumes(const struct thread *thread) {
+    static __thread bool had_slot;
+    struct cairn_thread *record = thread->record;
+    bool is_back = had_slot && record && record->tid == (uint32_t)thread->tid;
+    had_slot = true;
+    if (!is_back || record->folded_count) return false;
+    record->is_ended = 0;
+    record->end_ns = 0;
+    return true;
+}
+
+static bool record_begin(struct thread *thread) {
+    if (record_resumes(thread)) return true;
+    struct cairn_thread fresh = {.tid = (uint32_t)thread->tid, .slot = thread->slot};
+    read_name(&fresh);
+    if (record_continues(thread, fresh.name)) return true;
+    struct cairn_thread *record = region_take(&thread_records, sizeof *record);
+    if (!record) return thread->record != NULL;
+    fresh.start_ns = sink_now_coarse_ns();
+    *record = fresh;
+    thread->record = record;
+    return true;
+}
+
+// True for the first thread that registered: slot 0 may have failed for lack of memory.
+static bool is_only_thread(struct thread *thread) {
+    struct thread *first = NULL;
+    return __atomic_compare_exchange_n(&first_thread, &first, thread, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE) ||
+           first == thread;
+}
+
+struct thread *slots_register(uintptr_t here) {
+    int32_t tid = tid_of_caller();
+    gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
+    bool is_first = slots_count() == 1 && slots->used_count == 0;
+    struct thread *thread = is_first ? NULL : slot_take_over(tid);
+    if (!thread) thread = slot_take_new(tid);
+    if (!thread) return NULL;
+    thread->last_block = NULL;
+    thread->watch.block = NULL;
+    stack_cache_limit(&thread->recall, slots_count());
+    walk_trace_reset(&thread->trace);
+    if (!record_begin(thread)) return NULL;
+    // Not before: of a forked child's first thread this is the gate already, and busy without a
+    // record it would pass for an event that a handler jumped out of.
+    gate_hold(thread, here, ((const uintptr_t *)here)[1]);
+    slots->gates[thread->slot].left_bytes = 0;
+    *thread->word = GATE_BUSY;
+    if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
+    totals_enter(thread);
+    gate_self = thread;
+    if (has_exit_key) key_set(exit_key, thread);
+    return thread;
+}
+
+// Gives back what lies beyond the first `keep` of `count` entries.
+static void array_shrink(void *start, size_t entry_bytes, uint32_t keep, uint32_t count) {
+    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+    uintptr_t end = (uintptr_t)start + entry_bytes * count;
+    uintptr_t from = ((uintptr_t)start + entry_bytes * keep + page_mask) & ~page_mask;
+    if (from < end) sys_release((void *)from, end - from);
+}
+
+// The calling thread's own buffers shrink too, if its present stack fits; others' are in use.
+void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads) {
+    uint32_t keep = slots_count() + more_threads, limit = slot_limit;
+    struct thread *own = gate_self;
+    depth_limit = DEPTH_NARROW;
+    region_shrink(&thread_records, headroom_bytes);
+    if (own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
+        uint32_t depth = own->trace.limit;
+        array_shrink(own->stack.terms, sizeof *own->stack.terms, DEPTH_NARROW, depth);
+        walk_trace_shrink(&own->trace, DEPTH_NARROW);
+    }
+    if (keep >= limit) return;
+    __atomic_store_n(&slot_limit, keep, __ATOMIC_RELEASE);
+    array_shrink(threads, sizeof *threads, keep, limit);
+    array_shrink(slots->gates, sizeof *slots->gates, keep, limit);
+}

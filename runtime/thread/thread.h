@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a thread.
+//
+// Slots: a thread takes a numbered slot with its tables and cells. The slot of a thread that no
+// longer exists is taken over by a later one. Thread-local storage is a pointer to the slot.
+#ifndef RUNTIME_THREAD_THREAD_H
+#define RUNTIME_THREAD_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/format.h"
+#include "runtime/record/timeline.h"
+#include "runtime/sample/blocks.h"
+#include "runtime/sample/countdown.h"
+#include "runtime/stack/intern.h"
+#include "runtime/stack/watch.h"
+#include "runtime/sys/sys.h"
+#include "runtime/thread/region_stack.h"
+#include "runtime/unwind/stack_cache.h"
+#include "runtime/unwind/walk.h"
+
+enum gate_state {
+    GATE_WIPED = 0,   // never opened, or wiped by fork
+    GATE_BUSY = 2,    // cairn is at work
+    GATE_INSIDE = 3,  // in a real allocation function that may call another hooked one
+};
+#define GATE_OPEN UINT32_MAX
+
+// A call that a real allocation function makes to a hooked one: the hook's return address, and how
+// far its frame lies from the one that waits for the real function.
+struct gate_inner_call {
+    uintptr_t pc, distance_bytes;
+};
+enum { GATE_INNER_CALLS = 8 };
+
+// A thread's gate word, on a cache line of its own. Where allocations are sampled, `left_bytes`
+// says how many more bytes pass without a look at anything else; it is not above 0 unless the
+// thread is registered, in this process and not INSIDE (see sample/countdown.h).
+struct gate_line {
+    _Alignas(64) uint32_t word;  // enum gate_state
+    int64_t left_bytes;
+};
+
+// What every event reads lies in the first two cache lines, and no line belongs to two threads.
+struct thread {
+    _Alignas(64) uint32_t *word;  // enum gate_state or GATE_OPEN; never NULL
+    uint32_t slot;
+    uintptr_t holder;         // frame address of the event that is BUSY
+    uintptr_t holder_return;  // the return address in that frame: changed once the frame is gone
+    struct cairn_thread *record;
+    // When net_bytes passes one of these, the event goes a slow way; see event.c.
+    int64_t high_bytes, low_bytes;  // publish
+    int64_t peak_bytes;      // a free from above this leaves a new peak, the process' or a region's
+    const void *last_block;  // the last one it allocated, until that is freed
+    struct watch watch;      // one of its blocks: does it live long?
+    struct walk_seen seen;   // the last stack, with its cell
+    struct walk_trace trace;
+    int64_t total_peak_bytes;  // the process', if net_bytes is above this; else a region's
+                               // (region_stack.h)
+    int64_t published_bytes, published_blocks;
+    uint64_t published_allocated, published_allocations;
+    struct point_seen point;
+    uint32_t call_count;  // its allocations, where blocks have ages
+    struct stack_cache recall;
+    struct walk_trace *verify;     // see verify.h
+    struct python_thread *python;  // with EVENT_PYTHON; NULL: not yet
+    struct stack_thread stack;
+    struct region_stack nest;
+    int32_t tid;
+    uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
+    uint32_t next_free;   // of a slot that was given up: the next such slot + 1, or 0
+    struct gate_inner_call inner_calls[GATE_INNER_CALLS];  // found to be such, by a hash of pc
+    uint32_t bucket_cells[2];  // of blocks too small, too large for a stack; 0: none yet
+    struct countdown countdown;
+    struct sampled taken;  // by a realloc that is under way
+    bool has_taken, has_chance;
+};
+
+// The calling thread; one with a gate that is never opened as long as it has no slot.
+extern HIDDEN __thread struct thread *gate_self;
+
+// The thread that gate_self points to before a slot is taken.
+struct thread *gate_nobody(void);
+
+#endif

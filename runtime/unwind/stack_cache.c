@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/unwind/stack_cache.h"
+
+#include <string.h>
+
+#include "runtime/unwind/unwind_cache.h"
+
+enum { TABLE_SLOTS = 4096, TABLE_PROBES = 8 };
+
+// Words of one thread's stacks: 512 KiB for a single thread, not less than 16 KiB.
+enum { CHECKS_MAX = 32768, CHECKS_MIN = 1024 };
+
+// Captures before the first trial, and at most between two.
+enum { FIRST_PAUSE = 4096, LONGEST_PAUSE = 1 << 22, FILL = 2 * RECALL_NODES };
+
+// It must be cheaper by a tenth to be used.
+enum { CHEAPER_OF = 10, CHEAPER_BY = 1 };
+
+// A capture that took longer was interrupted by something else.
+enum { TICKS_MAX = 20000 };
+
+static bool stack_cache_make(struct stack_cache *recall) {
+    if (recall->nodes) return true;
+    if (sys_is_over_budget()) return false;
+    size_t node_bytes = (RECALL_NODES + 1) * sizeof *recall->nodes;
+    uint8_t *memory = sys_map(node_bytes + TABLE_SLOTS * sizeof *recall->table);
+    recall->checks = sys_reserve(CHECKS_MAX * sizeof *recall->checks);
+    if (!memory || !recall->checks) return false;
+    recall->nodes = (struct stack_cache_node *)memory;
+    recall->table = (uint16_t *)(memory + node_bytes);
+    return true;
+}
+
+void stack_cache_limit(struct stack_cache *recall, uint32_t thread_count) {
+    uint32_t share = CHECKS_MAX / thread_count;
+    recall->check_limit = share < CHECKS_MIN ? CHECKS_MIN : share;
+}
+
+void stack_cache_reset(struct stack_cache *recall) {
+    recall->last = recall->place = 0;
+    recall->node_count = recall->check_count = 0;
+    recall->generation = rule_generation();
+    if (recall->nodes) memset(recall->table, 0, TABLE_SLOTS * sizeof *recall->table);
+}
+
+// The key of a place: a root's is its frame and return address, a child's its parent, the number
+// of equal words and the value of the next.
+static uint32_t place_hash(uint64_t a, uint64_t b) {
+    const uint64_t factor_a = 0x9E3779B97F4A7C15u, factor_b = 0xD1B54A32D192ED03u;
+    const unsigned upper_shift = 40;
+    return (uint32_t)(((a * factor_a) ^ b) * factor_b >> upper_shift);
+}
+
+static uint32_t child_hash(uint32_t parent, uint32_t shared, uintptr_t value) {
+    const unsigned parent_shift = 16;
+    return place_hash((uint64_t)shared << parent_shift | parent, value);
+}
+
+// The word after the `shared` inner ones.
+static const struct walk_check *check_after(const struct walk_seen *seen, uint32_t shared) {
+    return &seen->checks[seen->check_count - 1 - shared];
+}
+
+static uint32_t root_find(const struct stack_cache *recall, const uintptr_t *frame) {
+    uint32_t hash = place_hash((uintptr_t)frame, frame[1]);
+    for (uint32_t i = 0; i < TABLE_PROBES; i++) {
+        uint32_t number = recall->table[(hash + i) % TABLE_SLOTS];
+        const struct stack_cache_node *node = &recall->nodes[number];
+        if (!number) return 0;
+        if (!node->parent && node->seen.frame == frame && node->seen.pc == frame[1]) return number;
+    }
+    return 0;
+}
+
+static uint32_t child_find(const struct stack_cache *recall, uint32_t parent, uint32_t shared,
+                           uintptr_t value) {
+    uint32_t hash = child_hash(parent, shared, value);
+    for (uint32_t i = 0; i < TABLE_PROBES; i++) {
+        uint32_t number = recall->table[(hash + i) % TABLE_SLOTS];
+        const struct stack_cache_node *node = &recall->nodes[number];
+        if (!number) return 0;
+        if (node->parent == parent && node->shared == shared &&
+            check_after(&node->seen, shared)->value == value)
+            return number;
+    }
+    return 0;
+}
+
+// False: no place near the hash.
+static bool table_enter(struct stack_cache *recall, uint32_t hash, uint32_t number) {
+    for (uint32_t i = 0; i < TABLE_PROBES; i++) {
+        uint16_t *slot = &recall->table[(hash + i) % TABLE_SLOTS];
+        if (*slot) continue;
+        *slot = (uint16_t)number;
+        return true;
+    }
+    return false;
+}
+
+// Goes down from the root by the words that differ. Sets the place where an unknown stack belongs.
+static uint32_t node_find(struct stack_cache *recall, const uintptr_t *frame) {
+    uint32_t number = root_find(recall, frame), shared = 0;
+    recall->place = 0;
+    while (number) {
+        const struct walk_seen *seen = &recall->nodes[number].seen;
+        uint32_t differs = checks_verify(seen->checks, seen->check_count - shared);
+        if (differs == 0) return number;
+        shared = seen->check_count - differs;
+        recall->place = (uint16_t)number;
+        recall->place_shared = shared;
+        number = child_find(recall, number, shared, *seen->checks[differs - 1].slot);
+    }
+    return 0;
+}
+
+static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const uintptr_t *frame) {
+    if (unlikely(recall->generation != rule_generation())) stack_cache_reset(recall);
+    struct stack_cache_node *last = &recall->nodes[recall->last];
+    uint32_t number = recall->last ? last->next : 0;
+    if (!number || walk_differs(&recall->nodes[number].seen, frame) != WALK_SAME) {
+        number = node_find(recall, frame);
+        if (recall->last && number) last->next = (uint16_t)number;
+    }
+    if (!number) return NULL;
+    recall->last = (uint16_t)number;
+    return &recall->nodes[number].seen;
+}
+
+static bool is_in_use(const struct stack_cache *recall) {
+    return recall->phase != RECALL_WAITS && recall->phase != RECALL_TIMED_OFF;
+}
+
+static bool is_timed(const struct stack_cache *recall) {
+    return recall->phase == RECALL_TIMED_ON || recall->phase == RECALL_TIMED_OFF;
+}
+
+static void phase_begin(struct stack_cache *recall, enum stack_cache_phase phase,
+                        uint32_t captures) {
+    recall->phase = phase;
+    recall->left = captures;
+}
+
+static void trial_begin(struct stack_cache *recall) {
+    recall->ticks[0] = recall->ticks[1] = 0;
+    if (stack_cache_make(recall)) {
+        stack_cache_reset(recall);
+        phase_begin(recall, RECALL_FILLS, FILL);
+    } else {
+        phase_begin(recall, RECALL_WAITS, LONGEST_PAUSE);
+    }
+}
+
+static void trial_end(struct stack_cache *recall) {
+    bool is_cheaper = recall->ticks[1] * CHEAPER_OF < recall->ticks[0] * (CHEAPER_OF - CHEAPER_BY);
+    phase_begin(recall, is_cheaper ? RECALL_WORKS : RECALL_WAITS, recall->pause);
+    if (recall->pause < LONGEST_PAUSE) recall->pause *= 2;
+}
+
+// A phase is over: the next one begins.
+static COLD void phase_turn(struct stack_cache *recall) {
+    switch (recall->phase) {
+    case RECALL_WAITS:
+        if (recall->pause)
+            trial_begin(recall);
+        else
+            phase_begin(recall, RECALL_WAITS, recall->pause = FIRST_PAUSE);
+        break;
+    case RECALL_WORKS:
+    case RECALL_FILLS:
+        recall->ticks[0] = recall->ticks[1] = 0;
+        phase_begin(recall, RECALL_TIMED_ON, RECALL_TRIAL);
+        break;
+    case RECALL_TIMED_ON:
+        phase_begin(recall, RECALL_TIMED_OFF, RECALL_TRIAL);
+        break;
+    case RECALL_TIMED_OFF:
+        trial_end(recall);
+    }
+}
+
+const struct walk_seen *stack_cache_find(struct stack_cache *recall, const uintptr_t *frame) {
+    if (unlikely(recall->left == 0)) phase_turn(recall);
+    recall->left--;
+    if (recall->phase == RECALL_WAITS) return NULL;
+    if (unlikely(is_timed(recall))) recall->began = sys_ticks();
+    return is_in_use(recall) ? stack_cache_use(recall, frame) : NULL;
+}
+
+// The words were only reserved: they count once they are used.
+static void stack_cache_count_own(struct stack_cache *recall) {
+    if (recall->check_count <= recall->touched_count) return;
+    uint32_t more = recall->check_count - recall->touched_count;
+    sys_count_own((int64_t)(more * sizeof *recall->checks));
+    recall->touched_count = recall->check_count;
+}
+
+static void node_add(struct stack_cache *recall, const struct walk_seen *seen) {
+    uint32_t number = recall->node_count + 1;
+    struct stack_cache_node *node = &recall->nodes[number];
+    struct walk_check *checks = &recall->checks[recall->check_count] + 1;
+    bool is_root = !recall->place;
+    uint32_t hash = is_root ? place_hash((uintptr_t)seen->frame, seen->pc)
+                            : child_hash(recall->place, recall->place_shared,
+                                         check_after(seen, recall->place_shared)->value);
+    *node = (struct stack_cache_node){*seen, recall->place_shared, recall->place, 0};
+    checks[-1] = walk_check_end();
+    memcpy(checks, seen->checks, seen->check_count * sizeof *checks);
+    node->seen.checks = checks;
+    if (!table_enter(recall, hash, number)) return;
+    recall->node_count = number;
+    recall->check_count += 1 + seen->check_count;
+    stack_cache_count_own(recall);
+    if (recall->last) recall->nodes[recall->last].next = (uint16_t)number;
+    recall->last = (uint16_t)number;
+}
+
+static void stack_cache_add(struct stack_cache *recall, const struct walk_seen *seen) {
+    bool is_full = recall->node_count == RECALL_NODES ||
+                   recall->check_count + seen->check_count >= recall->check_limit;
+    if (is_full) stack_cache_reset(recall);
+    if (recall->generation != rule_generation() || seen->check_count >= recall->check_limit) return;
+    if (recall->place && recall->place_shared >= seen->check_count) return;
+    node_add(recall, seen);
+}
+
+void stack_cache_keep(struct stack_cache *recall, const struct walk_seen *seen) {
+    if (likely(recall->phase == RECALL_WAITS)) return;
+    if (is_in_use(recall) && seen) {
+        if (seen->frame)
+            stack_cache_add(recall, seen);
+        else
+            recall->last = 0;
+    }
+    if (unlikely(is_timed(recall))) {
+        uint64_t ticks = sys_ticks() - recall->began;
+        recall->ticks[recall->phase == RECALL_TIMED_ON] += ticks < TICKS_MAX ? ticks : TICKS_MAX;
+    }
+}

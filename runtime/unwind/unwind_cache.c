@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/unwind/unwind_cache.h"
+
+#include <sys/auxv.h>
+
+#include "runtime/sys/object.h"
+#include "runtime/unwind/eh_frame.h"
+
+struct rule_cache rule_cache;
+
+static size_t cache_bytes(void) {
+    return sizeof(uint64_t[RULE_WAYS]) << RULE_SET_BITS;
+}
+
+bool rule_init(void) {
+    rule_cache.words = sys_reserve(cache_bytes());
+    return rule_cache.words != NULL;
+}
+
+void rule_forget_all(void) {
+    uint64_t *words = rule_cache.words[0];
+    for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)
+        if (__atomic_load_n(&words[i], __ATOMIC_RELAXED))
+            __atomic_store_n(&words[i], 0, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&rule_cache.generation, 1, __ATOMIC_RELEASE);
+}
+
+static bool fits(int64_t value, unsigned bits) {
+    return value >= 0 && value % 8 == 0 && value / 8 < (int64_t)1 << bits;
+}
+
+static uint64_t rule_pack(enum rule_kind kind, int64_t cfa, int64_t saved) {
+    return (uint64_t)kind | (uint64_t)cfa / 8 << RULE_CFA_SHIFT |
+           (uint64_t)saved / 8 << RULE_SAVED_SHIFT;
+}
+
+#if defined(__aarch64__)
+// The frame record lies inside the frame, its words side by side; or the return address alone does.
+static uint64_t rule_with_return(const struct row *row, bool is_stack, bool is_frame_kept) {
+    const int64_t word_bytes = 8;
+    int64_t at = is_frame_kept ? row->ret.offset : row->frame.offset;
+    int64_t below = (int64_t)(0 - (uint64_t)at);
+    if (!fits(below, RULE_SAVED_BITS) || below < word_bytes || below > row->cfa_offset)
+        return RULE_SLOW;
+    if (is_frame_kept) return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, below);
+    if (row->ret.offset != at + word_bytes) return RULE_SLOW;
+    return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset, below);
+}
+#else
+// Where the return address is stored, as an offset from the CFA, in the common form.
+enum { RETURN_OFFSET = -8 };
+
+static uint64_t rule_with_return(const struct row *row, bool is_stack, bool is_frame_kept) {
+    if (row->ret.offset != RETURN_OFFSET) return RULE_SLOW;
+    if (is_frame_kept) return rule_pack(is_stack ? RULE_STACK : RULE_FRAME, row->cfa_offset, 0);
+    if (!fits((int64_t)(0 - (uint64_t)row->frame.offset), RULE_SAVED_BITS)) return RULE_SLOW;
+    return rule_pack(is_stack ? RULE_STACK_SAVED : RULE_FRAME_SAVED, row->cfa_offset,
+                     -row->frame.offset);
+}
+#endif
+
+static uint64_t rule_from_row(const struct row *row) {
+    bool is_stack = row->cfa_register == REGISTER_STACK;
+    bool is_frame = row->cfa_register == REGISTER_FRAME;
+    bool is_frame_kept = row->frame.how == ROW_SAME || row->frame.how == ROW_UNDEFINED;
+    if (row->ret.how == ROW_UNDEFINED) return RULE_END;
+    if (row->is_signal_frame || row->is_cfa_expression || !(is_stack || is_frame)) return RULE_SLOW;
+    if (row->ret.how != ROW_AT_CFA || !fits(row->cfa_offset, RULE_CFA_BITS)) return RULE_SLOW;
+    if (!is_frame_kept && row->frame.how != ROW_AT_CFA) return RULE_SLOW;
+    return rule_with_return(row, is_stack, is_frame_kept);
+}
+
+// The newest rule goes first, the one before it is kept.
+static void rule_remember(uintptr_t pc, uint64_t rule) {
+    uint64_t *set = rule_cache.words[rule_set(pc)];
+    uint64_t first = __atomic_load_n(&set[0], __ATOMIC_RELAXED);
+    if (first) __atomic_store_n(&set[1], first, __ATOMIC_RELAXED);
+    __atomic_store_n(&set[0], rule_tag(pc) | rule, __ATOMIC_RELAXED);
+}
+
+// The row at the first instruction of a function. On aarch64 glibc's does not say so: it has the
+// return address still in its register, where no caller has put one.
+static bool is_never_called(const struct row *row) {
+#if defined(__aarch64__)
+    if (row->ret.how == ROW_SAME) return true;
+#endif
+    return row->ret.how == ROW_UNDEFINED;
+}
+
+COLD uint64_t rule_work_out(uintptr_t pc) {
+    struct object object;
+    struct row row;
+    uint64_t rule = RULE_NO_CFI;
+    if (pc >> PROCESSOR_ADDRESS_BITS || pc < SYS_PAGE_BYTES) return RULE_NO_CFI;
+    if (object_find(pc - 1, &object)) {
+        struct row_source source = {(const uint8_t *)object.start, (const uint8_t *)object.end,
+                                    object.eh_frame_hdr};
+        if (row_find(&source, pc - 1, &row))
+            rule = rule_from_row(&row);
+        else if (row_find(&source, pc, &row) && is_never_called(&row))
+            rule = RULE_END;  // so the byte before is not its own (makecontext)
+        else if (object.start == getauxval(AT_BASE))
+            rule = RULE_END;  // the dynamic linker's entry, where every process begins
+    }
+    return rule;
+}
+
+COLD uint64_t rule_find_slow(uintptr_t pc) {
+    uint64_t rule = rule_work_out(pc);
+    if (!(pc >> PROCESSOR_ADDRESS_BITS) && pc >= SYS_PAGE_BYTES) rule_remember(pc, rule);
+    return rule;
+}

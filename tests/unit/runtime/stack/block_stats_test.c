@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes against a count of every size in the plainest way.
+#include "runtime/stack/block_stats.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/runtime/random.h"
+#include "tests/unit/runtime/stack/recording.h"
+
+enum { SIZES = 4096, CELL = CAIRN_CELL_BLOCK };
+static uint64_t counts[SIZES];
+
+static void start(void) {
+    memset(counts, 0, sizeof counts);
+    recording_start(1024, 4096);
+    assert_int_equal(cells_take_block(0), CELL);
+}
+
+static void allocate(uint64_t size) {
+    cells.hot[CELL].calls++;
+    if (!block_stats_has_usual_size(&cells.use[CELL], size))
+        block_stats_count_other_size(CELL, size);
+    counts[size < SIZES ? size : SIZES - 1]++;
+}
+
+static const struct cairn_sizes *others(void) {
+    uint32_t number = cells.cold[CELL].sizes;
+    if (!number || number == CAIRN_NO_SIZES) return NULL;
+    return (const struct cairn_sizes *)uses.sizes.base + number - 1;
+}
+
+// What the entry says of a size; the usual one is what is left.
+static uint64_t count_of(uint64_t size) {
+    const struct cairn_sizes *sizes = others();
+    uint64_t sum = sizes ? sizes->unknown_calls : 0;
+    for (unsigned i = 0; sizes && i < CAIRN_SIZES_EXACT; i++) {
+        if (sizes->counts[i] && sizes->sizes[i] == size) return sizes->counts[i];
+        sum += sizes->counts[i];
+    }
+    for (unsigned i = 0; sizes && i < CAIRN_SIZES_BUCKETS; i++) sum += sizes->buckets[i];
+    return cells.use[CELL].size == size ? cells.hot[CELL].calls - sum : 0;
+}
+
+static void test_one_size_needs_no_entry(void **state) {
+    (void)state;
+    start();
+    for (int i = 0; i < 1000; i++) allocate(24);
+    assert_null(others());
+    assert_int_equal(cells.cold[CELL].sizes, 0);
+    assert_int_equal(cells.use[CELL].size, 24);
+}
+
+static void test_few_calls_are_not_counted(void **state) {
+    (void)state;
+    start();
+    for (uint64_t i = 0; i < SIZES_BUSY_CALLS - 1; i++) allocate(i);
+    assert_int_equal(cells.cold[CELL].sizes, CAIRN_NO_SIZES);
+    allocate(7);
+    assert_non_null(others());
+    assert_int_equal(others()->unknown_calls, SIZES_BUSY_CALLS - 1);
+    assert_int_equal(count_of(7), 1);
+}
+
+// A stack that kept to one size until it was busy is known from the start.
+static void test_nine_sizes_are_exact(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    start();
+    for (int i = 0; i < SIZES_BUSY_CALLS; i++) allocate(100);
+    for (int i = 0; i < 100000; i++) allocate(100 + random_below(&seed, 9));
+    assert_int_equal(others()->unknown_calls, 0);
+    for (uint64_t size = 100; size < 109; size++) assert_int_equal(count_of(size), counts[size]);
+}
+
+// The usual size is the most frequent one sooner or later; the counts stay exact.
+static void test_another_size_becomes_usual(void **state) {
+    (void)state;
+    start();
+    for (int i = 0; i < SIZES_BUSY_CALLS; i++) allocate(0);
+    for (int i = 0; i < 1000; i++) allocate(64);
+    assert_int_equal(cells.use[CELL].size, 64);
+    assert_int_equal(count_of(64), 1000);
+    assert_int_equal(count_of(0), SIZES_BUSY_CALLS);
+}
+
+// Sizes that come late and often find a place; everything adds up.
+static void test_many_sizes(void **state) {
+    (void)state;
+    uint64_t seed = 9, sum = 0;
+    start();
+    for (int i = 0; i < 20000; i++) allocate(random_below(&seed, 3000));
+    for (int i = 0; i < 20000; i++) allocate(i % 2 ? 3333 : random_below(&seed, 3000));
+    const struct cairn_sizes *sizes = others();
+    for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) sum += sizes->counts[i];
+    for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) sum += sizes->buckets[i];
+    sum += sizes->unknown_calls + count_of(cells.use[CELL].size);
+    assert_int_equal(sum, cells.hot[CELL].calls);
+    uint64_t found = count_of(3333);
+    assert_true(found > counts[3333] / 2 && found <= counts[3333]);
+}
+
+// Eight sizes are there first, then none of them comes again: those that are frequent then have the
+// places at the end, however they come.
+static void test_frequent_sizes_find_places(void **state) {
+    (void)state;
+    uint64_t seed = 3;
+    for (unsigned period = 16; period <= 32; period *= 2) {
+        start();
+        for (int i = 0; i < 900; i++) allocate(100 + random_below(&seed, 9));
+        for (unsigned i = 0; i < 40000; i++)
+            allocate(i % period < 6 ? 1000 + i % period : 2000 + random_below(&seed, 500));
+        for (uint64_t size = 1000; size < 1006; size++) {
+            assert_true(count_of(size) > counts[size] / 2);
+            assert_true(count_of(size) <= counts[size]);
+        }
+    }
+}
+
+static void test_large_sizes(void **state) {
+    (void)state;
+    start();
+    for (int i = 0; i < 100; i++) allocate(i % 2 ? 24 : (uint64_t)5 << 30);
+    const struct cairn_sizes *sizes = others();
+    assert_non_null(sizes);
+    assert_int_equal(sizes->buckets[33] + sizes->unknown_calls + count_of(24) +
+                         count_of(cells.use[CELL].size) * (cells.use[CELL].size != 24),
+                     100);
+    assert_true(sizes->buckets[33] >= 50 - SIZES_BUSY_CALLS);
+}
+
+static void test_no_room(void **state) {
+    (void)state;
+    start();
+    uses.sizes.is_full = uses.reallocs.is_full = 1;
+    for (uint64_t i = 0; i < 1000; i++) allocate(i);
+    block_stats_count_realloc(CELL, 1, 2, false);
+    assert_int_equal(cells.cold[CELL].sizes, CAIRN_NO_SIZES);
+    assert_int_equal(cells.cold[CELL].reallocs, 0);
+}
+
+static void test_reallocs(void **state) {
+    (void)state;
+    start();
+    block_stats_count_realloc(CELL, 10, 20, false);
+    block_stats_count_realloc(CELL, 20, 40, true);
+    block_stats_count_realloc(CELL, 40, 5, false);
+    const struct cairn_reallocs *found = (const struct cairn_reallocs *)uses.reallocs.base;
+    assert_int_equal(cells.cold[CELL].reallocs, 1);
+    assert_int_equal(found->cell, CELL);
+    assert_int_equal(found->calls, 3);
+    assert_int_equal(found->in_place, 1);
+    assert_int_equal(found->grown, 2);
+    assert_int_equal(found->copied_bytes, 15);
+}
+
+static void test_ages(void **state) {
+    (void)state;
+    start();
+    uses.ages = uses.reallocs;
+    block_stats_count_age(CELL, 0, 5);
+    block_stats_count_age(CELL, 1, 0);
+    block_stats_count_age(CELL, UINT32_MAX - 1, INT32_MAX);
+    block_stats_count_age(CELL, USE_NO_CALLS, 4);
+    // not 49 days, but born 1 ms after the clock that the free looked at
+    block_stats_count_age(CELL, USE_NO_CALLS, UINT32_MAX);
+    block_stats_count_age(CELL, USE_NO_CALLS, (uint32_t)INT32_MAX + 1);
+    struct cairn_ages *ages = (struct cairn_ages *)uses.ages.base;
+    assert_int_equal(cells.cold[CELL].ages, 1);
+    assert_int_equal(ages->cell, CELL);
+    assert_int_equal(ages->calls[0], 1);
+    assert_int_equal(ages->calls[1], 1);
+    assert_int_equal(ages->calls[CAIRN_AGE_BUCKETS - 1], 1);
+    assert_int_equal(ages->ms[0], 3);
+    assert_int_equal(ages->ms[3], 2);
+    assert_int_equal(ages->ms[CAIRN_AGE_BUCKETS - 1], 1);
+    ages->ms[3] = UINT32_MAX;
+    block_stats_count_age(CELL, USE_NO_CALLS, 4);
+    assert_int_equal(ages->ms[3], UINT32_MAX);
+}
+
+static void test_temporary_beyond_32_bits(void **state) {
+    (void)state;
+    start();
+    cells.use[CELL].temporary = UINT32_MAX;
+    block_stats_count_temporary(CELL);
+    assert_int_equal(cells.use[CELL].temporary, 0);
+    assert_int_equal(cells.cold[CELL].temporary_high, 1);
+}
+
+static const struct cairn_aligned *aligned_of(uint32_t id) {
+    uint32_t number = cells.cold[id].aligned;
+    return number ? (const struct cairn_aligned *)uses.aligned.base + number - 1 : NULL;
+}
+
+// Each alignment in the bucket of the power of two that it is, or is rounded up to.
+static void test_alignments(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t alignment;
+        unsigned bucket;
+    } cases[] = {{17, 0},   {32, 0},          {33, 1},          {64, 1},          {4096, 7},
+                 {4097, 8}, {1ull << 31, 26}, {1ull << 32, 27}, {1ull << 40, 27}, {1ull << 63, 27}};
+    start();
+    assert_null(aligned_of(CELL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t before = i ? aligned_of(CELL)->calls[cases[i].bucket] : 0;
+        block_stats_count_aligned(CELL, cases[i].alignment, 3, 5);
+        assert_int_equal(aligned_of(CELL)->calls[cases[i].bucket], before + 1);
+        assert_int_equal(aligned_of(CELL)->slack_bytes, 3 * (i + 1));
+        assert_int_equal(aligned_of(CELL)->waste_bytes, 5 * (i + 1));
+    }
+    block_stats_count_aligned(CELL + 1, 64, 0, 7);
+    assert_int_equal(aligned_of(CELL)->cell, CELL);
+    assert_int_equal(aligned_of(CELL + 1)->cell, CELL + 1);
+    assert_int_equal(aligned_of(CELL + 1)->waste_bytes, 7);
+}
+
+// Without room nothing is counted, and nothing else is wrong.
+static void test_no_room_for_alignments(void **state) {
+    (void)state;
+    start();
+    uses.aligned.is_full = 1;
+    block_stats_count_aligned(CELL, 64, 1, 1);
+    assert_null(aligned_of(CELL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_size_needs_no_entry),
+        cmocka_unit_test(test_few_calls_are_not_counted),
+        cmocka_unit_test(test_nine_sizes_are_exact),
+        cmocka_unit_test(test_another_size_becomes_usual),
+        cmocka_unit_test(test_many_sizes),
+        cmocka_unit_test(test_frequent_sizes_find_places),
+        cmocka_unit_test(test_large_sizes),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_reallocs),
+        cmocka_unit_test(test_ages),
+        cmocka_unit_test(test_temporary_beyond_32_bits),
+        cmocka_unit_test(test_alignments),
+        cmocka_unit_test(test_no_room_for_alignments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

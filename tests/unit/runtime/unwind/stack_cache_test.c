@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remembered stacks against the words themselves. A stack here is the words that decide it, laid
+// out innermost first from the hook's frame; what it stands for is the number of its contents.
+#include "runtime/unwind/stack_cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/unwind/unwind_cache.h"
+#include "tests/unit/runtime/random.h"
+
+enum { WORDS = 24, STACKS_MAX = 3000, STEPS = 200000, ALWAYS = 1 << 20 };
+enum { FRAME_WORD = 0, CALLER_WORD = 1 };
+
+struct stack {
+    uint32_t depth;  // words from CALLER_WORD on
+    uintptr_t words[WORDS];
+};
+
+static struct stack stacks[STACKS_MAX];
+static uintptr_t memory[WORDS];
+static struct walk_check checks_memory[1 + WORDS], *const checks = &checks_memory[1];
+static struct stack_cache recall;
+static uint64_t seed;
+
+// Inner words are often equal, so that stacks part at every depth; values do not repeat elsewhere.
+static void stacks_make(uint32_t count, uint32_t choices) {
+    for (uint32_t i = 0; i < count; i++) {
+        stacks[i].depth = 2 + (uint32_t)random_below(&seed, WORDS - 2);
+        for (uint32_t k = 0; k < WORDS; k++)
+            stacks[i].words[k] = 0x555500000000 + k * 4096 + 16 * random_below(&seed, choices);
+        stacks[i].words[WORDS - 1] = i;  // no two are equal…
+        stacks[i].depth = WORDS - 1;     // …and all are as deep
+    }
+}
+
+static void stack_enter(const struct stack *stack) {
+    memcpy(memory, stack->words, sizeof memory);
+}
+
+static struct walk_seen stack_seen(const struct stack *stack, uint32_t value) {
+    checks_memory[0] = walk_check_end();
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        uint32_t word = stack->depth - i;  // outermost first
+        checks[i] = (struct walk_check){&memory[word], memory[word]};
+    }
+    return (struct walk_seen){&memory[FRAME_WORD], memory[CALLER_WORD], checks, stack->depth,
+                              value};
+}
+
+static void always_in_use(void) {
+    if (recall.phase != RECALL_WAITS && recall.phase != RECALL_TIMED_OFF && recall.left > 1) return;
+    if (!recall.nodes) return;
+    recall.phase = RECALL_WORKS;
+    recall.left = ALWAYS;
+}
+
+// Whether the stack was known.
+static bool capture(uint32_t number) {
+    stack_enter(&stacks[number]);
+    const struct walk_seen *known = stack_cache_find(&recall, memory);
+    if (known) assert_int_equal(known->value, number + 1);
+    struct walk_seen seen = stack_seen(&stacks[number], number + 1);
+    stack_cache_keep(&recall, known ? NULL : &seen);
+    always_in_use();
+    return known != NULL;
+}
+
+static void stack_cache_start(void) {
+    assert_true(rule_init());
+    memset(&recall, 0, sizeof recall);
+    stack_cache_limit(&recall, 1);
+    stacks_make(1, 4);
+    while (!recall.nodes) capture(0);
+}
+
+static void test_a_known_stack_is_found_and_no_other_taken_for_it(void **state) {
+    (void)state;
+    static const uint32_t choices[] = {1, 2, 3, 50};
+    for (size_t c = 0; c < sizeof choices / sizeof *choices; c++) {
+        stack_cache_start();
+        stacks_make(500, choices[c]);
+        stack_cache_reset(&recall);
+        for (uint32_t i = 0; i < 500; i++) capture(i);
+        uint32_t found = 0;
+        for (int step = 0; step < STEPS / 4; step++)
+            found += capture((uint32_t)random_below(&seed, 500));
+        assert_true(found > STEPS / 4 * 9 / 10);
+    }
+}
+
+static void test_an_order_that_repeats_is_followed(void **state) {
+    (void)state;
+    stack_cache_start();
+    stacks_make(300, 2);
+    stack_cache_reset(&recall);
+    for (int round = 0; round < 3; round++)
+        for (uint32_t i = 0; i < 300; i++) assert_true(capture(i) || round == 0);
+    uint32_t last = recall.last;
+    capture(0);
+    assert_int_equal(recall.nodes[last].next, recall.last);
+}
+
+static void test_too_many_stacks_begin_anew(void **state) {
+    (void)state;
+    stack_cache_start();
+    stacks_make(STACKS_MAX, 3);
+    for (int step = 0; step < STEPS; step++) capture((uint32_t)random_below(&seed, STACKS_MAX));
+    assert_true(recall.node_count <= RECALL_NODES);
+}
+
+// Rules were forgotten: what was remembered with them holds no longer.
+static void test_forgotten_rules_forget_all(void **state) {
+    (void)state;
+    stack_cache_start();
+    stacks_make(10, 3);
+    for (uint32_t i = 0; i < 10; i++) capture(i);
+    assert_true(capture(3));
+    rule_forget_all();
+    assert_false(capture(3));
+    assert_true(capture(3));
+}
+
+// What cannot be verified is not remembered, and nothing is said to follow it.
+static void test_a_stack_without_a_frame_is_passed_over(void **state) {
+    (void)state;
+    stack_cache_start();
+    stacks_make(3, 3);
+    capture(0);
+    stack_enter(&stacks[1]);
+    assert_null(stack_cache_find(&recall, memory));
+    struct walk_seen nothing = {.value = 7};
+    stack_cache_keep(&recall, &nothing);
+    assert_false(capture(1));
+    assert_true(capture(0));
+}
+
+int main(void) {
+    seed = 11;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_known_stack_is_found_and_no_other_taken_for_it),
+        cmocka_unit_test(test_an_order_that_repeats_is_followed),
+        cmocka_unit_test(test_too_many_stacks_begin_anew),
+        cmocka_unit_test(test_forgotten_rules_forget_all),
+        cmocka_unit_test(test_a_stack_without_a_frame_is_passed_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

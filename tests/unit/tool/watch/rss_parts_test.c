@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mappings are put to their parts by name, flags and neighbours; nothing is counted twice or lost.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tool/watch/rss_parts.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static struct rss_parts read_text(const char *text, uint64_t stack_limit) {
+    struct rss_parts parts;
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    assert_non_null(file);
+    struct rss_parts_source source = {.pagemap = -1, .stack_limit_bytes = stack_limit};
+    struct maps smaps;
+    maps_open_file(&smaps, file);
+    assert_true(rss_parts_read(&smaps, &source, &parts));
+    rss_parts_free(&parts);
+    maps_close(&smaps);
+    return parts;
+}
+
+static const char program[] =
+    "55e000000000-55e000001000 r-xp 00000000 fe:00 1 /usr/bin/program\n"
+    "Rss:                   4 kB\nPss:                   2 kB\nSwap:                  0 kB\n"
+    "VmFlags: rd ex mr mw me\n"
+    "55e000001000-55e000002000 rw-p 00001000 fe:00 1 /usr/bin/program\nRss: 4 kB\n"
+    "VmFlags: rd wr\n"
+    // its .bss
+    "55e000002000-55e000004000 rw-p 00000000 00:00 0 \nRss: 8 kB\nVmFlags: rd wr ac\n"
+    "55e000100000-55e000200000 rw-p 00000000 00:00 0          [heap]\nRss: 1024 kB\nPss: 1024 kB\n"
+    "Swap: 12 kB\nVmFlags: rd wr ac\n"
+    // an arena of glibc: not reserved, aligned
+    "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 \nRss: 132 kB\nVmFlags: rd wr nr\n"
+    "7f0000021000-7f0004000000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr nr\n"
+    // memory of cairn's: not reserved
+    "7f1000001000-7f1000401000 rw-p 00000000 00:00 0 \nRss: 2048 kB\nVmFlags: rd wr nr\n"
+    "7f2000000000-7f2000001000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr\n"
+    "7f2000001000-7f2000801000 rw-p 00000000 00:00 0 \nRss: 16 kB\nVmFlags: rd wr ac\n"
+    "7f3000000000-7f3000400000 rw-s 00000000 00:01 9   /memfd:cairn (deleted)\nRss: 512 kB\n"
+    "VmFlags: rd wr sh dd\n"
+    "7f4000000000-7f4000400000 rw-s 00000000 00:01 9   /dev/zero (deleted)\nRss: 64 kB\n"
+    "VmFlags: rd wr sh\n"
+    "7f5000000000-7f5000001000 r-xp 00000000 fe:00 2   /a b/libcairn.so\nRss: 4 kB\n"
+    "7f6000000000-7f6000002000 rw-p 00000000 fe:00 2   /lib/libc.so.6\nRss: 8 kB\n"
+    "7f7000000000-7f7000100000 rw-s 00000000 00:05 7   /dev/dri/card0\nRss: 40 kB\n"
+    "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\n"
+    "7ffc00100000-7ffc00102000 r-xp 00000000 00:00 0   [vdso]\nRss: 8 kB\n";
+
+static void test_parts(void **state) {
+    (void)state;
+    struct rss_parts parts = read_text(program, 8 * MIB);
+    const struct cairn_picture *picture = &parts.picture;
+    assert_int_equal(picture->files_bytes, (4 + 4 + 8 + 8) * 1024);
+    assert_int_equal(picture->heap_bytes, (1024 + 132 + 2048) * 1024);
+    assert_int_equal(picture->stacks_bytes, (16 + 20) * 1024);
+    assert_int_equal(picture->stack_count, 2);
+    assert_int_equal(picture->shared_bytes, 64 * 1024);
+    assert_int_equal(picture->own_bytes, (512 + 4) * 1024);
+    assert_int_equal(picture->other_bytes, (40 + 8) * 1024);
+    assert_int_equal(picture->rss_bytes,
+                     (4 + 4 + 8 + 1024 + 132 + 2048 + 16 + 512 + 64 + 4 + 8 + 40 + 20 + 8) * 1024);
+    assert_int_equal(picture->pss_bytes, 1026 * 1024);
+    assert_int_equal(picture->swap_bytes, 12 * 1024);
+    assert_int_equal(parts.libc_data.start, 0x7f6000000000);
+}
+
+static void test_own_memory(void **state) {
+    (void)state;
+    struct rss_parts parts = read_text(program, 8 * MIB), limited = parts;
+    rss_parts_settle_own(&parts, 64 * MIB);
+    assert_int_equal(parts.picture.heap_bytes, (1024 + 132) * 1024);
+    assert_int_equal(parts.picture.own_bytes, (512 + 4 + 2048) * 1024);
+    // somebody else maps without reservation too: no more is cairn's than it took
+    rss_parts_settle_own(&limited, MIB);
+    assert_int_equal(limited.picture.heap_bytes, (132 + 2048) * 1024);
+    assert_int_equal(limited.picture.own_bytes, (512 + 4 + 1024) * 1024);
+}
+
+// Memory of this process as the kernel shows it when cairn's lies right below an arena: one
+// mapping. In order: 1 MiB of cairn's, a heap that is full, one that is not, of which the rest has
+// no access.
+static void test_joined_with_arena(void **state) {
+    (void)state;
+    enum { OWN_BYTES = 1 << 20, SECOND_BYTES = 3 << 20, HEADER_BYTES = 48 };
+    const uint64_t heap_bytes = 64 * MIB;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *space = mmap(NULL, 4 * heap_bytes, PROT_NONE, flags, -1, 0);
+    assert_ptr_not_equal(space, MAP_FAILED);
+    char *first = space + heap_bytes + (heap_bytes - (uintptr_t)space % heap_bytes) % heap_bytes;
+    char *second = first + heap_bytes;
+    struct rss_parts before, unjoined, after;
+    assert_true(rss_parts_of_process(getpid(), &before));
+    mprotect(first - OWN_BYTES, OWN_BYTES + heap_bytes + SECOND_BYTES, PROT_READ | PROT_WRITE);
+    memset(first - OWN_BYTES, 1, OWN_BYTES);
+    memset(first, 1, MIB);
+    memset(second, 1, 2 * MIB);
+    // nothing that begins as a heap does: cairn's
+    assert_true(rss_parts_of_process(getpid(), &unjoined));
+    assert_int_equal(unjoined.unreserved_bytes - before.unreserved_bytes, 4 * MIB);
+    uint64_t arena = (uintptr_t)first + HEADER_BYTES;
+    memcpy(first, (uint64_t[]){arena, 0, heap_bytes, heap_bytes}, 4 * sizeof(uint64_t));
+    memcpy(second, (uint64_t[]){arena, (uintptr_t)first, SECOND_BYTES, SECOND_BYTES},
+           4 * sizeof(uint64_t));
+    assert_true(rss_parts_of_process(getpid(), &after));
+    assert_int_equal(after.unreserved_bytes - before.unreserved_bytes, MIB);
+    rss_parts_free(&before);
+    rss_parts_free(&unjoined);
+    rss_parts_free(&after);
+    munmap(space, 4 * heap_bytes);
+}
+
+static void test_damage(void **state) {
+    (void)state;
+    static const char *const texts[] = {"", "hello\n", "12-34\n", "Rss: 5 kB\n",
+                                        "zz-zz rw-p 0 0 0 \n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct rss_parts parts;
+        FILE *file = *texts[i] ? fmemopen((void *)(uintptr_t)texts[i], strlen(texts[i]), "r")
+                               : fopen("/dev/null", "r");
+        assert_non_null(file);
+        struct maps smaps;
+        maps_open_file(&smaps, file);
+        rss_parts_read(&smaps, &(struct rss_parts_source){.pagemap = -1}, &parts);
+        assert_int_equal(parts.picture.rss_bytes, 0);
+        rss_parts_free(&parts);
+        maps_close(&smaps);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_joined_with_arena),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

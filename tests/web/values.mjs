@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page works out, without a browser: node values.mjs SOURCES MODULES. Prints FAIL lines, ends with 1 then.
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const [, , sources, modules] = process.argv;
+const { buildSync } = createRequire(modules + "/")("esbuild");
+let failures = 0;
+
+function equal(what, got, wanted) {
+  if (JSON.stringify(got) === JSON.stringify(wanted)) return;
+  failures++;
+  console.log(`FAIL: ${what}: ${JSON.stringify(got)}, should be ${JSON.stringify(wanted)}`);
+}
+
+async function load(name) {
+  const built = buildSync({ entryPoints: [join(sources, name)], bundle: true, write: false, format: "esm" });
+  return import("data:text/javascript;base64," + Buffer.from(built.outputFiles[0].text).toString("base64"));
+}
+
+/** The highest and lowest rate, and how much came in all. */
+function rateOf(readRate, seconds, notes) {
+  const point_ns = 1e8,
+    index = [],
+    allocated = [];
+  notes.forEach(([at], i) => index.push(at - (i ? notes[i - 1][0] : 0)));
+  notes.forEach(([, bytes]) => allocated.push(bytes));
+  const numbers = new Map([
+    ["point.index", Float64Array.from(index)],
+    ["point.allocated", Float64Array.from(allocated)],
+  ]);
+  const { values } = readRate({ numbers, facts: { point_ns, process: { duration_ns: seconds * 1e9 } } }, "allocated");
+  const width = seconds / values.length;
+  return [Math.min(...values), Math.max(...values), values.reduce((sum, one) => sum + one * width, 0)].map((one) =>
+    Math.round(one),
+  );
+}
+
+const { readRate } = await load("series.ts");
+// 10 MB a second throughout: a note each tenth of a second, or each second, is the same rate all the time
+const steady = Array.from({ length: 40 }, (_, i) => [i, (i + 1) * 1e6]);
+equal("rate of notes without a gap", rateOf(readRate, 4, steady), [1e7, 1e7, 4e7]);
+equal(
+  "rate of notes with gaps",
+  rateOf(
+    readRate,
+    4,
+    steady.filter(([at]) => at % 10 === 9),
+  ),
+  [1e7, 1e7, 4e7],
+);
+equal("rate of one note at the end", rateOf(readRate, 4, steady.slice(-1)), [1e7, 1e7, 4e7]);
+equal(
+  "rate of a burst in one tenth",
+  rateOf(readRate, 4, [
+    [9, 0],
+    [10, 4e6],
+  ]),
+  [0, 4e7, 4e6],
+);
+
+// as the tool prints them (tests/unit/tool/base/units_test.c)
+const { size, percent, duration } = await load("units.ts");
+const sizes = [
+  [327680000, "312 MiB"],
+  [328728576, "314 MiB"],
+  [1280, "1.2 KiB"],
+  [1792, "1.8 KiB"],
+  [-1280, "-1.2 KiB"],
+  [0, "0 B"],
+  [1023, "1023 B"],
+  [102348, "99.9 KiB"],
+];
+for (const [bytes, wanted] of sizes) equal(`size of ${bytes}`, size(bytes), wanted);
+equal("an eighth", percent(1, 8), "12 %");
+equal("a time in the middle", duration(1.125e9), "1.12 s");
+process.exit(failures ? 1 : 0);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patches the entries of an allocator that is linked into an executable, so that its calls lead to
+// the library, in programs that cairn run starts. The tool patches a process while it waits for the
+// answer to its first message, before its main function. `cairn run --exec` leaves no tool beside
+// the process: there the tool plans the patch from the file, and the library applies it
+// (runtime/inject). patch.h has the code that is written.
+#ifndef TOOL_ATTACH_ENTRY_PATCH_H
+#define TOOL_ATTACH_ENTRY_PATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "tool/base/error.h"
+
+enum { ENTRY_PATCH_REMEMBERED = 64, ENTRY_PATCH_NAME_BYTES = 256 };
+
+// An executable that was checked and has no such allocator.
+struct entry_patch_file {
+    dev_t device;
+    ino_t number;
+    struct timespec changed;
+};
+
+struct entry_patcher {
+    struct entry_patch_file files[ENTRY_PATCH_REMEMBERED];
+    unsigned file_count;  // all that were remembered; the last ones are there
+    unsigned refused_count;
+    char refused[ENTRY_PATCH_NAME_BYTES];  // the first one's program
+    struct error problem;                  // and why
+};
+
+// `attachment`: the address of the process' struct cairn_attachment, as it says itself.
+void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attachment);
+
+// The value of CAIRN_ENTRIES for an executable (struct cairn_lead), which the caller frees; NULL:
+// it has no such allocator. False, with a clause: it has one that cannot be led there.
+bool entry_patch_plan(const char *path, char **digits, struct error *error);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/finish.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/report_run.h"
+#include "tool/query/name_options.h"
+#include "tool/query/subject.h"
+
+// A path below the current directory without that directory.
+static const char *relative_path(const char *path) {
+    static char current[PATH_MAX];
+    if (!getcwd(current, sizeof current)) return path;
+    size_t length = strlen(current);
+    bool is_below = !strncmp(path, current, length) && path[length] == '/' && path[length + 1];
+    return is_below ? path + length + 1 : path;
+}
+
+// Names that were not read in time, and why none could be kept.
+static void print_symbolized(FILE *out, const struct symbolized *done,
+                             const struct error *problem) {
+    if (!out) return;
+    if (problem->text[0]) {
+        char safe[4 * sizeof problem->text];
+        text_escape(safe, sizeof safe, problem->text);
+        fprintf(out, "cairn: names are not kept in the recording: %s\n", safe);
+    } else if (done->late) {
+        fprintf(out, "cairn: names of %s take long to read and are left for cairn report\n",
+                done->recordings > 1
+                    ? units_counted((int64_t)done->late, "recording", "recordings").text
+                    : units_counted((int64_t)done->late, "module", "modules").text);
+    }
+}
+
+static bool finish_recording(FILE *out, const char *path, const struct summary_options *options,
+                             const struct view_options *view, struct error *error) {
+    struct opened opened;
+    struct symbolized done = {0};
+    struct error problem = {0};
+    name_options_symbols()->is_quick = options->symbols == SYMBOLIZE_NONE;
+    if (!opened_open(path, &opened, error)) return false;
+    symbolize_opened(path, options->symbols, &opened, &done, &problem);
+    bool is_ok = !out || report_summary_print(out, &opened, path, options, view, error);
+    print_symbolized(out, &done, &problem);
+    opened_close(&opened);
+    return is_ok;
+}
+
+static bool finish_run(FILE *out, const char *path, const struct summary_options *options,
+                       const struct view_options *view, struct error *error) {
+    struct run run;
+    struct symbolized done = {0};
+    struct error problem = {0};
+    name_options_symbols()->is_quick = false;
+    symbolize_run(path, options->symbols, &done, &problem);
+    name_options_symbols()->is_quick = true;
+    if (!out) return true;
+    if (!run_open(path, &run, error)) return false;
+    bool is_ok = report_run_summary(out, &run, view, error);
+    print_symbolized(out, &done, &problem);
+    run_close(&run);
+    return is_ok;
+}
+
+bool finish_print(FILE *out, const char *path, const struct summary_options *options,
+                  struct error *error) {
+    struct subject subject;
+    if (!subject_find(relative_path(path), &subject, error)) return false;
+    const struct view_options view = {.top = options->top,
+                                      .by = options->by,
+                                      .has_all_frames = options->has_all_frames,
+                                      .is_plain_number = options->is_plain_number};
+    return subject.is_run ? finish_run(out, subject.path, options, &view, error)
+                          : finish_recording(out, subject.path, options, &view, error);
+}

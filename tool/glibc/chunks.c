@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/glibc/chunks.h"
+
+#include <stdlib.h>
+
+#include "tool/base/search.h"
+#include "tool/base/spans.h"
+#include "tool/glibc/arenas.h"
+
+enum {
+    WORD = 8,
+    CHUNK_LEAST = 32,
+    FENCE = 16,  // size of the last chunk of a heap that is not its arena's newest
+    BROKEN_BINS_MAX = 2,
+    HEAPS_MAX = 4096,
+    PAGE_BYTES = 4096,
+};
+
+// A stretch of memory that chunks fill, or where some with mappings of their own may be.
+struct stretch {
+    uint64_t start, end;
+    bool is_mapped;
+};
+
+struct walk {
+    const struct memory_view *view;
+    struct memory_window window;
+    struct glibc_heap *heap;
+    struct arenas arenas;
+    ARRAY(struct stretch) stretches;
+};
+
+bool chunk_is_free(const struct glibc_chunk *chunk) {
+    return chunk->kind >= CHUNK_BINNED;
+}
+
+static bool find_arenas(struct walk *walk) {
+    for (size_t i = 0; i < walk->view->segment_count; i++) {
+        const struct memory_segment *segment = &walk->view->segments[i];
+        if (arenas_find(&walk->arenas, &walk->view->reader, segment->start,
+                        segment->start + segment->bytes, BROKEN_BINS_MAX))
+            return true;
+    }
+    return false;
+}
+
+static void place_done(struct walk *walk) {
+    const struct memory_reader *reader = &walk->view->reader;
+    if (reader->place_done) reader->place_done(reader->context, &walk->window.places);
+}
+
+// --- chunks
+
+static bool add_chunk(struct walk *walk, uint64_t chunk, uint64_t usable, enum chunk_kind kind) {
+    if (chunk > CHUNK_ADDRESS_MOST || usable > CHUNK_SIZE_MOST) {
+        walk->heap->broken_count++;
+        return true;
+    }
+    struct glibc_chunk *slot = array_push(&walk->heap->chunks);
+    if (slot) *slot = (struct glibc_chunk){chunk + CHUNK_HEADER_BYTES, usable, kind};
+    return slot != NULL;
+}
+
+// Chunks from `at` to `end`; a chunk is free if the one behind it says so. What lies in fastbins
+// and caches is found later.
+static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
+    uint64_t word, behind;
+    while (at < end) {
+        if (!memory_window_word(&walk->window, at + WORD, &word)) break;
+        uint64_t size = word & ~(uint64_t)CHUNK_FLAGS;
+        if (size <= FENCE && at + CHUNK_HEADER_BYTES + WORD >= end - PAGE_BYTES)
+            return true;  // a heap's end
+        if (size == FENCE) return true;
+        if (size < CHUNK_LEAST || size % CHUNK_HEADER_BYTES || size > end - at) break;
+        if (!memory_window_word(&walk->window, at + size + WORD, &behind)) break;
+        enum chunk_kind kind = behind & CHUNK_USED_BEFORE ? CHUNK_USED : CHUNK_BINNED;
+        if (!add_chunk(walk, at, size - WORD, kind)) return false;
+        at += size;
+    }
+    if (at != end) walk->heap->broken_count++;
+    return true;
+}
+
+// The kernel joins neighbours, so one may follow the other, or something else.
+static bool walk_mapped(struct walk *walk, uint64_t at, uint64_t end) {
+    for (uint64_t start = at, words[2]; at + PAGE_BYTES <= end;) {
+        if (!memory_window_word(&walk->window, at, &words[0]) ||
+            !memory_window_word(&walk->window, at + WORD, &words[1]))
+            return true;
+        uint64_t least = at == start ? PAGE_BYTES : CHUNK_MAPPED_LEAST;
+        uint64_t size = chunk_mapped_bytes(words, least, end - at);
+        if (size && !add_chunk(walk, at, size - CHUNK_HEADER_BYTES, CHUNK_MAPPED)) return false;
+        at += size ? size : PAGE_BYTES;
+        place_done(walk);
+    }
+    return true;
+}
+
+// --- where chunks lie
+
+static bool add_range(struct walk *walk, const struct glibc_range *range) {
+    struct glibc_range *slot = array_push(&walk->heap->ranges);
+    if (slot) *slot = *range;
+    return slot != NULL;
+}
+
+static uint64_t top_bytes(const struct walk *walk, const struct arena *arena) {
+    uint64_t word = 0;
+    memory_read_word(&walk->view->reader, arena->top + WORD, &word);
+    return word & ~(uint64_t)CHUNK_FLAGS;
+}
+
+// The main arena grows by brk: its bytes end with the top chunk. What lies before them is not
+// malloc's: a program that is linked statically has the main thread's own area there.
+static bool find_main(struct walk *walk, const struct arena *arena) {
+    const struct memory_segment *segment =
+        memory_segment_of(walk->view->segments, walk->view->segment_count, arena->top);
+    // before its first chunk an arena's top is a place in itself
+    if (arena->top == arena_bin_head(arena, 0)) return true;
+    uint64_t end = arena->top + top_bytes(walk, arena), bytes = arena->system_bytes;
+    walk->heap->top_bytes += end - arena->top;
+    if (!segment) return true;
+    bool is_whole = end <= segment->end && bytes >= end - arena->top &&
+                    bytes % CHUNK_HEADER_BYTES == 0 && bytes <= end - segment->start;
+    if (end > segment->end || end < arena->top) end = segment->end;
+    return add_range(walk, &(struct glibc_range){segment->start, end, arena->top, arena->address,
+                                                 true, is_whole ? end - bytes : segment->start});
+}
+
+static uint64_t align_up(uint64_t value, uint64_t step) {
+    return (value + step - 1) / step * step;
+}
+
+// A thread's arena has heaps of at most 64 MiB, aligned to that; each names its arena and the heap
+// before. The first one holds the arena itself.
+static bool find_heaps(struct walk *walk, const struct arena *arena) {
+    const uint64_t first_heap = arena->address / ARENA_HEAP_BYTES * ARENA_HEAP_BYTES;
+    const uint64_t info_bytes = arena->address - first_heap;
+    uint64_t heap = arena->top / ARENA_HEAP_BYTES * ARENA_HEAP_BYTES;
+    walk->heap->top_bytes += top_bytes(walk, arena);
+    for (unsigned i = 0; i < HEAPS_MAX && heap; i++) {
+        struct arena_heap info;
+        if (!memory_read(&walk->view->reader, heap, &info, sizeof info) ||
+            info.arena != arena->address || info.bytes > ARENA_HEAP_BYTES)
+            break;
+        uint64_t start = heap == first_heap ? arena->end : heap + info_bytes;
+        uint64_t end = heap + info.bytes;
+        if (!add_range(walk, &(struct glibc_range){heap, end, i ? end : arena->top, arena->address,
+                                                   false, align_up(start, CHUNK_HEADER_BYTES)}))
+            return false;
+        heap = heap == first_heap ? 0 : info.previous;
+    }
+    if (heap) walk->heap->broken_count++;
+    return true;
+}
+
+// Whichever arena was found first: that of a thread lies in its own first heap.
+static bool find_ranges(struct walk *walk, const struct arena *arena) {
+    uint64_t owner = 0;
+    memory_read_word(&walk->view->reader, arena->address / ARENA_HEAP_BYTES * ARENA_HEAP_BYTES,
+                     &owner);
+    return owner == arena->address ? find_heaps(walk, arena) : find_main(walk, arena);
+}
+
+// --- free chunks in lists
+
+// glibc keeps them in single-linked lists and leaves them marked as in use: fastbins, and each
+// thread's cache (since 2.26). From 2.32 on a link is XORed with its own address / 4096.
+
+enum {
+    FASTBINS = 10,
+    CACHE_BINS = 64,
+    CHAIN_MAX = 1 << 20,
+    PROTECT_SHIFT = 12,
+    RIGHT_LISTS_LEAST = 8,
+};
+
+// Two forms of a thread's cache: counts of 2 bytes (since 2.30) or 1.
+struct cache_form {
+    uint64_t usable_bytes;  // of its block; CHUNK_HEADER_BYTES more if what was left was too small
+                            // for a chunk
+    unsigned count_bytes;
+};
+static const struct cache_form cache_forms[] = {{0x288, 2}, {0x248, 1}};
+
+static struct glibc_chunk *find_chunk(const struct glibc_heap *heap, uint64_t address) {
+    const struct glibc_chunk *chunk = glibc_chunk_of(heap, address);
+    bool is_found = chunk && chunk->address == address;
+    return is_found ? &heap->chunks.items[chunk - heap->chunks.items] : NULL;
+}
+
+// The block behind the link that lies in `address`: the word as it is, or XORed. 0: the end, or
+// nothing that makes sense. Heaps are far from the addresses that a XORed end looks like.
+static uint64_t follow(const struct memory_reader *memory, const struct glibc_heap *heap,
+                       uint64_t address, uint64_t bias) {
+    uint64_t word;
+    if (!memory_read(memory, address, &word, sizeof word)) return 0;
+    uint64_t plain = word + bias, hidden = (word ^ address >> PROTECT_SHIFT) + bias;
+    if (word && find_chunk(heap, plain)) return plain;
+    return hidden != bias && find_chunk(heap, hidden) ? hidden : 0;
+}
+
+static void mark(const struct glibc_heap *heap, uint64_t address, enum chunk_kind kind) {
+    struct glibc_chunk *chunk = find_chunk(heap, address);
+    if (chunk && chunk->kind == CHUNK_USED) chunk->kind = kind;
+}
+
+// Marks the chunks in an arena's fastbins, which are at that address; the heap's chunks are sorted.
+static void mark_fast(const struct memory_reader *memory, struct glibc_heap *heap,
+                      uint64_t fastbins) {
+    uint64_t heads[FASTBINS];
+    if (!memory_read(memory, fastbins, heads, sizeof heads)) return;
+    for (unsigned i = 0; i < FASTBINS; i++) {
+        // fastbins link chunks, whose blocks begin behind a header
+        uint64_t block = heads[i] ? heads[i] + CHUNK_HEADER_BYTES : 0;
+        for (unsigned step = 0; block && step < CHAIN_MAX; step++) {
+            const struct glibc_chunk *chunk = find_chunk(heap, block);
+            if (!chunk || chunk->kind != CHUNK_USED) break;
+            mark(heap, block, CHUNK_FAST);
+            block = follow(memory, heap, block, CHUNK_HEADER_BYTES);
+        }
+    }
+}
+
+// How many blocks the list has, at most `most` + 1.
+static uint64_t chain_length(const struct memory_reader *memory, const struct glibc_heap *heap,
+                             uint64_t block, uint64_t most) {
+    uint64_t length = 0;
+    for (; block && length <= most && find_chunk(heap, block); length++)
+        block = follow(memory, heap, block, 0);
+    return length;
+}
+
+struct cache {
+    uint64_t counts[CACHE_BINS], heads[CACHE_BINS];
+};
+
+static bool read_cache(const struct memory_reader *memory, const struct cache_form *form,
+                       uint64_t address, struct cache *cache) {
+    uint8_t counts[2 * CACHE_BINS];
+    size_t bytes = (size_t)form->count_bytes * CACHE_BINS;
+    if (!memory_read(memory, address, counts, bytes) ||
+        !memory_read(memory, address + bytes, cache->heads, sizeof cache->heads))
+        return false;
+    for (unsigned i = 0; i < CACHE_BINS; i++)
+        cache->counts[i] =
+            form->count_bytes == 1 ? counts[i] : counts[2 * i] | (uint64_t)counts[2 * i + 1] << 8;
+    return true;
+}
+
+// A thread that was stopped between changing a list and counting it leaves one that is one off;
+// that is believed where other lists bear it out. If many do, so is one that leads nowhere.
+static bool is_cache(const struct memory_reader *memory, const struct glibc_heap *heap,
+                     const struct cache *cache) {
+    unsigned right = 0, near = 0, wrong = 0;
+    for (unsigned i = 0; i < CACHE_BINS; i++) {
+        uint64_t count = cache->counts[i], head = cache->heads[i];
+        uint64_t length = chain_length(memory, heap, head, count + 1);
+        bool is_near = (length + 1 == count && (length || !head)) || length == count + 1;
+        if (length == count && (length || !head))
+            right += count > 0;
+        else if (is_near)
+            near++;
+        else
+            wrong++;
+        if (near + wrong > 1) return false;
+    }
+    return wrong ? right >= RIGHT_LISTS_LEAST : !near || right > 0;
+}
+
+static void mark_cache(const struct memory_reader *memory, struct glibc_heap *heap,
+                       const struct cache *cache) {
+    for (unsigned i = 0; i < CACHE_BINS; i++) {
+        uint64_t block = cache->heads[i];
+        for (uint64_t left = cache->counts[i] + 1; left && block; left--) {
+            mark(heap, block, CHUNK_CACHED);
+            block = follow(memory, heap, block, 0);
+        }
+    }
+}
+
+static bool has_size_of(const struct glibc_chunk *chunk, const struct cache_form *form) {
+    return chunk->size == form->usable_bytes ||
+           chunk->size == form->usable_bytes + CHUNK_HEADER_BYTES;
+}
+
+// Marks those in threads' caches. A cache is a block of a certain size on the heap, known by its
+// counts, which are those of its lists.
+static void mark_cached(const struct memory_reader *memory, struct glibc_heap *heap) {
+    struct cache cache;
+    for (size_t i = 0; i < heap->chunks.count; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (chunk->kind != CHUNK_USED) continue;
+        for (size_t k = 0; k < sizeof cache_forms / sizeof *cache_forms; k++)
+            if (has_size_of(chunk, &cache_forms[k]) &&
+                read_cache(memory, &cache_forms[k], chunk->address, &cache) &&
+                is_cache(memory, heap, &cache))
+                mark_cache(memory, heap, &cache);
+    }
+}
+
+// --- the whole heap
+
+static int compare_addresses(const void *a, const void *b) {
+    const struct glibc_chunk *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+static int compare_ranges(const void *a, const void *b) {
+    const struct glibc_range *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+static int compare_stretches(const void *a, const void *b) {
+    const struct stretch *left = a, *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+static bool add_stretch(struct walk *walk, uint64_t start, uint64_t end, bool is_mapped) {
+    struct stretch *slot = array_push(&walk->stretches);
+    if (slot) *slot = (struct stretch){start, end, is_mapped};
+    return slot != NULL;
+}
+
+// What arenas leave of the segments.
+static bool find_mapped(struct walk *walk, const struct spans *arenas) {
+    for (size_t i = 0; i < walk->view->segment_count; i++) {
+        const struct memory_segment *segment = &walk->view->segments[i];
+        struct span gap;
+        uint64_t at = segment->start, end = segment->start + segment->bytes;
+        while (segment->is_writable && spans_gap(arenas, &at, end, &gap))
+            if (!add_stretch(walk, gap.start, gap.end, true)) return false;
+    }
+    return true;
+}
+
+// Walked in the order of addresses, so that chunks need not be sorted.
+static bool find_stretches(struct walk *walk) {
+    const struct glibc_heap *heap = walk->heap;
+    struct spans arenas = {0};
+    bool is_ok = true;
+    for (size_t i = 0; i < heap->ranges.count && is_ok; i++) {
+        const struct glibc_range *range = &heap->ranges.items[i];
+        is_ok = spans_add(&arenas, range->start, range->end) &&
+                add_stretch(walk, range->first, range->top, false);
+    }
+    spans_settle(&arenas);
+    is_ok = is_ok && find_mapped(walk, &arenas);
+    spans_free(&arenas);
+    if (walk->stretches.count)
+        qsort(walk->stretches.items, walk->stretches.count, sizeof *walk->stretches.items,
+              compare_stretches);
+    return is_ok;
+}
+
+static bool is_ascending(const struct glibc_heap *heap) {
+    for (size_t i = 1; i < heap->chunks.count; i++)
+        if (heap->chunks.items[i - 1].address > heap->chunks.items[i].address) return false;
+    return true;
+}
+
+static bool read_arena(const struct walk *walk, size_t number, struct arena *arena) {
+    return arenas_read(&walk->arenas, &walk->view->reader, walk->arenas.addresses.items[number],
+                       BROKEN_BINS_MAX, arena);
+}
+
+static bool walk_all(struct walk *walk) {
+    struct glibc_heap *heap = walk->heap;
+    struct arena arena;
+    bool is_ok = true;
+    for (size_t i = 0; i < walk->arenas.addresses.count && is_ok; i++)
+        is_ok = !read_arena(walk, i, &arena) || find_ranges(walk, &arena);
+    if (heap->ranges.count)
+        qsort(heap->ranges.items, heap->ranges.count, sizeof *heap->ranges.items, compare_ranges);
+    is_ok = is_ok && find_stretches(walk);
+    for (size_t i = 0; i < walk->stretches.count && is_ok; i++) {
+        const struct stretch *stretch = &walk->stretches.items[i];
+        is_ok = stretch->is_mapped ? walk_mapped(walk, stretch->start, stretch->end)
+                                   : walk_chunks(walk, stretch->start, stretch->end);
+    }
+    heap->arena_count = walk->arenas.addresses.count;
+    if (!is_ascending(heap))  // only where arenas contradict each other
+        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items,
+              compare_addresses);
+    for (size_t i = 0; i < walk->arenas.addresses.count; i++)
+        if (read_arena(walk, i, &arena))
+            mark_fast(&walk->view->reader, heap, arena.fastbins_address);
+    mark_cached(&walk->view->reader, heap);
+    return is_ok;
+}
+
+bool glibc_heap_read(const struct memory_view *view, struct glibc_heap *heap, struct error *error) {
+    struct walk walk = {.view = view, .heap = heap};
+    *heap = (struct glibc_heap){0};
+    bool is_found = find_arenas(&walk);
+    bool is_ok = is_found && memory_window_open(&walk.window, &view->reader) && walk_all(&walk);
+    memory_window_close(&walk.window);
+    arenas_free(&walk.arenas);
+    array_free(&walk.stretches);
+    if (is_ok) return true;
+    glibc_heap_free(heap);
+    return error_set(error, is_found ? "out of memory"
+                                     : "no heap of glibc's malloc was found in it: another "
+                                       "allocator, or a core without that memory");
+}
+
+void glibc_heap_free(struct glibc_heap *heap) {
+    array_free(&heap->chunks);
+    array_free(&heap->ranges);
+}
+
+const struct glibc_chunk *glibc_chunk_of(const struct glibc_heap *heap, uint64_t address) {
+    size_t low;
+    search_first(low, heap->chunks.count, heap->chunks.items[low].address > address);
+    const struct glibc_chunk *chunk = low ? &heap->chunks.items[low - 1] : NULL;
+    bool is_inside = chunk && (address == chunk->address || address - chunk->address < chunk->size);
+    return is_inside ? chunk : NULL;
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/heap/reach.h"
+
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/glibc/arenas.h"
+
+// --- roots
+
+enum {
+    WORD = 8,
+    HEADER = 2 * WORD,
+    PAGE_BYTES = 4096,
+    RED_ZONE = 128,  // below the stack pointer, that functions may use (x86-64 ABI, 3.2.2)
+    THREAD_AREA_BYTES = 4096,  // more than glibc's struct pthread has
+};
+
+// --- stacks
+
+// glibc's thread area says where its thread's stack lies: an address and its size, side by side.
+// They are known by what they must enclose.
+static bool find_stack(const struct core_image *core, const struct core_thread *thread,
+                       struct span *stack) {
+    uint64_t pair[2];
+    for (uint64_t at = thread->pointer; at < thread->pointer + THREAD_AREA_BYTES; at += WORD) {
+        if (!core_read(core, at, pair, sizeof pair)) return false;
+        bool is_aligned = pair[0] && pair[1] && !(pair[0] % PAGE_BYTES) && !(pair[1] % PAGE_BYTES);
+        if (!is_aligned || pair[0] + pair[1] < pair[0]) continue;
+        if (pair[0] > thread->stack || pair[0] + pair[1] <= thread->pointer) continue;
+        *stack = (struct span){pair[0], pair[0] + pair[1]};
+        return true;
+    }
+    return false;
+}
+
+// The whole stack of a thread; that of the main thread grows on its own and has nothing below it.
+static bool stack_of(const struct core_image *core, const struct core_thread *thread,
+                     struct span *stack) {
+    const struct memory_segment *segment = core_segment_of(core, thread->stack);
+    if (!segment) return false;
+    if (core->first_stack >= thread->stack && core->first_stack < segment->end) {
+        *stack = (struct span){segment->start, segment->end};
+        return true;
+    }
+    return thread->pointer > thread->stack && find_stack(core, thread, stack);
+}
+
+static bool leave_out_dead(const struct core_image *core, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->threads.count && is_ok; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        struct span stack;
+        if (thread->stack > RED_ZONE && stack_of(core, thread, &stack))
+            is_ok = spans_add(out, stack.start, thread->stack - RED_ZONE);
+    }
+    return is_ok;
+}
+
+// --- what else is no root
+
+// An arena's own words lead to headers of free chunks, which the blocks before them may use.
+static bool leave_out_heap(const struct glibc_heap *heap, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < heap->ranges.count && is_ok; i++) {
+        const struct glibc_range *range = &heap->ranges.items[i];
+        is_ok = spans_add(out, range->is_main ? range->first : range->start, range->end) &&
+                spans_add(out, range->arena, range->arena + ARENA_BYTES);
+    }
+    for (size_t i = 0; i < heap->chunks.count && is_ok; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (chunk->kind == CHUNK_MAPPED)
+            is_ok = spans_add(out, chunk->address - HEADER, chunk->address + chunk->size);
+    }
+    return is_ok;
+}
+
+static bool is_cairn(const struct core_file *file) {
+    return !strncmp(text_base_name(file->path), "libcairn", strlen("libcairn"));
+}
+
+// cairn's library; its zeroed data lies in memory without a name behind its file.
+static bool leave_out_cairn(const struct core_image *core, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->files.count && is_ok; i++) {
+        const struct core_file *file = &core->files.items[i];
+        if (!is_cairn(file)) continue;
+        const struct memory_segment *behind = core_segment_of(core, file->end);
+        bool is_zeroed = behind && behind->start == file->end && !core_file_of(core, file->end);
+        is_ok = spans_add(out, file->start, is_zeroed ? behind->end : file->end);
+    }
+    return is_ok;
+}
+
+static bool leave_out(const struct core_image *core, const struct glibc_heap *heap,
+                      const struct spans *others, struct spans *out) {
+    bool is_ok =
+        leave_out_heap(heap, out) && leave_out_dead(core, out) && leave_out_cairn(core, out);
+    for (size_t i = 0; i < others->items.count && is_ok; i++)
+        is_ok = spans_add(out, others->items.items[i].start, others->items.items[i].end);
+    spans_settle(out);
+    return is_ok;
+}
+
+bool core_find_roots(const struct core_image *core, const struct glibc_heap *heap,
+                     const struct spans *others, struct spans *roots) {
+    struct spans out = {0};
+    bool is_ok = leave_out(core, heap, others, &out);
+    for (size_t i = 0; i < core->segments.count && is_ok; i++) {
+        const struct memory_segment *segment = &core->segments.items[i];
+        struct span gap;
+        uint64_t at = segment->start;
+        if (segment->is_code && !segment->is_writable) continue;
+        while (is_ok && spans_gap(&out, &at, segment->start + segment->bytes, &gap))
+            is_ok = spans_add(roots, gap.start, gap.end);
+    }
+    spans_free(&out);
+    return is_ok;
+}
+
+static const struct core_thread *thread_of(const struct core_image *core, uint64_t address) {
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        struct span stack;
+        if (stack_of(core, thread, &stack) && address >= stack.start && address < stack.end)
+            return thread;
+    }
+    return NULL;
+}
+
+struct core_root core_root_of(const struct core_image *core, uint64_t address) {
+    const struct core_thread *thread = thread_of(core, address);
+    if (thread) return (struct core_root){.kind = ROOT_STACK, .thread = thread};
+    const struct core_file *file = core_module_of(core, address);
+    return (struct core_root){.kind = file ? ROOT_DATA : ROOT_OTHER, .file = file};
+}
+
+enum {
+    PIECE_BYTES = 1 << 20,
+    WINDOW_PLACES = 1 << 22,  // 64 MiB of heap
+    TURNS_AHEAD = 4,
+};
+
+// --- looking through memory
+
+bool core_scan_open(struct core_scan *scan) {
+    bool is_read = !scan->core->map || scan->is_ascending;
+    if (is_read) scan->scratch = malloc(PIECE_BYTES);
+    return !is_read || scan->scratch;
+}
+
+void core_scan_close(struct core_scan *scan) {
+    free(scan->scratch);
+    scan->scratch = NULL;
+}
+
+// The words that wait are a ring.
+static bool see_later(struct core_scan *scan, uint64_t at, uint64_t value) {
+    struct core_word *slot = &scan->waiting[(scan->first + scan->waiting_count) % WORDS_AHEAD];
+    const struct core_word before = *slot;
+    *slot = (struct core_word){at, value, scan->from};
+    block_map_prefetch(scan->map, value);
+    if (scan->waiting_count < WORDS_AHEAD) {
+        scan->waiting_count++;
+        return true;
+    }
+    scan->first = (scan->first + 1) % WORDS_AHEAD;
+    return scan->see(scan->context, &before);
+}
+
+bool core_scan_finish(struct core_scan *scan) {
+    for (; scan->waiting_count; scan->waiting_count--) {
+        const struct core_word word = scan->waiting[scan->first];
+        scan->first = (scan->first + 1) % WORDS_AHEAD;
+        if (!scan->see(scan->context, &word)) return false;
+    }
+    return true;
+}
+
+static bool see_words(struct core_scan *scan, uint64_t at, const uint8_t *bytes, size_t size) {
+    for (size_t i = 0; i + WORD <= size; i += WORD) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        if (block_map_may_have(scan->map, word) && !see_later(scan, at + i, word)) return false;
+    }
+    return true;
+}
+
+static void read_ahead(struct core_scan *scan, uint64_t at) {
+    struct core_image core = *scan->core;
+    core.map = NULL;
+    scan->start = at;
+    scan->end = at + core_piece(&core, at, scan->scratch, PIECE_BYTES, &scan->bytes);
+}
+
+static bool find_segment(struct core_scan *scan, uint64_t at) {
+    const struct memory_segment *segment = core_segment_of(scan->core, at);
+    if (!segment || at - segment->start >= segment->bytes) return false;
+    scan->start = segment->start;
+    scan->end = segment->start + segment->bytes;
+    scan->bytes = scan->core->map + segment->offset;
+    return true;
+}
+
+// Blocks follow each other in few segments, which need not be looked for each time.
+static size_t find_piece(struct core_scan *scan, uint64_t at, size_t wanted,
+                         const uint8_t **bytes) {
+    const struct core_image *core = scan->core;
+    if (!core->map && !scan->is_ascending)
+        return core_piece(core, at, scan->scratch, wanted, bytes);
+    if (at < scan->start || at >= scan->end) {
+        if (scan->is_ascending)
+            read_ahead(scan, at);
+        else if (!find_segment(scan, at))
+            return 0;
+        if (scan->start == scan->end) return 0;
+    }
+    *bytes = scan->bytes + (at - scan->start);
+    return scan->end - at < wanted ? (size_t)(scan->end - at) : wanted;
+}
+
+bool core_scan_on(struct core_scan *scan, uint64_t start, uint64_t end) {
+    for (uint64_t at = (start + WORD - 1) / WORD * WORD; at < end;) {
+        size_t wanted = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
+        const uint8_t *bytes;
+        size_t size = find_piece(scan, at, wanted, &bytes);
+        if (!size) return true;  // cut off
+        if (!see_words(scan, at, bytes, size)) return false;
+        if (!scan->is_ascending) core_place_done(scan->core, size, &scan->places);
+        at += (size + WORD - 1) / WORD * WORD;
+    }
+    return true;
+}
+
+bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end) {
+    return core_scan_on(scan, start, end) && core_scan_finish(scan);
+}
+
+// --- marking
+
+struct window {
+    ARRAY(uint32_t) places;  // marked and not looked through yet; counted from the window's first
+};
+
+struct marking {
+    struct core_reach *reach;
+    struct core_scan scan;
+    struct window *windows;
+    size_t window_count;
+};
+
+static bool mark(void *context, const struct core_word *word) {
+    struct marking *marking = context;
+    struct block_map *map = &marking->reach->map;
+    uint64_t place;
+    if (!block_map_find(map, word->value, &place) || block_map_bits(map, place) & PLACE_MARKED)
+        return true;
+    block_map_set(map, place, PLACE_MARKED);
+    uint32_t *slot = array_push(&marking->windows[place / WINDOW_PLACES].places);
+    if (slot) *slot = (uint32_t)(place % WINDOW_PLACES);
+    return slot;
+}
+
+static bool mark_registers(struct marking *marking) {
+    const struct core_image *core = marking->reach->core;
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        for (uint32_t k = 0; k < thread->register_count; k++)
+            if (!mark(marking, &(struct core_word){.value = thread->registers[k]})) return false;
+    }
+    return true;
+}
+
+static bool mark_roots(struct marking *marking) {
+    const struct spans *roots = &marking->reach->roots;
+    for (size_t i = 0; i < roots->items.count; i++)
+        if (!core_scan_words(&marking->scan, roots->items.items[i].start,
+                             roots->items.items[i].end))
+            return false;
+    return true;
+}
+
+// Blocks are looked through in the order in which they were not found: the one that is some turns
+// away is brought meanwhile.
+static void bring(const struct marking *marking, const struct window *window, uint64_t first) {
+    const struct core_scan *scan = &marking->scan;
+    if (window->places.count < TURNS_AHEAD) return;
+    uint32_t place = window->places.items[window->places.count - TURNS_AHEAD];
+    uint64_t address = block_map_address(scan->map, first + place);
+    if (address - scan->start < scan->end - scan->start)
+        __builtin_prefetch(scan->bytes + (address - scan->start));
+}
+
+// Everything that is pending in a window, and what becomes so meanwhile.
+static bool drain(struct marking *marking, struct window *window, bool *was_any) {
+    const struct block_map *map = &marking->reach->map;
+    const uint64_t first = (uint64_t)(window - marking->windows) * WINDOW_PLACES;
+    while (window->places.count) {
+        uint64_t place = first + window->places.items[--window->places.count];
+        bring(marking, window, first);
+        if (!core_scan_on(&marking->scan, block_map_address(map, place), block_map_end(map, place)))
+            return false;
+        if (!window->places.count && !core_scan_finish(&marking->scan)) return false;
+        *was_any = true;
+    }
+    return true;
+}
+
+static bool propagate(struct marking *marking) {
+    for (bool was_any = true; was_any;) {
+        was_any = false;
+        for (size_t i = 0; i < marking->window_count; i++)
+            if (!drain(marking, &marking->windows[i], &was_any)) return false;
+    }
+    return true;
+}
+
+static bool mark_all(struct core_reach *reach) {
+    struct marking marking = {.reach = reach};
+    marking.scan = (struct core_scan){
+        .core = reach->core, .map = &reach->map, .see = mark, .context = &marking};
+    marking.window_count = (size_t)(reach->map.place_count / WINDOW_PLACES) + 1;
+    marking.windows = calloc(marking.window_count, sizeof *marking.windows);
+    bool is_ok = marking.windows && core_scan_open(&marking.scan) && mark_registers(&marking) &&
+                 mark_roots(&marking) && propagate(&marking);
+    for (size_t i = 0; marking.windows && i < marking.window_count; i++)
+        array_free(&marking.windows[i].places);
+    free(marking.windows);
+    core_scan_close(&marking.scan);
+    return is_ok;
+}
+
+// --- references among leaked blocks
+
+bool core_scan_leaked(const struct core_reach *reach, struct core_scan *scan) {
+    size_t count = reach->map.words ? reach->heap.chunks.count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct glibc_chunk *chunk = &reach->heap.chunks.items[i];
+        bool is_block =
+            !chunk_is_free(chunk) && block_map_find(&reach->map, chunk->address, &scan->from);
+        if (!is_block || block_map_bits(&reach->map, scan->from) & PLACE_MARKED) continue;
+        if (!core_scan_on(scan, chunk->address, chunk->address + chunk->size)) return false;
+    }
+    return core_scan_finish(scan);
+}
+
+static bool refer(void *context, const struct core_word *word) {
+    struct block_map *map = context;
+    uint64_t place;
+    if (block_map_find(map, word->value, &place) && place != word->from)
+        block_map_set(map, place, PLACE_REFERENCED);
+    return true;
+}
+
+bool core_reach_settle(struct core_reach *reach, struct error *error) {
+    struct core_scan scan = {
+        .core = reach->core, .map = &reach->map, .see = refer, .context = &reach->map};
+    bool is_ok = core_scan_open(&scan);
+    if (is_ok) core_scan_leaked(reach, &scan);
+    core_scan_close(&scan);
+    reach->is_marked = is_ok;
+    return is_ok || error_set(error, "out of memory");
+}
+
+// --- all of it
+
+bool core_reach_open(const struct core_image *core, struct glibc_heap *heap, bool are_all_glibc,
+                     const struct spans *others, struct core_reach *reach, struct error *error) {
+    *reach = (struct core_reach){.core = core, .heap = *heap};
+    *heap = (struct glibc_heap){0};
+    bool is_ok = core_find_roots(core, &reach->heap, others, &reach->roots) ||
+                 error_set(error, "out of memory");
+    is_ok = is_ok && block_map_build(&reach->map, reach->heap.chunks.items,
+                                     reach->heap.chunks.count, are_all_glibc, error);
+    if (!is_ok) core_reach_close(reach);
+    return is_ok;
+}
+
+bool core_reach_mark(struct core_reach *reach, struct error *error) {
+    if (reach->map.words && !mark_all(reach)) return error_set(error, "out of memory");
+    return core_reach_settle(reach, error);
+}
+
+void core_reach_close(struct core_reach *reach) {
+    block_map_free(&reach->map);
+    spans_free(&reach->roots);
+    glibc_heap_free(&reach->heap);
+}
+
+enum core_reached core_reach_of(const struct core_reach *reach, uint64_t address) {
+    uint64_t place;
+    if (!reach->map.words || !block_map_find(&reach->map, address, &place)) return CORE_NO_BLOCK;
+    unsigned bits = block_map_bits(&reach->map, place);
+    if (bits & PLACE_MARKED) return CORE_REACHABLE;
+    return bits & PLACE_REFERENCED ? CORE_LEAKED : CORE_UNREFERENCED;
+}

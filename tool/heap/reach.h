@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks of a process can still be reached: from roots (registers, stacks, data of modules
+// and other memory of the process), through blocks in use. The others are leaked; leaked blocks
+// that no other leaked block refers to are unreferenced: the words are chap's.
+//
+// A reference is an aligned word that leads to a block's start or into it. So it is conservative:
+// a number that looks like an address keeps a block reachable, and a pointer that is kept in
+// another form (with bits of its own, or not aligned) is not seen.
+//
+// Roots are not: what malloc manages, code, the parts of stacks below the stack pointer, cairn's
+// own memory. Blocks are searched window by window of the heap, so that a core may be larger than
+// memory.
+#ifndef TOOL_HEAP_REACH_H
+#define TOOL_HEAP_REACH_H
+
+#include "tool/base/spans.h"
+#include "tool/glibc/chunks.h"
+#include "tool/heap/block_map.h"
+#include "tool/heap/image.h"
+
+enum root_kind { ROOT_REGISTER, ROOT_STACK, ROOT_DATA, ROOT_OTHER };
+
+struct core_root {
+    enum root_kind kind;
+    const struct core_thread *thread;  // of a register or a stack; NULL: unknown
+    const struct core_file *file;      // of data; NULL: none
+};
+
+// The memory to be searched, settled. `others` (settled) is left out as well. False without
+// memory.
+bool core_find_roots(const struct core_image *core, const struct glibc_heap *heap,
+                     const struct spans *others, struct spans *roots);
+
+// What an address in these spans belongs to.
+struct core_root core_root_of(const struct core_image *core, uint64_t address);
+
+struct core_reach {
+    const struct core_image *core;
+    struct glibc_heap heap;  // every block that is known, recorded ones among them
+    struct spans roots;
+    struct block_map map;
+    bool is_marked;       // reachable blocks are marked
+    uint64_t edges_most;  // of a graph (graph.h); 0: as many as it holds of itself
+};
+
+// Takes over the heap; nothing is marked yet. `others` (settled) is memory that refers to nothing:
+// the recording. `are_all_glibc`: the heap's chunks are as glibc_heap_read found them.
+bool core_reach_open(const struct core_image *core, struct glibc_heap *heap, bool are_all_glibc,
+                     const struct spans *others, struct core_reach *reach, struct error *error);
+void core_reach_close(struct core_reach *reach);
+
+// Finds out which blocks are reachable, and which leaked ones others refer to.
+bool core_reach_mark(struct core_reach *reach, struct error *error);
+
+enum core_reached { CORE_REACHABLE, CORE_LEAKED, CORE_UNREFERENCED, CORE_NO_BLOCK };
+
+// What became of the block in use that the address lies in; of a `reach` that is marked.
+enum core_reached core_reach_of(const struct core_reach *reach, uint64_t address);
+
+// An aligned word of memory that may lead to a block.
+struct core_word {
+    uint64_t at, value;
+    uint64_t from;  // what the scan's `from` was there
+};
+enum { WORDS_AHEAD = 32 };
+
+// Goes through memory: calls `see` for each word that may lead to a block. Words wait until others
+// were found behind them, while memory brings what the map has of them; their order stays.
+struct core_scan {
+    const struct core_image *core;
+    const struct block_map *map;
+    bool (*see)(void *context, const struct core_word *word);  // false: no memory, or enough seen
+    void *context;
+    uint64_t from;      // the caller's, for `see`
+    bool is_ascending;  // nearly all of memory is looked through, in order: it is read, not mapped
+    uint64_t places;    // for core_place_done
+    uint8_t *scratch;   // for what is read
+    uint64_t start, end;  // addresses of what was read or of the last segment, and its bytes
+    const uint8_t *bytes;
+    struct core_word waiting[WORDS_AHEAD];
+    unsigned first, waiting_count;
+};
+bool core_scan_open(struct core_scan *scan);
+void core_scan_close(struct core_scan *scan);
+
+// False if `see` was.
+bool core_scan_words(struct core_scan *scan, uint64_t start, uint64_t end);
+
+// The same, but the last words go on waiting: for the next call, or core_scan_finish.
+bool core_scan_on(struct core_scan *scan, uint64_t start, uint64_t end);
+bool core_scan_finish(struct core_scan *scan);
+
+// Goes through the leaked blocks; `from` is the place of each. False if `see` was.
+bool core_scan_leaked(const struct core_reach *reach, struct core_scan *scan);
+
+// Called once the reachable blocks are marked: notes which leaked ones others refer to.
+bool core_reach_settle(struct core_reach *reach, struct error *error);
+
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/heap/references.h"
+
+#include <elf.h>
+
+#include "tool/base/search.h"
+
+void core_references_free(struct core_references *references) {
+    array_free(&references->items);
+}
+
+const char *core_register_name(uint32_t machine, uint32_t number) {
+    static const char *const x86[] = {"r15",     "r14",      "r13", "r12", "rbp",    "rbx", "r11",
+                                      "r10",     "r9",       "r8",  "rax", "rcx",    "rdx", "rsi",
+                                      "rdi",     "orig_rax", "rip", "cs",  "eflags", "rsp", "ss",
+                                      "fs_base", "gs_base",  "ds",  "es",  "fs",     "gs"};
+    static const char *const arm[] = {
+        "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",    "x10", "x11",
+        "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",   "x22", "x23",
+        "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",  "pc",  "pstate"};
+    if (machine == EM_X86_64 && number < sizeof x86 / sizeof *x86) return x86[number];
+    if (machine == EM_AARCH64 && number < sizeof arm / sizeof *arm) return arm[number];
+    return "?";
+}
+
+// --- words that lead into one block
+
+struct search {
+    const struct core_reach *reach;
+    struct core_references *found;
+    uint64_t place;       // of the block that is looked for,
+    uint64_t start, end;  // and its addresses
+    size_t most;          // references that are enough
+};
+
+// A word that a scan found in the block from where it comes, by address; 0: in a root.
+static bool note_reference(void *context, const struct core_word *word) {
+    const struct search *search = context;
+    uint64_t place;
+    bool is_near = word->value >= search->start && word->value < search->end;
+    if (!is_near || !block_map_find(&search->reach->map, word->value, &place) ||
+        place != search->place)
+        return true;
+    struct core_reference *slot = array_push(&search->found->items);
+    if (slot)
+        *slot = (struct core_reference){.at = word->at, .to = word->value, .block = word->from};
+    return slot && search->found->items.count < search->most;
+}
+
+static bool search_registers(const struct search *search) {
+    const struct core_image *core = search->reach->core;
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        for (uint32_t k = 0; k < thread->register_count; k++) {
+            size_t before = search->found->items.count;
+            const struct core_word word = {.value = thread->registers[k]};
+            bool is_ok = note_reference((void *)search, &word);
+            if (search->found->items.count > before) {
+                search->found->items.items[before].thread = thread;
+                search->found->items.items[before].register_number = k;
+            }
+            if (!is_ok) return false;
+        }
+    }
+    return true;
+}
+
+static bool search_roots(const struct search *search, struct core_scan *scan) {
+    const struct spans *roots = &search->reach->roots;
+    for (size_t i = 0; i < roots->items.count; i++)
+        if (!core_scan_words(scan, roots->items.items[i].start, roots->items.items[i].end))
+            return false;
+    return true;
+}
+
+static bool search_blocks(const struct search *search, struct core_scan *scan) {
+    const struct glibc_heap *heap = &search->reach->heap;
+    for (size_t i = 0; i < heap->chunks.count; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (chunk_is_free(chunk) || chunk->address == search->start) continue;
+        scan->from = chunk->address;
+        if (!core_scan_on(scan, chunk->address, chunk->address + chunk->size)) return false;
+    }
+    return core_scan_finish(scan);
+}
+
+static struct search search_for(const struct core_reach *reach, uint64_t place, size_t most,
+                                struct core_references *found) {
+    return (struct search){.reach = reach,
+                           .found = found,
+                           .place = place,
+                           .start = block_map_address(&reach->map, place),
+                           .end = block_map_end(&reach->map, place),
+                           .most = most};
+}
+
+// Only words that lead into the block are of interest: a map of nothing else.
+static struct block_map only(const struct search *search) {
+    return (struct block_map){.low = search->start, .high = search->end};
+}
+
+bool core_find_incoming(const struct core_reach *reach, uint64_t address,
+                        struct core_references *references) {
+    uint64_t place;
+    *references = (struct core_references){0};
+    if (!block_map_find(&reach->map, address, &place)) return true;
+    const struct search search = search_for(reach, place, SIZE_MAX, references);
+    const struct block_map map = only(&search);
+    struct core_scan scan = {.core = reach->core,
+                             .map = &map,
+                             .see = note_reference,
+                             .context = (void *)&search,
+                             .is_ascending = true};
+    bool is_ok = core_scan_open(&scan) && search_registers(&search) &&
+                 search_roots(&search, &scan) && search_blocks(&search, &scan);
+    core_scan_close(&scan);
+    if (!is_ok) core_references_free(references);
+    return is_ok;
+}
+
+bool core_find_in_roots(const struct core_reach *reach, uint64_t place,
+                        struct core_references *found) {
+    const struct search search = search_for(reach, place, found->items.count + 1, found);
+    const struct block_map map = only(&search);
+    struct core_scan scan = {
+        .core = reach->core, .map = &map, .see = note_reference, .context = (void *)&search};
+    bool is_ok = core_scan_open(&scan);
+    if (is_ok && search_registers(&search)) search_roots(&search, &scan);
+    core_scan_close(&scan);
+    return is_ok && found->items.count == search.most;
+}
+
+bool core_find_between(const struct core_reach *reach, uint64_t from, uint64_t to, size_t most,
+                       struct core_references *found) {
+    const size_t before = found->items.count;
+    const struct search search = search_for(reach, to, before + most, found);
+    const struct block_map map = only(&search);
+    const uint64_t start = block_map_address(&reach->map, from);
+    struct core_scan scan = {.core = reach->core,
+                             .map = &map,
+                             .see = note_reference,
+                             .context = (void *)&search,
+                             .from = start};
+    bool is_ok = core_scan_open(&scan);
+    if (is_ok) core_scan_words(&scan, start, block_map_end(&reach->map, from));
+    core_scan_close(&scan);
+    return is_ok && found->items.count > before;
+}
+
+// --- words of one block
+
+struct outgoing {
+    const struct core_reach *reach;
+    struct core_references *found;
+};
+
+static bool note_outgoing(void *context, const struct core_word *word) {
+    const struct outgoing *outgoing = context;
+    const struct block_map *map = &outgoing->reach->map;
+    uint64_t place;
+    if (!block_map_find(map, word->value, &place) || block_map_address(map, place) == word->from)
+        return true;
+    struct core_reference *slot = array_push(&outgoing->found->items);
+    if (slot)
+        *slot = (struct core_reference){.at = word->at, .to = word->value, .block = word->from};
+    return slot;
+}
+
+bool core_find_outgoing(const struct core_reach *reach, uint64_t address, uint64_t size,
+                        struct core_references *references) {
+    *references = (struct core_references){0};
+    struct outgoing outgoing = {reach, references};
+    struct core_scan scan = {.core = reach->core,
+                             .map = &reach->map,
+                             .see = note_outgoing,
+                             .context = &outgoing,
+                             .from = address};
+    bool is_ok = core_scan_open(&scan) && core_scan_words(&scan, address, address + size);
+    core_scan_close(&scan);
+    if (!is_ok) core_references_free(references);
+    return is_ok;
+}
+
+// --- references among leaked blocks
+
+static const uint64_t source_mask = UINT32_MAX;
+enum { TARGET_SHIFT = 32 };
+
+static bool note_pair(void *context, const struct core_word *word) {
+    struct core_leaks *leaks = context;
+    const struct block_map *map = &leaks->reach->map;
+    uint64_t place;
+    if (!block_map_find(map, word->value, &place) || place == word->from ||
+        block_map_bits(map, place) & PLACE_MARKED)
+        return true;
+    uint64_t *slot = array_push(&leaks->pairs);
+    if (slot)
+        *slot = (uint64_t)core_graph_number(&leaks->graph, place) << TARGET_SHIFT |
+                core_graph_number(&leaks->graph, word->from);
+    return slot;
+}
+
+static int compare_pairs(const void *a, const void *b) {
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+bool core_leaks_open(const struct core_reach *reach, struct core_leaks *leaks) {
+    *leaks = (struct core_leaks){.reach = reach};
+    struct core_scan scan = {
+        .core = reach->core, .map = &reach->map, .see = note_pair, .context = leaks};
+    bool is_ok = core_graph_open(reach, &leaks->graph) && core_scan_open(&scan) &&
+                 core_scan_leaked(reach, &scan);
+    core_scan_close(&scan);
+    if (leaks->pairs.count)
+        qsort(leaks->pairs.items, leaks->pairs.count, sizeof *leaks->pairs.items, compare_pairs);
+    return is_ok;
+}
+
+void core_leaks_close(struct core_leaks *leaks) {
+    core_graph_close(&leaks->graph);
+    array_free(&leaks->pairs);
+}
+
+// The first pair that is not less.
+static size_t find_pair(const struct core_leaks *leaks, uint64_t pair) {
+    size_t low;
+    search_first(low, leaks->pairs.count, leaks->pairs.items[low] >= pair);
+    return low;
+}
+
+bool core_leaks_to(struct core_leaks *leaks, uint64_t address, size_t most,
+                   struct core_references *found, size_t *count) {
+    const struct block_map *map = &leaks->reach->map;
+    uint64_t place;
+    bool is_ok = true;
+    *found = (struct core_references){0};
+    *count = 0;
+    if (!block_map_find(map, address, &place)) return true;
+    const uint64_t target = core_graph_number(&leaks->graph, place);
+    size_t first = find_pair(leaks, target << TARGET_SHIFT);
+    size_t end = find_pair(leaks, (target + 1) << TARGET_SHIFT);
+    *count = end - first;
+    for (size_t i = first; i < end && found->items.count < most && is_ok; i++) {
+        uint64_t pair = leaks->pairs.items[i];
+        if (i > first && pair == leaks->pairs.items[i - 1]) continue;  // found with the first
+        is_ok = core_find_between(leaks->reach,
+                                  core_graph_place(&leaks->graph, (uint32_t)(pair & source_mask)),
+                                  place, most - found->items.count, found);
+        core_place_done(leaks->reach->core, CORE_FAR_BYTES, &leaks->places);
+    }
+    if (!is_ok) core_references_free(found);
+    return is_ok;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/mapped.h"
+#include "tool/model/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/decode.h"
+#include "tool/model/threads.h"
+
+enum { HIGH_HALF_SHIFT = 32 };
+
+// Work that is thrown away when the profile is complete.
+struct builder {
+    struct profile *profile;
+    struct decoder decoder;
+    ARRAY(struct stack) stacks;
+    ARRAY(uint32_t) stack_of_node;  // index + 1; 0: none
+    struct slot_bytes *slots;       // what their threads' blocks add up to
+    size_t slot_limit;
+    int64_t exit_bytes;  // over all cells, as known before any of them is merged
+};
+
+// So far the counts are numbers of samples.
+static void add_samples(const struct profile *profile, size_t id, bool is_saved,
+                        struct cell_values *values) {
+    struct cairn_sample_cell cell;
+    const struct sampled_counts counts = {(int64_t)values->calls, values->peak_blocks,
+                                          values->exit_blocks};
+    recording_sample_cell(profile->recording, id, &cell);
+    uint64_t extra = cell.extra_calls - cell.extra_frees;
+    const struct sampled_scale *scale = &profile->figures.scale;
+    sampled_cell(profile->recording, scale, id, is_saved, &counts, values->estimates);
+    values->freed_estimate = sampled_estimate(scale, (int64_t)values->frees,
+                                              (double)(int64_t)cell.extra_frees / CAIRN_SAMPLE_ONE,
+                                              cell.freed_variance, cell.frees_variance);
+    values->peak_blocks =
+        figures_add(values->peak_blocks, estimate_whole_blocks(is_saved ? cell.peak_extra : extra));
+    values->exit_blocks = figures_add(values->exit_blocks, estimate_whole_blocks(extra));
+    values->calls += (uint64_t)estimate_whole_blocks(cell.extra_calls);
+    values->frees = values->calls - (uint64_t)values->exit_blocks;
+}
+
+// A cell that no thread owns began with the inherited blocks of its stack and gets no further
+// calls, but for the one of events without a stack.
+static void take_inherited(const struct profile *profile, size_t id, struct cell_values *values) {
+    struct inherited *inherited = &values->inherited;
+    if (!profile->figures.inherited_blocks) return;
+    if (inherited_is_cell(profile->recording, id)) {
+        *inherited = (struct inherited){.blocks = values->calls, .bytes = values->allocated_bytes};
+        values->estimates[ESTIMATED_ALLOCATED] = (struct estimate){0};
+    } else if (id == CAIRN_CELL_OTHER) {
+        *inherited = (struct inherited){.blocks = profile->inherited_other_blocks,
+                                        .bytes = profile->inherited_other_bytes};
+    }
+    values->calls -= inherited->blocks;
+    values->allocated_bytes -= inherited->bytes;
+}
+
+static uint64_t waste_of(const struct recording *recording, size_t id,
+                         const struct cairn_cell_cold *cold) {
+    struct cairn_aligned aligned;
+    bool is_own = cold->aligned && recording_aligned(recording, cold->aligned - 1u, &aligned) &&
+                  aligned.cell == id;
+    return is_own ? aligned.waste_bytes : 0;
+}
+
+bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
+    struct cairn_cell cell;
+    struct cairn_cell_cold cold;
+    struct cairn_cell_use use;
+    if (!recording_cell(profile->recording, id, &cell, &cold)) return false;
+    *values =
+        (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
+                             .frees = cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT,
+                             .allocated_bytes = cell.allocated_bytes,
+                             .freed_bytes = cell.freed_bytes,
+                             .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
+    if (!values->calls && !values->frees && !values->freed_bytes) return false;  // not used yet
+    values->exit_blocks = (int64_t)(values->calls - values->frees);
+    recording_cell_use(profile->recording, id, &use);
+    values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
+    values->watched = (struct watched_blocks){cold.watched, cold.short_lived};
+    values->slack_bytes = use.slack_bytes;
+    values->waste_bytes = waste_of(profile->recording, id, &cold);
+    bool is_saved = sampled_has_saved_peak(profile->recording, &cell, profile->peak.is_at_end);
+    values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
+    values->peak_blocks = is_saved ? cold.peak_blocks : values->exit_blocks;
+    if (profile->sampling.is_on) add_samples(profile, id, is_saved, values);
+    take_inherited(profile, id, values);
+    return true;
+}
+
+// The highest total is kept by a counter that moves when the heap shrinks; if the heap holds more
+// than that now, the peak is now.
+static void find_peak(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    const struct cairn_header *header = &profile->recording->header;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
+    struct cell_values values;
+    for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
+        if (profile_cell(profile, id, &values))
+            builder->exit_bytes = figures_add(builder->exit_bytes, values.exit_bytes);
+    profile->peak.is_at_end =
+        builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
+    profile->peak.at_ns =
+        (profile->peak.is_at_end ? recording_last_ns : recording_peak_ns)(profile->recording);
+}
+
+// Of what was inherited, the part without stacks is what the cells with stacks leave.
+static void find_inherited_other(struct profile *profile) {
+    const struct figures *figures = &profile->figures;
+    uint64_t blocks = figures->inherited_blocks, bytes = figures->inherited_bytes;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
+    struct cell_values values;
+    if (!blocks || profile->sampling.is_on) return;
+    for (size_t id = CAIRN_CELL_OTHER + 1; id < count; id++) {
+        if (!inherited_is_cell(profile->recording, id) || !profile_cell(profile, id, &values))
+            continue;
+        blocks -= values.inherited.blocks;
+        bytes -= values.inherited.bytes;
+    }
+    if (!profile_cell(profile, CAIRN_CELL_OTHER, &values)) return;
+    // a damaged recording may say anything
+    if (blocks > values.calls || bytes > values.allocated_bytes) return;
+    profile->inherited_other_blocks = blocks;
+    profile->inherited_other_bytes = bytes;
+}
+
+static struct stack *stack_of(struct builder *builder, uint32_t node) {
+    while (builder->stack_of_node.count <= node) {
+        uint32_t *slot = array_push(&builder->stack_of_node);
+        if (!slot) return NULL;
+        *slot = 0;
+    }
+    uint32_t *index_plus_1 = &builder->stack_of_node.items[node];
+    if (*index_plus_1) return &builder->stacks.items[*index_plus_1 - 1];
+    struct stack *stack = array_push(&builder->stacks);
+    if (!stack) return NULL;
+    *index_plus_1 = (uint32_t)builder->stacks.count;
+    *stack = (struct stack){.node = node, .number = *index_plus_1 - 1};
+    return stack;
+}
+
+// Books what a cell holds for the thread that allocated it.
+static void book_slot(struct builder *builder, uint32_t id, const struct record *record,
+                      const struct cell_values *values) {
+    uint16_t slot;
+    if (!recording_owner(builder->profile->recording, record->is_foreign ? record->older : id,
+                         &slot))
+        return;
+    if (slot == CAIRN_SLOT_SHARED) return;
+    struct slot_bytes *bytes = &builder->slots[slot];
+    bytes->exit = figures_add(bytes->exit, values->exit_bytes);
+    bytes->peak = figures_add(bytes->peak, values->peak_bytes);
+    estimate_add(&bytes->exit_estimate, &values->estimates[ESTIMATED_EXIT]);
+    estimate_add(&bytes->peak_estimate, &values->estimates[ESTIMATED_PEAK]);
+}
+
+// What is still there of inherited blocks: they are in one cell, their frees in cells of others.
+static void note_inherited(const struct profile *profile, uint32_t id, const struct record *record,
+                           struct cell_values *values) {
+    struct inherited *inherited = &values->inherited;
+    if (!profile->figures.inherited_blocks) return;
+    if (!inherited_is_about(profile->recording, id, record)) return;
+    inherited->peak_blocks = values->peak_blocks;
+    inherited->peak_bytes = values->peak_bytes;
+    inherited->exit_blocks = values->exit_blocks;
+    inherited->exit_bytes = values->exit_bytes;
+}
+
+// Where the cell's blocks were freed.
+static bool note_freer(struct builder *builder, uint32_t id, const struct record *record) {
+    uint32_t node;
+    if (!record->freer || record->freer >= builder->profile->cell_count) return true;
+    if (!decoder_stack(&builder->decoder, record->freer, &node)) return false;
+    struct freed_at *at = array_push(&builder->profile->freed_at);
+    if (at) *at = (struct freed_at){id, node};
+    return at != NULL;
+}
+
+static bool merge_cells(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    profile->stack_of_cell = calloc(count + 1, sizeof *profile->stack_of_cell);
+    if (!profile->stack_of_cell) return false;
+    profile->cell_count = count;
+    for (uint32_t id = CAIRN_CELL_OTHER; id < count; id++) {
+        struct cell_values values;
+        if (!profile_cell(profile, id, &values)) continue;
+        uint32_t node = TREE_ROOT;
+        if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &node)) return false;
+        struct stack *stack = stack_of(builder, node);
+        if (!stack) return false;
+        struct record record = {0};
+        decoder_record(&builder->decoder, id, &record);
+        note_inherited(profile, id, &record, &values);
+        stack_add(stack, &values);
+        profile->stack_of_cell[id] = (uint32_t)(stack - builder->stacks.items) + 1;
+        book_slot(builder, id, &record, &values);
+        if (!note_freer(builder, id, &record)) return false;
+    }
+    return true;
+}
+
+// Ids and cuts.
+static bool name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
+    const struct tree_node *nodes = profile->tree.nodes.items;
+    uint64_t *ids = profile_node_ids(profile);
+    if (!ids) return false;
+    for (size_t i = 0; i < stack_count; i++) {
+        struct stack *stack = &stacks[i];
+        stack->id = ids[stack->node];
+        if (stack->node == TREE_ROOT) continue;
+        uint32_t outermost = tree_ancestor(&profile->tree, stack->node, 1);
+        stack->cut = profile->places.list.items[nodes[outermost].place].cut;
+    }
+    free(ids);
+    return true;
+}
+
+// Blocks below --min-size have no stack.
+static void exclude_small(const struct profile *profile, struct stack *stacks, size_t stack_count) {
+    uint64_t least = profile->sampling.min_bytes;
+    for (size_t i = 0; least && i < stack_count; i++)
+        for (int which = 0; which < ESTIMATED_COUNT; which++)
+            if (stacks[i].node != TREE_ROOT && !stacks[i].cut)
+                sampled_exclude_below(&profile->figures.scale, least, &stacks[i].estimates[which]);
+}
+
+// Calls and their bytes are counted beside the samples.
+static void take_exact_totals(struct profile *profile) {
+    const struct figures *figures = &profile->figures;
+    struct profile_totals *totals = &profile->totals;
+    totals->allocations = figures->allocations;
+    totals->allocated_bytes = figures->allocated_bytes;
+    totals->frees =
+        figures_freed(figures->allocations + figures->inherited_blocks, profile->exit_blocks);
+    totals->freed_bytes =
+        figures_freed(figures->allocated_bytes + figures->inherited_bytes, profile->exit_bytes);
+}
+
+static void sum_up(struct profile *profile, size_t slot_count) {
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        profile->totals.allocations += stack->allocations;
+        profile->totals.frees += stack->frees;
+        profile->totals.allocated_bytes += stack->allocated_bytes;
+        profile->totals.freed_bytes += stack->freed_bytes;
+        profile->totals.temporary += stack->temporary;
+        watched_add(&profile->totals.watched, stack->watched);
+        profile->totals.slack_bytes += stack->slack_bytes;
+        profile->totals.waste_bytes += stack->waste_bytes;
+        profile->peak.bytes = figures_add(profile->peak.bytes, stack->peak_bytes);
+        profile->peak.blocks = figures_add(profile->peak.blocks, stack->peak_blocks);
+        profile->exit_bytes = figures_add(profile->exit_bytes, stack->exit_bytes);
+        profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
+        if (stack->cut) profile->incomplete[stack->cut]++;
+        for (int which = 0; which < ESTIMATED_COUNT; which++)
+            estimate_add(&profile->estimates[which], &stack->estimates[which]);
+    }
+    if (profile->sampling.is_on) take_exact_totals(profile);
+    const struct cairn_totals *totals = &profile->recording->header.totals;
+    uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;
+    uint64_t sum = (uint64_t)profile->peak.bytes;
+    profile->peak.error_bytes = sum > counted ? sum - counted : counted - sum;
+    if (totals->is_threaded) profile->peak.error_bytes += 2 * slot_count * totals->batch_bytes;
+}
+
+static bool build(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    size_t slot_count = 0;
+    builder->slot_limit = threads_slot_limit(profile->recording);
+    builder->slots = calloc(builder->slot_limit, sizeof *builder->slots);
+    if (!builder->slots || !tree_start(&profile->tree)) return false;
+    if (!decoder_start(&builder->decoder, profile->recording, &profile->modules, &profile->places,
+                       &profile->tree))
+        return false;
+    find_inherited_other(profile);
+    find_peak(builder);
+    if (!merge_cells(builder) || !mapped_build(profile, &builder->decoder) ||
+        !overruns_read(&profile->overruns, profile->recording, &builder->decoder) ||
+        !name_stacks(profile, builder->stacks.items, builder->stacks.count) ||
+        !name_stacks(profile, profile->mapped.stacks, profile->mapped.stack_count))
+        return false;
+    profile->region_of_cell = builder->decoder.cell_regions;
+    builder->decoder.cell_regions = NULL;
+    exclude_small(profile, builder->stacks.items, builder->stacks.count);
+    profile->stacks = builder->stacks.items;
+    profile->stack_count = profile->built_stack_count = builder->stacks.count;
+    builder->stacks.items = NULL;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        inherited_add(&profile->inherited, &profile->stacks[i].inherited);
+    if (!threads_build(profile, builder->slots, builder->slot_limit, &slot_count)) return false;
+    sum_up(profile, slot_count);
+    return true;
+}
+
+bool profile_build(struct recording *recording, struct profile *profile, struct error *error) {
+    memset(profile, 0, sizeof *profile);
+    profile->recording = recording;
+    profile->figures = figures_of(recording);
+    if (!recording_sampling(recording, &profile->sampling))
+        memset(&profile->sampling, 0, sizeof profile->sampling);
+    if (!module_map_build(recording, &profile->modules, error)) {
+        profile_free(profile);
+        return false;
+    }
+    places_start(&profile->places, &profile->modules);
+    struct builder builder = {.profile = profile};
+    bool is_built = build(&builder);
+    decoder_free(&builder.decoder);
+    array_free(&builder.stacks);
+    array_free(&builder.stack_of_node);
+    free(builder.slots);
+    if (is_built) return true;
+    profile_free(profile);
+    return error_set(error, "no memory for the stacks of this recording");
+}
+
+void profile_free(struct profile *profile) {
+    places_free(&profile->places);
+    tree_free(&profile->tree);
+    module_map_free(&profile->modules);
+    free(profile->stacks);
+    free(profile->stack_of_cell);
+    array_free(&profile->freed_at);
+    overruns_free(&profile->overruns);
+    mapped_free(&profile->mapped);
+    free(profile->region_of_cell);
+    free(profile->threads);
+    memset(profile, 0, sizeof *profile);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A snapshot of a recording as a user names it, and what every stack held then.
+//
+// Words: peak; exit (or now); the label of a mark or snapshot; an offset from the start (`10s`) or
+// from the end (`-10m`); a time of the clock (`14:30`, `14:30:05`, with `2026-11-21 ` in front if
+// need be), in local time. What every stack held is known at the snapshots that were kept, at the
+// peak and at the end. A time means the last of these before it or the first behind it: that at
+// which what was live in all was nearer to what was live at that time.
+#ifndef TOOL_MODEL_SNAPSHOT_CHOICE_H
+#define TOOL_MODEL_SNAPSHOT_CHOICE_H
+
+#include "tool/model/snapshots.h"
+
+enum snapshot_choice_kind { CHOICE_PEAK, CHOICE_EXIT, CHOICE_SNAPSHOT };
+
+struct snapshot_choice {
+    enum snapshot_choice_kind kind;
+    size_t snapshot;  // index in the list
+    uint64_t at_ns;
+    bool is_nearest;  // of a time that was asked for: `wanted_ns`
+    uint64_t wanted_ns;
+    bool has_wanted_live;  // what was live at that time is known, of all stacks together
+    int64_t wanted_live_bytes;
+};
+
+// Finds what `text` means; the error says what there is instead.
+bool snapshot_choose(const struct snapshots *snapshots, const char *text,
+                     struct snapshot_choice *choice, struct error *error);
+
+// The same among marks alone; a time means the last mark not after it.
+bool snapshot_choose_mark(const struct snapshots *snapshots, const char *text,
+                          struct snapshot_choice *choice, struct error *error);
+
+// What every stack held, by number; for free(). NULL without memory. The profile must not have been
+// filtered by threads or lifespan.
+struct live_at *snapshot_choice_live(const struct snapshots *snapshots,
+                                     const struct snapshot_choice *choice);
+
+// "the peak, at 1.20 s", "snapshot "warm", at 2.00 s", "the snapshot at 2.00 s, nearest to 1.90 s".
+void snapshot_choice_text(const struct snapshots *snapshots, const struct snapshot_choice *choice,
+                          char *out, size_t size);
+
+#endif

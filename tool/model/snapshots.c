@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cell's value at a moment is that of the saved entry that covers the snapshot's epoch; without
+// one it is what the cell holds now, if it has not changed since, and else nothing
+// (docs/reference/format.md).
+#include "tool/model/snapshots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/decode.h"
+
+enum { GENERATIONS_MAX = CAIRN_SNAPSHOT_LIMIT };
+
+struct snapshot_value {
+    struct cairn_value value;
+    size_t index;  // in VALUES
+};
+
+struct snapshot_cell {
+    struct live_at now;
+    uint32_t stack;  // number + 1; 0: not used
+    uint32_t epoch;  // of its last change
+    uint32_t generation;
+    uint32_t first_value, value_count;  // in `values`
+};
+
+static void held_add(struct live_at *sum, struct live_at added) {
+    sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)added.bytes);
+    sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)added.blocks);
+}
+
+static bool read_list(struct snapshots *snapshots) {
+    const struct recording *recording = snapshots->profile->recording;
+    size_t count = recording_count(recording, CAIRN_SECTION_SNAPSHOTS);
+    if (count > CAIRN_SNAPSHOT_LIMIT) count = CAIRN_SNAPSHOT_LIMIT;
+    snapshots->list = calloc(count + 1, sizeof *snapshots->list);
+    bool has_values = !recording_is_sampled(recording) || recording_has_sample_values(recording);
+    if (!snapshots->list) return false;
+    for (size_t i = 0; i < count; i++) {
+        struct cairn_snapshot from;
+        recording_snapshot(recording, i, &from);
+        if (from.reason == CAIRN_SNAPSHOT_NONE || from.reason >= CAIRN_SNAPSHOT_REASONS) continue;
+        struct snapshot *snapshot = &snapshots->list[snapshots->count++];
+        *snapshot = (struct snapshot){.reason = (enum cairn_snapshot_reason)from.reason,
+                                      .generation = from.generation,
+                                      .at_ns = from.time_ns,
+                                      .live_bytes = from.live_bytes,
+                                      .live_blocks = from.live_blocks,
+                                      .allocated_bytes = from.allocated_bytes,
+                                      .allocations = from.allocations,
+                                      .missing_values = from.missing_values,
+                                      .has_values = !from.is_inherited && has_values,
+                                      .epoch = from.epoch};
+        // a coarse clock may lag behind the one that the recording's start was read from
+        if ((int64_t)snapshot->at_ns < 0) snapshot->at_ns = 0;
+        memcpy(snapshot->label, from.label, sizeof snapshot->label);
+    }
+    return true;
+}
+
+// Blocks that a foreign cell frees are of the generation of the cell that counted them.
+static uint32_t generation_of(const struct profile *profile, uint32_t cell) {
+    const struct decoder decoder = {.recording = profile->recording};
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold = {0};
+    struct record record;
+    if (decoder_record(&decoder, cell, &record) && record.is_foreign) cell = record.older;
+    return recording_cell(profile->recording, cell, &hot, &cold) ? cold.generation : 0;
+}
+
+static bool read_cells(struct snapshots *snapshots) {
+    const struct profile *profile = snapshots->profile;
+    snapshots->cells = calloc(profile->cell_count + 1, sizeof *snapshots->cells);
+    if (!snapshots->cells) return false;
+    for (size_t id = 0; id < profile->cell_count; id++) {
+        struct snapshot_cell *cell = &snapshots->cells[id];
+        struct cairn_cell hot;
+        struct cairn_cell_cold cold;
+        struct cell_values values;
+        cell->stack = profile->stack_of_cell[id];
+        if (!cell->stack || !profile_cell(profile, id, &values)) continue;
+        recording_cell(profile->recording, id, &hot, &cold);
+        cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
+        cell->epoch = hot.epoch;
+        cell->generation = generation_of(profile, (uint32_t)id);
+    }
+    return true;
+}
+
+static int compare_values(const void *a, const void *b) {
+    const struct cairn_value *first = &((const struct snapshot_value *)a)->value;
+    const struct cairn_value *second = &((const struct snapshot_value *)b)->value;
+    if (first->cell != second->cell) return first->cell < second->cell ? -1 : 1;
+    return (first->to_epoch > second->to_epoch) - (first->to_epoch < second->to_epoch);
+}
+
+static bool read_values(struct snapshots *snapshots) {
+    const struct profile *profile = snapshots->profile;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_VALUES);
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    snapshots->values = calloc(count + 1, sizeof *snapshots->values);
+    if (!snapshots->values) return false;
+    for (size_t i = 0; i < count; i++) {
+        struct snapshot_value *kept = &snapshots->values[snapshots->value_count];
+        kept->index = i;
+        recording_value(profile->recording, i, &kept->value);
+        if (kept->value.cell && kept->value.cell < profile->cell_count) snapshots->value_count++;
+    }
+    qsort(snapshots->values, snapshots->value_count, sizeof *snapshots->values, compare_values);
+    for (size_t i = snapshots->value_count; i-- > 0;) {
+        struct snapshot_cell *cell = &snapshots->cells[snapshots->values[i].value.cell];
+        cell->first_value = (uint32_t)i;
+        cell->value_count++;
+    }
+    return true;
+}
+
+bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
+                     struct error *error) {
+    *snapshots = (struct snapshots){.profile = profile};
+    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots)) return true;
+    snapshots_free(snapshots);
+    return error_set(error, "no memory for the snapshots of this recording");
+}
+
+void snapshots_free(struct snapshots *snapshots) {
+    free(snapshots->list);
+    free(snapshots->cells);
+    free(snapshots->values);
+    *snapshots = (struct snapshots){0};
+}
+
+// The first entry of the cell that ends at `epoch` or later is the one that may cover it; NULL: it
+// does not, or there is none.
+static const struct snapshot_value *saved_at(const struct snapshots *snapshots,
+                                             const struct snapshot_cell *cell, uint32_t epoch) {
+    const struct snapshot_value *values = &snapshots->values[cell->first_value];
+    uint32_t low = 0, high = cell->value_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (values[middle].value.to_epoch < epoch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_covered = low < cell->value_count && values[low].value.from_epoch < epoch;
+    return is_covered ? &values[low] : NULL;
+}
+
+// A saved number of blocks is one of samples where there are any.
+static struct live_at saved_held(const struct snapshots *snapshots,
+                                 const struct snapshot_value *saved) {
+    struct live_at held = {saved->value.bytes, saved->value.blocks};
+    struct cairn_sample_value behind;
+    if (!snapshots->profile->sampling.is_on) return held;
+    recording_sample_value(snapshots->profile->recording, saved->index, &behind);
+    held_add(&held, (struct live_at){0, estimate_whole_blocks(behind.extra)});
+    return held;
+}
+
+struct live_at snapshots_cell_live(const struct snapshots *snapshots, size_t index, size_t id) {
+    const struct snapshot *snapshot = &snapshots->list[index];
+    const struct snapshot_cell *cell = &snapshots->cells[id];
+    if (!cell->stack || !snapshot->has_values) return (struct live_at){0, 0};
+    const struct snapshot_value *saved = saved_at(snapshots, cell, snapshot->epoch);
+    if (saved) return saved_held(snapshots, saved);
+    return cell->epoch < snapshot->epoch ? cell->now : (struct live_at){0, 0};
+}
+
+bool snapshots_cell_samples_now(const struct snapshots *snapshots, size_t id,
+                                struct cairn_sample_value *sums) {
+    const unsigned high_half = 32;
+    const struct recording *recording = snapshots->profile->recording;
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    struct cairn_sample_cell beside;
+    *sums = (struct cairn_sample_value){0};
+    if (!snapshots->cells[id].stack || !recording_cell(recording, id, &hot, &cold)) return false;
+    recording_sample_cell(recording, id, &beside);
+    sums->calls = hot.calls | (uint64_t)cold.calls_high << high_half;
+    sums->frees = hot.frees | (uint64_t)cold.frees_high << high_half;
+    sums->extra = beside.extra_calls - beside.extra_frees;
+    sums->allocated_variance = beside.allocated_variance;
+    sums->freed_variance = beside.freed_variance;
+    sums->calls_variance = beside.calls_variance;
+    sums->frees_variance = beside.frees_variance;
+    return true;
+}
+
+bool snapshots_cell_samples(const struct snapshots *snapshots, size_t index, size_t id,
+                            struct cairn_sample_value *sums) {
+    const struct snapshot *snapshot = &snapshots->list[index];
+    const struct snapshot_cell *cell = &snapshots->cells[id];
+    *sums = (struct cairn_sample_value){0};
+    if (!cell->stack) return false;
+    if (!snapshot->has_values) return true;
+    const struct snapshot_value *saved = saved_at(snapshots, cell, snapshot->epoch);
+    if (saved)
+        recording_sample_value(snapshots->profile->recording, saved->index, sums);
+    else if (cell->epoch < snapshot->epoch)
+        return snapshots_cell_samples_now(snapshots, id, sums);
+    return true;
+}
+
+bool snapshots_cell_origin(const struct snapshots *snapshots, size_t id, uint32_t *stack_number,
+                           uint32_t *generation) {
+    const struct snapshot_cell *cell = &snapshots->cells[id];
+    if (!cell->stack) return false;
+    *stack_number = cell->stack - 1;
+    *generation = cell->generation;
+    return true;
+}
+
+struct live_at *snapshots_live(const struct snapshots *snapshots, size_t index) {
+    const struct profile *profile = snapshots->profile;
+    struct live_at *held = calloc(profile->built_stack_count + 1, sizeof *held);
+    for (size_t id = 0; held && id < profile->cell_count; id++) {
+        const struct snapshot_cell *cell = &snapshots->cells[id];
+        if (cell->stack)
+            held_add(&held[cell->stack - 1], snapshots_cell_live(snapshots, index, id));
+    }
+    return held;
+}
+
+struct live_at *snapshots_since(const struct snapshots *snapshots, uint32_t generation) {
+    const struct profile *profile = snapshots->profile;
+    struct live_at *held = calloc(profile->built_stack_count + 1, sizeof *held);
+    for (size_t id = 0; held && id < profile->cell_count; id++) {
+        const struct snapshot_cell *cell = &snapshots->cells[id];
+        if (cell->stack && cell->generation >= generation)
+            held_add(&held[cell->stack - 1], cell->now);
+    }
+    return held;
+}
+
+uint32_t snapshots_last_generation(const struct snapshots *snapshots) {
+    uint32_t last = snapshots->profile->recording->header.totals.generation;
+    return last < GENERATIONS_MAX ? last : GENERATIONS_MAX;
+}
+
+void snapshots_survivors(const struct snapshots *snapshots, uint32_t stack_number,
+                         struct live_at *survivors) {
+    uint32_t last = snapshots_last_generation(snapshots);
+    for (uint32_t i = 0; i <= last; i++) survivors[i] = (struct live_at){0, 0};
+    for (size_t id = 0; id < snapshots->profile->cell_count; id++) {
+        const struct snapshot_cell *cell = &snapshots->cells[id];
+        if (cell->stack != stack_number + 1) continue;
+        held_add(&survivors[cell->generation < last ? cell->generation : last], cell->now);
+    }
+}
+
+const char *snapshot_reason_name(enum cairn_snapshot_reason reason) {
+    static const char *const names[] = {
+        [CAIRN_SNAPSHOT_NONE] = "none",   [CAIRN_SNAPSHOT_CHURN] = "churn",
+        [CAIRN_SNAPSHOT_LOW] = "low",     [CAIRN_SNAPSHOT_HIGH] = "high",
+        [CAIRN_SNAPSHOT_ASKED] = "asked", [CAIRN_SNAPSHOT_MARK] = "mark",
+        [CAIRN_SNAPSHOT_EXIT] = "exit",
+    };
+    return names[reason < CAIRN_SNAPSHOT_REASONS ? reason : CAIRN_SNAPSHOT_NONE];
+}

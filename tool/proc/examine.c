@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/proc/examine.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/proc/maps.h"
+#include "tool/proc/process.h"
+#include "tool/proc/registers.h"
+
+enum { STATUS_BYTES = 8192, SECCOMP_STRICT = 1, SECCOMP_FILTER = 2 };
+
+static bool read_file(const char *path, char *text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t got = read(file, text, size - 1);
+    close(file);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+static long number(const char *status, const char *name) {
+    return strtol(process_field(status, name), NULL, 10);
+}
+
+static bool check_state(pid_t pid, const char *status, struct error *error) {
+    char state = *process_field(status, "State");
+    long process = number(status, "Tgid"), tracer = number(status, "TracerPid");
+    if (process != pid) return error_set(error, "it is a thread of process %ld", process);
+    if (pid == getpid()) return error_set(error, "it is this cairn itself");
+    if (state == 'Z' || state == 'X') return error_set(error, "it has ended (a zombie)");
+    if (!*process_field(status, "VmSize")) return error_set(error, "it is a thread of the kernel");
+    if (tracer)
+        return error_set(error, "it is traced already, by process %ld (a debugger, strace?)",
+                         tracer);
+    return true;
+}
+
+static bool check_running(pid_t pid, const char *status, struct error *error) {
+    return *process_field(status, "State") != 'T' ||
+           error_set(error, "it is stopped: kill -CONT %d lets it go on", (int)pid);
+}
+
+static bool is_own(const char *status) {
+    return number(status, "Uid") == (long)geteuid();
+}
+
+static bool check_permission(pid_t pid, const char *status, struct error *error) {
+    char scope[16];
+    int file = process_open(pid, "mem", O_RDWR);
+    if (file >= 0) {
+        close(file);
+        return true;
+    }
+    int reason = errno;
+    if (reason == ENOENT) return error_set(error, "it has ended");
+    if (!is_own(status))
+        return error_set(error, "permission denied: it belongs to user %ld", number(status, "Uid"));
+    if (read_file("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) && scope[0] != '0')
+        return error_set(error,
+                         "permission denied: /proc/sys/kernel/yama/ptrace_scope is %c; as root, or "
+                         "with 0 there, it can be attached to",
+                         scope[0]);
+    return error_set(error, "%s: it is protected (setuid, capabilities or not dumpable)",
+                     strerror(reason));
+}
+
+static bool check_machine(pid_t pid, struct error *error) {
+    Elf64_Ehdr header = {0};
+    int file = process_open(pid, "exe", O_RDONLY);
+    if (file < 0) return error_set(error, "its executable cannot be read: %s", strerror(errno));
+    ssize_t got = read(file, &header, sizeof header);
+    close(file);
+    if (got != (ssize_t)sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return error_set(error, "its executable is no ELF file");
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != REGISTERS_MACHINE)
+        return error_set(error, "it is a program of another architecture than cairn");
+    return true;
+}
+
+// musl refuses libraries with thread-locals of cairn's kind once a program runs.
+static bool check_libc(pid_t pid, struct error *error) {
+    struct maps maps;
+    struct mapping mapping;
+    bool has_musl = false;
+    if (!maps_open(&maps, pid, "maps", error)) return false;
+    while (!has_musl && maps_next(&maps, &mapping))
+        has_musl = strstr(mapping.name, "/ld-musl-") || strstr(mapping.name, "/libc.musl-");
+    maps_close(&maps);
+    return !has_musl || error_set(error, "it uses musl's libc; cairn attaches to glibc only");
+}
+
+// The library is loaded from a file in memory, whose only path is there.
+static bool check_proc(pid_t pid, struct error *error) {
+    char path[PROCESS_PATH_BYTES];
+    return access(process_path(path, pid, "root/proc/version"), F_OK) == 0 ||
+           error_set(error, "its root directory has no /proc, which a library is loaded through");
+}
+
+static bool has_shadow_stack(const char *status) {
+    const char *features = process_field(status, "x86_Thread_features");
+    const char *found = strstr(features, "shstk"), *line_end = strchr(features, '\n');
+    return found && line_end && found < line_end;
+}
+
+static bool read_status(pid_t pid, char status[STATUS_BYTES], struct error *error) {
+    return process_read(pid, "status", status, STATUS_BYTES) ||
+           error_set(error, "there is no such process");
+}
+
+pid_t examine_own_pid(pid_t pid) {
+    char status[STATUS_BYTES];
+    struct error unused;
+    if (!read_status(pid, status, &unused)) return 0;
+    const char *numbers = process_field(status, "NSpid");
+    size_t length = strcspn(numbers, "\n");
+    while (length && numbers[length - 1] >= '0' && numbers[length - 1] <= '9') length--;
+    return *numbers ? (pid_t)strtol(numbers + length, NULL, 10) : pid;
+}
+
+bool examine_to_read(pid_t pid, struct error *error) {
+    char status[STATUS_BYTES];
+    return read_status(pid, status, error) && check_state(pid, status, error) &&
+           check_permission(pid, status, error) && check_machine(pid, error);
+}
+
+bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error) {
+    char status[STATUS_BYTES];
+    if (!read_status(pid, status, error) || !check_state(pid, status, error) ||
+        !check_running(pid, status, error) || !check_permission(pid, status, error) ||
+        !check_machine(pid, error) || !check_libc(pid, error) || !check_proc(pid, error))
+        return false;
+    long seccomp = number(status, "Seccomp");
+    examined->has_filter = seccomp == SECCOMP_FILTER;
+    if (seccomp == SECCOMP_STRICT)
+        return error_set(error, "seccomp's strict mode is in force there");
+    if (examined->has_filter && !is_anyway)
+        return error_set(error,
+                         "a seccomp filter is in force there, which might end it for a system "
+                         "call of cairn's; filters of containers do not (--ignore-checks)");
+    if (has_shadow_stack(status))
+        return error_set(error, "it runs with a shadow stack, which forbids calls from outside");
+    return true;
+}

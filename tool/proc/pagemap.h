@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pages of a process have memory, by /proc/PID/pagemap
+// (Documentation/admin-guide/mm/pagemap.rst of the kernel).
+#ifndef TOOL_PROC_PAGEMAP_H
+#define TOOL_PROC_PAGEMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGEMAP_PAGE_BYTES 4096u
+
+// What is known of a page.
+enum page_flag {
+    PAGE_RESIDENT = 1,
+    PAGE_OWN = 2,  // has content of its own, resident or swapped out, that is not its file's
+    PAGE_SWAPPED = 4,
+};
+
+// Returns a descriptor for the functions below, to be closed, or -1.
+int pagemap_open(pid_t pid);
+
+// Sets the flags of `count` pages from the page at `start` on, 0 where nothing is known. Returns
+// how many are known. `pagemap` may be -1.
+size_t pagemap_flags(int pagemap, uint64_t start, size_t count, uint8_t *flags);
+
+// Returns how many bytes from `start` to `end` are on resident pages; 0 if that is not known.
+uint64_t pagemap_resident_bytes(int pagemap, uint64_t start, uint64_t end);
+
+#endif

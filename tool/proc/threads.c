@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/proc/threads.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/proc/process.h"
+
+#define STOP_PATIENCE_NS UINT64_C(2000000000)
+// How long a thread is waited for before it is checked whether it started a program (vfork,
+// posix_spawn): then it stops when that has begun. So long, the process goes on.
+#define SOON_NS UINT64_C(5000000)
+#define STARTS_PATIENCE_NS UINT64_C(10000000000)
+
+// Looks in quick succession first: a stop takes some microseconds.
+enum { EAGER_LOOKS = 200, PAUSE_US = 50, STARTS_PAUSE_US = 500 };
+
+// --- ahead of other threads on the machine
+
+enum { RESET_ON_FORK = 1, NICEST = -20 };
+
+static bool set_scheduling(pid_t tid, const struct scheduling *scheduling) {
+    return syscall(SYS_sched_setattr, tid, scheduling, 0) == 0;
+}
+
+static bool is_usual(const struct scheduling *scheduling) {
+    return scheduling->policy == SCHED_OTHER || scheduling->policy == SCHED_BATCH ||
+           scheduling->policy == SCHED_IDLE;
+}
+
+void sched_boost(struct sched_boost *boost, pid_t tid) {
+    struct scheduling *usual = &boost->usual;
+    boost->is_taken = false;
+    if (syscall(SYS_sched_getattr, tid, usual, sizeof *usual, 0) != 0 || !is_usual(usual)) return;
+    struct scheduling first = {.size = sizeof first,
+                               .policy = SCHED_FIFO,
+                               .flags = usual->flags | RESET_ON_FORK,
+                               .priority = 1};
+    struct scheduling nice = *usual;
+    nice.nice = NICEST;
+    boost->is_taken = set_scheduling(tid, &first) || set_scheduling(tid, &nice);
+}
+
+// Who may take it without CAP_SYS_NICE (RLIMIT_RTPRIO) may not take the flag away.
+void sched_unboost(struct sched_boost *boost, pid_t tid) {
+    if (boost->is_taken && !set_scheduling(tid, &boost->usual)) {
+        struct scheduling flagged = boost->usual;
+        flagged.flags |= RESET_ON_FORK;
+        set_scheduling(tid, &flagged);
+    }
+    boost->is_taken = false;
+}
+
+// --- waiting for a stop
+
+uint64_t threads_now_ns(void) {
+    const uint64_t second_ns = 1000000000u;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+int threads_wait(pid_t tid, uint64_t timeout_ns) {
+    uint64_t end = threads_now_ns() + timeout_ns;
+    for (unsigned look = 0;; look++) {
+        int status = 0;
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got == tid) return WIFSTOPPED(status) ? status : 0;
+        if (got < 0 && errno != EINTR) return 0;
+        // the end of a process shows in its main thread, once all others were waited for
+        if (threads_now_ns() > end) return process_has_ended(process_state(tid, 0)) ? 0 : -1;
+        if (look > EAGER_LOOKS) usleep(PAUSE_US);
+    }
+}
+
+static bool is_known(const struct threads *threads, pid_t tid) {
+    for (size_t i = 0; i < threads->stopped.count; i++)
+        if (threads->stopped.items[i].tid == tid) return true;
+    return false;
+}
+
+// Whether a thread waits for a program that it starts, or for a child that has its memory.
+static bool is_starting(pid_t pid, pid_t tid) {
+    char name[PROCESS_PATH_BYTES];
+    long call = -1;
+    if (process_state(pid, tid) != 'D') return false;
+    snprintf(name, sizeof name, "task/%d/syscall", (int)tid);
+    FILE *file = process_open_text(pid, name);
+    bool is_read = file && fscanf(file, "%ld", &call) == 1;
+    if (file) fclose(file);
+#ifdef SYS_vfork
+    if (call == SYS_vfork) return is_read;
+#endif
+    return is_read && (call == SYS_clone || call == SYS_clone3);
+}
+
+// Seizes one thread and asks it to stop; it counts as stopped from now on. One that could not be
+// let go of, since it did not stop before, is seized already.
+static bool thread_ask(struct threads *threads, pid_t tid, struct error *error) {
+    bool is_new = ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) == 0;
+    int cause = errno;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 && !is_new) {
+        // such as a main thread whose process goes on without it
+        if (process_has_ended(process_state(threads->pid, tid))) return true;
+        return error_set(error, "ptrace is refused: %s", strerror(cause));
+    }
+    struct stopped_thread *thread = array_push(&threads->stopped);
+    if (!thread) {
+        threads_wait(tid, STOP_PATIENCE_NS);
+        ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        return error_set(error, "out of memory");
+    }
+    *thread = (struct stopped_thread){.tid = tid};
+    sched_boost(&thread->boost, tid);
+    return true;
+}
+
+// Asks all threads that are not known yet; `found` says whether there were any.
+static bool ask_new(struct threads *threads, bool *found, struct error *error) {
+    struct process_list list;
+    *found = false;
+    if (!process_list_threads(&list, threads->pid)) return error_set(error, "it has ended");
+    bool is_ok = true;
+    for (pid_t tid; is_ok && (tid = process_list_next(&list));) {
+        if (is_known(threads, tid)) continue;
+        size_t before = threads->stopped.count;
+        is_ok = thread_ask(threads, tid, error);
+        if (threads->stopped.count > before) *found = true;
+    }
+    process_list_close(&list);
+    return is_ok;
+}
+
+// Waits for the stops of the threads from number `from` on; those that ended are left out.
+static bool await_stops(struct threads *threads, size_t from, struct error *error) {
+    for (size_t i = from; i < threads->stopped.count;) {
+        struct stopped_thread *thread = &threads->stopped.items[i];
+        int status = threads_wait(thread->tid, SOON_NS);
+        threads->is_one_starting = status < 0 && is_starting(threads->pid, thread->tid);
+        if (status < 0 && !threads->is_one_starting)
+            status = threads_wait(thread->tid, STOP_PATIENCE_NS);
+        sched_unboost(&thread->boost, thread->tid);
+        if (status < 0)
+            return error_set(error, "thread %d does not stop: it waits %s", (int)thread->tid,
+                             threads->is_one_starting ? "for a program that it starts (vfork)"
+                                                      : "in the kernel");
+        bool is_there = status && registers_get(thread->tid, &thread->registers);
+        if (!is_there) {
+            *thread = threads->stopped.items[--threads->stopped.count];
+            continue;
+        }
+        // a stop on the way of a signal, and not the one that was asked for
+        if (status >> 16 == 0) thread->signal = WSTOPSIG(status);
+        i++;
+    }
+    return true;
+}
+
+static void begin(struct threads *threads, pid_t pid) {
+    threads->pid = pid;
+    threads->stopped.count = 0;
+    sched_boost(&threads->own, 0);
+    threads->since_ns = threads_now_ns();
+}
+
+bool threads_stop_one(struct threads *threads, pid_t pid, pid_t tid, struct error *error) {
+    begin(threads, pid);
+    bool is_ok = thread_ask(threads, tid, error) && await_stops(threads, 0, error);
+    if (!is_ok || !threads->stopped.count) threads_go(threads, 0);
+    return is_ok;
+}
+
+// Whether there is a thread that would not stop before the program that it starts has begun.
+static bool is_any_starting(pid_t pid) {
+    struct process_list list;
+    bool is_any = false;
+    process_list_threads(&list, pid);
+    for (pid_t tid; !is_any && (tid = process_list_next(&list));) is_any = is_starting(pid, tid);
+    process_list_close(&list);
+    return is_any;
+}
+
+static bool stop_once(struct threads *threads, pid_t pid, struct error *error) {
+    bool found = true, is_ok = true;
+    begin(threads, pid);
+    while (found && is_ok) {
+        size_t from = threads->stopped.count;
+        is_ok = ask_new(threads, &found, error) && await_stops(threads, from, error);
+    }
+    if (is_ok && !threads->stopped.count) is_ok = error_set(error, "it has ended");
+    if (!is_ok) threads_go(threads, 0);
+    return is_ok;
+}
+
+bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
+    uint64_t end = threads_now_ns() + STARTS_PATIENCE_NS;
+    for (;;) {
+        while (is_any_starting(pid) && threads_now_ns() < end) usleep(STARTS_PAUSE_US);
+        threads->is_one_starting = false;
+        if (stop_once(threads, pid, error)) return true;
+        if (!threads->is_one_starting || threads_now_ns() > end) return false;
+    }
+}
+
+void threads_go(struct threads *threads, pid_t but) {
+    size_t kept = 0;
+    for (size_t i = 0; i < threads->stopped.count; i++) {
+        struct stopped_thread *thread = &threads->stopped.items[i];
+        sched_unboost(&thread->boost, thread->tid);  // one that did not stop
+        if (thread->tid == but)
+            threads->stopped.items[kept++] = *thread;
+        else
+            ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
+    }
+    threads->stopped.count = kept;
+    if (kept) return;
+    threads->pause_ns = threads_now_ns() - threads->since_ns;
+    sched_unboost(&threads->own, 0);
+}
+
+const struct stopped_thread *threads_without_signal(const struct threads *threads) {
+    for (size_t i = 0; i < threads->stopped.count; i++)
+        if (!threads->stopped.items[i].signal) return &threads->stopped.items[i];
+    return NULL;
+}

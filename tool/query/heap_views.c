@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/query/heap_views.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/heap/recorded.h"
+#include "tool/heap/survey.h"
+#include "tool/query/live.h"
+#include "tool/query/name_options.h"
+#include "tool/query/running.h"
+#include "tool/query/views.h"
+#include "tool/render/heap_screen.h"
+
+bool heap_views_check(const struct command_args *args, struct error *error) {
+    static const enum option_id none[] = {
+        OPTION_BY,           OPTION_BLOCKS,          OPTION_THRESHOLD, OPTION_MIN_BYTES,
+        OPTION_FOCUS,        OPTION_IGNORE,          OPTION_HIDE,      OPTION_MODULE,
+        OPTION_THREAD,       OPTION_REGION,          OPTION_PROCESS,   OPTION_AT,
+        OPTION_BETWEEN,      OPTION_SINCE,           OPTION_LIFESPAN,  OPTION_INVERTED,
+        OPTION_GROUP,        OPTION_SHORT,           OPTION_SOURCE,    OPTION_PRINT,
+        OPTION_SUPPRESSIONS, OPTION_NO_SUPPRESSIONS, OPTION_BASELINE,  OPTION_ERROR_EXITCODE};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        if (!args_has(args, none[i])) continue;
+        const struct option_row *row = args->command->options;
+        while (row->name && row->id != none[i]) row++;
+        return error_set(error, "%s: --%s is not for the views heap and pages", args->command->name,
+                         row->name);
+    }
+    return true;
+}
+
+// Names for the stacks that are shown.
+static bool resolve(struct opened *opened, const struct heap_state *state, size_t top,
+                    struct error *error) {
+    size_t count;
+    uint32_t *ranking = residency_rank(&state->residency, &count);
+    if (!ranking) return error_set(error, "no memory for the list of stacks");
+    if (top && top < count) count = top;
+    for (size_t i = 0; i < count; i++)
+        if (ranking[i] < opened->profile.stack_count)
+            names_want_stack(opened->names, opened->profile.stacks[ranking[i]].node, 0);
+    free(ranking);
+    return names_resolve(opened->names, error);
+}
+
+// `opened`: its recording; NULL: it has none.
+static bool show(const char *name, struct opened *opened, const struct heap_state *state,
+                 const struct request *request, struct error *error) {
+    const struct view_options *options = &request->options;
+    struct terminal terminal = terminal_of(stdout);
+    struct frame_names names = {0};
+    char safe[PATH_MAX];
+    bool has_pages = !strcmp(request->view->name, "pages");
+    text_escape(safe, sizeof safe, name);
+    if (has_pages && opened) {
+        if (!resolve(opened, state, options->top, error)) return false;
+        names = names_frames(opened->names);
+    }
+    const struct heap_about about = {
+        .name = safe, .state = state, .profile = opened ? &opened->profile : NULL, .names = &names};
+    if (request->is_json) return heap_json_print(stdout, &about, options, has_pages, error);
+    return has_pages ? pages_screen_print(&terminal, &about, options, error)
+                     : heap_screen_print(&terminal, &about, options, error);
+}
+
+static bool report(const char *word, const struct heap_look *look, const struct request *request,
+                   struct error *error) {
+    struct opened opened;
+    struct heap_state state;
+    bool is_recorded = look->is_recorded;
+    if (is_recorded && !heap_look_recording(look, &opened, error))
+        return heap_look_blame(look, error);
+    bool is_ok = heap_look_survey(look, is_recorded ? &opened.profile : NULL, &state, error) ||
+                 heap_look_blame(look, error);
+    if (is_ok) {
+        is_ok = show(word, is_recorded ? &opened : NULL, &state, request, error);
+        heap_state_free(&state);
+    }
+    if (is_recorded) opened_close(&opened);
+    return is_ok;
+}
+
+bool heap_views_have_memory(const char *word) {
+    return word && (access(word, F_OK) || core_is_one(word));
+}
+
+bool heap_views_report(const char *word, const struct request *request, struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
+    struct heap_look look;
+    if (!heap_look_take(word, &wish, &look, error)) return false;
+    bool is_ok = report(word, &look, request, error);
+    heap_look_close(&look);
+    return is_ok;
+}
+
+bool heap_look_is_possible(const char *word) {
+    return word && (running_may_be(word) || core_is_one(word));
+}
+
+bool heap_look_blame(const struct heap_look *look, struct error *error) {
+    return error_wrap(error, look->is_core ? "%s" : "process %s", look->name);
+}
+
+// --- a process
+
+static bool read_header(struct heap_look *look, const char *path) {
+    struct cairn_header *header = &look->header;
+    struct source source;
+    if (!source_open(path, &source, NULL)) return false;
+    bool is_ours = source_read(&source, 0, header, sizeof *header) == sizeof *header &&
+                   !memcmp(header->magic, CAIRN_MAGIC, sizeof header->magic) &&
+                   header->version == CAIRN_VERSION && header->live_map;
+    if (is_ours)
+        look->recording = source.descriptor;
+    else
+        source_close(&source);
+    return is_ours;
+}
+
+static void find_recording(struct heap_look *look) {
+    struct live_process process;
+    struct error unused;
+    if (!live_choose(look->name, &process, &unused)) return;
+    look->is_recorded = read_header(look, process.path);
+    snprintf(look->path, sizeof look->path, "/proc/self/fd/%d", look->recording);
+}
+
+static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth depth) {
+    bool is_glibc = !look->is_recorded || look->header.slot_bytes != sizeof(uint64_t);
+    if (depth == HEAP_REFERENCES) return PLAN_ALL;
+    return depth == HEAP_TYPES && !is_glibc ? PLAN_ALL : PLAN_HEAP;
+}
+
+static bool find_process(const char *word, struct heap_look *look, struct error *error) {
+    struct error reason;
+    if (running_find(word, &look->pid, &reason)) return true;
+    if (running_is_number(word)) return error_set(error, "%s", reason.text);
+    return error_set(error, "%s: No such file or directory; %s", word, reason.text);
+}
+
+static bool take_process(const struct heap_wish *wish, struct heap_look *look,
+                         struct error *error) {
+    snprintf(look->name, sizeof look->name, "%d", (int)look->pid);
+    find_recording(look);
+    const struct stopped_request request = {.pid = look->pid,
+                                            .header = look->is_recorded ? &look->header : NULL,
+                                            .scope = scope_of(look, wish->depth),
+                                            .bytes_max = wish->bytes_max,
+                                            .way_around = wish->way_around};
+    look->core = &look->live.core;
+    if (stopped_take(&request, &look->live, error)) return true;
+    if (look->recording >= 0) close(look->recording);
+    return heap_look_blame(look, error);
+}
+
+// --- a core
+
+static bool take_core(const char *word, struct heap_look *look, struct error *error) {
+    look->is_core = true;
+    look->core = &look->own;
+    snprintf(look->name, sizeof look->name, "%s", word);
+    if (!core_open(word, &look->own, error)) return false;
+    look->is_recorded = core_find_recording(&look->own, &look->header);
+    return true;
+}
+
+bool heap_look_take(const char *word, const struct heap_wish *wish, struct heap_look *look,
+                    struct error *error) {
+    memset(look, 0, sizeof *look);
+    look->recording = -1;
+    if (!access(word, F_OK)) return take_core(word, look, error);
+    return find_process(word, look, error) && take_process(wish, look, error);
+}
+
+bool heap_look_recording(const struct heap_look *look, struct opened *opened, struct error *error) {
+    char path[PATH_MAX];
+    if (!look->is_core) return opened_open(look->path, opened, error);
+    return core_copy_recording(look->core, &look->header, path, error) &&
+           opened_open(path, opened, error);
+}
+
+bool heap_look_survey(const struct heap_look *look, const struct profile *profile,
+                      struct heap_state *state, struct error *error) {
+    const struct core_image *core = look->core;
+    struct core_blocks blocks = {0};
+    struct core_samples samples = {0};
+    bool is_recorded = look->is_recorded && profile;
+    struct survey survey = {.core = core,
+                            .live = look->is_core ? NULL : &look->live,
+                            .blocks = is_recorded ? &blocks : NULL,
+                            .samples = is_recorded ? &samples : NULL,
+                            .profile = is_recorded ? profile : NULL};
+    size_t cells = is_recorded ? profile->cell_count : 0;
+    bool is_ok = !is_recorded || (core_read_blocks(core, &look->header, cells, &blocks, error) &&
+                                  core_read_samples(core, &look->header, cells, &samples, error));
+    if (!is_recorded) survey.types = core_types_open(core, name_options_symbols());
+    is_ok = is_ok && survey_build(&survey, state, error);
+    core_free_blocks(&blocks);
+    core_free_samples(&samples);
+    core_types_close(survey.types);
+    return is_ok;
+}
+
+void heap_look_close(struct heap_look *look) {
+    if (look->is_core)
+        core_close(&look->own);
+    else
+        stopped_free(&look->live);
+    if (look->recording >= 0) close(look->recording);
+}

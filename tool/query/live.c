@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process has its recording mapped, but the mapping cannot be opened without privileges. A file
+// has a path; memory has an open descriptor in the tool that holds it, found by its inode.
+#include "tool/query/live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/format.h"
+#include "tool/base/text.h"
+#include "tool/model/reader.h"
+#include "tool/proc/process.h"
+#include "tool/query/running.h"
+
+enum { LINE_BYTES = PATH_MAX + 128 };
+static const char memory_name[] = "/memfd:cairn";
+
+// Whether a file starts like a recording: other files may have such a name.
+static bool is_recording(const char *path) {
+    char magic[CAIRN_MAGIC_BYTES];
+    struct stat status;
+    if (stat(path, &status) || !S_ISREG(status.st_mode)) return false;
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    bool is_right =
+        fread(magic, sizeof magic, 1, file) == 1 && !memcmp(magic, CAIRN_MAGIC, sizeof magic);
+    fclose(file);
+    return is_right;
+}
+
+// A descriptor of the process `pid` for the memory with this inode.
+static bool find_descriptor(const char *pid, ino_t inode, char path[PATH_MAX]) {
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "/proc/%s/fd", pid);
+    DIR *entries = opendir(directory);
+    bool is_found = false;
+    if (!entries) return false;
+    for (struct dirent *entry; !is_found && (entry = readdir(entries));) {
+        struct stat status;
+        if (!running_is_number(entry->d_name)) continue;
+        int length = snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
+        is_found = length < PATH_MAX && !stat(path, &status) && status.st_ino == inode &&
+                   S_ISREG(status.st_mode) && is_recording(path);
+    }
+    closedir(entries);
+    return is_found;
+}
+
+static bool find_holder(ino_t inode, char path[PATH_MAX]) {
+    DIR *entries = opendir("/proc");
+    bool is_found = false;
+    if (!entries) return false;
+    for (struct dirent *entry; !is_found && (entry = readdir(entries));)
+        is_found = running_is_number(entry->d_name) && find_descriptor(entry->d_name, inode, path);
+    closedir(entries);
+    return is_found;
+}
+
+// The recording that a line of /proc/PID/maps is about, if it is one.
+static bool find_mapped(char *line, char path[PATH_MAX]) {
+    uintmax_t inode = 0;
+    int name = 0;
+    line[strcspn(line, "\n")] = 0;
+    if (sscanf(line, "%*s %*s %*s %*s %ju %n", &inode, &name) < 1 || !name || !inode) return false;
+    if (!strncmp(line + name, memory_name, sizeof memory_name - 1))
+        return find_holder((ino_t)inode, path);
+    bool is_shared = strstr(line, "-s ") != NULL;
+    snprintf(path, PATH_MAX, "%s", line + name);
+    return is_shared && line[name] == '/' && is_recording(path);
+}
+
+bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
+    char maps[64], *line = malloc(LINE_BYTES);
+    bool is_found = false;
+    snprintf(maps, sizeof maps, "/proc/%.16s/maps", pid);
+    FILE *file = line ? fopen(maps, "re") : NULL;
+    if (!file) {
+        bool is_absent = errno == ENOENT;
+        free(line);
+        return error_set(error,
+                         is_absent ? "there is no process %s, and no file of this name"
+                                   : "process %s belongs to somebody else",
+                         pid);
+    }
+    bool has_memory = false;
+    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file)) {
+        has_memory = strstr(line, memory_name) != NULL;  // looked for once, for all its parts
+        is_found = find_mapped(line, path);
+    }
+    fclose(file);
+    free(line);
+    if (is_found) return true;
+    return error_set(error,
+                     has_memory ? "process %s: the cairn that records it cannot be read"
+                                : "process %s is not being recorded",
+                     pid);
+}
+
+// The pid in the innermost name space, where the process writes it into its recording.
+static long inner_pid(const char *pid) {
+    char path[64], line[256];
+    long number = strtol(pid, NULL, 10);
+    snprintf(path, sizeof path, "/proc/%.16s/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "NSpid:", 6) != 0) continue;
+        const char *last = strrchr(line, '\t');
+        if (last) number = strtol(last, NULL, 10);
+        break;
+    }
+    if (file) fclose(file);
+    return number;
+}
+
+static bool is_own_process(uint32_t pid) {
+    char path[32];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    return pid && !stat(path, &status) && status.st_uid == geteuid();
+}
+
+// Whose the recording at a path is: cairn itself has those of others mapped, and so has a fork that
+// did not allocate yet.
+static bool describe(const char *pid, struct live_process *process) {
+    struct cairn_header *header =
+        aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
+    FILE *file = header ? fopen(process->path, "re") : NULL;
+    bool is_right = file && fread(header, sizeof *header, 1, file) == 1 &&
+                    (long)header->pid == inner_pid(pid) && header->state == CAIRN_STATE_RUNNING;
+    if (is_right) {
+        header->executable[CAIRN_TEXT_PATH - 1] = header->command[CAIRN_TEXT_COMMAND - 1] = 0;
+        header->comm[sizeof header->comm - 1] = 0;
+        header->destination[sizeof header->destination - 1] = 0;
+        snprintf(process->destination, PATH_MAX, "%s", header->destination);
+        process->pid = (int)strtol(pid, NULL, 10);
+        process->is_own = header->uid == geteuid() || is_own_process(header->control.tool_pid);
+        if (!process_name(process->pid, process->name)) recording_program(header, process->name);
+    }
+    if (file) fclose(file);
+    free(header);
+    return is_right;
+}
+
+static int compare_pids(const void *a, const void *b) {
+    const struct live_process *first = a, *second = b;
+    return (first->pid > second->pid) - (first->pid < second->pid);
+}
+
+bool live_list(struct live_list *list, struct error *error) {
+    *list = (struct live_list){0};
+    DIR *entries = opendir("/proc");
+    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
+    bool has_memory = true;
+    for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
+        struct live_process process;
+        struct error unused;
+        if (!running_is_number(entry->d_name)) continue;
+        if (!live_find(entry->d_name, process.path, &unused)) continue;
+        if (!describe(entry->d_name, &process)) continue;
+        struct live_process *slot = array_push(&list->processes);
+        has_memory = slot != NULL;
+        if (slot) *slot = process;
+    }
+    closedir(entries);
+    if (list->processes.count)
+        qsort(list->processes.items, list->processes.count, sizeof *list->processes.items,
+              compare_pids);
+    return has_memory || error_set(error, "no memory for the list of processes");
+}
+
+static bool lies_in(const struct live_process *process, const struct stat *directory) {
+    char path[PATH_MAX];
+    struct stat status;
+    const char *slash = strrchr(process->destination, '/');
+    if (!slash) return false;
+    snprintf(path, sizeof path, "%.*s", (int)(slash - process->destination), process->destination);
+    return !stat(path, &status) && status.st_dev == directory->st_dev &&
+           status.st_ino == directory->st_ino;
+}
+
+bool live_list_of_run(const char *directory, struct live_list *list, struct error *error) {
+    struct stat status;
+    size_t kept = 0;
+    if (!live_list(list, error)) return false;
+    bool is_there = !stat(directory, &status);
+    for (size_t i = 0; is_there && i < list->processes.count; i++)
+        if (lies_in(&list->processes.items[i], &status))
+            list->processes.items[kept++] = list->processes.items[i];
+    list->processes.count = kept;
+    return true;
+}
+
+// What is being recorded, for those who named something else.
+static void tell_recorded(char *out, size_t size) {
+    struct live_list list;
+    size_t used = 0;
+    *out = 0;
+    if (!live_list(&list, NULL)) return;
+    for (size_t i = 0; i < list.processes.count && used < size; i++) {
+        char name[NAME_MAX];
+        text_escape(name, sizeof name, list.processes.items[i].name);
+        used += (size_t)snprintf(out + used, size - used, "%s%s %d",
+                                 i ? ", " : "; recorded: ", name, list.processes.items[i].pid);
+    }
+    array_free(&list.processes);
+}
+
+bool live_tell_absence(const char *which, struct error *error) {
+    enum { LISTED_BYTES = 256 };
+    char path[PATH_MAX], recorded[LISTED_BYTES];
+    if (!which) return error_set(error, "no process of yours is being recorded");
+    if (!running_is_number(which)) {
+        tell_recorded(recorded, sizeof recorded);
+        return error_set(error, "no process called \"%s\" is being recorded%s", which, recorded);
+    }
+    snprintf(path, sizeof path, "/proc/%s", which);
+    if (access(path, F_OK)) return error_set(error, "there is no process %s", which);
+    if (live_find(which, path, error))
+        error_set(error, "process %s is not being recorded: it is cairn", which);
+    return false;
+}
+
+static bool describe_pid(pid_t pid, struct live_process *process) {
+    char text[16];
+    struct error unused;
+    snprintf(text, sizeof text, "%d", (int)pid);
+    return live_find(text, process->path, &unused) && describe(text, process);
+}
+
+static bool is_recorded(void *context, pid_t pid) {
+    (void)context;
+    struct live_process process;
+    return describe_pid(pid, &process);
+}
+
+static bool select_pid(const char *which, struct live_list *list, struct error *error) {
+    struct live_process *slot = array_push(&list->processes);
+    if (!slot) return error_set(error, "no memory for the list of processes");
+    list->processes.count = 0;
+    if (!live_find(which, slot->path, error) || !describe(which, slot))
+        return live_tell_absence(which, error);
+    list->processes.count = 1;
+    return true;
+}
+
+static bool select_name(const char *which, struct live_list *list, struct error *error) {
+    struct running_list called;
+    bool is_ok = running_list(which, is_recorded, NULL, &called, error);
+    for (size_t i = 0; is_ok && i < called.pids.count; i++) {
+        struct live_process *slot = array_push(&list->processes);
+        is_ok = slot || error_set(error, "no memory for the list of processes");
+        // one that has ended meanwhile is left out
+        if (slot && !describe_pid(called.pids.items[i], slot)) list->processes.count--;
+    }
+    array_free(&called.pids);
+    return is_ok && (list->processes.count || live_tell_absence(which, error));
+}
+
+bool live_select(const char *which, struct live_list *list, struct error *error) {
+    *list = (struct live_list){0};
+    return running_is_number(which) ? select_pid(which, list, error)
+                                    : select_name(which, list, error);
+}
+
+bool live_tell_several(const char *which, const struct live_list *list, struct error *error) {
+    struct running_list pids = {0};
+    for (size_t i = 0; i < list->processes.count; i++) {
+        pid_t *slot = array_push(&pids.pids);
+        if (slot) *slot = list->processes.items[i].pid;
+    }
+    running_tell_several(which, "recorded processes are", &pids, error);
+    array_free(&pids.pids);
+    return false;
+}
+
+bool live_choose(const char *which, struct live_process *process, struct error *error) {
+    struct live_list list;
+    bool is_ok = live_select(which, &list, error);
+    if (is_ok && list.processes.count == 1)
+        *process = list.processes.items[0];
+    else if (is_ok)
+        is_ok = live_tell_several(which, &list, error);
+    array_free(&list.processes);
+    return is_ok;
+}

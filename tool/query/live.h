@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that are being recorded, and where their recordings can be read.
+#ifndef TOOL_QUERY_LIVE_H
+#define TOOL_QUERY_LIVE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "tool/base/array.h"
+#include "tool/base/error.h"
+
+// The path under which the recording can be read now: a file, or the memory that `cairn run` holds.
+// False if there is no such process, if it is not recorded, or if it belongs to somebody else.
+bool live_find(const char *pid, char path[PATH_MAX], struct error *error);
+
+// A process that is being recorded.
+struct live_process {
+    int pid;
+    char path[PATH_MAX];         // of its recording, as live_find says it
+    char name[NAME_MAX];         // as process_name has it: any bytes
+    char destination[PATH_MAX];  // where its recording will lie; "": not known
+    bool is_own;                 // it is this user's, or recorded by a cairn of this user
+};
+
+// Why no process is meant: there is none, it is not being recorded, or it is not yours.
+bool live_tell_absence(const char *which, struct error *error);
+// The one process that `which`, a number or a name as running.h has them, means; false if there is
+// none or more than one.
+bool live_choose(const char *which, struct live_process *process, struct error *error);
+
+// Every process that is being recorded and may be looked at, by pid. The list is for free().
+struct live_list {
+    ARRAY(struct live_process) processes;
+};
+bool live_list(struct live_list *list, struct error *error);
+// All that `which` means; false if there is none.
+bool live_select(const char *which, struct live_list *list, struct error *error);
+// One of them has to be chosen.
+bool live_tell_several(const char *which, const struct live_list *list, struct error *error);
+// Those whose recordings will lie in this directory.
+bool live_list_of_run(const char *directory, struct live_list *list, struct error *error);
+
+#endif

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/query/merged.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/run.h"
+#include "tool/model/strings.h"
+#include "tool/query/progress.h"
+
+// Frames of a place of the sum that a recording brought the names for.
+struct given {
+    uint32_t place;
+    struct frame *frames;
+    size_t count;
+};
+
+struct adder {
+    const struct opening *opening;
+    struct merge *merge;
+    ARRAY(struct given) given;
+    ARRAY(bool) has_given;  // by place of the sum
+    struct strings *texts;  // of given frames; belongs to what is opened
+    size_t bad_files;       // of runs, that could not be read
+    const struct symbol_progress *shown;
+};
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    for (; text && *text; text++) hash = hash_mix(hash, (unsigned char)*text);
+    return hash_mix(hash, text != NULL);
+}
+
+// What stands for a place that only its names tell: the same in every run. 0: its address does.
+static uint64_t key_of(bool is_imported, const struct place *place, const struct frame *frames,
+                       size_t count) {
+    bool is_by_name = is_imported || place->module == MODULE_NONE;
+    uint64_t hash = 1;
+    if (!is_by_name || !count || !frames[count - 1].function) return 0;
+    for (size_t i = 0; i < count; i++) {
+        hash = hash_text(hash, frames[i].function);
+        hash = hash_mix(hash_text(hash, frames[i].file), frames[i].line);
+    }
+    return (hash | 1) & ~PLACE_PYTHON;
+}
+
+static uint64_t *make_keys(const struct profile *profile, const struct frame_names *names) {
+    size_t place_count = profile->places.list.count;
+    uint64_t *keys = calloc(place_count + 1, sizeof *keys);
+    for (uint32_t i = 0; keys && i < place_count; i++) {
+        const struct place *place = &profile->places.list.items[i];
+        size_t count;
+        if (place->cut) continue;
+        const struct frame *frames = names->of_place(names->context, i, &count);
+        keys[i] = key_of(recording_imported(profile->recording), place, frames, count);
+    }
+    return keys;
+}
+
+static const char *text_of(struct adder *adder, const char *text) {
+    if (!text) return NULL;
+    uint32_t number = strings_number(adder->texts, text);
+    return adder->texts->list.items[number];
+}
+
+static bool give(struct adder *adder, uint32_t place, const struct frame *frames, size_t count) {
+    while (adder->has_given.count <= place) {
+        bool *slot = array_push(&adder->has_given);
+        if (!slot) return false;
+        *slot = false;
+    }
+    if (adder->has_given.items[place]) return true;
+    struct given *given = array_push(&adder->given);
+    if (!given) return false;
+    *given = (struct given){place, calloc(count, sizeof *given->frames), count};
+    for (size_t i = 0; given->frames && i < count; i++) {
+        given->frames[i] = frames[i];
+        given->frames[i].function = text_of(adder, frames[i].function);
+        given->frames[i].file = text_of(adder, frames[i].file);
+    }
+    adder->has_given.items[place] = true;
+    return given->frames && !adder->texts->has_failed;
+}
+
+// Takes over the names of the profile that was added last.
+static bool keep_names(struct adder *adder, const struct profile *profile,
+                       const struct frame_names *names) {
+    for (uint32_t i = 0; i < profile->places.list.count; i++) {
+        size_t count;
+        if (profile->places.list.items[i].cut) continue;
+        const struct frame *frames = names->of_place(names->context, i, &count);
+        bool is_named = count && frames[count - 1].function;
+        if (is_named && !give(adder, adder->merge->placed[i], frames, count)) return false;
+    }
+    return true;
+}
+
+static bool add_named(struct adder *adder, const struct profile *profile, struct error *error) {
+    struct names *names;
+    if (!names_open(profile, &names, error)) return false;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        names_want_stack(names, profile->stacks[i].node, 0);
+    bool is_ok = names_resolve(names, error);
+    if (is_ok) {
+        struct frame_names found = names_frames(names);
+        uint64_t *keys = make_keys(profile, &found);
+        is_ok =
+            keys && merge_add(adder->merge, profile, keys) && keep_names(adder, profile, &found);
+        free(keys);
+        if (!is_ok) error_set(error, "no memory to add it");
+    }
+    names_close(names);
+    return is_ok;
+}
+
+static bool add_profile(struct adder *adder, struct profile *profile, struct error *error) {
+    const struct opening *opening = adder->opening;
+    if (opening->narrow && !opening->narrow(opening->context, profile, error)) return false;
+    if (profile->recording->sections[CAIRN_SECTION_SYMBOLS].size)
+        return add_named(adder, profile, error);
+    return merge_add(adder->merge, profile, NULL) || error_set(error, "no memory to add it");
+}
+
+static bool add_recording(struct adder *adder, struct recording *recording, struct error *error) {
+    struct profile profile;
+    if (!profile_build(recording, &profile, error)) return false;
+    bool is_ok = add_profile(adder, &profile, error);
+    profile_free(&profile);
+    return is_ok;
+}
+
+static bool add_file(struct adder *adder, const char *path, struct error *error) {
+    struct recording recording;
+    if (!recording_open(path, &recording, error)) return false;
+    bool is_ok = add_recording(adder, &recording, error);
+    recording_close(&recording);
+    return is_ok || error_wrap(error, "%s", path);
+}
+
+// What a run lost of its processes is told, and no reason to show nothing.
+static bool add_row(struct adder *adder, const struct run *run, const struct run_row *row,
+                    struct error *error) {
+    char path[PATH_MAX];
+    struct recording recording;
+    if (!*row->file) return true;
+    int length = snprintf(path, sizeof path, "%s/%s", run->directory, row->file);
+    if (length >= (int)sizeof path || !recording_open(path, &recording, NULL)) {
+        adder->bad_files++;
+        return true;
+    }
+    bool is_ok = add_recording(adder, &recording, error);
+    recording_close(&recording);
+    return is_ok || error_wrap(error, "%s", path);
+}
+
+static bool add_run(struct adder *adder, const char *directory, struct error *error) {
+    struct run run;
+    if (!run_open(directory, &run, error)) return false;
+    bool is_ok = true;
+    adder->bad_files += run.bad_files;
+    for (size_t i = 0; is_ok && i < run.rows.count; i++) {
+        is_ok = add_row(adder, &run, &run.rows.items[i], error);
+        adder->shown->show(adder->shown->context, i + 1, run.rows.count);
+    }
+    run_close(&run);
+    return is_ok;
+}
+
+static bool add_all(struct adder *adder, struct error *error) {
+    const struct opening *opening = adder->opening;
+    struct progress progress;
+    const struct symbol_progress shown = progress_start(&progress, "adding up recordings");
+    int count = opening->count ? opening->count : 1;
+    bool is_ok = true;
+    adder->shown = &shown;
+    for (int i = 0; is_ok && i < count; i++) {
+        struct subject subject;
+        is_ok = subject_find(opening->count ? opening->words[i] : NULL, &subject, error) &&
+                (subject.is_run ? add_run(adder, subject.path, error)
+                                : add_file(adder, subject.path, error));
+        shown.show(shown.context, (size_t)i + 1, (size_t)count);
+    }
+    progress_end(&progress);
+    adder->shown = NULL;
+    return is_ok && (adder->merge->process_count ||
+                     error_set(error, "there is no recording of a process in it"));
+}
+
+// The frames that were brought become those of the sum.
+static void hand_over(struct adder *adder, struct names *names) {
+    for (size_t i = 0; i < adder->given.count; i++) {
+        struct given *given = &adder->given.items[i];
+        names_give(names, given->place, given->frames, given->count);
+        given->frames = NULL;
+    }
+}
+
+bool merged_open(const struct opening *opening, struct opened *opened, struct error *error) {
+    struct adder adder = {.opening = opening};
+    memset(opened, 0, sizeof *opened);
+    opened->merge = adder.merge = calloc(1, sizeof *opened->merge);
+    opened->texts = adder.texts = calloc(1, sizeof *opened->texts);
+    if (!adder.merge || !adder.texts || !merge_start(adder.merge)) {
+        opened_close(opened);
+        return error_set(error, "no memory to add recordings");
+    }
+    strings_start(adder.texts);
+    bool is_ok = add_all(&adder, error);
+    if (is_ok) {
+        opened->process_count = adder.merge->process_count;
+        opened->bad_files = adder.bad_files;
+        merge_finish(adder.merge, &opened->recording, &opened->profile);
+        is_ok = names_open(&opened->profile, &opened->names, error);
+    }
+    if (is_ok) hand_over(&adder, opened->names);
+    for (size_t i = 0; i < adder.given.count; i++) free(adder.given.items[i].frames);
+    array_free(&adder.given);
+    array_free(&adder.has_given);
+    if (!is_ok) opened_close(opened);
+    return is_ok;
+}
+
+bool opening_is_sum(const struct opening *opening, const struct subject *first) {
+    return opening->count > 1 || (first->is_run && !opening->process);
+}
+
+bool opening_open(const struct opening *opening, struct opened *opened, struct error *error) {
+    struct subject subject;
+    if (!subject_find(opening->count ? opening->words[0] : NULL, &subject, error) ||
+        (opening->process && !subject_enter(&subject, opening->process, error)))
+        return false;
+    if (opening_is_sum(opening, &subject)) return merged_open(opening, opened, error);
+    if (!opened_open(subject.path, opened, error)) return false;
+    if (!opening->narrow || opening->narrow(opening->context, &opened->profile, error)) return true;
+    opened_close(opened);
+    return false;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/query/name_hints.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/query/name_options.h"
+#include "tool/render/terminal.h"
+#include "tool/symbol/download.h"
+#include "tool/symbol/dwp.h"
+#include "tool/watch/python.h"
+
+enum { HINTS_MAX = 3, NAME_BYTES = 256 };
+
+// What would help, by what is known about the file.
+static void remedy_text(const struct module *module, const struct symbol_report *report, char *out,
+                        size_t size) {
+    char package[NAME_BYTES], symbols[NAME_BYTES];
+    if (report->is_gone) {
+        snprintf(out, size, "the file as it was, below --debug-dir, has them");
+        return;
+    }
+    if (!package_of(module->path, package, sizeof package)) {
+        snprintf(out, size, "build it with -g, record again");
+        return;
+    }
+    package_of_symbols(package, symbols, sizeof symbols);
+    snprintf(out, size, "package %s-dbgsym", package);
+}
+
+// The line of all modules: "no names for 3 frames of libz.so.1 (package zlib1g-dbgsym), 2 of ...".
+static void add_unnamed(struct parts *line, const struct module *module,
+                        const struct symbol_report *report, size_t unresolved, size_t number) {
+    char path[PATH_MAX], remedy[3 * NAME_BYTES], safe[3 * NAME_BYTES];
+    struct unit_text count = number ? units_count((int64_t)unresolved)
+                                    : units_counted((int64_t)unresolved, "frame", "frames");
+    text_escape(path, sizeof path, text_base_name(module->path));
+    remedy_text(module, report, remedy, sizeof remedy);
+    text_escape(safe, sizeof safe, remedy);
+    parts_add(line, STYLE_DIM, "%s%s of %s (%s)", number ? "" : "no names for ", count.text, path,
+              safe);
+}
+
+// Why names are missing or doubtful.
+static void print_note(const struct terminal *terminal, const struct module *module,
+                       const char *text) {
+    char path[PATH_MAX], note[PATH_MAX];
+    text_escape(path, sizeof path, text_base_name(module->path));
+    text_escape(note, sizeof note, text);
+    terminal_print(terminal, STYLE_DIM, "%s: %s\n", path, note);
+}
+
+// Another Python than the one whose frames can be read.
+static void print_python(const struct terminal *terminal, const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    uint32_t version = header->python_version >> shift;
+    if (!version || header->has_python_frames) return;
+    terminal_print(
+        terminal, STYLE_DIM,
+        "Python %u.%u.%u: its own frames are missing, cairn reads those of " PYTHON_READ_TEXT "\n",
+        version >> 2 * shift, version >> shift & mask, version & mask);
+}
+
+// A recording that came without names: what was looked up is in the cache, by which it is read from
+// now on.
+static void print_first_read(const struct terminal *terminal, const struct opened *opened) {
+    const struct module_map *modules = &opened->profile.modules;
+    if (!names_is_first_read(opened->names)) return;
+    for (uint32_t i = 0; i < modules->count; i++) {
+        const struct symbol_report *report = names_report(opened->names, i);
+        bool is_new = report->origin == SYMBOL_ORIGIN_FILE && report->resolved_count;
+        if (!is_new || !module_is_own(modules->modules[i].path)) continue;
+        terminal_print(terminal, STYLE_DIM,
+                       "the recording has no names: they were looked up now and are in the cache,\n"
+                       "  cairn symbolize keeps them in the recording\n");
+        return;
+    }
+}
+
+bool name_hints_lost(const struct opened *opened, char *out, size_t size) {
+    const struct module_map *modules = &opened->profile.modules;
+    const struct symbol_report *report = NULL;
+    size_t most = 0, index = 0;
+    for (uint32_t i = 0; i < modules->count; i++) {
+        const struct symbol_report *found = names_report(opened->names, i);
+        size_t unresolved = names_unresolved(opened->names, i);
+        bool is_lost = found->is_gone || found->source <= SYMBOL_SOURCE_DYNSYM;
+        if (!is_lost || unresolved <= most || !module_is_own(modules->modules[i].path)) continue;
+        most = unresolved;
+        report = found;
+        index = i;
+    }
+    if (!most) return false;
+    char name[NAME_BYTES], note[PATH_MAX] = "it has no symbols";
+    text_escape(name, sizeof name, text_base_name(modules->modules[index].path));
+    if (report->note) text_escape(note, sizeof note, report->note);
+    snprintf(out, size, "%s of %s %s no name: %s; %s",
+             units_counted((int64_t)most, "frame", "frames").text, name, most == 1 ? "has" : "have",
+             note,
+             report->is_gone ? "the file as it was, below --debug-dir, names them"
+                             : "build it with -g");
+    return true;
+}
+
+void name_hints_print(FILE *out, const struct opened *opened) {
+    struct terminal terminal = terminal_of(out);
+    const struct module_map *modules = &opened->profile.modules;
+    struct parts line = {.terminal = &terminal};
+    size_t hints = 0;
+    print_python(&terminal, &opened->recording.header);
+    print_first_read(&terminal, opened);
+    for (uint32_t i = 0; i < modules->count; i++) {
+        const struct symbol_report *report = names_report(opened->names, i);
+        if (report->note) print_note(&terminal, &modules->modules[i], report->note);
+    }
+    for (uint32_t i = 0; i < modules->count && hints < HINTS_MAX; i++) {
+        const struct symbol_report *report = names_report(opened->names, i);
+        size_t unresolved = names_unresolved(opened->names, i);
+        bool is_file = strchr(modules->modules[i].path, '/');
+        if (is_file && unresolved && report->source < SYMBOL_SOURCE_DWARF)
+            add_unnamed(&line, &modules->modules[i], report, unresolved, hints++);
+    }
+    parts_end(&line);
+    const char *problem = download_problem();
+    if (problem) terminal_print(&terminal, STYLE_DIM, "debuginfod: %s\n", problem);
+}

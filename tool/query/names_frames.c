@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of a place, as screens want them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/query/name_options.h"
+#include "tool/query/names.h"
+#include "tool/query/names_state.h"
+#include "tool/symbol/rename.h"
+
+bool names_map_source(struct names *names, const char **file) {
+    char *mapped = *file ? name_options_map_source(*file) : NULL;
+    if (!mapped) return true;
+    char **slot = array_push(&names->mapped);
+    if (!slot) {
+        free(mapped);
+        return false;
+    }
+    *file = *slot = mapped;
+    return true;
+}
+
+bool names_is_internal(enum internal_kind kind) {
+    return kind != INTERNAL_NONE && kind != INTERNAL_PYTHON;
+}
+
+enum internal_kind names_kind_of(struct names *names, const char *function, const char *path) {
+    uint64_t hash = hash_mix((uint64_t)(uintptr_t)function, (uint64_t)(uintptr_t)path);
+    struct internal_slot *slot = &names->internal[hash % INTERNAL_SLOTS];
+    if (!slot->is_used || slot->function != function || slot->path != path)
+        *slot = (struct internal_slot){function, path, internal_kind_of(function, path), true};
+    return slot->kind;
+}
+
+bool names_is_own(const struct names *names, const char *plain, const char *file,
+                  const char *module, enum internal_kind kind) {
+    const char *program = names->profile->recording->header.executable;
+    if (kind != INTERNAL_NONE || internal_is_library(plain, file)) return false;
+    if (!module || !*module) return plain != NULL;
+    return module_is_own(module) || !strcmp(module, program);
+}
+
+// The name of Python code as the user wants it.
+static const char *name_of_code(struct names *names, const char *function) {
+    const struct rename_rules *rules = names->options.renames;
+    if (!*function) return "(Python code)";
+    char *renamed = rules ? rename_apply(rules, function) : NULL;
+    char **slot = renamed ? array_push(&names->mapped) : NULL;
+    if (slot) return *slot = renamed;
+    free(renamed);
+    return function;
+}
+
+// What stands for no code is never internal frames, whatever it is called.
+static const struct frame *frame_of_name(struct names *names, uint32_t place,
+                                         const struct code *code) {
+    struct frame *frame = &names->unresolved[place];
+    *frame = (struct frame){.function = code->function};
+    return frame;
+}
+
+// The frame of Python code: its name and line are in the recording.
+static const struct frame *frame_of_code(struct names *names, uint32_t place,
+                                         const struct code *code, uint32_t line) {
+    const char *file = *code->file ? code->file : NULL;
+    enum internal_kind kind = internal_kind_of(code->function, file);
+    struct frame *frame = &names->unresolved[place];
+    *frame = (struct frame){.function = name_of_code(names, code->function),
+                            .file = file,
+                            .module = file,
+                            .line = line,
+                            .is_python = true,
+                            .offset = line,
+                            .is_hidden = names_is_internal(kind),
+                            .is_own = !names_is_internal(kind) && file && module_is_own(file)};
+    names_map_source(names, &frame->file);
+    return frame;
+}
+
+static const struct frame *frames_of_place(void *context, uint32_t place, size_t *count) {
+    struct names *names = context;
+    const struct place_names *known = &names->places[place];
+    *count = known->count;
+    if (known->frames) return known->frames;
+    *count = 1;
+    struct frame *frame = &names->unresolved[place];
+    if (frame->function || frame->function_hash) return frame;  // was asked for before
+    uint32_t line;
+    const struct code *code = place_code(&names->profile->places, place, &line);
+    if (code && code->is_name) return frame_of_name(names, place, code);
+    if (code) return frame_of_code(names, place, code, line);
+    const struct place *entry = &names->profile->places.list.items[place];
+    bool has_module = entry->module != MODULE_NONE;
+    const char *path = has_module ? names->profile->modules.modules[entry->module].path : NULL;
+    enum internal_kind kind = names_kind_of(names, NULL, path);
+    if (kind == INTERNAL_NONE && known->is_start) kind = INTERNAL_START;
+    *frame = (struct frame){.module = path,
+                            .offset = entry->address,
+                            .is_hidden = names_is_internal(kind),
+                            .is_interpreter = kind == INTERNAL_PYTHON,
+                            .is_allocator = kind == INTERNAL_ALLOCATOR,
+                            .is_own = names_is_own(names, NULL, NULL, path, kind)};
+    frame_seal(frame);
+    return frame;
+}
+
+struct frame_names names_frames(struct names *names) {
+    return (struct frame_names){.of_place = frames_of_place,
+                                .context = names,
+                                .wanted_count = names->wanted_count,
+                                .unresolved_count = names->unresolved_count,
+                                .unresolved_modules =
+                                    *names->unresolved_modules ? names->unresolved_modules : NULL};
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bar on the terminal for work that takes more than a second. Without a terminal on stderr there
+// is none.
+#ifndef TOOL_QUERY_PROGRESS_H
+#define TOOL_QUERY_PROGRESS_H
+
+#include <stdint.h>
+
+#include "tool/symbol/symbol.h"
+
+struct progress {
+    const char *what;  // "looking up names"
+    uint64_t start_ns;
+    bool is_shown;
+};
+
+struct symbol_progress progress_start(struct progress *progress, const char *what);
+// Shows none from now on: the terminal belongs to a screen.
+void progress_hide(void);
+// Takes the bar away.
+void progress_end(struct progress *progress);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the words of a command line to what is to be shown, and the first steps to it: narrowing the
+// profile, and finding names for what is left.
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/model/mapped.h"
+#include "tool/query/heap_views.h"
+#include "tool/query/leaks.h"
+#include "tool/query/views.h"
+
+enum { NAMES_BYTES = 256 };
+
+static bool read_view(const struct command_args *args, struct request *request,
+                      struct error *error) {
+    const char *usual = args_has(args, OPTION_INVERTED) ? "tree" : NULL;
+    const char *name = args_text(args, OPTION_VIEW, args->command->view);
+    if (!name) name = args_has(args, OPTION_SOURCE) ? "annotate" : usual;
+    if (!name) return true;
+    char names[NAMES_BYTES] = "";
+    for (const struct view *view = views; view->name; view++) {
+        size_t used = strlen(names);
+        const char *separator = !used ? "" : view[1].name ? ", " : " and ";
+        snprintf(names + used, sizeof names - used, "%s%s", separator, view->name);
+        if (!strcmp(view->name, name)) request->view = view;
+    }
+    return request->view || error_set(error, "%s: there is no view \"%s\", but %s",
+                                      args->command->name, name, names);
+}
+
+// Of mappings there is neither a thread nor a snapshot to choose, of the heap as it is now even
+// less.
+static bool check_options(const struct command_args *args, const struct request *request,
+                          struct error *error) {
+    static const enum option_id none[] = {OPTION_THREAD, OPTION_REGION,  OPTION_LIFESPAN,
+                                          OPTION_AT,     OPTION_BETWEEN, OPTION_SINCE};
+    if (view_is_of_memory(request->view)) return heap_views_check(args, error);
+    if (!view_is_of_mappings(request->view)) return true;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (args_has(args, none[i]))
+            return error_set(
+                error, "%s: of mappings it is not known by thread, region, lifespan or snapshot",
+                args->command->name);
+    return true;
+}
+
+static bool read_lifespan(const struct command_args *args, struct request *request,
+                          struct error *error) {
+    const char *text = args_text(args, OPTION_LIFESPAN, NULL);
+    if (!text)
+        request->filter.lifespan = LIFESPAN_ANY;
+    else if (!strcmp(text, "living"))
+        request->filter.lifespan = LIFESPAN_LIVING;
+    else if (!strcmp(text, "gone"))
+        request->filter.lifespan = LIFESPAN_GONE;
+    else if (!strncmp(text, "short:", strlen("short:")) &&
+             units_duration_parse(text + strlen("short:"), &request->filter.short_ns))
+        request->filter.lifespan = LIFESPAN_SHORT;
+    else
+        return error_set(error,
+                         "%s: --lifespan is living, gone or short:TIME such as short:10ms, "
+                         "not \"%s\"",
+                         args->command->name, text);
+    return true;
+}
+
+// Blocks of a lifespan are known at the end and over all time, not at the peak. An alias (leaks)
+// has one measure for all views.
+static const char *usual_measure(const struct command_args *args, const struct request *request) {
+    if (request->filter.lifespan == LIFESPAN_LIVING) return "exit";
+    if (request->filter.lifespan == LIFESPAN_GONE) return "allocated";
+    if (request->filter.lifespan == LIFESPAN_SHORT) return "calls";
+    const struct view *alias = view_find(args->command->view), *view = request->view;
+    return alias ? alias->measure : view ? view->measure : "peak";
+}
+
+static bool read_measure(const struct command_args *args, struct request *request,
+                         struct error *error) {
+    enum measure *by = &request->options.by;
+    enum lifespan lifespan = request->filter.lifespan;
+    const char *text = args_text(args, OPTION_BY, usual_measure(args, request));
+    if (!measure_parse(text, by))
+        return error_set(error, "%s: cannot rank by \"%s\", but by " MEASURE_NAMES,
+                         args->command->name, text);
+    if (lifespan != LIFESPAN_ANY && *by == MEASURE_PEAK)
+        return error_set(error,
+                         "%s: what was at the peak is not known by lifespan: --by exit, "
+                         "allocated or calls",
+                         args->command->name);
+    bool is_gone = lifespan == LIFESPAN_GONE || lifespan == LIFESPAN_SHORT;
+    if (is_gone && *by == MEASURE_EXIT)
+        return error_set(error, "%s: blocks that are gone hold nothing at the end",
+                         args->command->name);
+    if (request->snapshot.kind) *by = MEASURE_AT;
+    if (args_has(args, OPTION_BLOCKS)) *by = measure_about(*by)->in_blocks;
+    return true;
+}
+
+static bool read_limits(const struct command_args *args, struct request *request,
+                        struct error *error) {
+    enum { PLACES_TOP = 10, PLACES_DEPTH = 16 };
+    const struct view *view = request->view;
+    struct view_options *options = &request->options;
+    uint64_t top, depth, min_bytes;
+    bool is_all = request->is_json || args->command->has_no_usual_limits;
+    uint64_t usual_top = is_all ? 0 : view ? view->top : PLACES_TOP;
+    uint64_t usual_depth = is_all ? 0 : view ? view->depth : PLACES_DEPTH;
+    double usual_threshold = view && !is_all ? view->threshold : 0;
+    if (!args_number(args, OPTION_TOP, usual_top, SIZE_MAX, &top, error) ||
+        !args_number(args, OPTION_DEPTH, usual_depth, SIZE_MAX, &depth, error) ||
+        !args_percent(args, OPTION_THRESHOLD, usual_threshold, &options->threshold, error) ||
+        !args_size(args, OPTION_MIN_BYTES, &min_bytes, error))
+        return false;
+    options->top = top;
+    options->depth = depth;
+    options->min_bytes = min_bytes < INT64_MAX ? (int64_t)min_bytes : INT64_MAX;
+    return !min_bytes || measure_about(options->by)->is_bytes ||
+           error_set(error,
+                     "%s: --min-bytes needs a measure of bytes, not %s; --threshold is a "
+                     "share of any measure",
+                     args->command->name, measure_name(options->by));
+}
+
+bool request_read(const struct command_args *args, struct request *request, struct error *error) {
+    *request = (struct request){.is_json = args_has(args, OPTION_JSON),
+                                .is_printed = args_has(args, OPTION_PRINT),
+                                .is_grouped = args_has(args, OPTION_GROUP),
+                                .source = args_text(args, OPTION_SOURCE, NULL)};
+    request->filter = (struct filter_request){.focus = args_text(args, OPTION_FOCUS, NULL),
+                                              .ignore = args_text(args, OPTION_IGNORE, NULL),
+                                              .hide = args_text(args, OPTION_HIDE, NULL),
+                                              .module = args_text(args, OPTION_MODULE, NULL),
+                                              .thread = args_text(args, OPTION_THREAD, NULL),
+                                              .region = args_text(args, OPTION_REGION, NULL)};
+    request->options.has_lines = args_has(args, OPTION_LINES);
+    request->options.is_inverted = args_has(args, OPTION_INVERTED);
+    request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
+    request->options.is_plain_number = args_has(args, OPTION_BYTES);
+    return read_view(args, request, error) && check_options(args, request, error) &&
+           read_lifespan(args, request, error) &&
+           snapshot_options_read(args, &request->snapshot, error) &&
+           read_measure(args, request, error) && read_limits(args, request, error);
+}
+
+// Names for stacks: of all, or the first `top` by the measure.
+static bool resolve(struct opened *opened, enum measure by, size_t top, struct error *error) {
+    const struct profile *profile = &opened->profile;
+    size_t count;
+    uint32_t *ranking = measure_rank_all(by, profile, &count);
+    if (!ranking) return error_set(error, "no memory for the list of stacks");
+    if (top && top < count) count = top;
+    for (size_t i = 0; i < count; i++)
+        names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
+    free(ranking);
+    names_want_overruns(opened->names);
+    for (size_t i = 0; i < profile->freed_at.count; i++)
+        names_want_stack(opened->names, profile->freed_at.items[i].node, 0);
+    for (size_t i = 0; i < profile->mapped.stack_count; i++)
+        names_want_stack(opened->names, profile->mapped.stacks[i].node, 0);
+    return names_resolve(opened->names, error);
+}
+
+static bool show_mapped(struct profile *profile, struct error *error) {
+    if (!profile->mapped.is_recorded)
+        return error_set(error, "what the program mapped was not recorded: cairn run --mmap");
+    return profile_show_mapped(profile) || error_set(error, "no memory for the list of stacks");
+}
+
+bool request_narrow(const void *context, struct profile *profile, struct error *error) {
+    const struct narrowing *narrowing = context;
+    const struct cairn_header *header = &profile->recording->header;
+    bool is_replaced = header->stop_reason == CAIRN_STOP_EXEC;
+    // what a program held when it became another one is no leak of anybody's
+    if (narrowing->request->leaks && is_replaced) profile_forget_exit(profile);
+    bool is_of_mappings = view_is_of_mappings(narrowing->request->view);
+    if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
+        return false;
+    return filter_threads(narrowing->filter, profile, error);
+}
+
+bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
+                   const struct frame_names **names, struct frame_names *own_names,
+                   struct error *error) {
+    const struct view *view = request->view;
+    bool needs_all =
+        filter_needs_names(filter) || (view && view->needs_all_names) || request->leaks;
+    enum measure by = request->options.by;
+    if (!filter_found_threads(filter, &opened->profile, error)) return false;
+    if (!snapshot_options_apply(&request->snapshot, opened, error)) return false;
+    if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;
+    *own_names = names_frames(opened->names);
+    if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
+    *names = filter_names(filter, &opened->profile, own_names);
+    if (!*names) return error_set(error, "no memory for a filter");
+    return !request->leaks || leaks_apply(request->leaks, request, opened, *names, error);
+}

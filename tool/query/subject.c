@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/query/subject.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/heap/recorded.h"
+#include "tool/query/live.h"
+#include "tool/query/running.h"
+
+static bool time_of(const char *path, uint64_t *time_ns) {
+    const uint64_t ns_per_s = 1000000000u;
+    struct stat status;
+    if (stat(path, &status)) return false;
+    *time_ns = (uint64_t)status.st_mtim.tv_sec * ns_per_s + (uint64_t)status.st_mtim.tv_nsec;
+    return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
+// The newest recording of a directory; of equally old ones the first by name, so that the choice is
+// always the same. `count` becomes their number.
+static bool find_newest(const char *directory, struct subject *subject, size_t *count,
+                        struct error *error) {
+    DIR *entries = opendir(directory);
+    if (!entries) return error_set(error, "%s: %s", directory, strerror(errno));
+    uint64_t newest = 0;
+    *count = 0;
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        char path[PATH_MAX];
+        uint64_t time_ns;
+        bool is_here = !strcmp(directory, ".");
+        int length = snprintf(path, sizeof path, "%s%s%s", is_here ? "" : directory,
+                              is_here ? "" : "/", entry->d_name);
+        bool is_candidate = run_row_is_file_name(entry->d_name) && length < (int)sizeof path;
+        if (!is_candidate || !time_of(path, &time_ns)) continue;
+        bool is_newer = time_ns > newest || (time_ns == newest && strcmp(path, subject->path) < 0);
+        if (!(*count)++ || is_newer) {
+            newest = time_ns;
+            memcpy(subject->path, path, sizeof path);
+        }
+    }
+    closedir(entries);
+    return true;
+}
+
+// A run that has just begun has no file yet: the only process stands for it as it is now.
+static bool find_live(const char *directory, struct subject *subject, struct error *error) {
+    struct live_list list;
+    if (!live_list_of_run(directory, &list, error)) return false;
+    size_t count = list.processes.count;
+    snprintf(subject->name, sizeof subject->name, "%s", directory);
+    if (count == 1)
+        snprintf(subject->path, sizeof subject->path, "%s", list.processes.items[0].path);
+    int first = count ? list.processes.items[0].pid : 0;
+    array_free(&list.processes);
+    if (count == 1) return true;
+    if (!count) return error_set(error, "%s: no recording in this directory", directory);
+    return error_set(
+        error,
+        "%s: this run has just begun, and its recordings are not saved yet; give the pid "
+        "of one of its %zu processes, as %d (cairn top lists them)",
+        directory, count, first);
+}
+
+static bool find_in_directory(const char *directory, struct subject *subject, struct error *error) {
+    struct subject inside = {0};
+    size_t count = 0;
+    bool has_index = run_has_index(directory);
+    if (!has_index && !find_newest(directory, &inside, &count, error)) return false;
+    if (!has_index && !count) return find_live(directory, subject, error);
+    subject->is_run = has_index || count > 1;
+    const char *path = subject->is_run ? directory : inside.path;
+    if (path != subject->path) snprintf(subject->path, sizeof subject->path, "%s", path);
+    return true;
+}
+
+static bool find_in_core(const char *core_path, char path[PATH_MAX], struct error *error) {
+    struct core_image core;
+    struct cairn_header header;
+    if (!core_open(core_path, &core, error)) return false;
+    bool is_ok = core_find_recording(&core, &header) ||
+                 error_set(error, "%s: there is no recording in this core dump", core_path);
+    is_ok = is_ok && core_copy_recording(&core, &header, path, error);
+    core_close(&core);
+    return is_ok;
+}
+
+// No file is called so: a process that is being recorded may be.
+static bool find_named(const char *word, struct subject *subject, struct error *error) {
+    struct live_process process;
+    if (!live_choose(word, &process, error)) return error_wrap(error, "%s: no such file", word);
+    snprintf(subject->path, sizeof subject->path, "%s", process.path);
+    return true;
+}
+
+static bool find_path(const char *word, struct subject *subject, struct error *error) {
+    *subject = (struct subject){0};
+    struct stat status;
+    size_t count = 0;
+    if (!word) {
+        if (!find_newest(".", subject, &count, error)) return false;
+        if (!count)
+            return error_set(error, "no recording (*.cairn) in this directory; "
+                                    "make one with: cairn run PROGRAM");
+        word = subject->path;
+    }
+    if (stat(word, &status)) {
+        int why = errno;
+        if (running_is_number(word)) return live_find(word, subject->path, error);
+        if (running_may_be(word)) return find_named(word, subject, error);
+        return error_set(error, "%s: %s", word, strerror(why));
+    }
+    if (S_ISDIR(status.st_mode)) return find_in_directory(word, subject, error);
+    if (core_is_one(word)) return find_in_core(word, subject->path, error);
+    if (word != subject->path) snprintf(subject->path, sizeof subject->path, "%s", word);
+    return true;
+}
+
+bool subject_find(const char *word, struct subject *subject, struct error *error) {
+    if (!find_path(word, subject, error)) return false;
+    bool is_memory = !strncmp(subject->path, "/proc/", strlen("/proc/"));
+    if (!*subject->name)
+        snprintf(subject->name, sizeof subject->name, "%s", is_memory ? word : subject->path);
+    return true;
+}
+
+const char *subject_cut_snapshot(char *word) {
+    char *at = strrchr(word, '@');
+    if (!at || at == word || !at[1] || !access(word, F_OK)) return NULL;
+    *at = 0;
+    return at + 1;
+}
+
+static bool enter_run(struct subject *subject, const struct run *run, const char *word,
+                      struct error *error) {
+    size_t index = 0;
+    if (!run_find(run, word, &index, error)) return false;
+    const struct run_row *row = &run->rows.items[index];
+    if (!*row->file)
+        return error_set(error,
+                         "%s: no recording of \"%s\" (process %u) was kept, since it is small",
+                         run->directory, row->name, row->pid);
+    subject->is_run = false;
+    int length = snprintf(subject->path, sizeof subject->path, "%s/%s", run->directory, row->file);
+    memcpy(subject->name, subject->path, sizeof subject->name);
+    return length < (int)sizeof subject->path || error_set(error, "%s: path too long", row->file);
+}
+
+// A single recording as a run of one.
+static bool check_name(const char *path, const char *word, struct error *error) {
+    struct recording recording;
+    struct run_row row;
+    struct run run = {.rows = {.items = &row, .count = 1}};
+    size_t index;
+    if (!recording_open(path, &recording, error)) return false;
+    run_row_of(&recording, &row);
+    recording_close(&recording);
+    snprintf(run.directory, sizeof run.directory, "%s", path);
+    return run_find(&run, word, &index, error);
+}
+
+bool subject_enter(struct subject *subject, const char *word, struct error *error) {
+    struct run run;
+    if (!subject->is_run) return check_name(subject->path, word, error);
+    if (!run_open(subject->path, &run, error)) return false;
+    bool is_found = enter_run(subject, &run, word, error);
+    run_close(&run);
+    return is_found;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of views: what `cairn report --view` knows, with what each shows if nothing else is
+// asked for. A new view is a row and a function that prints it.
+#ifndef TOOL_QUERY_VIEWS_H
+#define TOOL_QUERY_VIEWS_H
+
+#include "tool/query/arguments.h"
+#include <stdio.h>
+
+#include "tool/query/opened.h"
+#include "tool/query/snapshot_options.h"
+#include "tool/render/filter.h"
+#include "tool/render/terminal.h"
+
+struct request;
+struct leaks;
+
+struct view_subject {
+    struct opened *opened;
+    const struct frame_names *names;  // filtered
+    const struct request *request;
+};
+
+// What the reference says of a view beside its row (docs/reference/views.md).
+struct view_reference {
+    const char *question;       // that it answers
+    const char *options;        // of report that change it, beside filters and snapshots
+    const char *recorded_with;  // what recording has to be asked for; NULL: every recording will do
+};
+
+struct view {
+    const char *name;
+    const char *help;      // one line
+    const char *measure;   // ranked by this unless --by says otherwise
+    size_t top, depth;     // usual ones; 0: all
+    double threshold;      // usual one
+    bool needs_all_names;  // of every stack, not of the first `top` alone
+    bool is_of_run;        // shows the processes of a run, not one of them
+    bool (*print)(FILE *out, const struct view_subject *subject, struct error *error);
+    struct view_reference reference;
+};
+
+extern const struct view views[];  // ends with name NULL; the first one has no name of its own
+
+// NULL: there is none of that name, or the name is NULL.
+const struct view *view_find(const char *name);
+// It shows what the program mapped, in the heap's place. `view` may be NULL.
+bool view_is_of_mappings(const struct view *view);
+// It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
+bool view_is_of_memory(const struct view *view);
+
+// What a user asks for: view, measure, filters.
+struct request {
+    const struct view *view;  // NULL: the list of places, then stacks
+    struct view_options options;
+    struct filter_request filter;
+    struct snapshot_request snapshot;
+    uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
+    const char *source;
+    struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not
+    bool is_json;
+    bool is_grouped;  // threads of one name are one
+    bool is_printed;  // a tree is printed, even on a terminal
+};
+
+// Reads view, measure and filters. False with an error: wrong use.
+bool request_read(const struct command_args *args, struct request *request, struct error *error);
+
+// Takes away what is told without names (threads, lifespan) from one recording's profile, before it
+// is looked at or added to others.
+struct narrowing {
+    const struct request *request;
+    struct filter *filter;
+};
+bool request_narrow(const void *narrowing, struct profile *profile, struct error *error);
+
+// Applies the other filters to what was opened and narrowed, and finds the names that the view
+// needs.
+// `names` is valid as long as filter and recording. Errors are those of filter.h.
+bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
+                   const struct frame_names **names, struct frame_names *own_names,
+                   struct error *error);
+
+#endif

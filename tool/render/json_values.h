@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that stand in JSON wherever there are stacks: reports, exports, comparisons, cairn top.
+#ifndef TOOL_RENDER_JSON_VALUES_H
+#define TOOL_RENDER_JSON_VALUES_H
+
+#include "tool/base/json.h"
+#include "tool/render/frames.h"
+#include "tool/render/json_values.h"
+
+// Members that are the same wherever they stand: of a frame's code, of a stack's values, and how
+// sure those are if they were estimated.
+void json_values_put_code(struct json *json, const struct frame *frame);
+void json_values_put_frame(struct json *json, const struct frame *frame);
+void json_values_put_values(struct json *json, const struct stack *stack);
+void json_values_put_estimate(struct json *json, const char *key, const struct estimate *estimate);
+void json_values_put_estimates(struct json *json, const struct estimate *estimates, bool has_at);
+
+// The frames of a node, innermost first.
+bool json_values_put_frames(struct json *json, const char *key, const struct profile *profile,
+                            const struct frame_names *names, uint32_t node);
+void json_values_put_watched(struct json *json, const struct watched_blocks *watched);
+void json_values_put_inherited(struct json *json, const struct inherited *inherited);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/rss.h"
+#include "tool/proc/process.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/model/figures.h"
+#include "tool/model/shape.h"
+#include "tool/watch/rss_parts.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PAUSE_FIRST_NS UINT64_C(4000000)
+#define END_LONGEST_NS UINT64_C(25000000)  // half of what the longest living process waits
+
+// A picture may take a hundredth of the time when memory changed, else a two hundredth. A twentieth
+// at first, so that there are some of short programs, and at new heights: one is to be of the peak.
+enum {
+    FIRST_SHARE = 20,
+    OTHER_SHARE = 100,
+    PAUSE_SHARE = 200,
+    OTHER_PERCENT = 5,
+    HIGHER_PERCENT = 2
+};
+static const uint64_t first_ns = SECOND_NS / 4;
+// The kernel adds up its own account in batches for each thread.
+static const uint64_t peak_lag_bytes = 4 << 20;
+
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t kib_of(const char *text, const char *key) {
+    unsigned long long kib = 0;
+    const char *line = strstr(text, key);
+    if (line) sscanf(line + strlen(key), " %llu kB", &kib);
+    return kib * 1024;
+}
+
+struct rss_now rss_look(pid_t pid) {
+    char text[4096];
+    process_read(pid, "status", text, sizeof text);
+    return (struct rss_now){.rss_bytes = kib_of(text, "\nVmRSS:"),
+                            .swap_bytes = kib_of(text, "\nVmSwap:"),
+                            .peak_bytes = kib_of(text, "\nVmHWM:")};
+}
+
+// By a write, not through the mapping: where no memory is left that is an error, not a signal.
+static void write_entries(const struct memory *memory, uint32_t kind, const void *entries,
+                          size_t from, size_t count, size_t entry_bytes) {
+    uint64_t size = (from + count) * entry_bytes;
+    struct cairn_section *section = memory_section(memory, kind, size);
+    if (!section || section->entry_bytes != entry_bytes) return;
+    const uint8_t *bytes = (const uint8_t *)entries + from * entry_bytes;
+    size_t length = count * entry_bytes;
+    off_t at = (off_t)(section->offset + from * entry_bytes);
+    if (pwrite(memory->file, bytes, length, at) != (ssize_t)length) return;
+    __atomic_store_n(&section->used_bytes, size, __ATOMIC_RELEASE);
+}
+
+// Of two neighbours the higher one stays.
+static void thin(struct rss *rss) {
+    size_t kept = 0;
+    struct cairn_resident *values = rss->values.items;
+    for (size_t i = 0; i + 1 < rss->values.count; i += 2)
+        values[kept++] = values[i + 1].rss_bytes > values[i].rss_bytes ? values[i + 1] : values[i];
+    rss->values.count = kept;
+    rss->step_ns = rss->step_ns ? rss->step_ns * 2 : SECOND_NS / 5;
+}
+
+static void note_value(struct rss *rss, const struct memory *memory,
+                       const struct cairn_resident *value) {
+    size_t count = rss->values.count, from = count;
+    struct cairn_resident *last = count ? &rss->values.items[count - 1] : NULL;
+    bool is_same = last && value->at_ns <= last->at_ns;
+    bool is_near = is_same || (count > 1 && value->at_ns < last[-1].at_ns + rss->step_ns);
+    if (last && is_near) {
+        if (value->rss_bytes >= last->rss_bytes) *last = *value;
+        from = count - 1;
+    } else {
+        struct cairn_resident *slot = array_push(&rss->values);
+        if (!slot) return;
+        *slot = *value;
+    }
+    if (rss->values.count == CAIRN_RESIDENT_LIMIT) {
+        thin(rss);
+        from = 0;
+    }
+    write_entries(memory, CAIRN_SECTION_RESIDENT, rss->values.items, from, rss->values.count - from,
+                  sizeof *rss->values.items);
+}
+
+static bool is_picture_due(const struct rss *rss, const struct rss_now *now, uint64_t now_ns) {
+    uint64_t peak = rss->pictures[CAIRN_PICTURE_AT_PEAK].rss_bytes;
+    uint64_t last = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
+    bool is_higher = now->rss_bytes > peak + peak * HIGHER_PERCENT / 100;
+    bool is_lower = now->rss_bytes < last - last * OTHER_PERCENT / 100;
+    if (is_higher) return now_ns >= rss->next_higher_ns;
+    return now_ns >= (is_lower ? rss->next_other_ns : rss->next_picture_ns);
+}
+
+// The heap's figures at this moment, and what the recording helps to tell apart.
+static void add_heap(pid_t pid, const struct memory *memory, struct rss_parts *parts) {
+    struct cairn_picture *picture = &parts->picture;
+    struct recording recording;
+    if (!recording_open_memory(memory->header, memory->bytes, &recording, NULL)) return;
+    struct figures figures = figures_of(&recording);
+    picture->live_bytes = figures.exit_bytes;
+    picture->live_blocks = figures.exit_blocks;
+    bool is_glibc = recording.header.allocator == CAIRN_ALLOCATOR_GLIBC;
+    if (is_glibc && !figures.is_sampled) {
+        picture->slack_bytes = slack_of_live(&recording);
+        picture->knows |= CAIRN_PICTURE_KNOWS_SLACK;
+    }
+    if (rss_parts_find_mapped(pid, parts, &recording, picture))
+        picture->knows |= CAIRN_PICTURE_KNOWS_MAPPED;
+    recording_close(&recording);
+}
+
+static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t at_ns) {
+    struct rss_parts parts;
+    struct cairn_picture *peak = &rss->pictures[CAIRN_PICTURE_AT_PEAK];
+    if (!rss_parts_of_process(pid, &parts)) {
+        rss_parts_free(&parts);
+        return false;
+    }
+    bool is_glibc = memory->header->allocator == CAIRN_ALLOCATOR_GLIBC;
+    rss_parts_settle_own(&parts, is_glibc ? memory->header->own_bytes : 0);
+    struct cairn_picture *picture = &parts.picture;
+    picture->at_ns = at_ns ? at_ns : 1;
+    add_heap(pid, memory, &parts);
+    if (is_glibc) rss_parts_find_free(pid, &parts, picture);
+    // it went while it was looked at, or changed so much that a mapping was met twice
+    struct rss_now after = rss_look(pid);
+    if (!after.rss_bytes || picture->rss_bytes > after.peak_bytes + peak_lag_bytes) {
+        rss_parts_free(&parts);
+        return false;
+    }
+    rss->pictures[CAIRN_PICTURE_LAST] = *picture;
+    if (picture->rss_bytes >= peak->rss_bytes) *peak = *picture;
+    write_entries(memory, CAIRN_SECTION_PICTURES, rss->pictures, 0, CAIRN_PICTURE_COUNT,
+                  sizeof *rss->pictures);
+    rss_parts_free(&parts);
+    return true;
+}
+
+static void plan_picture(struct rss *rss, uint64_t start_ns, uint64_t began_ns,
+                         uint64_t most_pause_ns) {
+    uint64_t other_share = began_ns - start_ns < first_ns ? FIRST_SHARE : OTHER_SHARE;
+    uint64_t end_ns = clock_ns(), taken_ns = end_ns - began_ns;
+    rss->taken_ns = taken_ns;
+    rss->pause_ns = rss->pause_ns ? rss->pause_ns * 2 : PAUSE_FIRST_NS;
+    if (rss->pause_ns > most_pause_ns) rss->pause_ns = most_pause_ns;
+    uint64_t pause_ns = taken_ns * PAUSE_SHARE;
+    if (pause_ns < rss->pause_ns) pause_ns = rss->pause_ns;
+    rss->next_higher_ns = end_ns + taken_ns * FIRST_SHARE;
+    rss->next_other_ns = end_ns + taken_ns * other_share;
+    rss->next_picture_ns = end_ns + pause_ns;
+}
+
+// Since the process' start; of one that waits for its last look it is the end.
+static uint64_t at_of(const struct cairn_header *header, uint64_t now_ns) {
+    uint64_t at_ns = now_ns - header->start_clock_ns;
+    bool is_after = header->state == CAIRN_STATE_ENDED && header->end_ns < at_ns;
+    return is_after ? header->end_ns : at_ns;
+}
+
+void rss_note(struct rss *rss, pid_t pid, const struct memory *memory, const struct rss_now *now,
+              uint64_t now_ns, uint64_t most_pause_ns) {
+    uint64_t start_ns = memory->header->start_clock_ns;
+    if (memory->header->state == CAIRN_STATE_NEW || !now->rss_bytes || now_ns < start_ns) return;
+    struct cairn_resident value = {.at_ns = at_of(memory->header, now_ns),
+                                   .rss_bytes = now->rss_bytes,
+                                   .swap_bytes = now->swap_bytes};
+    if (is_picture_due(rss, now, now_ns)) {
+        uint64_t began_ns = clock_ns();
+        if (take_picture(rss, pid, memory, value.at_ns)) {
+            value.rss_bytes = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
+            value.pss_bytes = rss->pictures[CAIRN_PICTURE_LAST].pss_bytes;
+        }
+        plan_picture(rss, start_ns, began_ns, most_pause_ns);
+    }
+    note_value(rss, memory, &value);
+}
+
+void rss_end(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns) {
+    const struct cairn_header *header = memory->header;
+    const struct cairn_picture *last = &rss->pictures[CAIRN_PICTURE_LAST];
+    if (header->state != CAIRN_STATE_ENDED || now_ns < header->start_clock_ns) return;
+    if (rss->taken_ns > END_LONGEST_NS) return;
+    uint64_t at_ns = at_of(header, now_ns);
+    if (!take_picture(rss, pid, memory, at_ns)) return;
+    struct cairn_resident value = {.at_ns = at_ns,
+                                   .rss_bytes = last->rss_bytes,
+                                   .pss_bytes = last->pss_bytes,
+                                   .swap_bytes = last->swap_bytes};
+    note_value(rss, memory, &value);
+}
+
+void rss_free(struct rss *rss) {
+    array_free(&rss->values);
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/watch/rss_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/glibc/arenas.h"
+#include "tool/glibc/chunks.h"
+#include "tool/proc/page_heads.h"
+#include "tool/proc/pagemap.h"
+#include "tool/proc/process.h"
+#include "tool/proc/remote.h"
+
+enum { LIMITS_BYTES = 4096 };
+
+// A guard page may be larger than a page, on request.
+static const uint64_t guard_max_bytes = 1 << 20;
+
+struct reading {
+    struct rss_parts *out;
+    struct mapping now, before;  // `before` has no name
+    bool is_before_anonymous, is_before_file_data, is_before_own;
+    struct rss_parts_source source;
+};
+
+static bool starts(const char *text, const char *start) {
+    return !strncmp(text, start, strlen(start));
+}
+
+static bool is_own_library(const char *name) {
+    const char *base = text_base_name(name);
+    return !strcmp(base, "libcairn.so") || !strcmp(base, "libcairn-cxx.so");
+}
+
+static bool is_shared_memory(const char *name) {
+    return starts(name, "/memfd:") || starts(name, "/SYSV") || starts(name, "/dev/shm/") ||
+           starts(name, "/dev/zero") || starts(name, "[anon_shmem");
+}
+
+static bool is_anonymous(const struct mapping *mapping) {
+    const char *name = mapping->name;
+    return (!*name || starts(name, "[anon:") || !strcmp(name, "[heap]")) &&
+           mapping->permissions[3] == 'p';
+}
+
+static bool is_libc(const char *name) {
+    const char *base = text_base_name(name);
+    return starts(base, "libc.so.6") || starts(base, "libc-2.");
+}
+
+// Behind a guard page; all of it, or its lower end if it is joined with something else.
+static uint64_t stack_bytes_of(const struct reading *reading) {
+    const struct mapping *now = &reading->now, *before = &reading->before;
+    bool is_guarded = before->end == now->start && starts(before->permissions, "---") &&
+                      reading->is_before_anonymous &&
+                      before->end - before->start <= guard_max_bytes;
+    if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
+    if (!is_guarded || now->permissions[1] != 'w' || now->is_unreserved) return 0;
+    uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;
+    if (!limit || size <= limit || reading->source.pagemap < 0) return now->rss_bytes;
+    uint64_t present =
+        pagemap_resident_bytes(reading->source.pagemap, now->start, now->start + limit);
+    return present < now->rss_bytes ? present : now->rss_bytes;
+}
+
+// The lower end of a mapping may be a stack.
+static void note_memory(struct reading *reading, uint64_t stack_bytes) {
+    const struct mapping *now = &reading->now;
+    uint64_t start = now->start, rss = now->rss_bytes - stack_bytes;
+    if (!rss) return;
+    if (stack_bytes && reading->source.stack_limit_bytes < now->end - start)
+        start += reading->source.stack_limit_bytes;
+    struct mapped_memory *memory = array_push(&reading->out->memory);
+    if (!memory) return;
+    *memory = (struct mapped_memory){start, now->end, rss,
+                                     strcmp(now->name, "[heap]") != 0 && !now->is_unreserved &&
+                                         now->permissions[1] == 'w'};
+}
+
+// Resident bytes of heaps of glibc's arenas in a mapping. The kernel may join the accessible part
+// of a heap with a mapping before it, such as cairn's memory. Only resident pages are read.
+static uint64_t heap_bytes_in(const struct rss_parts_source *source, uint64_t start, uint64_t end) {
+    struct remote remote = remote_of(source->pid);
+    uint64_t resident = 0, at = (start + ARENA_HEAP_BYTES - 1) / ARENA_HEAP_BYTES;
+    for (at *= ARENA_HEAP_BYTES; at >= start && at < end; at += ARENA_HEAP_BYTES) {
+        struct arena_heap heap;
+        uint8_t flags;
+        pagemap_flags(source->pagemap, at, 1, &flags);
+        if (flags & PAGE_RESIDENT && remote_read(&remote, at, &heap, sizeof heap) &&
+            arena_heap_is_valid(&heap, at, end))
+            resident += pagemap_resident_bytes(source->pagemap, at, at + heap.accessible_bytes);
+    }
+    return resident;
+}
+
+// Of memory without reservation: what of it lies in glibc's arenas.
+static uint64_t arena_bytes_of(const struct reading *reading) {
+    const struct mapping *now = &reading->now;
+    const struct rss_parts_source *source = &reading->source;
+    if (now->permissions[1] != 'w' || now->is_undumped) return 0;
+    if (!source->pid || source->pagemap < 0)
+        return now->start % ARENA_HEAP_BYTES == 0 ? now->rss_bytes : 0;
+    uint64_t bytes = heap_bytes_in(source, now->start, now->end);
+    return bytes < now->rss_bytes ? bytes : now->rss_bytes;
+}
+
+static void add_anonymous(struct reading *reading) {
+    const struct mapping *now = &reading->now;
+    struct cairn_picture *picture = &reading->out->picture;
+    bool is_data = reading->is_before_file_data && reading->before.end == now->start &&
+                   !now->is_unreserved && !*now->name;
+    uint64_t stack = is_data ? 0 : stack_bytes_of(reading);
+    picture->stack_count += stack > 0;
+    picture->stacks_bytes += stack;
+    if (is_data && reading->is_before_own)
+        picture->own_bytes += now->rss_bytes;
+    else if (is_data)
+        picture->files_bytes += now->rss_bytes;
+    else
+        picture->heap_bytes += now->rss_bytes - stack;
+    if (!is_data) note_memory(reading, stack);
+    if (now->is_unreserved && now->is_undumped)
+        reading->out->undumped_bytes += now->rss_bytes;
+    else if (now->is_unreserved)
+        reading->out->unreserved_bytes += now->rss_bytes - arena_bytes_of(reading);
+}
+
+static void add_named(struct reading *reading) {
+    const struct mapping *now = &reading->now;
+    struct cairn_picture *picture = &reading->out->picture;
+    uint64_t *part = &picture->other_bytes;
+    if (starts(now->name, "/memfd:cairn") || is_own_library(now->name))
+        part = &picture->own_bytes;
+    else if (is_shared_memory(now->name))
+        part = &picture->shared_bytes;
+    else if (!strcmp(now->name, "[stack]"))
+        part = &picture->stacks_bytes;
+    else if (*now->name == '/' && !starts(now->name, "/dev/"))
+        part = &picture->files_bytes;
+    else if (!*now->name)
+        part = &picture->shared_bytes;
+    *part += now->rss_bytes;
+    picture->stack_count += part == &picture->stacks_bytes;
+    if (now->permissions[1] == 'w' && is_libc(now->name))
+        reading->out->libc_data = (struct mapped_range){now->start, now->end};
+}
+
+static void add_mapping(struct reading *reading) {
+    struct mapping *now = &reading->now;
+    struct cairn_picture *picture = &reading->out->picture;
+    picture->rss_bytes += now->rss_bytes;
+    picture->pss_bytes += now->pss_bytes;
+    picture->swap_bytes += now->swap_bytes;
+    if (is_anonymous(now))
+        add_anonymous(reading);
+    else
+        add_named(reading);
+    reading->is_before_file_data =
+        *now->name == '/' && now->permissions[1] == 'w' && now->permissions[3] == 'p';
+    reading->is_before_own = is_own_library(now->name);
+    reading->is_before_anonymous = !*now->name;
+    reading->before = *now;
+    reading->before.name = NULL;
+}
+
+bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
+                    struct rss_parts *parts) {
+    struct reading reading = {.out = parts, .source = *source};
+    *parts = (struct rss_parts){0};
+    while (!smaps->is_odd && maps_next(smaps, &reading.now)) add_mapping(&reading);
+    return !smaps->is_odd;
+}
+
+void rss_parts_free(struct rss_parts *parts) {
+    array_free(&parts->memory);
+}
+
+// The soft limit of stacks is the size that glibc gives each thread.
+static uint64_t stack_limit(pid_t pid) {
+    char text[LIMITS_BYTES];
+    uint64_t limit = 0;
+    process_read(pid, "limits", text, sizeof text);
+    const char *line = strstr(text, "Max stack size");
+    return line && sscanf(line, "Max stack size %" SCNu64, &limit) == 1 ? limit : 0;
+}
+
+bool rss_parts_of_process(pid_t pid, struct rss_parts *parts) {
+    struct maps smaps;
+    *parts = (struct rss_parts){0};
+    if (!maps_open(&smaps, pid, "smaps", NULL)) return false;
+    struct rss_parts_source source = {pid, pagemap_open(pid), stack_limit(pid)};
+    bool is_ok = rss_parts_read(&smaps, &source, parts);
+    if (source.pagemap >= 0) close(source.pagemap);
+    maps_close(&smaps);
+    return is_ok && parts->picture.rss_bytes;
+}
+
+void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
+    struct cairn_picture *picture = &parts->picture;
+    uint64_t bytes = parts->unreserved_bytes;
+    if (bytes > own_bytes) bytes = own_bytes;
+    parts->unreserved_bytes -= bytes;
+    bytes += parts->undumped_bytes;
+    if (bytes > picture->heap_bytes) bytes = picture->heap_bytes;
+    picture->heap_bytes -= bytes;
+    picture->own_bytes += bytes;
+}
+
+// --- what the heap consists of
+
+enum { WORD = 8, PAGE_BYTES = PAGEMAP_PAGE_BYTES };
+
+// --- free chunks
+
+enum { CLOCK_EVERY = 256 };  // chunks
+// Processor time: a free chunk takes a system call, some 1 us. The rest is not walked.
+static const uint64_t walk_most_ns = 20000000;
+
+struct walk {
+    struct remote remote;
+    struct memory_reader memory;
+    struct arenas arenas;
+    unsigned chunk_count;
+    uint64_t until_ns;
+    uint64_t arena_bytes;  // of the arena at hand: no chunk is larger
+    struct cairn_picture sums;
+};
+
+static uint64_t clock_ns(void) {
+    const uint64_t second_ns = 1000000000;
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+static bool is_late(struct walk *walk) {
+    return walk->chunk_count++ % CLOCK_EVERY == 0 && clock_ns() > walk->until_ns;
+}
+
+// The links are at the chunk's beginning: that page is resident.
+static uint64_t resident_bytes(const struct walk *walk, uint64_t chunk, uint64_t size) {
+    bool is_on_page = chunk / PAGE_BYTES == (chunk + size - 1) / PAGE_BYTES;
+    return is_on_page ? size : pagemap_resident_bytes(walk->remote.pagemap, chunk, chunk + size);
+}
+
+// Adds up the chunks of a bin. False: something makes no sense, such as a wrong size since the
+// program has taken the chunk meanwhile.
+static bool add_bin(struct walk *walk, uint64_t first, uint64_t head) {
+    struct cairn_picture *sums = &walk->sums;
+    uint64_t chunk = first, words[2];  // its size, the next one
+    while (chunk != head) {
+        if (sums->is_cut || is_late(walk)) {
+            sums->is_cut = 1;
+            return true;
+        }
+        if (chunk % CHUNK_HEADER_BYTES ||
+            !memory_read(&walk->memory, chunk + WORD, words, sizeof words))
+            return false;
+        uint64_t size = words[0] & ~(uint64_t)CHUNK_FLAGS;
+        if (size > walk->arena_bytes) return false;
+        sums->free_chunk_bytes += size;
+        if (sums->free_chunk_bytes > sums->arena_bytes) return false;
+        sums->free_resident_bytes += resident_bytes(walk, chunk, size);
+        chunk = words[1];
+    }
+    return true;
+}
+
+static void add_top(struct walk *walk, const struct arena *arena) {
+    uint64_t word, size;
+    if (!arena->system_bytes || !memory_read_word(&walk->memory, arena->top + WORD, &word)) return;
+    size = word & ~(uint64_t)CHUNK_FLAGS;
+    if (size > arena->system_bytes) return;
+    walk->sums.free_top_bytes += size;
+    walk->sums.free_resident_bytes +=
+        pagemap_resident_bytes(walk->remote.pagemap, arena->top, arena->top + size);
+}
+
+// The process goes on: an arena is read anew right before its bins are walked.
+static bool add_arena(struct walk *walk, uint64_t address) {
+    struct arena arena;
+    if (!arenas_read(&walk->arenas, &walk->memory, address, 0, &arena)) return false;
+    walk->sums.arena_count++;
+    walk->sums.arena_bytes += arena.system_bytes;
+    walk->arena_bytes = arena.system_bytes;
+    add_top(walk, &arena);
+    for (unsigned bin = 0; bin < ARENA_BINS; bin++)
+        if (!add_bin(walk, arena.bins[2 * (size_t)bin], arena_bin_head(&arena, bin))) return false;
+    return true;
+}
+
+static bool walk_all(struct walk *walk, const struct mapped_range *data) {
+    if (!data->start || !arenas_find(&walk->arenas, &walk->memory, data->start, data->end, 0))
+        return false;
+    for (size_t i = 0; i < walk->arenas.addresses.count; i++)
+        if (!add_arena(walk, walk->arenas.addresses.items[i])) return false;
+    return walk->sums.arena_bytes;
+}
+
+bool rss_parts_find_free(pid_t pid, const struct rss_parts *parts, struct cairn_picture *picture) {
+    struct walk walk = {.remote = remote_of(pid), .until_ns = clock_ns() + walk_most_ns};
+    const struct cairn_picture *sums = &walk.sums;
+    walk.remote.pagemap = pagemap_open(pid);
+    walk.memory = remote_reader(&walk.remote);
+    bool is_found = walk_all(&walk, &parts->libc_data);
+    remote_close(&walk.remote);
+    arenas_free(&walk.arenas);
+    if (!is_found) return false;
+    picture->free_resident_bytes = sums->free_resident_bytes;
+    picture->free_chunk_bytes = sums->free_chunk_bytes;
+    picture->free_top_bytes = sums->free_top_bytes;
+    picture->arena_bytes = sums->arena_bytes;
+    picture->arena_count = sums->arena_count;
+    picture->is_cut = sums->is_cut;
+    return true;
+}
+
+// --- what the program mapped itself
+
+enum { PAGES_MAX = 1 << 16, LIST_MAX = 1 << 22, TRIES = 3 };
+
+struct search {
+    struct remote remote;
+    uint64_t pages_left;  // to be checked: a picture may not take for ever
+    uint64_t untouched_bytes;
+};
+
+// Resident bytes of malloc's large blocks in [at, end); search->pages_left 0: not all was seen.
+static uint64_t large_blocks(struct search *search, uint64_t at, uint64_t end) {
+    struct page_heads heads;
+    uint64_t found = 0;
+    while (at < end && search->pages_left) {
+        uint64_t most = at + search->pages_left * PAGE_BYTES;
+        page_heads_read(&heads, &search->remote, PAGE_RESIDENT, at, end < most ? end : most);
+        search->pages_left -= (heads.end - at) / PAGE_BYTES;
+        for (size_t i = 0; i < heads.count; i++) {
+            uint64_t address = heads.items[i].address;
+            if (address < at) continue;  // inside the block before
+            uint64_t size = chunk_mapped_bytes(heads.items[i].words, PAGE_BYTES, end - address);
+            uint64_t resident =
+                pagemap_resident_bytes(search->remote.pagemap, address, address + size);
+            found += resident;
+            search->untouched_bytes += size - resident;
+            at = address + size;
+        }
+        if (at < heads.end) at = heads.end;
+    }
+    return found;
+}
+
+// What of plain memory is no large block, and all that was mapped without reservation and is
+// neither an arena nor cairn's, such as V8's heap.
+static bool sum_by_heads(struct search *search, const struct rss_parts *parts, uint64_t *bytes) {
+    *bytes = parts->unreserved_bytes;
+    for (size_t i = 0; i < parts->memory.count; i++) {
+        const struct mapped_memory *memory = &parts->memory.items[i];
+        if (!memory->is_plain) continue;
+        uint64_t blocks = large_blocks(search, memory->start, memory->end);
+        if (!search->pages_left) return false;
+        if (blocks < memory->rss_bytes) *bytes += memory->rss_bytes - blocks;
+    }
+    return true;
+}
+
+// A copy of the process' list, as it was at one moment; for free(). NULL: it could not be had.
+static struct cairn_mapping_range *read_list(const struct remote *remote, uint64_t address,
+                                             uint32_t *count) {
+    for (int i = 0; i < TRIES; i++) {
+        struct cairn_mapping_table table, again;
+        if (!remote_read(remote, address, &table, sizeof table) || table.count > LIST_MAX)
+            return NULL;
+        struct cairn_mapping_range *list = calloc(table.count + 1, sizeof *list);
+        bool is_read = list && (!table.count ||
+                                remote_read(remote, table.list, list, table.count * sizeof *list));
+        bool is_same = is_read && remote_read(remote, address, &again, sizeof again) &&
+                       again.change == table.change && table.change % 2 == 0;
+        *count = table.count;
+        if (is_same) return list;
+        free(list);
+    }
+    return NULL;
+}
+
+static bool is_private_memory(struct recording *recording, uint32_t id) {
+    struct cairn_mapper mapper;
+    return recording_mapper(recording, id, &mapper) &&
+           (mapper.kind == CAIRN_MAPPING_ANONYMOUS || mapper.kind == CAIRN_MAPPING_RESERVED);
+}
+
+// The list begins with the highest address, the mappings with the lowest.
+static bool sum_by_list(const struct search *search, const struct rss_parts *parts,
+                        struct recording *recording, uint64_t *bytes) {
+    uint32_t count, at = 0;
+    struct cairn_mapping_range *list =
+        read_list(&search->remote, recording->header.mappings_ranges, &count);
+    if (!list) return false;
+    *bytes = 0;
+    for (size_t i = parts->memory.count; i-- > 0;) {
+        const struct mapped_memory *memory = &parts->memory.items[i];
+        while (at < count && list[at].start >= memory->end) at++;
+        for (uint32_t k = at; k < count && list[k].end > memory->start; k++) {
+            uint64_t start = list[k].start, end = list[k].end;
+            if (start < memory->start) start = memory->start;
+            if (end > memory->end) end = memory->end;
+            if (start < end && is_private_memory(recording, list[k].mapper))
+                *bytes += pagemap_resident_bytes(search->remote.pagemap, start, end);
+        }
+    }
+    free(list);
+    return true;
+}
+
+bool rss_parts_find_mapped(pid_t pid, const struct rss_parts *parts, struct recording *recording,
+                           struct cairn_picture *picture) {
+    struct search search = {.remote = remote_of(pid), .pages_left = PAGES_MAX};
+    search.remote.pagemap = pagemap_open(pid);
+    bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC, is_known = false;
+    if (search.remote.pagemap < 0) return false;
+    if (recording->header.has_mappings)
+        is_known = sum_by_list(&search, parts, recording, &picture->mapped_bytes);
+    else if (is_glibc)
+        is_known = sum_by_heads(&search, parts, &picture->mapped_bytes);
+    picture->untouched_bytes = search.untouched_bytes;
+    remote_close(&search.remote);
+    return is_known;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process' resident memory consists of: its mappings, as /proc/PID/smaps lists them, each
+// assigned to one of a few kinds; and what of its heap nobody uses, or is not the allocator's.
+//
+// Kinds are known by name, flags and neighbours. A thread's stack is behind its guard page; where
+// the kernel joined it with the mapping above, the pages of the stack are counted apart. cairn maps
+// without reserving swap, which hardly any other library does; glibc does so for its arenas, which
+// are known by their heaps' first words. Memory that the program maps itself is `heap` too.
+//
+// The heap is read from outside, since a call into glibc's malloc takes locks, and as long as there
+// are free chunks. Only resident pages are read, so that nothing changes in the process.
+#ifndef TOOL_WATCH_RSS_PARTS_H
+#define TOOL_WATCH_RSS_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "format/format.h"
+#include "tool/base/array.h"
+#include "tool/model/reader.h"
+#include "tool/proc/maps.h"
+
+struct mapped_range {
+    uint64_t start, end;
+};
+
+// Private anonymous memory that is no stack.
+struct mapped_memory {
+    uint64_t start, end, rss_bytes;
+    bool is_plain;  // neither what brk moves, nor an arena, nor cairn's: malloc's large blocks, or
+                    // the program's own
+};
+
+struct rss_parts {
+    struct cairn_picture picture;        // the parts, and their sum
+    uint64_t unreserved_bytes;           // resident, no arenas; after rss_parts_settle_own without
+                                         // cairn's
+    uint64_t undumped_bytes;             // the same, of mappings that cores leave out: cairn's
+    struct mapped_range libc_data;       // where glibc's main arena is (arenas.h); start 0: none
+    ARRAY(struct mapped_memory) memory;  // by address
+};
+void rss_parts_free(struct rss_parts *parts);
+
+// What else is known of the process that the mappings are of.
+struct rss_parts_source {
+    pid_t pid;                   // 0: its memory cannot be read; what begins as arenas do is one
+    int pagemap;                 // descriptor of /proc/PID/pagemap, or -1
+    uint64_t stack_limit_bytes;  // usual size of a thread's stack, 0 if unknown
+};
+
+// Reads an open /proc/PID/smaps. False if it is another text. rss_parts_free in any case.
+bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
+                    struct rss_parts *parts);
+
+// The same of a process; false also if it is gone or may not be read.
+bool rss_parts_of_process(pid_t pid, struct rss_parts *parts);
+
+// Gives cairn what it mapped without reservation: `own_bytes` of what others may have mapped so too
+// at most. An allocator that does so itself cannot be told from cairn: then it is 0.
+void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
+
+// Finds what glibc's malloc holds free: sets the fields that begin with free_, arena_bytes,
+// arena_count and is_cut. The process goes on meanwhile: whatever makes no sense ends the walk.
+// False, and nothing is set, then, if the memory cannot be read, or if it is not glibc's.
+bool rss_parts_find_free(pid_t pid, const struct rss_parts *parts, struct cairn_picture *picture);
+
+// Finds which anonymous memory the program mapped itself: sets mapped_bytes, resident, and what of
+// the allocator's large blocks is not (untouched_bytes). With --mmap the process keeps a list
+// (format.h, cairn_mapping_table). Without it glibc's large blocks are known by their first words;
+// what is neither that nor an arena is the program's. False: that is not known.
+bool rss_parts_find_mapped(pid_t pid, const struct rss_parts *parts, struct recording *recording,
+                           struct cairn_picture *picture);
+
+#endif
