@@ -10,6 +10,7 @@
 #include "tool/cmds/core_sets.h"
 #include "tool/heap/paths.h"
 #include "tool/heap/references.h"
+#include "tool/heap/roots.h"
 
 // Sets in which no block is reachable need no ways; where there are some, ways tell who is.
 struct core_standings {

@@ -7,9 +7,7 @@
 // a number that looks like an address keeps a block reachable, and a pointer that is kept in
 // another form (with bits of its own, or not aligned) is not seen.
 //
-// Roots are not: what malloc manages, code, the parts of stacks below the stack pointer, cairn's
-// own memory. Blocks are searched window by window of the heap, so that a core may be larger than
-// memory.
+// Blocks are searched window by window of the heap, so that a core may be larger than memory.
 #ifndef TOOL_HEAP_REACH_H
 #define TOOL_HEAP_REACH_H
 
@@ -17,22 +15,6 @@
 #include "tool/glibc/chunks.h"
 #include "tool/heap/block_map.h"
 #include "tool/heap/image.h"
-
-enum root_kind { ROOT_REGISTER, ROOT_STACK, ROOT_DATA, ROOT_OTHER };
-
-struct core_root {
-    enum root_kind kind;
-    const struct core_thread *thread;  // of a register or a stack; NULL: unknown
-    const struct core_file *file;      // of data; NULL: none
-};
-
-// The memory to be searched, settled. `others` (settled) is left out as well. False without
-// memory.
-bool core_find_roots(const struct core_image *core, const struct glibc_heap *heap,
-                     const struct spans *others, struct spans *roots);
-
-// What an address in these spans belongs to.
-struct core_root core_root_of(const struct core_image *core, uint64_t address);
 
 struct core_reach {
     const struct core_image *core;

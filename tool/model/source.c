@@ -16,12 +16,15 @@
 enum { BLOCK_BYTES = 512 };  // unit of st_blocks
 
 bool source_open(const char *path, struct source *source, struct error *error) {
-    // O_NONBLOCK: a FIFO must not hold us here
-    *source = (struct source){.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    if (source->descriptor < 0) return error_set(error, "%s", strerror(errno));
     struct stat status;
-    bool is_file = !fstat(source->descriptor, &status) && S_ISREG(status.st_mode);
-    if (!is_file) {
+    *source = (struct source){.descriptor = -1};
+    if (stat(path, &status)) return error_set(error, "%s", strerror(errno));
+    // Opening a device may change it: what a core names may be one. O_NONBLOCK is for a FIFO that
+    // takes the file's place meanwhile.
+    if (!S_ISREG(status.st_mode)) return error_set(error, "is not a file");
+    source->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (source->descriptor < 0) return error_set(error, "%s", strerror(errno));
+    if (fstat(source->descriptor, &status) || !S_ISREG(status.st_mode)) {
         source_close(source);
         return error_set(error, "is not a file");
     }

@@ -5,7 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -13,7 +16,7 @@
 #include "tool/heap/paths.h"
 #include "tool/heap/references.h"
 
-enum { WORDS = 64, WORD = 8, BLOCKS = 6 };
+enum { WORDS = 512, WORD = 8, BLOCKS = 6 };  // a page each
 enum { DATA = 0x10000, STACK = 0x20000, HEAP = 0x30000, FAR = 0x30000000 };
 enum { A, B, C, D, FREE, E };  // blocks, of 3 words each, but the last one, which is far away
 
@@ -22,6 +25,7 @@ static uint8_t bytes[4 * sizeof data];
 static struct core_image core;
 static struct core_reach reach;
 static struct error error;
+static struct core_file module = {DATA, DATA + sizeof data, sizeof data, NULL};  // if it has a path
 
 static uint64_t address_of(int block) {
     return block == E ? FAR + 2 * WORD : HEAP + 2 * WORD + (uint64_t)block * 4 * WORD;
@@ -59,6 +63,8 @@ static void look(bool are_all_glibc) {
     thread.registers[5] = data[WORDS - 1];  // what a test leaves there is in rbx
     core.threads.items = &thread;
     core.threads.count = 1;
+    core.files.items = &module;
+    core.files.count = module.path ? 1 : 0;
     for (int i = 0; i < BLOCKS; i++) {
         struct glibc_chunk *chunk = array_push(&heap.chunks);
         assert_non_null(chunk);
@@ -202,6 +208,42 @@ static void test_roots(void **state) {
     core_references_free(&path);
 }
 
+// A file whose second page has the data of now.
+static void write_module(const char *path, const char *beginning) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(beginning, file) >= 0 && !fseek(file, (long)sizeof data, SEEK_SET));
+    assert_int_equal(fwrite(data, sizeof data, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+// A number in a page that is as in its module's file refers to nothing; a page that was written to
+// is a root, and so is one of a file that is no module, is another one or is not there.
+static void test_unwritten(void **state) {
+    (void)state;
+    char path[] = "/tmp/cairn-reach-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0 && !close(descriptor));
+    data[3] = address_of(A);
+    write_module(path, ELFMAG);
+    module.path = path;
+    look(true);
+    check(A, CORE_UNREFERENCED);
+    core_reach_close(&reach);
+    data[4]++;
+    look(true);
+    check(A, CORE_REACHABLE);
+    core_reach_close(&reach);
+    write_module(path, "data");
+    look(true);
+    check(A, CORE_REACHABLE);
+    core_reach_close(&reach);
+    assert_int_equal(unlink(path), 0);
+    look(true);
+    check(A, CORE_REACHABLE);
+    module.path = NULL;
+}
+
 // What is found for all blocks at once is what is found for one, and nothing need be marked for it.
 static void test_ways(void **state) {
     (void)state;
@@ -340,6 +382,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unwritten, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ways, setup, teardown),
         cmocka_unit_test_setup_teardown(test_leaks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_large, setup, teardown),

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/heap/roots.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/glibc/arenas.h"
+
+enum {
+    WORD = 8,
+    HEADER = 2 * WORD,
+    PAGE_BYTES = 4096,
+    RED_ZONE = 128,  // below the stack pointer, that functions may use (x86-64 ABI, 3.2.2)
+    THREAD_AREA_BYTES = 4096,  // more than glibc's struct pthread has
+};
+
+// --- stacks
+
+// glibc's thread area says where its thread's stack lies: an address and its size, side by side.
+// They are known by what they must enclose.
+static bool find_stack(const struct core_image *core, const struct core_thread *thread,
+                       struct span *stack) {
+    uint64_t pair[2];
+    for (uint64_t at = thread->pointer; at < thread->pointer + THREAD_AREA_BYTES; at += WORD) {
+        if (!core_read(core, at, pair, sizeof pair)) return false;
+        bool is_aligned = pair[0] && pair[1] && !(pair[0] % PAGE_BYTES) && !(pair[1] % PAGE_BYTES);
+        if (!is_aligned || pair[0] + pair[1] < pair[0]) continue;
+        if (pair[0] > thread->stack || pair[0] + pair[1] <= thread->pointer) continue;
+        *stack = (struct span){pair[0], pair[0] + pair[1]};
+        return true;
+    }
+    return false;
+}
+
+// The whole stack of a thread; that of the main thread grows on its own and has nothing below it.
+static bool stack_of(const struct core_image *core, const struct core_thread *thread,
+                     struct span *stack) {
+    const struct memory_segment *segment = core_segment_of(core, thread->stack);
+    if (!segment) return false;
+    if (core->first_stack >= thread->stack && core->first_stack < segment->end) {
+        *stack = (struct span){segment->start, segment->end};
+        return true;
+    }
+    return thread->pointer > thread->stack && find_stack(core, thread, stack);
+}
+
+static bool leave_out_dead(const struct core_image *core, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->threads.count && is_ok; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        struct span stack;
+        if (thread->stack > RED_ZONE && stack_of(core, thread, &stack))
+            is_ok = spans_add(out, stack.start, thread->stack - RED_ZONE);
+    }
+    return is_ok;
+}
+
+// --- what else is no root
+
+static bool is_searched(const struct memory_segment *segment) {
+    return segment->bytes && (segment->is_writable || !segment->is_code);
+}
+
+// An arena's own words lead to headers of free chunks, which the blocks before them may use.
+static bool leave_out_heap(const struct glibc_heap *heap, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < heap->ranges.count && is_ok; i++) {
+        const struct glibc_range *range = &heap->ranges.items[i];
+        is_ok = spans_add(out, range->is_main ? range->first : range->start, range->end) &&
+                spans_add(out, range->arena, range->arena + ARENA_BYTES);
+    }
+    for (size_t i = 0; i < heap->chunks.count && is_ok; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (chunk->kind == CHUNK_MAPPED)
+            is_ok = spans_add(out, chunk->address - HEADER, chunk->address + chunk->size);
+    }
+    return is_ok;
+}
+
+static bool is_cairn(const struct core_file *file) {
+    return !strncmp(text_base_name(file->path), "libcairn", strlen("libcairn"));
+}
+
+// cairn's library; its zeroed data lies in memory without a name behind its file.
+static bool leave_out_cairn(const struct core_image *core, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->files.count && is_ok; i++) {
+        const struct core_file *file = &core->files.items[i];
+        if (!is_cairn(file)) continue;
+        const struct memory_segment *behind = core_segment_of(core, file->end);
+        bool is_zeroed = behind && behind->start == file->end && !core_file_of(core, file->end);
+        is_ok = spans_add(out, file->start, is_zeroed ? behind->end : file->end);
+    }
+    return is_ok;
+}
+
+static bool is_elf(const struct source *source) {
+    char magic[SELFMAG];
+    return source_read(source, 0, magic, SELFMAG) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+// The pages of a mapping that are as in its file.
+static bool leave_out_equal(const struct core_image *core, const struct core_file *file,
+                            const struct source *source, struct spans *out) {
+    uint8_t scratch[PAGE_BYTES], in_file[PAGE_BYTES];
+    const uint8_t *in_core;
+    bool is_ok = true;
+    for (uint64_t at = file->start; at < file->end && is_ok; at += PAGE_BYTES) {
+        if (core_piece(core, at, scratch, PAGE_BYTES, &in_core) != PAGE_BYTES) break;
+        uint64_t offset = file->offset + (at - file->start);
+        size_t size = source_read(source, offset, in_file, PAGE_BYTES);
+        if (size == PAGE_BYTES && !memcmp(in_core, in_file, PAGE_BYTES))
+            is_ok = spans_add(out, at, at + PAGE_BYTES);
+    }
+    return is_ok;
+}
+
+// Pages of modules that nobody has written to: what looks like the address of a block is a number
+// of the program's. A core has these pages, the copy of a process does not. Where the file is not
+// the one that was mapped, or is not here, they stay roots.
+static bool leave_out_unwritten(const struct core_image *core, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->files.count && is_ok; i++) {
+        const struct core_file *file = &core->files.items[i];
+        const struct memory_segment *segment = core_segment_of(core, file->start);
+        struct source source;
+        if (!segment || !is_searched(segment) || !source_open(file->path, &source, NULL)) continue;
+        is_ok = !is_elf(&source) || leave_out_equal(core, file, &source, out);
+        source_close(&source);
+    }
+    return is_ok;
+}
+
+static bool leave_out(const struct core_image *core, const struct glibc_heap *heap,
+                      const struct spans *others, struct spans *out) {
+    bool is_ok = leave_out_heap(heap, out) && leave_out_dead(core, out) &&
+                 leave_out_cairn(core, out) && leave_out_unwritten(core, out);
+    for (size_t i = 0; i < others->items.count && is_ok; i++)
+        is_ok = spans_add(out, others->items.items[i].start, others->items.items[i].end);
+    spans_settle(out);
+    return is_ok;
+}
+
+bool core_find_roots(const struct core_image *core, const struct glibc_heap *heap,
+                     const struct spans *others, struct spans *roots) {
+    struct spans out = {0};
+    bool is_ok = leave_out(core, heap, others, &out);
+    for (size_t i = 0; i < core->segments.count && is_ok; i++) {
+        const struct memory_segment *segment = &core->segments.items[i];
+        struct span gap;
+        uint64_t at = segment->start;
+        if (!is_searched(segment)) continue;
+        while (is_ok && spans_gap(&out, &at, segment->start + segment->bytes, &gap))
+            is_ok = spans_add(roots, gap.start, gap.end);
+    }
+    spans_free(&out);
+    return is_ok;
+}
+
+static const struct core_thread *thread_of(const struct core_image *core, uint64_t address) {
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        struct span stack;
+        if (stack_of(core, thread, &stack) && address >= stack.start && address < stack.end)
+            return thread;
+    }
+    return NULL;
+}
+
+struct core_root core_root_of(const struct core_image *core, uint64_t address) {
+    const struct core_thread *thread = thread_of(core, address);
+    if (thread) return (struct core_root){.kind = ROOT_STACK, .thread = thread};
+    const struct core_file *file = core_module_of(core, address);
+    return (struct core_root){.kind = file ? ROOT_DATA : ROOT_OTHER, .file = file};
+}

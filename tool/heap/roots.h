@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roots of a process: memory whose words keep blocks reachable (reach.h).
+//
+// Roots are not: what malloc manages, code, pages of modules that are as in their files, the parts
+// of stacks below the stack pointer, cairn's own memory.
+#ifndef TOOL_HEAP_ROOTS_H
+#define TOOL_HEAP_ROOTS_H
+
+#include "tool/base/spans.h"
+#include "tool/glibc/chunks.h"
+#include "tool/heap/image.h"
+
+enum root_kind { ROOT_REGISTER, ROOT_STACK, ROOT_DATA, ROOT_OTHER };
+
+struct core_root {
+    enum root_kind kind;
+    const struct core_thread *thread;  // of a register or a stack; NULL: unknown
+    const struct core_file *file;      // of data; NULL: none
+};
+
+// The memory to be searched, settled. `others` (settled) is left out as well. False without
+// memory.
+bool core_find_roots(const struct core_image *core, const struct glibc_heap *heap,
+                     const struct spans *others, struct spans *roots);
+
+// What an address in these spans belongs to.
+struct core_root core_root_of(const struct core_image *core, uint64_t address);
+
+#endif
