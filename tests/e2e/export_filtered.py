@@ -136,6 +136,7 @@ with t.Process([t.CAIRN, "run", "-q", "-o", "live.cairn", "--", t.PYTHON, "-c",
     t.check_equal("live: start", child.stdout.readline(), b"ready\n")
     with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
         pid = children.read().split()[0]
+    t.wait_until(lambda: t.is_in_state(int(pid), "S"))  # in read(): what it takes for that is taken
     check_formats("live", pid)
     check_formats("live, a part", pid, "--top", "3")
     child.stdin.close()

@@ -93,10 +93,6 @@ static bool session_read(struct session *session, struct error *error) {
     const struct command_args *args = session->args;
     uint64_t unused = 0;
     if (!args->word_count) return error_set(error, "attach: give the pid or name of a process");
-    if (args_has(args, OPTION_EXACT) && args_has(args, OPTION_SAMPLE))
-        return error_set(error, "attach: either --exact or --sample, which is usual");
-    if (args_has(args, OPTION_SCAN_HEAP) && args_has(args, OPTION_NO_SCAN_HEAP))
-        return error_set(error, "attach: either --scan-heap or --no-scan-heap");
     if (!symbolize_read_option(args, &session->which_symbols, error))
         return error_wrap(error, "attach");
     return args_number(args, OPTION_TOP, 0, SIZE_MAX, &unused, error) &&

@@ -5,6 +5,7 @@
 
 #include "tool/base/json.h"
 #include "tool/query/compared.h"
+#include "tool/query/option_rules.h"
 #include "tool/render/diff_screen.h"
 
 #define DIFF_SCHEMA "cairn.diff/1"
@@ -254,10 +255,7 @@ static bool use_snapshots(const struct command_args *args, struct request *reque
     for (size_t i = 0; i < after->count; i++)
         compared->has_snapshots |= after->snapshots[i] != NULL;
     if (!compared->has_snapshots) return true;
-    if (args_has(args, OPTION_BY) || args_has(args, OPTION_LIFESPAN) || request->snapshot.kind)
-        return error_set(error,
-                         "diff: of a snapshot it is known what was live; --by, --lifespan, --at, "
-                         "--between and --since do not go with it");
+    if (!options_check_under(args, OF_SNAPSHOTS, error)) return false;
     request->options.by = args_has(args, OPTION_BLOCKS) ? MEASURE_AT_BLOCKS : MEASURE_AT;
     return true;
 }

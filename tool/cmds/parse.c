@@ -11,6 +11,7 @@
 #include "tool/base/version.h"
 #include "tool/cmds/commands.h"
 #include "tool/export/export.h"
+#include "tool/query/option_rules.h"
 #include "tool/query/views.h"
 
 enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };
@@ -127,7 +128,9 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
         error_set(&error, "%s: no program given", command->name);
         return usage_error(command, &error, status);
     }
-    return true;
+    if (options_check(args, &error)) return true;
+    *status = command_fail(STATUS_USAGE, &error);
+    return false;
 }
 
 static void print_option(FILE *out, char letter, const char *name, const char *argument,

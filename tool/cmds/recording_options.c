@@ -9,6 +9,7 @@
 #include "format/guard.h"
 #include "format/settings.h"
 #include "tool/base/units.h"
+#include "tool/query/option_rules.h"
 
 static void put(struct recording_options *options, const char *name, const char *text) {
     char *copy = options->texts[options->count];
@@ -63,22 +64,6 @@ static bool read_samples(const struct command_args *args, struct recording_optio
     return read_size(args, OPTION_RATE, CAIRN_SETTING_RATE, options, error);
 }
 
-// Options that say how to sample, where nothing ever is.
-static bool check_sampled(const struct command_args *args, bool is_sampled, struct error *error) {
-    static const struct {
-        enum option_id id;
-        const char *name;
-    } rows[] = {{OPTION_RATE, "rate"},
-                {OPTION_SEED, "seed"},
-                {OPTION_MAX_SAMPLES, "max-samples"},
-                {OPTION_CPU_BUDGET, "cpu-budget"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (args_has(args, rows[i].id) && !is_sampled && !args_has(args, OPTION_MAX_OVERHEAD))
-            return error_set(error, "%s: --%s says how to sample; add --sample",
-                             args->command->name, rows[i].name);
-    return true;
-}
-
 static bool read_bounds(const struct command_args *args, struct recording_options *options,
                         struct error *error) {
     uint64_t least = 0, most = 0;
@@ -92,15 +77,11 @@ static bool read_bounds(const struct command_args *args, struct recording_option
     return true;
 }
 
-// Bands are told by the stack that allocated a block: every block needs one.
-static bool read_guard(const struct command_args *args, bool is_sampled,
-                       struct recording_options *options, struct error *error) {
+static bool read_guard(const struct command_args *args, struct recording_options *options,
+                       struct error *error) {
     const char *text = args_text(args, OPTION_GUARD, "");
     uint64_t bytes = CAIRN_GUARD_LEAST;
     if (!args_has(args, OPTION_GUARD)) return true;
-    if (is_sampled || args_has(args, OPTION_NO_STACKS))
-        return error_set(error, "%s: --guard tells whose block was damaged: not with %s",
-                         args->command->name, is_sampled ? "--sample" : "--no-stacks");
     if (*text &&
         (!units_size_parse(text, &bytes) || bytes < CAIRN_GUARD_LEAST || bytes > CAIRN_GUARD_MOST))
         return error_set(error, "%s: --guard=%s: a band has %u to %u bytes", args->command->name,
@@ -200,24 +181,6 @@ static bool find_preset(const struct command_args *args, const struct preset **p
                      args->command->name, name);
 }
 
-// What is recorded of each stack beside the usual: of all blocks or not at all.
-static bool read_more_of_stacks(const struct command_args *args, bool is_sampled,
-                                struct recording_options *options, struct error *error) {
-    bool has_ages = args_has(args, OPTION_AGES);
-    bool has_free_stacks = args_has(args, OPTION_FREE_STACKS);
-    const char *other = is_sampled ? "--sample" : "--no-stacks";
-    bool is_other = is_sampled || args_has(args, OPTION_NO_STACKS);
-    if (has_ages && is_other)
-        return error_set(error, "%s: --ages are those of stacks, all blocks counted: not with %s",
-                         args->command->name, other);
-    if (has_free_stacks && is_other)
-        return error_set(error, "%s: --free-stacks needs the stacks of all blocks: not with %s",
-                         args->command->name, other);
-    if (has_ages) put(options, CAIRN_VARIABLE(AGES), "1");
-    if (has_free_stacks) put(options, CAIRN_VARIABLE(FREE_STACKS), "1");
-    return true;
-}
-
 bool recording_options_read(const struct command_args *args, struct recording_options *options,
                             struct launch *launch, struct error *error) {
     uint64_t most = 0;
@@ -233,17 +196,17 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (!args_size_or_none(args, OPTION_SNAPSHOT_EVERY, &every, error)) return false;
     if (args_has(args, OPTION_SNAPSHOT_EVERY))
         put_number(options, CAIRN_VARIABLE(SNAPSHOT_EVERY), every);
-    if (!read_more_of_stacks(args, is_sampled, options, error)) return false;
+    if (!(is_sampled ? options_check_under : options_check_without)(args, SAMPLED, error))
+        return false;
+    if (args_has(args, OPTION_AGES)) put(options, CAIRN_VARIABLE(AGES), "1");
+    if (args_has(args, OPTION_FREE_STACKS)) put(options, CAIRN_VARIABLE(FREE_STACKS), "1");
     if (args_has(args, OPTION_MMAP)) put(options, CAIRN_VARIABLE(MMAP), "1");
     if (args_has(args, OPTION_NO_STACKS)) put(options, CAIRN_VARIABLE(STACKS), "0");
     if (is_sampled) put(options, CAIRN_VARIABLE(SAMPLE), "1");
     if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))
         put(options, CAIRN_VARIABLE(CPU_BUDGET), preset->cpu_budget);
-    if (!read_guard(args, is_sampled, options, error) || !read_signals(args, options, error))
-        return false;
-    if (!read_samples(args, options, error) || !read_bounds(args, options, error) ||
-        !check_sampled(args, is_sampled, error))
-        return false;
+    if (!read_guard(args, options, error) || !read_signals(args, options, error)) return false;
+    if (!read_samples(args, options, error) || !read_bounds(args, options, error)) return false;
     launch->recording = options->variables;
     launch->recording_count = options->count;
     return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/cmds/commands.h"
+#include "tool/query/option_rules.h"
 #include "tool/query/views.h"
 
 #define GENERATED                                                                                  \
@@ -98,6 +99,57 @@ static void print_description(FILE *out, const char *text) {
     if (was_code) fputs("```\n", out);
 }
 
+// Whether a command has the option, or can come into the circumstance.
+static bool is_of_command(const struct command *command, int which) {
+    const struct option_row *row = command->options;
+    enum option_id option =
+        which < OPTION_COUNT ? (enum option_id)which : circumstance_cause(which);
+    if (option == OPTION_COUNT) return strstr(command->arguments, "@SNAPSHOT");
+    while (row->name && row->id != option) row++;
+    return row->name;
+}
+
+static void put_option(FILE *out, const struct command *command, int which) {
+    const struct option_row *row = command->options;
+    bool is_option = which < OPTION_COUNT;
+    while (is_option && row->id != (enum option_id)which) row++;
+    fprintf(out, "`%s%s`", is_option ? "--" : "", is_option ? row->name : circumstance_name(which));
+}
+
+// A rule as far as it is about this command, as one line; nothing if it is not. An alias of a view
+// is always in it.
+static void put_rule(FILE *out, const struct command *command, const struct option_rule *rule) {
+    const char *between = rule->is_needed ? " needs " : " excludes ";
+    if (!is_of_command(command, rule->subject) || (rule->is_needed && command->view)) return;
+    bool is_begun = false;
+    for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++) {
+        if (!is_of_command(command, *other)) continue;
+        if (!is_begun) put_option(out, command, rule->subject);
+        fputs(!is_begun ? between : rule->is_needed ? " or " : ", ", out);
+        put_option(out, command, *other);
+        is_begun = true;
+    }
+    if (is_begun && rule->reason) fprintf(out, ": %s", rule->reason);
+}
+
+static void print_rules(FILE *out, const struct command *command) {
+    const char *before = "\n- ";
+    for (const struct option_rule *rule = option_rules; rule->others; rule++) {
+        char *line = NULL;
+        size_t size;
+        FILE *text = open_memstream(&line, &size);
+        if (!text) return;
+        put_rule(text, command, rule);
+        fclose(text);
+        if (*line) {
+            fputs(before, out);
+            put_words(out, line, strlen("- "), "", "", "\n  ");
+            before = "- ";
+        }
+        free(line);
+    }
+}
+
 static void print_command(FILE *out, const struct command *command) {
     fprintf(out, "\n## cairn %s\n\n    cairn %s%s%s", command->name, command->name,
             command->options[0].name ? " [OPTIONS]" : "", *command->arguments ? " " : "");
@@ -112,6 +164,7 @@ static void print_command(FILE *out, const struct command *command) {
     if (!command->options[0].name) return;
     fputs("\n| option | argument | default | meaning |\n|---|---|---|---|\n", out);
     for (const struct option_row *row = command->options; row->name; row++) print_option(out, row);
+    print_rules(out, command);
 }
 
 static void print_commands(FILE *out) {

@@ -213,30 +213,15 @@ static bool run_read_children(struct run *run, struct error *error) {
     run->children = is_all ? NULL : is_none ? "" : which;
     if (!is_all && args_has(run->args, OPTION_EXEC))
         return error_set(error, "run: --children cannot be chosen with --exec");
-    if (args_has(run->args, OPTION_OPEN) && args_has(run->args, OPTION_EXEC))
-        return error_set(error, "run: --exec leaves nobody who could do what --open asks for; "
-                                "see cairn open");
-    if (args_has(run->args, OPTION_SYMBOLS) && args_has(run->args, OPTION_EXEC))
-        return error_set(error, "run: --exec leaves nobody who could do what --symbols asks for; "
-                                "see cairn symbolize");
     return symbolize_read_option(run->args, &run->symbols, error) || error_wrap(error, "run");
 }
 
 // Windows and snapshots, which need the tool beside the program.
 static bool run_read_schedule(struct run *run, struct error *error) {
-    static const enum option_id options[] = {OPTION_OFF,        OPTION_START_AFTER,
-                                             OPTION_RECORD_FOR, OPTION_MARK_EVERY,
-                                             OPTION_WHEN,       OPTION_LOG};
     struct schedule *schedule = &run->schedule;
     const char *rule;
     size_t next = 0;
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (args_has(run->args, options[i]) && args_has(run->args, OPTION_EXEC))
-            return error_set(error, "run: --exec leaves nobody who could switch recording on or "
-                                    "off, look at memory or write a log");
     schedule->is_off_at_start = args_has(run->args, OPTION_OFF);
-    if (schedule->is_off_at_start && args_has(run->args, OPTION_START_AFTER))
-        return error_set(error, "run: either --off or --start-after");
     while ((rule = args_next(run->args, OPTION_WHEN, &next)))
         if (!schedule_add_rule(schedule, rule, error)) return error_wrap(error, "run");
     return args_duration(run->args, OPTION_START_AFTER, &schedule->start_after_ns, error) &&
@@ -251,11 +236,6 @@ static bool run_read_options(struct run *run, struct error *error) {
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
     run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
-    static const enum option_id others[] = {OPTION_AGES, OPTION_FREE_STACKS, OPTION_SAMPLE};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (run->launch.is_for_python && args_has(run->args, others[i]))
-            return error_set(error,
-                             "run: --python goes with none of --ages, --free-stacks and --sample");
     return true;
 }
 

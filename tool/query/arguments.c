@@ -26,6 +26,11 @@ static const struct option_row *row_of(const struct command_args *args, enum opt
     return row->name ? row : NULL;
 }
 
+const char *args_option_name(const struct command_args *args, enum option_id option) {
+    const struct option_row *row = row_of(args, option);
+    return row ? row->name : "option";
+}
+
 bool args_has(const struct command_args *args, enum option_id option) {
     return args->values[option] != NULL;
 }

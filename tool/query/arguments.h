@@ -160,6 +160,8 @@ struct command_args {
 };
 
 bool args_has(const struct command_args *args, enum option_id option);
+// Its long name without dashes; the command has to have it.
+const char *args_option_name(const struct command_args *args, enum option_id option);
 // Text of an option, `otherwise` if it is not given.
 const char *args_text(const struct command_args *args, enum option_id option,
                       const char *otherwise);

@@ -15,24 +15,6 @@
 #include "tool/query/views.h"
 #include "tool/render/heap_screen.h"
 
-bool heap_views_check(const struct command_args *args, struct error *error) {
-    static const enum option_id none[] = {
-        OPTION_BY,           OPTION_BLOCKS,          OPTION_THRESHOLD, OPTION_MIN_BYTES,
-        OPTION_FOCUS,        OPTION_IGNORE,          OPTION_HIDE,      OPTION_MODULE,
-        OPTION_THREAD,       OPTION_REGION,          OPTION_PROCESS,   OPTION_AT,
-        OPTION_BETWEEN,      OPTION_SINCE,           OPTION_LIFESPAN,  OPTION_INVERTED,
-        OPTION_GROUP,        OPTION_SHORT,           OPTION_SOURCE,    OPTION_PRINT,
-        OPTION_SUPPRESSIONS, OPTION_NO_SUPPRESSIONS, OPTION_BASELINE,  OPTION_ERROR_EXITCODE};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        if (!args_has(args, none[i])) continue;
-        const struct option_row *row = args->command->options;
-        while (row->name && row->id != none[i]) row++;
-        return error_set(error, "%s: --%s is not for the views heap and pages", args->command->name,
-                         row->name);
-    }
-    return true;
-}
-
 // Names for the stacks that are shown.
 static bool resolve(struct opened *opened, const struct heap_state *state, size_t top,
                     struct error *error) {

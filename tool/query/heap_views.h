@@ -19,9 +19,6 @@ bool heap_views_have_memory(const char *word);
 
 bool heap_views_report(const char *word, const struct request *request, struct error *error);
 
-// Refuses options that these views have no use for.
-bool heap_views_check(const struct command_args *args, struct error *error);
-
 // A look at the heap of a process, which is stopped for a moment, or of a core dump:
 //
 //     heap_look_take       its memory

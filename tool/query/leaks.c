@@ -6,6 +6,7 @@
 
 #include "tool/model/measure.h"
 #include "tool/query/merged.h"
+#include "tool/query/option_rules.h"
 #include "tool/render/diff.h"
 #include "tool/symbol/constant_text.h"
 
@@ -43,18 +44,10 @@ bool leaks_add_own_rules(struct suppressions *suppressions, const struct opened 
 
 bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
                 struct error *error) {
-    static const enum option_id own[] = {OPTION_SUPPRESSIONS, OPTION_NO_SUPPRESSIONS,
-                                         OPTION_BASELINE, OPTION_ERROR_EXITCODE};
     const struct view *leaks_view = view_find("leaks");
     bool is_leaks = request->view == leaks_view || view_find(args->command->view) == leaks_view;
     uint64_t status = 0;
-    for (size_t i = 0; !is_leaks && i < sizeof own / sizeof *own; i++)
-        if (args_has(args, own[i]))
-            return error_set(error,
-                             "%s: --suppressions, --no-suppressions, --baseline and "
-                             "--error-exitcode are for leaks: cairn leaks, --view leaks",
-                             args->command->name);
-    if (!is_leaks) return true;
+    if (!is_leaks) return options_check_without(args, OF_LEAKS, error);
     if (!args_number(args, OPTION_ERROR_EXITCODE, 0, STATUS_MOST, &status, error)) return false;
     leaks->error_status = (int)status;
     leaks->has_own_rules = !args_has(args, OPTION_NO_SUPPRESSIONS);

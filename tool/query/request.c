@@ -7,6 +7,7 @@
 #include "tool/model/mapped.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
+#include "tool/query/option_rules.h"
 #include "tool/query/views.h"
 
 enum { NAMES_BYTES = 256 };
@@ -28,20 +29,10 @@ static bool read_view(const struct command_args *args, struct request *request,
                                       args->command->name, name, names);
 }
 
-// Of mappings there is neither a thread nor a snapshot to choose, of the heap as it is now even
-// less.
 static bool check_options(const struct command_args *args, const struct request *request,
                           struct error *error) {
-    static const enum option_id none[] = {OPTION_THREAD, OPTION_REGION,  OPTION_LIFESPAN,
-                                          OPTION_AT,     OPTION_BETWEEN, OPTION_SINCE};
-    if (view_is_of_memory(request->view)) return heap_views_check(args, error);
-    if (!view_is_of_mappings(request->view)) return true;
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (args_has(args, none[i]))
-            return error_set(
-                error, "%s: of mappings it is not known by thread, region, lifespan or snapshot",
-                args->command->name);
-    return true;
+    if (view_is_of_memory(request->view)) return options_check_under(args, OF_HEAP_NOW, error);
+    return !view_is_of_mappings(request->view) || options_check_under(args, OF_MAPPINGS, error);
 }
 
 static bool read_lifespan(const struct command_args *args, struct request *request,

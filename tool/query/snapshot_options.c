@@ -23,19 +23,10 @@ bool snapshot_options_read(const struct command_args *args, struct snapshot_requ
     *request = (struct snapshot_request){0};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!args_has(args, options[i].option)) continue;
-        if (request->kind)
-            return error_set(error, "%s: only one of --at, --between and --since", name);
         *request =
             (struct snapshot_request){options[i].kind, args_text(args, options[i].option, "")};
     }
     if (!request->kind) return true;
-    if (args_has(args, OPTION_BY) || args_has(args, OPTION_THREAD) ||
-        args_has(args, OPTION_LIFESPAN))
-        return error_set(
-            error,
-            "%s: of a snapshot it is known what stacks held, not --by another measure, "
-            "--thread or --lifespan",
-            name);
     if (request->kind == SNAPSHOT_WANTED_BETWEEN && !strchr(request->text, ','))
         return error_set(
             error, "%s: --between needs two snapshots with a comma between them: 10s,exit", name);

@@ -3,8 +3,10 @@
 #include "tool/proc/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +14,124 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/sample.h"
+#include "tool/model/figures.h"
 #include "tool/watch/code_files.h"
+#include "tool/watch/memory.h"
 #include "tool/watch/program.h"
-#include "tool/watch/timeline.h"
+
+// --- the timeline from outside
+
+// A thread whose live total does not move notes no point,
+// however much it allocates and frees: each time the tool checks the process, it writes the sums of
+// all threads into the current point. So rates are known to a tenth of a second, and the program
+// pays nothing.
+
+// What all threads did so far, as their entries have it now.
+static void sum_threads(const struct memory *memory, const struct cairn_section *section,
+                        struct cairn_point *sum) {
+    const struct cairn_thread *threads =
+        (const void *)((const uint8_t *)memory->header + section->offset);
+    uint64_t count = __atomic_load_n(&section->used_bytes, __ATOMIC_ACQUIRE) / sizeof *threads;
+    uint64_t room = (memory->bytes - section->offset) / sizeof *threads;
+    if (count > room) count = room;
+    if (count > FIGURES_THREADS_MAX) count = FIGURES_THREADS_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct cairn_thread *thread = &threads[i];
+        int64_t blocks = (int64_t)(thread->allocations - cairn_thread_frees(thread));
+        sum->last_bytes = figures_add(sum->last_bytes, thread->net_bytes);
+        sum->last_blocks = figures_add(sum->last_blocks, blocks);
+        if (figures_is_inherited(thread)) continue;
+        sum->allocated_bytes += thread->allocated_bytes;
+        sum->allocations += thread->allocations;
+    }
+    sum->min_bytes = sum->max_bytes = sum->last_bytes;
+}
+
+// Makes the points up to the end of this one exist, so that the process meets no hole in them.
+static bool reach(const struct memory *memory, struct cairn_section *section, uint64_t end) {
+    uint64_t used = __atomic_load_n(&section->used_bytes, __ATOMIC_ACQUIRE);
+    if (used >= end) return true;
+    if (posix_fallocate(memory->file, (off_t)(section->offset + used), (off_t)(end - used)))
+        return false;
+    while (used < end && !__atomic_compare_exchange_n(&section->used_bytes, &used, end, false,
+                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+// By writes, not through the mapping: where no memory is left that is an error, not a signal. A
+// point that the process noted itself gets newer sums alone.
+static void write_point(const struct memory *memory, const struct cairn_section *section,
+                        uint64_t index, const struct cairn_point *point) {
+    const size_t sums_at = offsetof(struct cairn_point, allocated_bytes);
+    const size_t sums_end = offsetof(struct cairn_point, is_used);
+    off_t at = (off_t)(section->offset + index * sizeof *point);
+    struct cairn_point there;
+    if (pread(memory->file, &there, sizeof there, at) != (ssize_t)sizeof there) return;
+    bool is_newer = point->allocated_bytes > there.allocated_bytes;
+    if (there.is_used && !is_newer) return;
+    const char *from = (const char *)point + (there.is_used ? sums_at : 0);
+    size_t length = there.is_used ? sums_end - sums_at : sizeof *point;
+    ssize_t written = pwrite(memory->file, from, length, at + (there.is_used ? (off_t)sums_at : 0));
+    (void)written;  // a note less
+}
+
+// Of two neighbours one: the later one's last values count if it has any.
+static struct cairn_point merged(const struct cairn_point *first,
+                                 const struct cairn_point *second) {
+    struct cairn_point both = second->is_used ? *second : *first;
+    if (!first->is_used || !second->is_used) return both;
+    if (first->min_bytes < both.min_bytes) both.min_bytes = first->min_bytes;
+    if (first->max_bytes > both.max_bytes) both.max_bytes = first->max_bytes;
+    return both;
+}
+
+// Intervals become so much longer that `at_ns` is in one of them, as the process does it with its
+// own next note, for which it may take its time.
+static bool thin(const struct memory *memory, struct cairn_section *section, uint64_t at_ns) {
+    struct cairn_totals *totals = &memory->header->totals;
+    const size_t bytes = CAIRN_POINT_LIMIT * sizeof(struct cairn_point);
+    struct cairn_point *points = calloc(CAIRN_POINT_LIMIT, sizeof *points);
+    uint64_t interval_ns = totals->point_ns;
+    bool is_read = points && reach(memory, section, bytes) &&
+                   pread(memory->file, points, bytes, (off_t)section->offset) == (ssize_t)bytes;
+    for (; is_read && at_ns / interval_ns >= CAIRN_POINT_LIMIT; interval_ns *= 2) {
+        for (size_t i = 0; i < CAIRN_POINT_LIMIT / 2; i++)
+            points[i] = merged(&points[2 * i], &points[2 * i + 1]);
+        memset(points + CAIRN_POINT_LIMIT / 2, 0, bytes / 2);
+    }
+    bool is_ok =
+        is_read && pwrite(memory->file, points, bytes, (off_t)section->offset) == (ssize_t)bytes;
+    if (is_ok) totals->point_ns = interval_ns;
+    free(points);
+    return is_ok;
+}
+
+// `now_ns`: CLOCK_MONOTONIC. What the process wrote is not believed: a note less at worst.
+static void timeline_note_totals(const struct memory *memory, uint64_t now_ns) {
+    struct cairn_header *header = memory->header;
+    struct cairn_section *threads = memory_section(memory, CAIRN_SECTION_THREADS, 0);
+    struct cairn_section *points = memory_section(memory, CAIRN_SECTION_POINTS,
+                                                  CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
+    uint32_t nobody = 0;
+    if (header->state != CAIRN_STATE_RUNNING || now_ns < header->start_clock_ns) return;
+    if (!threads || !points || points->entry_bytes != sizeof(struct cairn_point)) return;
+    // while it is held the process leaves out its notes, and merges no points
+    if (!__atomic_compare_exchange_n(&header->totals.point_lock, &nobody, CAIRN_PACE_TOOL, false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    struct cairn_point point = {.is_used = 1};
+    const uint64_t at_ns = now_ns - header->start_clock_ns, longest_ns = UINT64_MAX / 2;
+    uint64_t interval_ns = header->totals.point_ns;
+    bool has_room = interval_ns && at_ns < longest_ns &&
+                    (at_ns / interval_ns < CAIRN_POINT_LIMIT || thin(memory, points, at_ns));
+    uint64_t index = has_room ? at_ns / header->totals.point_ns : 0;
+    sum_threads(memory, threads, &point);
+    if (has_room && index < CAIRN_POINT_LIMIT && reach(memory, points, (index + 1) * sizeof point))
+        write_point(memory, points, index, &point);
+    __atomic_store_n(&header->totals.point_lock, 0, __ATOMIC_RELEASE);
+}
 
 enum { SHORT_LIVED_CALLS = 1000, SHORT_LIVED_BYTES = 1 << 20 };
 
