@@ -12,6 +12,7 @@
 #include "tool/attach/existing_blocks.h"
 #include "tool/attach/load.h"
 #include "tool/attach/quiesce.h"
+#include "tool/base/clock.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/process.h"
@@ -143,7 +144,7 @@ static struct stopped_thread *choose_thread(struct attach *attach, char why[160]
 // Stops the process at a moment at which a thread may load a library.
 static struct stopped_thread *stop_safely(struct attach *attach, struct error *error) {
     uint64_t patience_ns = attach->patience_ns ? attach->patience_ns : SAFE_PATIENCE_NS;
-    uint64_t end = threads_now_ns() + patience_ns;
+    uint64_t end = clock_now_ns() + patience_ns;
     char why[160] = "";
     for (unsigned tries = 1;; tries++) {
         if (!session_stop(attach, error)) return NULL;
@@ -152,7 +153,7 @@ static struct stopped_thread *stop_safely(struct attach *attach, struct error *e
         struct stopped_thread *chosen = is_same ? choose_thread(attach, why) : NULL;
         if (chosen) return chosen;
         session_go(attach);
-        if (threads_now_ns() > end) {
+        if (clock_now_ns() > end) {
             error_set(error, "no safe moment was found in %u looks (%s); nothing was changed in it",
                       tries, why);
             return NULL;
@@ -360,7 +361,7 @@ bool attach_follow(struct attach *attach, bool *has_changed, struct error *error
 // The slots lead past the library; waits until its last call has returned. Threads are looked at
 // one by one until then, since those that are outside do not come in again.
 static bool stop_when_nobody_is_inside(struct attach *attach, struct error *error) {
-    uint64_t end = threads_now_ns() + LEAVE_PATIENCE_NS;
+    uint64_t end = clock_now_ns() + LEAVE_PATIENCE_NS;
     for (;;) {
         if (!session_stop(attach, error)) return false;
         got_patch_put_back(&attach->slots, &attach->remote);
@@ -368,7 +369,7 @@ static bool stop_when_nobody_is_inside(struct attach *attach, struct error *erro
         if (!quiesce_is_any_inside(attach)) return true;
         session_go(attach);
         quiesce_await(attach, end);
-        if (threads_now_ns() > end)
+        if (clock_now_ns() > end)
             return error_set(error, "a thread does not come out of cairn's code; the library lies "
                                     "idle, but keeps its memory");
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/proc/process.h"
 
 enum { AWAIT_PAUSE_US = 1000, REHEARSED_MOST = 8 };
@@ -80,7 +81,7 @@ static bool see_outside(struct attach *attach, pid_t tid) {
 void quiesce_await(struct attach *attach, uint64_t end_ns) {
     thread_list there = {0}, outside = {0};
     bool is_any = true;
-    while (is_any && threads_now_ns() < end_ns) {
+    while (is_any && clock_now_ns() < end_ns) {
         is_any = false;
         read_threads(attach->pid, &there);
         for (size_t i = 0; i < there.count; i++) {

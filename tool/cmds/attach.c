@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/settings.h"
+#include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/attach_tree.h"
@@ -166,7 +167,7 @@ static bool is_asked_to_leave(struct session *session) {
         const struct cairn_control *control = &process->memory.header->control;
         if (__atomic_load_n(&control->is_leave_wanted, __ATOMIC_RELAXED)) return true;
     }
-    return session->end_ns && threads_now_ns() >= session->end_ns;
+    return session->end_ns && clock_now_ns() >= session->end_ns;
 }
 
 static void say_left(const struct session *session) {
@@ -251,7 +252,7 @@ int cmd_attach(const struct command_args *args) {
         return command_fail(STATUS_FAILURE, &error);
     }
     say_started(&session);
-    if (session.record_for_ns) session.end_ns = threads_now_ns() + session.record_for_ns;
+    if (session.record_for_ns) session.end_ns = clock_now_ns() + session.record_for_ns;
     session_record(&session);
     watch_finish(&session.watch, 0, 0);
     int status = session_report(&session);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/base/clock.h"
 #include "tool/base/fnv.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -81,7 +82,7 @@ static bool check_program(const struct attach_member *process, struct error *err
 // A process that is asked to wait does not keep those waiting that ask the watch for a memory.
 static void hear_watch(void *context) {
     struct watch *watch = context;
-    watch->caller_due_ns = threads_now_ns();
+    watch->caller_due_ns = clock_now_ns();
     watch_turn(watch, -1);
 }
 
@@ -156,7 +157,7 @@ static bool take_fork(struct attach_member *process, enum attach_inherited inher
         return true;
     }
     close_attach(process);
-    process->next_try_ns = threads_now_ns() + LOOK_PAUSE_NS;
+    process->next_try_ns = clock_now_ns() + LOOK_PAUSE_NS;
     return true;
 }
 
@@ -198,7 +199,7 @@ static void try_process(struct attach_member *process) {
         text_escape(process->name, sizeof process->name, name);
     if (take(process, &process->why)) return;
     close_attach(process);
-    process->next_try_ns = threads_now_ns() + (LOOK_PAUSE_NS << process->tries);
+    process->next_try_ns = clock_now_ns() + (LOOK_PAUSE_NS << process->tries);
     if (++process->tries >= TRIES_MAX && !has_ended(process)) refuse(process);
 }
 
@@ -268,7 +269,7 @@ static void follow(struct attach_member *process) {
     if (!is_recorded && attach_look_inherited(&process->attach) == ATTACH_IDLES) {
         take_anew(process);
         process->is_idle = true;
-        process->next_try_ns = threads_now_ns() + LOOK_PAUSE_NS;
+        process->next_try_ns = clock_now_ns() + LOOK_PAUSE_NS;
     } else if (!attach_follow(&process->attach, &has_changed, &error) && !is_going(process)) {
         fail(process, &error);
     }
@@ -309,7 +310,7 @@ static size_t count_held(const struct attach_tree *tree) {
 // The one that is to be tried next; `is_any`: there is one that waits for its time.
 static struct attach_member *find_due(const struct attach_tree *tree, bool *is_any) {
     struct attach_member *due = NULL;
-    uint64_t now = threads_now_ns();
+    uint64_t now = clock_now_ns();
     *is_any = false;
     for (size_t i = 0; i < tree->processes.count; i++) {
         struct attach_member *process = tree->processes.items[i];
@@ -342,7 +343,7 @@ static void attend(struct attach_tree *tree) {
     struct attach_member *due = find_due(tree, &is_any);
     if (due && count_held(tree) >= HELD_MAX) due = NULL;
     if (due) try_process(due);
-    if (due && find_due(tree, &is_any)) tree->watch->caller_due_ns = threads_now_ns();
+    if (due && find_due(tree, &is_any)) tree->watch->caller_due_ns = clock_now_ns();
     if (!tree->is_settled && !due && !is_any) say_settled(tree);
 }
 
@@ -357,12 +358,12 @@ static bool is_alive(const struct attach_tree *tree) {
 }
 
 bool attach_tree_turn(struct attach_tree *tree) {
-    uint64_t now = threads_now_ns();
+    uint64_t now = clock_now_ns();
     if (now >= tree->next_look_ns) {
         for (size_t i = 0; i < tree->processes.count; i++)
             if (tree->processes.items[i]->state == MEMBER_HELD) follow(tree->processes.items[i]);
         if (tree->has_children) look(tree);
-        uint64_t end = threads_now_ns(), pause = (end - now) * LOOK_SHARE;
+        uint64_t end = clock_now_ns(), pause = (end - now) * LOOK_SHARE;
         tree->next_look_ns = end + (pause > LOOK_PAUSE_NS ? pause : LOOK_PAUSE_NS);
     }
     tree->watch->caller_due_ns = tree->next_look_ns;
@@ -390,7 +391,7 @@ bool attach_tree_open(struct attach_tree *tree, pid_t pid, struct error *error) 
 
 bool attach_tree_start(struct attach_tree *tree, struct error *error) {
     struct attach_member *named = tree->named;
-    tree->watch->caller_due_ns = threads_now_ns();
+    tree->watch->caller_due_ns = clock_now_ns();
     if (named->is_open && start_process(named, error)) return true;
     if (named->is_open) named->why = *error;
     if (!has_others(tree)) return false;

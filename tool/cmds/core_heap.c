@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/base/units.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/model/index_table.h"
+#include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 
 enum { SIZE_CLASSES = 64, KINDS = CHUNK_CACHED + 1, PAGE_BYTES = 4096, PATH_TEXT_BYTES = 1024 };
@@ -23,9 +23,18 @@ static void add(struct sum *sum, const struct glibc_chunk *chunk) {
     sum->bytes += chunk->size;
 }
 
-static void print_sum(const struct sum *sum) {
-    printf(" %12s %10s", units_count((int64_t)sum->count).text,
-           units_size((int64_t)sum->bytes).text);
+enum { SUM_TEXTS = 2, CLASS_COLUMNS = 1 + 2 * SUM_TEXTS };
+
+// The second and third one are in front of a name as well.
+static const struct column class_columns[CLASS_COLUMNS] = {{"size from", 12, STYLE_PLAIN, false},
+                                                           {"used", 12, STYLE_PLAIN, false},
+                                                           {"bytes", 10, STYLE_PLAIN, false},
+                                                           {"free", 12, STYLE_PLAIN, false},
+                                                           {"bytes", 10, STYLE_PLAIN, false}};
+
+static void put_sum(struct unit_text *texts, const struct sum *sum) {
+    texts[0] = units_count((int64_t)sum->count);
+    texts[1] = units_size((int64_t)sum->bytes);
 }
 
 static void print_classes(const struct glibc_heap *heap) {
@@ -36,12 +45,16 @@ static void print_classes(const struct glibc_heap *heap) {
             chunk->size ? SIZE_CLASSES - 1 - (unsigned)__builtin_clzll(chunk->size) : 0;
         add(chunk_is_free(chunk) ? &free[class] : &used[class], chunk);
     }
-    printf("%12s %12s %10s %12s %10s\n", "size from", "used", "bytes", "free", "bytes");
+    const struct terminal terminal = terminal_of(stdout);
+    const struct columns columns = {class_columns, CLASS_COLUMNS, 0, 1};
+    columns_print_heads(&terminal, &columns);
+    putchar('\n');
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         if (!used[i].count && !free[i].count) continue;
-        printf("%12s", units_size((int64_t)1 << i).text);
-        print_sum(&used[i]);
-        print_sum(&free[i]);
+        struct unit_text texts[CLASS_COLUMNS] = {units_size((int64_t)1 << i)};
+        put_sum(&texts[1], &used[i]);
+        put_sum(&texts[1 + SUM_TEXTS], &free[i]);
+        columns_print(&terminal, &columns, texts);
         putchar('\n');
     }
 }
@@ -57,12 +70,18 @@ static void print_kinds(const struct glibc_heap *heap) {
     struct sum sums[KINDS] = {0};
     for (size_t i = 0; i < heap->chunks.count; i++)
         add(&sums[heap->chunks.items[i].kind], &heap->chunks.items[i]);
+    const struct terminal terminal = terminal_of(stdout);
+    const struct columns columns = {&class_columns[1], SUM_TEXTS, 1, 1};
+    struct unit_text texts[SUM_TEXTS];
     for (unsigned i = 0; i < KINDS; i++) {
-        print_sum(&sums[i]);
+        put_sum(texts, &sums[i]);
+        columns_print(&terminal, &columns, texts);
         printf("  %s\n", names[i]);
     }
-    printf(" %12s %10s  free, at the end of %" PRIu64 " %s\n", "",
-           units_size((int64_t)heap->top_bytes).text, heap->arena_count,
+    *texts[0].text = 0;
+    texts[1] = units_size((int64_t)heap->top_bytes);
+    columns_print(&terminal, &columns, texts);
+    printf("  free, at the end of %" PRIu64 " %s\n", heap->arena_count,
            units_noun((int64_t)heap->arena_count, "arena", "arenas"));
 }
 
@@ -339,12 +358,20 @@ static bool group(const struct core_subject *subject, struct live_at *held, cons
 }
 
 static void print_groups(const struct held_list *list, uint64_t whole) {
-    printf("%12s %12s  %5s\n", "blocks", "bytes", "");
+    static const struct column items[] = {{"blocks", 12, STYLE_PLAIN, false},
+                                          {"bytes", 12, STYLE_PLAIN, false},
+                                          {"", 6, STYLE_PLAIN, false}};
+    const struct terminal terminal = terminal_of(stdout);
+    const struct columns columns = {items, 3, 0, 1};
+    columns_print_heads(&terminal, &columns);
+    putchar('\n');
     for (size_t i = 0; i < list->items.count; i++) {
         const struct live_at *item = &list->items.items[i];
-        printf("%12s %12s  %5s  %s\n", units_count((int64_t)item->count).text,
-               units_count((int64_t)item->bytes).text,
-               units_percent((int64_t)item->bytes, (int64_t)whole).text, item->label);
+        const struct unit_text texts[] = {units_count((int64_t)item->count),
+                                          units_count((int64_t)item->bytes),
+                                          units_percent((int64_t)item->bytes, (int64_t)whole)};
+        columns_print(&terminal, &columns, texts);
+        printf("  %s\n", item->label);
     }
 }
 

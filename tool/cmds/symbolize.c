@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/rewrite.h"
@@ -28,17 +29,11 @@ bool symbolize_read_option(const struct command_args *args, enum symbolize_which
     return error_set(error, "--symbols: own, all or none, not \"%s\"", word);
 }
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static struct names_effort effort_of(enum symbolize_which which) {
     struct names_effort effort = {.is_anew = false};
     if (which == SYMBOLIZE_ALL) return effort;
     effort.foreign_bytes_max = FOREIGN_BYTES_MAX;
-    effort.deadline_ns = now_ns() + TIME_NS_MAX;
+    effort.deadline_ns = clock_now_ns() + TIME_NS_MAX;
     return effort;
 }
 
@@ -80,7 +75,7 @@ static bool symbolize_recording(const char *path, const struct names_effort *eff
 }
 
 static bool is_late(const struct names_effort *effort) {
-    return effort->deadline_ns && now_ns() >= effort->deadline_ns;
+    return effort->deadline_ns && clock_now_ns() >= effort->deadline_ns;
 }
 
 // A process that goes on without cairn writes to its own recording: it is left out.

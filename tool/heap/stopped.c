@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "tool/base/clock.h"
 #include "tool/base/search.h"
 #include "tool/base/units.h"
 #include "tool/heap/image.h"
@@ -204,9 +205,9 @@ static uint64_t estimate_ns(const struct taking *taking, uint64_t bytes) {
     while (count < taking->runs.items.count && some < trial_bytes)
         some += taking->runs.items.items[count++].size;
     make_ready(taking->runs.items.items, count);
-    uint64_t start_ns = threads_now_ns();
+    uint64_t start_ns = clock_now_ns();
     uint64_t copied = remote_copy(&taking->remote, taking->runs.items.items, count);
-    double per_byte = copied ? (double)(threads_now_ns() - start_ns) / (double)copied : 0;
+    double per_byte = copied ? (double)(clock_now_ns() - start_ns) / (double)copied : 0;
     return (uint64_t)(per_byte * (double)bytes);
 }
 
@@ -256,7 +257,7 @@ static bool take(struct taking *taking, struct error *error) {
             image->copied_bytes =
                 remote_copy(&taking->remote, taking->runs.items.items, taking->runs.items.count);
         threads_go(&threads, 0);
-        image->pause_ns = threads_now_ns() - threads.since_ns;
+        image->pause_ns = clock_now_ns() - threads.since_ns;
     }
     array_free(&threads.stopped);
     return is_ok;

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/proc/process.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -32,9 +33,7 @@ uint64_t family_born(pid_t pid) {
 }
 
 uint64_t family_age_ns(uint64_t born) {
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+    uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
     uint64_t born_ns = born * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
     return now_ns > born_ns ? now_ns - born_ns : 0;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/proc/process.h"
 
 #define STOP_PATIENCE_NS UINT64_C(2000000000)
@@ -59,22 +60,15 @@ void sched_unboost(struct sched_boost *boost, pid_t tid) {
 
 // --- waiting for a stop
 
-uint64_t threads_now_ns(void) {
-    const uint64_t second_ns = 1000000000u;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
-}
-
 int threads_wait(pid_t tid, uint64_t timeout_ns) {
-    uint64_t end = threads_now_ns() + timeout_ns;
+    uint64_t end = clock_now_ns() + timeout_ns;
     for (unsigned look = 0;; look++) {
         int status = 0;
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
         if (got == tid) return WIFSTOPPED(status) ? status : 0;
         if (got < 0 && errno != EINTR) return 0;
         // the end of a process shows in its main thread, once all others were waited for
-        if (threads_now_ns() > end) return process_has_ended(process_state(tid, 0)) ? 0 : -1;
+        if (clock_now_ns() > end) return process_has_ended(process_state(tid, 0)) ? 0 : -1;
         if (look > EAGER_LOOKS) usleep(PAUSE_US);
     }
 }
@@ -166,7 +160,7 @@ static void begin(struct threads *threads, pid_t pid) {
     threads->pid = pid;
     threads->stopped.count = 0;
     sched_boost(&threads->own, 0);
-    threads->since_ns = threads_now_ns();
+    threads->since_ns = clock_now_ns();
 }
 
 bool threads_stop_one(struct threads *threads, pid_t pid, pid_t tid, struct error *error) {
@@ -199,12 +193,12 @@ static bool stop_once(struct threads *threads, pid_t pid, struct error *error) {
 }
 
 bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
-    uint64_t end = threads_now_ns() + STARTS_PATIENCE_NS;
+    uint64_t end = clock_now_ns() + STARTS_PATIENCE_NS;
     for (;;) {
-        while (is_any_starting(pid) && threads_now_ns() < end) usleep(STARTS_PAUSE_US);
+        while (is_any_starting(pid) && clock_now_ns() < end) usleep(STARTS_PAUSE_US);
         threads->is_one_starting = false;
         if (stop_once(threads, pid, error)) return true;
-        if (!threads->is_one_starting || threads_now_ns() > end) return false;
+        if (!threads->is_one_starting || clock_now_ns() > end) return false;
     }
 }
 
@@ -220,7 +214,7 @@ void threads_go(struct threads *threads, pid_t but) {
     }
     threads->stopped.count = kept;
     if (kept) return;
-    threads->pause_ns = threads_now_ns() - threads->since_ns;
+    threads->pause_ns = clock_now_ns() - threads->since_ns;
     sched_unboost(&threads->own, 0);
 }
 

@@ -69,6 +69,4 @@ const struct stopped_thread *threads_without_signal(const struct threads *thread
 // it does not for so long; 0 if it is gone.
 int threads_wait(pid_t tid, uint64_t timeout_ns);
 
-uint64_t threads_now_ns(void);
-
 #endif

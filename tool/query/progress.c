@@ -2,8 +2,9 @@
 #include "tool/query/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tool/base/clock.h"
 
 enum { BAR_COLUMNS = 30 };
 
@@ -13,18 +14,11 @@ void progress_hide(void) {
     is_hidden = true;
 }
 
-static uint64_t now_ns(void) {
-    const uint64_t ns_per_s = 1000000000u;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
-}
-
 static void show(void *context, size_t done, size_t total) {
-    const uint64_t patience_ns = 1000000000u;
+    const uint64_t patience_ns = CLOCK_SECOND_NS;
     struct progress *progress = context;
     if (is_hidden || !total || !isatty(STDERR_FILENO) ||
-        now_ns() - progress->start_ns < patience_ns)
+        clock_now_ns() - progress->start_ns < patience_ns)
         return;
     size_t part = done < total ? done * BAR_COLUMNS / total : BAR_COLUMNS;
     char bar[BAR_COLUMNS + 1];
@@ -36,7 +30,7 @@ static void show(void *context, size_t done, size_t total) {
 }
 
 struct symbol_progress progress_start(struct progress *progress, const char *what) {
-    *progress = (struct progress){.what = what, .start_ns = now_ns()};
+    *progress = (struct progress){.what = what, .start_ns = clock_now_ns()};
     return (struct symbol_progress){show, progress};
 }
 

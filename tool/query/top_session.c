@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/trust.h"
@@ -15,13 +16,6 @@
 // Looking up names by itself takes a hundredth of the time at most, so names come late rather than
 // dear. What is looked up at once is some more than is seen, to be ready when somebody scrolls.
 enum { NAMES_SHARE = 100, NAMES_AHEAD = 100 };
-
-static uint64_t now_ns(void) {
-    const uint64_t ns_per_s = 1000000000u;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
-}
 
 static const char *target_name(const struct top_session *session, char *out, size_t size) {
     char name[NAME_MAX];
@@ -67,7 +61,7 @@ static void look_whether_over(struct top_session *session, struct top *top,
 static bool look(void *context, struct top *top, struct error *error) {
     struct top_session *session = context;
     char name[NAME_MAX];
-    if (!live_look(&session->live, now_ns(), error)) {
+    if (!live_look(&session->live, clock_now_ns(), error)) {
         snprintf(session->over, sizeof session->over, "cannot be read any more");
         top->view.over = session->over;
         return error_wrap(error, "%s", target_name(session, name, sizeof name));
@@ -117,14 +111,14 @@ static bool find_names(void *context, struct top *top, size_t first, size_t coun
     struct top_session *session = context;
     // what is drawn next may go through places that were not there before
     if (!names_extend(session->names, error)) return false;
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = clock_now_ns();
     bool is_missing = has_unnamed(session, top, first, count);
     if (is_missing && !is_wanted && began_ns < session->next_names_ns) return true;
     if (is_missing) {
         want(session, top, first, count);
         if (!names_resolve(session->names, error)) return false;
         session->frame_names = names_frames(session->names);
-        uint64_t end_ns = now_ns();
+        uint64_t end_ns = clock_now_ns();
         session->next_names_ns = end_ns + (end_ns - began_ns) * NAMES_SHARE;
     }
     if (count == SIZE_MAX) top->named_nodes = session->live.profile.tree.nodes.count;
@@ -140,7 +134,7 @@ static bool set_mark(struct top_session *session, struct top *top, struct contro
             return false;
         generation = __atomic_load_n(&control->header->totals.generation, __ATOMIC_ACQUIRE);
     }
-    if (!live_look(&session->live, now_ns(), error)) return false;
+    if (!live_look(&session->live, clock_now_ns(), error)) return false;
     live_begin_growth(&session->live, generation);
     top_marked(top);
     snprintf(top->message, sizeof top->message, "mark at %s: growth counts from here%s",
@@ -208,7 +202,7 @@ static bool add_process(struct top *top, const struct live_process *process) {
     const struct cairn_header *header = &recording.header;
     struct figures figures = figures_of(&recording);
     struct top_process *added = array_push(&top->processes);
-    uint64_t clock_ns = now_ns(), start_ns = header->start_clock_ns;
+    uint64_t clock_ns = clock_now_ns(), start_ns = header->start_clock_ns;
     if (added) {
         *added = (struct top_process){.pid = process->pid,
                                       .live = measure_figures(MEASURE_EXIT, &figures),

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/base/units.h"
+#include "tool/render/columns.h"
 #include "tool/render/interval.h"
 #include "tool/render/shorten.h"
 
@@ -161,9 +161,7 @@ static void print_heading(const struct table *table, const char *what, size_t sh
     terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)count).text,
                    what, strcmp(table->about->name, "calls") != 0 ? "" : "by ",
                    table->about->snapshot);
-    if (shown < count)
-        terminal_print(table->terminal, STYLE_DIM, ", the first %s (--top 0: all)",
-                       units_count((int64_t)shown).text);
+    list_print_cut(table->terminal, shown, count);
     fputc('\n', table->terminal->out);
 }
 
@@ -245,17 +243,33 @@ static int compare_threads(const void *a, const void *b, void *context) {
     return (*first > *second) - (*first < *second);
 }
 
+enum { THREAD_COLUMNS = 4 };
+
+// The first one has a share and a size.
+static struct columns thread_columns(const struct table *table, struct column *items) {
+    const size_t size = table->view->is_plain_number ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
+    const struct column columns[THREAD_COLUMNS] = {
+        {table->about->snapshot, (size_t)table->value_columns, STYLE_PLAIN, false},
+        {"allocated", size, STYLE_PLAIN, false},
+        {"calls", 12, STYLE_PLAIN, false},
+        {"at the end", size, STYLE_PLAIN, false}};
+    memcpy(items, columns, sizeof columns);
+    return (struct columns){items, THREAD_COLUMNS, 0, 1};
+}
+
 static void print_thread(const struct table *table, const struct profile_thread *thread) {
     char name[2 * sizeof thread->name * 2], raw[sizeof thread->name + 1] = {0};
     bool is_plain = table->view->is_plain_number;
-    const int columns = is_plain ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
+    struct column items[THREAD_COLUMNS];
+    thread_columns(table, items);
+    const struct columns rest = {items + 1, THREAD_COLUMNS - 1, 1, 1};
+    const struct unit_text texts[] = {units_size_as((int64_t)thread->allocated_bytes, is_plain),
+                                      units_count((int64_t)thread->allocations),
+                                      units_size_as(thread->exit_bytes, is_plain)};
     memcpy(raw, thread->name, sizeof thread->name);
     text_escape(name, sizeof name, raw);
     print_value(table, thread_value(thread, table->view->by));
-    fprintf(table->terminal->out, " %*s %12s %*s", columns,
-            units_size_as((int64_t)thread->allocated_bytes, is_plain).text,
-            units_count((int64_t)thread->allocations).text, columns,
-            units_size_as(thread->exit_bytes, is_plain).text);
+    columns_print(table->terminal, &rest, texts);
     terminal_print(table->terminal, STYLE_NAME, "  %s", *name ? name : "(no name)");
     if (thread->tid) terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
     if (thread->folded_count)
@@ -296,9 +310,10 @@ bool threads_print(const struct terminal *terminal, const struct profile *profil
         for (shown = 0; shown < count && (!own.top || shown < own.top); shown++)
             if (thread_value(order[shown], own.by) < threshold) break;
     print_heading(&table, units_noun((int64_t)count, "thread", "threads"), shown, count);
-    const int columns = own.is_plain_number ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
-    terminal_print(terminal, STYLE_DIM, "%*s %*s %12s %*s\n", table.value_columns,
-                   table.about->snapshot, columns, "allocated", "calls", columns, "at the end");
+    struct column items[THREAD_COLUMNS];
+    const struct columns columns = thread_columns(&table, items);
+    columns_print_heads(terminal, &columns);
+    fputc('\n', terminal->out);
     for (size_t i = 0; i < shown; i++) print_thread(&table, order[i]);
     if (table.has_notes) print_threads_legend(&table, order, shown);
     free(order);

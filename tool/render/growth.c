@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 #include "tool/render/terminal.h"
 
@@ -113,8 +114,7 @@ static void print_heading(const struct terminal *terminal, const struct growth *
             units_duration(growth->points[0].choice.at_ns).text, *label ? " (" : "", label,
             *label ? ")" : "",
             units_duration(growth->points[growth->point_count - 1].choice.at_ns).text);
-    if (shown < growth->count)
-        terminal_print(terminal, STYLE_DIM, ", the first %zu (--top 0: all)", shown);
+    list_print_cut(terminal, shown, growth->count);
     terminal_print(terminal, STYLE_DIM,
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
     if (snapshots->profile->sampling.is_on)

@@ -3,16 +3,32 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/base/units.h"
+#include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 
 enum { ARENAS_SHOWN = 8 };
 
-static void print_sum(FILE *out, const struct heap_sum *sum, bool is_plain) {
-    fprintf(out, " %10s %10s", units_count((int64_t)sum->count).text,
-            units_size_as((int64_t)sum->bytes, is_plain).text);
+enum { SUM_TEXTS = 2, CLASS_COLUMNS = 1 + 3 * SUM_TEXTS };
+
+// A number of blocks and their bytes.
+static const struct column sum_columns[SUM_TEXTS] = {{"", 10, STYLE_PLAIN, false},
+                                                     {"bytes", 10, STYLE_PLAIN, false}};
+
+static void put_sum(struct unit_text *texts, const struct heap_sum *sum, bool is_plain) {
+    texts[0] = units_count((int64_t)sum->count);
+    texts[1] = units_size_as((int64_t)sum->bytes, is_plain);
+}
+
+static void print_sum(const struct terminal *terminal, const struct heap_sum *sum, bool is_plain,
+                      const char *what) {
+    const struct columns columns = {sum_columns, SUM_TEXTS, 1, 1};
+    struct unit_text texts[SUM_TEXTS];
+    put_sum(texts, sum, is_plain);
+    columns_print(terminal, &columns, texts);
+    fprintf(terminal->out, "  %s\n", what);
 }
 
 // Which memory this is, when, and what it cost.
@@ -51,23 +67,47 @@ void heap_print_doubts(const struct terminal *terminal, const struct heap_state 
 
 // --- view heap
 
+// The sums that are known of each class.
+static struct columns class_columns(const struct heap_state *state, struct column *items) {
+    const char *const heads[] = {state->is_glibc ? "used" : NULL,
+                                 state->is_recorded ? (state->is_sampled ? "estimated" : "recorded")
+                                                    : NULL,
+                                 state->is_glibc ? "free" : NULL};
+    size_t count = 1;
+    items[0] = (struct column){"size from", 11, STYLE_PLAIN, false};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (!heads[i]) continue;
+        memcpy(&items[count], sum_columns, sizeof sum_columns);
+        items[count].head = heads[i];
+        count += SUM_TEXTS;
+    }
+    return (struct columns){items, count, 0, 1};
+}
+
+static void print_class(const struct terminal *terminal, const struct columns *columns,
+                        const struct heap_state *state, unsigned number, bool is_plain) {
+    const struct heap_class *class = &state->classes[number];
+    struct unit_text texts[CLASS_COLUMNS] = {units_size_as((int64_t)1 << number, is_plain)};
+    size_t count = 1;
+    if (state->is_glibc) put_sum(&texts[count], &class->used, is_plain);
+    if (state->is_glibc) count += SUM_TEXTS;
+    if (state->is_recorded) put_sum(&texts[count], &class->live, is_plain);
+    if (state->is_recorded) count += SUM_TEXTS;
+    if (state->is_glibc) put_sum(&texts[count], &class->free, is_plain);
+    columns_print(terminal, columns, texts);
+    fputc('\n', terminal->out);
+}
+
 static void print_classes(const struct terminal *terminal, const struct heap_state *state,
                           bool is_plain) {
-    FILE *out = terminal->out;
-    fprintf(out, "%11s", "size from");
-    if (state->is_glibc) fprintf(out, " %10s %10s", "used", "bytes");
-    if (state->is_recorded)
-        fprintf(out, " %10s %10s", state->is_sampled ? "estimated" : "recorded", "bytes");
-    if (state->is_glibc) fprintf(out, " %10s %10s", "free", "bytes");
-    fputc('\n', out);
+    struct column items[CLASS_COLUMNS];
+    const struct columns columns = class_columns(state, items);
+    columns_print_heads(terminal, &columns);
+    fputc('\n', terminal->out);
     for (unsigned i = 0; i < HEAP_CLASSES; i++) {
         const struct heap_class *class = &state->classes[i];
-        if (!class->used.count && !class->free.count && !class->live.count) continue;
-        fprintf(out, "%11s", units_size_as((int64_t)1 << i, is_plain).text);
-        if (state->is_glibc) print_sum(out, &class->used, is_plain);
-        if (state->is_recorded) print_sum(out, &class->live, is_plain);
-        if (state->is_glibc) print_sum(out, &class->free, is_plain);
-        fputc('\n', out);
+        if (class->used.count || class->free.count || class->live.count)
+            print_class(terminal, &columns, state, i, is_plain);
     }
 }
 
@@ -80,40 +120,52 @@ static void print_kinds(const struct terminal *terminal, const struct heap_state
         [HEAP_FAST] = "free, in fastbins",
         [HEAP_CACHED] = "free, in caches of threads",
     };
-    FILE *out = terminal->out;
-    if (state->is_recorded) {
-        print_sum(out, &state->live, is_plain);
-        fprintf(out, "  live as the recording has them, in bytes asked for\n");
-    }
+    if (state->is_recorded)
+        print_sum(terminal, &state->live, is_plain,
+                  "live as the recording has them, in bytes asked for");
     if (!state->is_glibc) return;
-    for (unsigned i = 0; i < HEAP_KINDS; i++) {
-        print_sum(out, &state->kinds[i], is_plain);
-        fprintf(out, "  %s\n", names[i]);
-    }
-    fprintf(out, " %10s %10s  free, at the end of %zu %s\n", "",
-            units_size_as((int64_t)state->top_bytes, is_plain).text, state->arenas.count,
+    for (unsigned i = 0; i < HEAP_KINDS; i++)
+        print_sum(terminal, &state->kinds[i], is_plain, names[i]);
+    const struct columns columns = {sum_columns, SUM_TEXTS, 1, 1};
+    const struct unit_text texts[SUM_TEXTS] = {{""},
+                                               units_size_as((int64_t)state->top_bytes, is_plain)};
+    columns_print(terminal, &columns, texts);
+    fprintf(terminal->out, "  free, at the end of %zu %s\n", state->arenas.count,
             units_noun((int64_t)state->arenas.count, "arena", "arenas"));
 }
 
+enum { ARENA_NAME_COLUMNS = 16, ARENA_COLUMNS = 6 };
+
 static void print_arenas(const struct terminal *terminal, const struct heap_state *state,
                          bool is_plain) {
-    FILE *out = terminal->out;
-    fprintf(out, "\n%16s %10s %10s %10s %10s %12s\n", "arena", "size",
-            state->is_core ? "" : "resident", "used", "free", "largest free");
+    const struct column items[ARENA_COLUMNS] = {
+        {"arena", ARENA_NAME_COLUMNS, STYLE_PLAIN, false},
+        {"size", 10, STYLE_PLAIN, false},
+        {state->is_core ? "" : "resident", 10, STYLE_PLAIN, false},
+        {"used", 10, STYLE_PLAIN, false},
+        {"free", 10, STYLE_PLAIN, false},
+        {"largest free", 12, STYLE_PLAIN, false}};
+    const struct columns columns = {items, ARENA_COLUMNS, 0, 1};
+    fputc('\n', terminal->out);
+    columns_print_heads(terminal, &columns);
+    fputc('\n', terminal->out);
     for (size_t i = 0; i < state->arenas.count && i < ARENAS_SHOWN; i++) {
         const struct heap_arena *arena = &state->arenas.items[i];
-        char name[32];
-        snprintf(name, sizeof name, "%" PRIx64 "%s", arena->address, arena->is_main ? "*" : " ");
-        fprintf(out, "%16s %10s", name, units_size_as((int64_t)arena->bytes, is_plain).text);
-        fprintf(out, " %10s",
-                state->is_core ? "" : units_size_as((int64_t)arena->resident_bytes, is_plain).text);
-        fprintf(out, " %10s", units_size_as((int64_t)arena->used_bytes, is_plain).text);
-        fprintf(out, " %10s",
-                units_size_as((int64_t)(arena->free_bytes + arena->top_bytes), is_plain).text);
-        fprintf(out, " %12s\n", units_size_as((int64_t)arena->largest_free_bytes, is_plain).text);
+        struct unit_text texts[ARENA_COLUMNS] = {
+            {""},
+            units_size_as((int64_t)arena->bytes, is_plain),
+            units_size_as((int64_t)arena->resident_bytes, is_plain),
+            units_size_as((int64_t)arena->used_bytes, is_plain),
+            units_size_as((int64_t)(arena->free_bytes + arena->top_bytes), is_plain),
+            units_size_as((int64_t)arena->largest_free_bytes, is_plain)};
+        snprintf(texts[0].text, sizeof texts->text, "%" PRIx64 "%s", arena->address,
+                 arena->is_main ? "*" : " ");
+        if (state->is_core) *texts[2].text = 0;
+        columns_print(terminal, &columns, texts);
+        fputc('\n', terminal->out);
     }
     if (state->arenas.count > ARENAS_SHOWN)
-        terminal_print(terminal, STYLE_DIM, "%16s %zu more arenas\n", "",
+        terminal_print(terminal, STYLE_DIM, "%*s %zu more arenas\n", ARENA_NAME_COLUMNS, "",
                        state->arenas.count - ARENAS_SHOWN);
 }
 

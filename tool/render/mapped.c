@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/units.h"
 #include "tool/model/mapped.h"
+#include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 
 enum { KEY_COLUMNS = 13, INDENT = 2, RESERVED_TOP = 3, KINDS_BYTES = 64 };
@@ -73,14 +73,21 @@ static void print_kinds(const struct terminal *terminal, const struct profile *p
         [CAIRN_MAPPING_RESERVED] = "reserved: mapped without access, not in the sums",
         [CAIRN_MAPPING_ALLOCATOR] = "by the allocator itself, for blocks of the heap",
     };
-    terminal_print(terminal, STYLE_DIM, "%12s %12s %10s\n", "at the peak",
-                   profile_has_ended(profile) ? "at the end" : "now", "calls");
+    const struct column items[] = {
+        {"at the peak", 12, STYLE_PLAIN, false},
+        {profile_has_ended(profile) ? "at the end" : "now", 12, STYLE_PLAIN, false},
+        {"calls", 10, STYLE_PLAIN, false}};
+    const struct columns columns = {items, 3, 0, 1};
+    columns_print_heads(terminal, &columns);
+    fputc('\n', terminal->out);
     for (uint32_t kind = 0; kind < CAIRN_MAPPING_KINDS; kind++) {
         const struct mapped_figures *figures = &profile->mapped.kinds[kind];
         if (!figures->calls && !figures->exit_ranges) continue;
-        fprintf(terminal->out, "%12s %12s %10s  %s\n", size_of(view, figures->peak_bytes).text,
-                size_of(view, figures->exit_bytes).text, units_count((int64_t)figures->calls).text,
-                words[kind]);
+        const struct unit_text texts[] = {size_of(view, figures->peak_bytes),
+                                          size_of(view, figures->exit_bytes),
+                                          units_count((int64_t)figures->calls)};
+        columns_print(terminal, &columns, texts);
+        fprintf(terminal->out, "  %s\n", words[kind]);
     }
     fputc('\n', terminal->out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
+#include "tool/render/columns.h"
 #include "tool/render/json_values.h"
 #include "tool/render/stacks.h"
 
@@ -169,9 +170,7 @@ bool overruns_print(const struct terminal *terminal, const struct profile *profi
                        units_noun((int64_t)count, "kind", "kinds"));
     if (count && overrun_count > known)
         terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
-    if (shown < count)
-        terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
-                       count_text(shown).text);
+    list_print_cut(terminal, shown, count);
     fputc('\n', terminal->out);
     if (is_ok && !count) print_none(terminal, profile);
     for (size_t i = 0; is_ok && i < shown; i++)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/base/units.h"
 #include "tool/model/measure.h"
+#include "tool/render/columns.h"
 #include "tool/render/interval.h"
 
 enum {
@@ -152,13 +152,23 @@ void run_screen_print_context(const struct terminal *terminal, const struct run_
     parts_end(&line);
 }
 
-static int size_columns(const struct run_screen *screen) {
-    return screen->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS;
+enum { LINE_COLUMNS = 5 };
+
+static struct columns line_columns(const struct run_screen *screen, struct column *items) {
+    const size_t size = screen->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS;
+    const struct column columns[LINE_COLUMNS] = {{"peak heap", size, STYLE_STRONG, false},
+                                                 {"allocated", size, STYLE_PLAIN, false},
+                                                 {"calls", CALLS_COLUMNS, STYLE_PLAIN, false},
+                                                 {end_key(screen), size, STYLE_PLAIN, false},
+                                                 {"ended", ENDING_COLUMNS, STYLE_PLAIN, true}};
+    memcpy(items, columns, sizeof columns);
+    return (struct columns){items, LINE_COLUMNS, INDENT, 2};
 }
 
 static size_t name_room(const struct terminal *terminal, const struct run_screen *screen) {
-    size_t used =
-        INDENT + 3 * ((size_t)size_columns(screen) + 2) + CALLS_COLUMNS + 2 + ENDING_COLUMNS + 2;
+    struct column items[LINE_COLUMNS];
+    const struct columns columns = line_columns(screen, items);
+    size_t used = columns_width(&columns) + 2;
     bool has_room = terminal->columns > used + NAME_COLUMNS_MIN;
     return has_room ? terminal->columns - used : NAME_COLUMNS_MIN;
 }
@@ -176,14 +186,15 @@ static void print_estimates(const struct terminal *terminal, const struct run_sc
 
 static void print_figures(const struct terminal *terminal, const struct run_screen *screen,
                           const struct line *line, const char *ending) {
-    int columns = size_columns(screen);
-    struct unit_text peak = size_of(screen, line->peak.value);
-    terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_STRONG, "%*s", columns, line->has_peak ? peak.text : "");
-    fprintf(terminal->out, "  %*s  %*s  %*s  %-*s  ", columns,
-            size_of(screen, (int64_t)line->allocated_bytes).text, CALLS_COLUMNS,
-            units_count((int64_t)line->allocations).text, columns,
-            size_of(screen, line->exit.value).text, ENDING_COLUMNS, ending);
+    struct column items[LINE_COLUMNS];
+    const struct columns columns = line_columns(screen, items);
+    struct unit_text texts[LINE_COLUMNS] = {
+        size_of(screen, line->peak.value), size_of(screen, (int64_t)line->allocated_bytes),
+        units_count((int64_t)line->allocations), size_of(screen, line->exit.value)};
+    if (!line->has_peak) *texts[0].text = 0;
+    snprintf(texts[LINE_COLUMNS - 1].text, sizeof texts->text, "%s", ending);
+    columns_print(terminal, &columns, texts);
+    terminal_indent(terminal, 2);
 }
 
 static void print_row(const struct terminal *terminal, const struct run_screen *screen,
@@ -234,11 +245,10 @@ static void print_folded(const struct terminal *terminal, const struct run_scree
 }
 
 static void print_heading(const struct terminal *terminal, const struct run_screen *screen) {
-    int columns = size_columns(screen);
-    terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_DIM, "%*s  %*s  %*s  %*s  %-*s  %s\n", columns, "peak heap",
-                   columns, "allocated", CALLS_COLUMNS, "calls", columns, end_key(screen),
-                   ENDING_COLUMNS, "ended", "process");
+    struct column items[LINE_COLUMNS];
+    const struct columns columns = line_columns(screen, items);
+    columns_print_heads(terminal, &columns);
+    terminal_print(terminal, STYLE_DIM, "  process\n");
 }
 
 void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen) {

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/base/units.h"
 #include "tool/model/measure.h"
 #include "tool/model/scopes.h"
+#include "tool/render/columns.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
 #include "tool/render/json_values.h"
 
-enum { PERCENT_COLUMNS = 5, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
+enum { PERCENT_COLUMNS = 6, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
 
 struct row {
     const struct scope *scope;
@@ -26,7 +26,7 @@ struct table {
     struct scopes scopes;
     struct row *rows;
     size_t count;
-    int size_columns;
+    size_t size_columns;
     bool is_sampled;  // pools apart, which count for themselves
 };
 
@@ -100,31 +100,27 @@ static size_t print_heading(const struct table *table, const char *one, const ch
     size_t shown = view->top && view->top < table->count ? view->top : table->count;
     terminal_print(table->terminal, STYLE_STRONG, "%s %s", units_count((int64_t)table->count).text,
                    table->count == 1 ? one : several);
-    if (shown < table->count)
-        terminal_print(table->terminal, STYLE_DIM, ", the first %s (--top 0: all)",
-                       units_count((int64_t)shown).text);
+    list_print_cut(table->terminal, shown, table->count);
     fputc('\n', table->terminal->out);
     return shown;
 }
 
-static const char *size_text(const struct table *table, int64_t bytes, struct unit_text *text) {
-    *text = units_size_as(bytes, table->view->is_plain_number);
-    return text->text;
+static struct unit_text size_text(const struct table *table, int64_t bytes) {
+    return units_size_as(bytes, table->view->is_plain_number);
 }
 
-static void print_name(const struct table *table, const struct row *row, int used) {
+static void print_name(const struct table *table, const struct row *row, size_t used) {
     char name[FRAME_TEXT_BYTES];
     size_t columns = table->terminal->columns;
     text_escape(name, sizeof name, row->scope->path);
-    text_cut(name, columns > (size_t)used + 8 ? columns - (size_t)used : 8);
+    text_cut(name, columns > used + 8 ? columns - used : 8);
     terminal_print(table->terminal, STYLE_NAME, "  %s\n", name);
 }
 
 // A value of the measure: a size, or a number.
-static const char *value_text(const struct table *table, int64_t value, struct unit_text *text) {
+static struct unit_text value_text(const struct table *table, int64_t value) {
     bool is_bytes = measure_about(table->view->by)->is_bytes;
-    *text = is_bytes ? units_size_as(value, table->view->is_plain_number) : units_count(value);
-    return text->text;
+    return is_bytes ? size_text(table, value) : units_count(value);
 }
 
 // How sure the estimates of a region's row are, on a line of its own.
@@ -140,18 +136,37 @@ static void print_estimates(const struct table *table, const struct row *row) {
     parts_end(&parts);
 }
 
-static void print_region(const struct table *table, const struct row *row, int64_t whole) {
-    struct unit_text value, allocated, rise;
-    const int size = table->size_columns;
-    terminal_print(table->terminal, STYLE_STRONG, "%*s", PERCENT_COLUMNS + 1,
-                   units_percent(row->measured.value, whole).text);
-    fprintf(table->terminal->out, " %*s %*s %*s %*s %*s", size,
-            value_text(table, row->measured.value, &value), size,
-            size_text(table, (int64_t)row->values.allocated_bytes, &allocated), COUNT_COLUMNS,
-            units_count((int64_t)row->values.allocations).text, COUNT_COLUMNS - 2,
-            units_count((int64_t)row->scope->entry.entries).text, size,
-            size_text(table, row->scope->entry.rise_bytes, &rise));
-    print_name(table, row, PERCENT_COLUMNS + 3 * size + 2 * COUNT_COLUMNS + 6);
+static void print_column_heads(const struct table *table, const struct columns *columns) {
+    columns_print_heads(table->terminal, columns);
+    fputc('\n', table->terminal->out);
+}
+
+enum { REGION_COLUMNS = 6, POOL_COLUMNS = 6 };
+
+static struct columns region_columns(const struct table *table, struct column *items) {
+    const size_t size = table->size_columns, count = COUNT_COLUMNS;
+    const struct column columns[REGION_COLUMNS] = {
+        {"", PERCENT_COLUMNS, STYLE_STRONG, false},
+        {measure_about(table->view->by)->snapshot, size, STYLE_PLAIN, false},
+        {"allocated", size, STYLE_PLAIN, false},
+        {"calls", count, STYLE_PLAIN, false},
+        {"begun", count - 2, STYLE_PLAIN, false},
+        {"most more", size, STYLE_PLAIN, false}};
+    memcpy(items, columns, sizeof columns);
+    return (struct columns){items, REGION_COLUMNS, 0, 1};
+}
+
+static void print_region(const struct table *table, const struct columns *columns,
+                         const struct row *row, int64_t whole) {
+    const struct unit_text texts[REGION_COLUMNS] = {
+        units_percent(row->measured.value, whole),
+        value_text(table, row->measured.value),
+        size_text(table, (int64_t)row->values.allocated_bytes),
+        units_count((int64_t)row->values.allocations),
+        units_count((int64_t)row->scope->entry.entries),
+        size_text(table, row->scope->entry.rise_bytes)};
+    columns_print(table->terminal, columns, texts);
+    print_name(table, row, columns_width(columns) + 2);
     if (table->is_sampled) print_estimates(table, row);
 }
 
@@ -167,47 +182,56 @@ bool regions_print(const struct terminal *terminal, const struct profile *profil
                    const struct view_options *view, struct error *error) {
     struct table table;
     if (!open_table(&table, terminal, profile, CAIRN_SCOPE_REGION, view, error)) return false;
-    const struct measure_row *about = measure_about(view->by);
+    struct column items[REGION_COLUMNS];
+    const struct columns columns = region_columns(&table, items);
     size_t shown = print_heading(&table, "region", "regions");
     if (!table.count) print_none(&table, profile);
-    if (table.count)
-        terminal_print(terminal, STYLE_DIM, "%*s %*s %*s %*s %*s\n",
-                       PERCENT_COLUMNS + 2 + table.size_columns, about->snapshot,
-                       table.size_columns, "allocated", COUNT_COLUMNS, "calls", COUNT_COLUMNS - 2,
-                       "begun", table.size_columns, "most more");
+    if (table.count) print_column_heads(&table, &columns);
     for (size_t i = 0; i < shown; i++)
-        print_region(&table, &table.rows[i], measure_total(view->by, profile).value);
+        print_region(&table, &columns, &table.rows[i], measure_total(view->by, profile).value);
     close_table(&table);
     return true;
 }
 
-static void print_pool(const struct table *table, const struct row *row) {
-    struct unit_text peak, live, allocated;
+static struct columns pool_columns(const struct table *table, const struct profile *profile,
+                                   struct column *items) {
+    const size_t size = table->size_columns, count = COUNT_COLUMNS;
+    const struct column columns[POOL_COLUMNS] = {
+        {"own peak", size, STYLE_STRONG, false},
+        {profile_has_ended(profile) ? "left" : "now", size, STYLE_PLAIN, false},
+        {"allocated", size, STYLE_PLAIN, false},
+        {"calls", count, STYLE_PLAIN, false},
+        {"made", count - 4, STYLE_PLAIN, false},
+        {"open", count - 4, STYLE_PLAIN, false}};
+    memcpy(items, columns, sizeof columns);
+    return (struct columns){items, POOL_COLUMNS, 0, 1};
+}
+
+static void print_pool(const struct table *table, const struct columns *columns,
+                       const struct row *row) {
     const struct stack *values = &row->values;
-    const int size = table->size_columns;
-    terminal_print(table->terminal, STYLE_STRONG, "%*s", size,
-                   size_text(table, values->peak_bytes, &peak));
-    fprintf(table->terminal->out, " %*s %*s %*s %*s %*s", size,
-            size_text(table, values->exit_bytes, &live), size,
-            size_text(table, (int64_t)values->allocated_bytes, &allocated), COUNT_COLUMNS,
-            units_count((int64_t)values->allocations).text, COUNT_COLUMNS - 4,
-            units_count((int64_t)row->scope->entry.entries).text, COUNT_COLUMNS - 4,
-            units_count((int64_t)(row->scope->entry.entries - row->scope->entry.ended)).text);
-    print_name(table, row, 3 * size + 3 * COUNT_COLUMNS - 8 + 6);
+    const struct cairn_scope *entry = &row->scope->entry;
+    const struct unit_text texts[POOL_COLUMNS] = {
+        size_text(table, values->peak_bytes),
+        size_text(table, values->exit_bytes),
+        size_text(table, (int64_t)values->allocated_bytes),
+        units_count((int64_t)values->allocations),
+        units_count((int64_t)entry->entries),
+        units_count((int64_t)(entry->entries - entry->ended))};
+    columns_print(table->terminal, columns, texts);
+    print_name(table, row, columns_width(columns) + 2);
 }
 
 bool pools_print(const struct terminal *terminal, const struct profile *profile,
                  const struct view_options *view, struct error *error) {
     struct table table;
     if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, view, error)) return false;
+    struct column items[POOL_COLUMNS];
+    const struct columns columns = pool_columns(&table, profile, items);
     size_t shown = print_heading(&table, "name of pools", "names of pools");
     if (!table.count) print_none(&table, profile);
-    if (table.count)
-        terminal_print(terminal, STYLE_DIM, "%*s %*s %*s %*s %*s %*s\n", table.size_columns,
-                       "own peak", table.size_columns, profile_has_ended(profile) ? "left" : "now",
-                       table.size_columns, "allocated", COUNT_COLUMNS, "calls", COUNT_COLUMNS - 4,
-                       "made", COUNT_COLUMNS - 4, "open");
-    for (size_t i = 0; i < shown; i++) print_pool(&table, &table.rows[i]);
+    if (table.count) print_column_heads(&table, &columns);
+    for (size_t i = 0; i < shown; i++) print_pool(&table, &columns, &table.rows[i]);
     close_table(&table);
     return true;
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/base/units.h"
 #include "tool/model/snapshots.h"
+#include "tool/render/columns.h"
 
 enum {
     HIGHS_SHOWN = 4,
@@ -24,20 +24,27 @@ static const char *reason_text(enum cairn_snapshot_reason reason) {
     return texts[reason];
 }
 
+static const struct column snapshot_columns[] = {{"at", TIME_COLUMNS, STYLE_PLAIN, false},
+                                                 {"live", SIZE_COLUMNS, STYLE_PLAIN, false},
+                                                 {"blocks", SIZE_COLUMNS, STYLE_PLAIN, false},
+                                                 {"allocated", SIZE_COLUMNS, STYLE_PLAIN, false}};
+static const struct columns columns = {snapshot_columns, 4, 0, 0};
+
 // A mark of a fork is from before it was one: only its name is known.
 static void print_snapshot(const struct terminal *terminal, const struct snapshot *snapshot,
                            const struct view_options *view) {
     char label[LABEL_TEXT_BYTES];
     text_escape(label, sizeof label, snapshot->label);
+    const struct unit_text texts[] = {
+        units_duration(snapshot->at_ns), units_size_as(snapshot->live_bytes, view->is_plain_number),
+        units_count(snapshot->live_blocks),
+        units_size_as((int64_t)snapshot->allocated_bytes, view->is_plain_number)};
     if (snapshot->has_values)
-        fprintf(terminal->out, "%*s%*s%*s%*s  ", TIME_COLUMNS, units_duration(snapshot->at_ns).text,
-                SIZE_COLUMNS, units_size_as(snapshot->live_bytes, view->is_plain_number).text,
-                SIZE_COLUMNS, units_count(snapshot->live_blocks).text, SIZE_COLUMNS,
-                units_size_as((int64_t)snapshot->allocated_bytes, view->is_plain_number).text);
+        columns_print(terminal, &columns, texts);
     else
-        terminal_print(terminal, STYLE_DIM, "%*s  ", TIME_COLUMNS + 3 * SIZE_COLUMNS,
+        terminal_print(terminal, STYLE_DIM, "%*s", (int)columns_width(&columns),
                        "what stacks held is not known");
-    fprintf(terminal->out, "%s%s%s%s", reason_text(snapshot->reason), *label ? " \"" : "", label,
+    fprintf(terminal->out, "  %s%s%s%s", reason_text(snapshot->reason), *label ? " \"" : "", label,
             *label ? "\"" : "");
     if (snapshot->missing_values)
         terminal_print(
@@ -70,14 +77,13 @@ bool snapshots_print(const struct terminal *terminal, const struct profile *prof
                    units_counted((int64_t)snapshots.count, "snapshot", "snapshots").text);
     terminal_print(terminal, STYLE_DIM, ": what stacks held is known of %s, the peak and the end\n",
                    snapshots.count ? "these" : "no others than");
-    if (snapshots.count)
-        terminal_print(terminal, STYLE_DIM, "%*s%*s%*s%*s\n", TIME_COLUMNS, "at", SIZE_COLUMNS,
-                       "live", SIZE_COLUMNS, "blocks", SIZE_COLUMNS, "allocated");
+    if (snapshots.count) columns_print_heads(terminal, &columns);
+    if (snapshots.count) fputc('\n', terminal->out);
     for (size_t i = 0; i < snapshots.count; i++) {
         size_t alike = highs_between(&snapshots, i);
         if (alike > HIGHS_SHOWN) {
             terminal_print(terminal, STYLE_DIM, "%*s  %s new high-water marks in between\n",
-                           TIME_COLUMNS + 3 * SIZE_COLUMNS, "\xe2\x80\xa6",
+                           (int)columns_width(&columns), "\xe2\x80\xa6",
                            units_count((int64_t)alike).text);
             i += alike - 1;
             continue;

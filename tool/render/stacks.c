@@ -8,6 +8,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/columns.h"
 #include "tool/render/interval.h"
 
 enum { FRAME_INDENT = STACKS_NOTE_INDENT, LABEL_COLUMNS_MIN = 24, LABEL_COLUMNS_MAX = 56 };
@@ -182,9 +183,7 @@ static void print_heading(const struct terminal *terminal, const struct profile 
     else
         terminal_print(terminal, STYLE_STRONG, " by %s",
                        is_now ? "what they hold now" : about->order);
-    if (shown < count)
-        terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
-                       units_count((int64_t)shown).text);
+    list_print_cut(terminal, shown, count);
     fputc('\n', terminal->out);
 }
 

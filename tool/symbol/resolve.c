@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tool/base/clock.h"
 #include "tool/symbol/candidates.h"
 #include "tool/symbol/dwp.h"
 #include "tool/symbol/line.h"
@@ -47,14 +48,8 @@ struct resolution {
     size_t late_begin, late_end;  // requests whose units were not read in time
 };
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 bool resolve_is_late(const struct symbol_options *options) {
-    return options->deadline_ns && now_ns() >= options->deadline_ns;
+    return options->deadline_ns && clock_now_ns() >= options->deadline_ns;
 }
 
 static int request_by_address(const void *left, const void *right) {

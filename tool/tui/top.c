@@ -14,6 +14,7 @@
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 
+#include "tool/base/clock.h"
 #include "tool/tui/top_draw.h"
 #include "tool/tui/window.h"
 
@@ -32,13 +33,6 @@ struct screen {
     bool is_done;
     enum top_page before;  // the page that help was asked for on
 };
-
-static uint64_t clock_of(clockid_t clock) {
-    const uint64_t ns_per_s = 1000000000u;
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
-}
 
 static void tell(struct top *top, const struct error *error) {
     snprintf(top->message, sizeof top->message, "%s", error->text);
@@ -74,7 +68,7 @@ static void set_next_look(struct screen *screen, uint64_t taken_ns) {
     const uint64_t ns_per_ms = 1000000;
     uint64_t pause_ns = screen->interval_ms * ns_per_ms;
     if (taken_ns * PAUSE_SHARE > pause_ns) pause_ns = taken_ns * PAUSE_SHARE;
-    screen->next_look_ns = clock_of(CLOCK_MONOTONIC) + pause_ns;
+    screen->next_look_ns = clock_ns(CLOCK_MONOTONIC) + pause_ns;
 }
 
 static void act(struct screen *screen, enum top_action action, const char *argument) {
@@ -255,7 +249,7 @@ static void handle_process(struct screen *screen, int key) {
 // Waits for a key until the next look is due: the key, 0 for none, -1: the terminal is gone.
 static int wait_for_key(const struct screen *screen) {
     const uint64_t ns_per_ms = 1000000;
-    uint64_t now_ns = clock_of(CLOCK_MONOTONIC);
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     int pause_ms = -1;
     const struct top_view *view = &screen->top->view;
     if (view->live && !view->is_frozen && !view->over)
@@ -277,11 +271,11 @@ bool top_run(struct top *top, const struct top_host *host, unsigned interval_ms,
     window_start();
     if (!top->view.live) show_processes(&screen);
     while (!screen.is_done && !top->is_failed) {
-        uint64_t began_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
-        bool is_due = clock_of(CLOCK_MONOTONIC) >= screen.next_look_ns;
+        uint64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        bool is_due = clock_ns(CLOCK_MONOTONIC) >= screen.next_look_ns;
         if (is_due) look(&screen);
         top_draw(top);
-        if (is_due) set_next_look(&screen, clock_of(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+        if (is_due) set_next_look(&screen, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
         int key = wait_for_key(&screen);
         if (key < 0) break;
         if (!key || key == KEY_RESIZE) continue;

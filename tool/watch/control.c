@@ -12,6 +12,7 @@
 
 #include "format/sample.h"
 #include "format/snapshots.h"
+#include "tool/base/clock.h"
 
 static bool check(const struct control *control, struct error *error) {
     const struct cairn_header *header = control->header;
@@ -58,11 +59,8 @@ bool control_set_off(struct cairn_header *header, bool is_off) {
 }
 
 uint64_t control_age_ns(const struct cairn_header *header) {
-    const uint64_t ns_per_s = 1000000000u;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t clock_ns = (uint64_t)now.tv_sec * ns_per_s + (uint64_t)now.tv_nsec;
-    return clock_ns > header->start_clock_ns ? clock_ns - header->start_clock_ns : 0;
+    uint64_t now = clock_now_ns();
+    return now > header->start_clock_ns ? now - header->start_clock_ns : 0;
 }
 
 struct cairn_section *control_section(const struct control *control, uint32_t kind) {
@@ -95,13 +93,6 @@ bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct
 
 enum { ATTEMPTS = 200 };
 static const struct timespec pause_ns = {.tv_nsec = 1000000};
-static const uint64_t second_ns = 1000000000;
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
-}
 
 // The process wrote the section table; it is not believed beyond the mapping.
 static bool find_table(struct cairn_header *header, uint64_t mapped_bytes,
@@ -128,7 +119,7 @@ static bool find_table(struct cairn_header *header, uint64_t mapped_bytes,
 static struct cairn_snapshot describe(const struct cairn_header *header,
                                       enum cairn_snapshot_reason reason, const char *label) {
     const struct cairn_totals *totals = &header->totals;
-    uint64_t now = now_ns();
+    uint64_t now = clock_now_ns();
     struct cairn_snapshot snapshot = {
         .reason = reason,
         .time_ns = now > header->start_clock_ns ? now - header->start_clock_ns : 0,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/watch/rss.h"
-#include "tool/proc/process.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/model/figures.h"
 #include "tool/model/shape.h"
+#include "tool/proc/process.h"
 #include "tool/watch/rss_parts.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -27,12 +28,6 @@ enum {
 static const uint64_t first_ns = SECOND_NS / 4;
 // The kernel adds up its own account in batches for each thread.
 static const uint64_t peak_lag_bytes = 4 << 20;
-
-static uint64_t clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t kib_of(const char *text, const char *key) {
     unsigned long long kib = 0;
@@ -151,7 +146,7 @@ static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory
 static void plan_picture(struct rss *rss, uint64_t start_ns, uint64_t began_ns,
                          uint64_t most_pause_ns) {
     uint64_t other_share = began_ns - start_ns < first_ns ? FIRST_SHARE : OTHER_SHARE;
-    uint64_t end_ns = clock_ns(), taken_ns = end_ns - began_ns;
+    uint64_t end_ns = clock_now_ns(), taken_ns = end_ns - began_ns;
     rss->taken_ns = taken_ns;
     rss->pause_ns = rss->pause_ns ? rss->pause_ns * 2 : PAUSE_FIRST_NS;
     if (rss->pause_ns > most_pause_ns) rss->pause_ns = most_pause_ns;
@@ -177,7 +172,7 @@ void rss_note(struct rss *rss, pid_t pid, const struct memory *memory, const str
                                    .rss_bytes = now->rss_bytes,
                                    .swap_bytes = now->swap_bytes};
     if (is_picture_due(rss, now, now_ns)) {
-        uint64_t began_ns = clock_ns();
+        uint64_t began_ns = clock_now_ns();
         if (take_picture(rss, pid, memory, value.at_ns)) {
             value.rss_bytes = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
             value.pss_bytes = rss->pictures[CAIRN_PICTURE_LAST].pss_bytes;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/glibc/arenas.h"
 #include "tool/glibc/chunks.h"
@@ -231,15 +232,9 @@ struct walk {
     struct cairn_picture sums;
 };
 
-static uint64_t clock_ns(void) {
-    const uint64_t second_ns = 1000000000;
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
-}
-
 static bool is_late(struct walk *walk) {
-    return walk->chunk_count++ % CLOCK_EVERY == 0 && clock_ns() > walk->until_ns;
+    return walk->chunk_count++ % CLOCK_EVERY == 0 &&
+           clock_ns(CLOCK_THREAD_CPUTIME_ID) > walk->until_ns;
 }
 
 // The links are at the chunk's beginning: that page is resident.
@@ -303,7 +298,8 @@ static bool walk_all(struct walk *walk, const struct mapped_range *data) {
 }
 
 bool rss_parts_find_free(pid_t pid, const struct rss_parts *parts, struct cairn_picture *picture) {
-    struct walk walk = {.remote = remote_of(pid), .until_ns = clock_ns() + walk_most_ns};
+    struct walk walk = {.remote = remote_of(pid),
+                        .until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + walk_most_ns};
     const struct cairn_picture *sums = &walk.sums;
     walk.remote.pagemap = pagemap_open(pid);
     walk.memory = remote_reader(&walk.remote);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/proc/process.h"
 #include "tool/watch/control.h"
 #include "tool/watch/run_directory.h"
@@ -30,18 +31,12 @@
 enum { VARIABLE_BYTES = 300 };
 enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64, PICTURE_PAUSES = 10 };
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 bool watch_open(struct watch *watch, struct run_directory *directory,
                 const struct schedule *schedule, struct error *error) {
     *watch = (struct watch){.directory = directory,
                             .schedule = *schedule,
                             .listener = {.socket = -1, .reserve = -1},
-                            .start_ns = now_ns()};
+                            .start_ns = clock_now_ns()};
     watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_NS;
     watch->pid_uses = calloc(PID_LIMIT, sizeof *watch->pid_uses);  // touched where used
     if (!watch->pid_uses) return error_set(error, "out of memory");
@@ -53,7 +48,7 @@ void watch_start(struct watch *watch, pid_t main_pid, const char *name, const ch
     watch->main_pid = main_pid;
     watch->name = name;
     writer_thread_start(&watch->writer, watch->directory, watch->log, watch->log_context);
-    schedule_start(&watch->schedule, now_ns());
+    schedule_start(&watch->schedule, clock_now_ns());
 }
 
 static void watch_note(struct watch *watch, const struct error *error) {
@@ -72,7 +67,7 @@ static void watched_ended(struct watch *watch, struct watched *process, bool is_
     bool is_forked = process->memory.header->forked_from != 0;
     if (!is_replaced && !process->end.has_exit) watched_look_at_end(process);
     process->end.is_over = true;
-    if (!process->end.end_ns) process->end.end_ns = now_ns();
+    if (!process->end.end_ns) process->end.end_ns = clock_now_ns();
     if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
     bool is_dropped = (is_replaced || is_forked) && watched_is_short_lived(process);
     unlink_process(watch, process);
@@ -130,7 +125,7 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     name_process(watch, process);
     control_set_off(process->memory.header, is_off_at_birth(watch, pid));
     process->look_pause_ns = is_first ? LOOK_FIRST_NS : LOOK_FIRST_OTHERS_NS;
-    process->next_look_ns = now_ns() + process->look_pause_ns;
+    process->next_look_ns = clock_now_ns() + process->look_pause_ns;
     process->next = watch->list;
     watch->list = process;
     watch->process_count++;
@@ -148,7 +143,7 @@ struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool
 void watch_let_go(struct watch *watch, struct watched *process, enum cairn_stop reason) {
     unlink_process(watch, process);
     process->end.is_over = true;
-    process->end.end_ns = now_ns();
+    process->end.end_ns = clock_now_ns();
     process->memory.header->stop_reason = reason;
     writer_thread_give(&watch->writer, WRITER_END, process);
 }
@@ -197,7 +192,7 @@ static void watch_part(const struct watch *watch, const struct handshake_client 
     struct watched *process = watch_find(watch, client->pid);
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     if (process && (process->is_first || !is_crowd))
-        rss_end(&process->rss, process->pid, &process->memory, now_ns());
+        rss_end(&process->rss, process->pid, &process->memory, clock_now_ns());
     handshake_answer(client, -1);
 }
 
@@ -296,7 +291,7 @@ static bool make_poll_room(struct watch *watch) {
 
 // Waits; returns the number of entries, of which those from `first` on are processes.
 static unsigned watch_poll(struct watch *watch, int signal_file, unsigned *first) {
-    uint64_t now = now_ns(), due = watch->next_checkpoint_ns;
+    uint64_t now = clock_now_ns(), due = watch->next_checkpoint_ns;
     if (due <= now) due = now + LOOK_LAST_NS;  // the writer is busy
     if (schedule_due_ns(&watch->schedule) < due) due = schedule_due_ns(&watch->schedule);
     watch->polled[0] = (struct pollfd){.fd = signal_file, .events = POLLIN};
@@ -324,7 +319,7 @@ void watch_turn(struct watch *watch, int signal_file) {
         if (watch->polled[i].revents) watched_ended(watch, watch->polled_processes[i], false);
     struct handshake_client client;
     struct cairn_hello message;
-    uint64_t now = now_ns();
+    uint64_t now = clock_now_ns();
     for (unsigned i = 0; i < HANDSHAKE_SILENT_MAX; i++) {
         if (!handshake_next(&watch->listener, now, &client, &message)) break;
         watch_greet(watch, &client, &message);
@@ -343,7 +338,7 @@ void watch_turn(struct watch *watch, int signal_file) {
 static void hear_the_last(struct watch *watch) {
     struct handshake_client client;
     struct cairn_hello message;
-    while (handshake_next(&watch->listener, now_ns(), &client, &message)) {
+    while (handshake_next(&watch->listener, clock_now_ns(), &client, &message)) {
         if (message.unrecorded) note_unrecorded(watch, &message);
         handshake_dismiss(&client);
     }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/base/clock.h"
 #include "tool/watch/code_files.h"
 
 struct writer_job {
@@ -68,10 +69,8 @@ static void release(struct writer_thread *writer, struct watched *process,
     writer->has_released = true;
     if (is_recording && !watched_is_short_lived(process)) keep(writer, process, end, true);
     if (!process->has_file || !watched_is_gone(process)) return;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     last.is_over = true;
-    last.end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    last.end_ns = clock_now_ns();
     save(writer, process, &last);
 }
 

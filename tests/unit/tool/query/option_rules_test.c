@@ -70,8 +70,8 @@ static void check_needed(const struct command *command, const struct option_rule
             continue;
         }
         assert_true(options_check(&args, &error));
-        assert_true(options_check_under(&args, (enum circumstance)*other, &error));
-        assert_false(options_check_without(&args, (enum circumstance)*other, &error));
+        assert_true(options_check_under(&args, (enum circumstance) * other, &error));
+        assert_false(options_check_without(&args, (enum circumstance) * other, &error));
         check_text("--%s needs %s", row->name, circumstance_name(*other));
     }
 }
