@@ -102,7 +102,7 @@ t.check_equal("large", (found["grown"]["change"], found["grown"]["chance"]), ("g
 t.check("10 % by chance" in diff(*varied), "large: the chance is shown")
 t.check("one run on a side: how much of it is noise is not known" in diff(first, second), "one run a side")
 
-for view in ("tree", "functions", "files", "modules", "types", "leaks"):
+for view in ("tree", "functions", "files", "directories", "modules", "types", "leaks"):
     screen = diff(first, second, "--view", view)
     t.check(re.search(r"peak heap .*\u2192.*\+4.6 KiB", screen), f"{view}: {screen}")
 t.check(re.search(r"\+3\.9 KiB .*grown", diff(first, second, "--view", "tree")), "tree: no grown")

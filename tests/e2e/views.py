@@ -22,6 +22,8 @@ def key_of(frame, view):
         return name_of(frame)
     if view == "files":
         return frame["file"] or "[file not known]"
+    if view == "directories":
+        return os.path.join(os.path.dirname(frame["file"]), "") if frame["file"] else "[file not known]"
     return frame["module"] or "[no module]"
 
 
@@ -57,7 +59,7 @@ def view(path, *arguments, status=0):
 
 
 def check_groups(path, stacks):
-    for name in ("functions", "files", "modules"):
+    for name in ("functions", "files", "directories", "modules"):
         for measure in MEASURES if name == "functions" else ["peak"]:
             wanted = expected_groups(stacks, name, measure)
             rows = shown_groups(view(path, "--view", name, "--by", measure, "--all-frames", "--bytes",

@@ -39,6 +39,16 @@ static bool file_of(const struct frame *frame, char *label, char *location) {
     return true;
 }
 
+static bool directory_of(const struct frame *frame, char *label, char *location) {
+    if (!frame->file) return file_of(frame, label, location);
+    char path[GROUP_TEXT_BYTES];
+    snprintf(path, sizeof path, "%.*s", (int)(text_base_name(frame->file) - frame->file),
+             frame->file);
+    *location = 0;
+    text_escape(label, GROUP_TEXT_BYTES, *path ? path : "./");
+    return true;
+}
+
 static bool module_of(const struct frame *frame, char *label, char *location) {
     bool has_module = frame->module && *frame->module;
     *location = 0;
@@ -50,6 +60,7 @@ static const struct grouping groupings[] = {
     {"functions", "function", true, true, function_of, NULL},
     {"lines", "line", true, false, line_of, NULL},
     {"files", "file", true, true, file_of, NULL},
+    {"directories", "directory", true, true, directory_of, NULL},
     {"modules", "module", true, true, module_of, NULL},
     {"types", "type", false, true, NULL, type_of_stack},
 };
