@@ -12,7 +12,7 @@ import subprocess
 import cairn_test as t
 
 FORMATS = ("pprof", "collapsed", "speedscope", "json", "flamegraph", "sqlite", "dhat", "massif",
-           "csv", "mptrace", "callgrind", "heaptrack")
+           "csv", "ndjson", "mptrace", "callgrind", "heaptrack")
 
 
 def numbers(text):
@@ -66,6 +66,10 @@ def of_massif(path):
 def of_csv(path):
     rows = [line.split(",") for line in open(path)]
     return sum(int(row[rows[0].index("peak_bytes")]) for row in rows[1:])
+
+
+def of_ndjson(path):
+    return sum(json.loads(line)["peak_bytes"] for line in open(path))
 
 
 def of_mptrace(path):

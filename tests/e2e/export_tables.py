@@ -60,6 +60,18 @@ def check_csv(what, recording, found, wanted):
     t.check(all(row["frames"] for row in rows), f"{what}: csv frames")
 
 
+def check_ndjson(what, recording, found, wanted):
+    rows = {row["id"]: row for row in map(json.loads, t.export(recording, "ndjson", "--all-frames").decode().splitlines())}
+    t.check_equal(f"{what}: ndjson", {key: sum(row[key] for row in rows.values()) for key in wanted}, wanted)
+    t.check_equal(f"{what}: ndjson ids", set(rows), {stack["id"] for stack in found["stacks"]})
+    for stack in found["stacks"]:
+        for key in (key for key in stack if key.endswith("_estimate")):
+            t.check_equal(f"{what}: ndjson {key}", rows[stack["id"]][key], stack[key])
+        named = [frame["function"] for frame in stack["frames"] if frame["function"]]
+        frames = [frame for frame in reversed(rows[stack["id"]]["frames"]) if frame in named]
+        t.check_equal(f"{what}: ndjson frames of {stack['id']}", frames, named)
+
+
 def sql(path, statement):
     result = t.run(["sqlite3", "-json", path, statement])
     t.check_equal(f"sqlite3 {statement}", (result.status, result.err), (0, b""))
@@ -155,6 +167,7 @@ for command in (t.program("exceptions"), t.program("threads", "pipe"), t.program
     values, name = values_of(found), pathlib.Path(command[0]).name
     check_json(name, recording, found, values)
     check_csv(name, recording, found, values)
+    check_ndjson(name, recording, found, values)
     check_sqlite(name, recording, found, values)
     check_mptrace(name, recording, found, values)
     check_heaptrack(name, recording, values)

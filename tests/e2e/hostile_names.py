@@ -16,7 +16,7 @@ import cairn_test as t
 
 HOSTILE = b"\x1b[31m\"'<script>&\xe2\x80\xae\xff\r,"
 VIEWS = ["stacks", "tree", "functions", "lines", "files", "modules", "types", "threads", "timeline", "leaks"]
-FORMATS = ["collapsed", "speedscope", "json", "flamegraph", "dhat", "massif", "csv", "mptrace", "callgrind"]
+FORMATS = ["collapsed", "speedscope", "json", "flamegraph", "dhat", "massif", "csv", "ndjson", "mptrace", "callgrind"]
 ALLOWED_CONTROLS = "\n\t"
 TURNS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
 
@@ -55,6 +55,8 @@ for form in FORMATS:
         json.loads(exported)
     if form == "flamegraph":
         xml.etree.ElementTree.fromstring(exported)
+    if form == "ndjson":
+        t.check(all(json.loads(line)["frames"] for line in exported.splitlines()), "ndjson: lines without frames")
     if form == "csv":
         widths = {len(row) for row in csv.reader(io.StringIO(exported.decode())) if row and row[0][:1] != "#"}
         t.check(len(widths) == 1, f"csv: rows of {widths} fields")

@@ -62,6 +62,7 @@ bool export_sqlite(const char *path, const struct export *export, struct error *
 bool export_dhat(FILE *out, const struct export *export, struct error *error);
 bool export_massif(FILE *out, const struct export *export, struct error *error);
 bool export_csv(FILE *out, const struct export *export, struct error *error);
+bool export_ndjson(FILE *out, const struct export *export, struct error *error);
 bool export_mptrace(FILE *out, const struct export *export, struct error *error);
 bool export_callgrind(FILE *out, const struct export *export, struct error *error);
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error);

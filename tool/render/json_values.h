@@ -5,7 +5,6 @@
 
 #include "tool/base/json.h"
 #include "tool/render/frames.h"
-#include "tool/render/json_values.h"
 
 // Members that are the same wherever they stand: of a frame's code, of a stack's values, and how
 // sure those are if they were estimated.
