@@ -7,6 +7,7 @@
 #include "tool/base/version.h"
 #include "tool/cmds/commands.h"
 #include "tool/query/name_options.h"
+#include "tool/render/terminal.h"
 
 static int print_and_end(void (*print)(FILE *out), FILE *out, int status) {
     print(out);
@@ -19,6 +20,13 @@ static void print_version(FILE *out) {
 
 static bool is_one_of(const char *word, const char *first, const char *second) {
     return !strcmp(word, first) || !strcmp(word, second);
+}
+
+static bool read_color(const struct command_args *args, struct error *error) {
+    const char *when = args_text(args, OPTION_COLOR, "auto");
+    return terminal_set_color(when) ||
+           error_set(error, "%s: --color: auto, always or never, not \"%s\"", args->command->name,
+                     when);
 }
 
 static int run_command(int argc, char **argv) {
@@ -37,7 +45,8 @@ static int run_command(int argc, char **argv) {
     int status;
     if (!command_parse(command, argc - 1, argv + 1, &args, &status)) return status;
     struct error error;
-    if (!name_options_read(&args, &error)) return command_fail(STATUS_USAGE, &error);
+    if (!name_options_read(&args, &error) || !read_color(&args, &error))
+        return command_fail(STATUS_USAGE, &error);
     return command->run(&args);
 }
 

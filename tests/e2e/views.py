@@ -168,6 +168,16 @@ def check_screens(path):
             t.check(b"\033" not in result.out, f"{name}: colours in a pipe")
 
 
+def check_color(path):
+    """In a pipe only where it is asked for, and then nothing but colours is added."""
+    plain = view(path, "--view", "functions")
+    for when in ("auto", "never"):
+        t.check(view(path, "--view", "functions", "--color", when) == plain, f"--color {when}")
+    coloured = view(path, "--view", "functions", "--color", "always")
+    t.check(b"\033[" in coloured and re.sub(rb"\033\[[\d;]*m", b"", coloured) == plain, f"--color always: {coloured[:300]}")
+    t.check(b"auto, always or never" in view(path, "--color", "sometimes", status=2), "--color sometimes")
+
+
 _, recording = t.record(t.program("containers"))
 whole = t.report(recording)
 if whole is not None:
@@ -176,4 +186,5 @@ if whole is not None:
     check_filters(recording, whole["stacks"])
     check_refusals(recording)
     check_screens(recording)
+    check_color(recording)
 t.finish()

@@ -11,6 +11,7 @@
 #define OPTION_ROW_LINES \
     {OPTION_LINES, "lines", 0, NULL, "tree, flame graph: tell the lines of a function apart"}
 #define OPTION_ROW_BYTES {OPTION_BYTES, "bytes", 0, NULL, "sizes as plain numbers of bytes"}
+#define OPTION_ROW_COLOR {OPTION_COLOR, "color", 0, "WHEN", "auto (default): on a terminal; always, never"}
 #define OPTION_ROW_TOP {OPTION_TOP, "top", 'n', "N", "length of the list, 0 for all of it"}
 
 #define OPTION_ROW_OUTPUT \
@@ -88,6 +89,7 @@
     {OPTION_SUMMARY, "summary", 0, NULL, "the whole summary above the view"},                      \
     OPTION_ROW_ALL_FRAMES,                                                                         \
     OPTION_ROW_BYTES,                                                                              \
+    OPTION_ROW_COLOR,                                                                              \
     {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/reference/json.md)"},    \
     SYMBOL_OPTIONS
 
@@ -304,6 +306,7 @@ const struct command commands[] = {
             {OPTION_SOURCE, "source", 0, "FILE", "annotate: this file, or the end of its path"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
+            OPTION_ROW_COLOR,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
             SYMBOL_OPTIONS,
         },

@@ -26,15 +26,28 @@ static size_t width_of(int descriptor) {
     return (size_t)(columns > COLUMNS_MAX ? COLUMNS_MAX : columns);
 }
 
+static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
+
+bool terminal_set_color(const char *when) {
+    static const char *const words[] = {"auto", "always", "never"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(when, words[i]) != 0) continue;
+        color = i;
+        return true;
+    }
+    return false;
+}
+
 struct terminal terminal_of(FILE *out) {
     const char *no_color = getenv("NO_COLOR"), *kind = getenv("TERM");
     int descriptor = fileno(out);
     bool is_dumb = !kind || !strcmp(kind, "dumb");
     bool is_terminal = descriptor >= 0 && isatty(descriptor);
+    bool is_usual = is_terminal && !is_dumb && !(no_color && *no_color);
     return (struct terminal){.out = out,
                              .columns = width_of(descriptor),
                              .is_terminal = is_terminal,
-                             .has_color = is_terminal && !is_dumb && !(no_color && *no_color)};
+                             .has_color = color == COLOR_AUTO ? is_usual : color == COLOR_ALWAYS};
 }
 
 void terminal_print(const struct terminal *terminal, enum style style, const char *format, ...) {

@@ -19,8 +19,12 @@ struct terminal {
 
 enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_DIM, STYLE_NAME, STYLE_WARNING };
 
-// Width: $COLUMNS, else the terminal's, else 80. Colours only on a terminal, without NO_COLOR.
+// Width: $COLUMNS, else the terminal's, else 80. Colours only on a terminal, without NO_COLOR,
+// unless terminal_set_color said otherwise.
 struct terminal terminal_of(FILE *out);
+
+// "always", "never" or "auto", from now on; false: it is none of these.
+bool terminal_set_color(const char *when);
 
 // Prints text of the tool itself, or text that went through text_escape.
 void terminal_print(const struct terminal *terminal, enum style style, const char *format, ...)
