@@ -63,8 +63,8 @@ TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -ls
 # are missing or newer than some libc it must load on), own unwind tables for every function,
 # thread-locals that fit the static surplus, and no malloc call that the compiler invented or
 # folded away.
-NO_BUILTINS := $(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc memalign \
-	posix_memalign valloc pvalloc reallocarray)
+HEAP_FUNCTIONS := $(shell dev/exported-names.sh heap)
+NO_BUILTINS := $(HEAP_FUNCTIONS:%=-fno-builtin-%)
 # aarch64: the walker finds out of its own functions by their frame records (walk_start_of), which
 # must hold plain addresses; and helpers for atomics would be another library's.
 PROCESSOR_FLAGS_aarch64 := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
@@ -74,8 +74,8 @@ RUNTIME_BASE := $(COMMON) $(PROCESSOR_FLAGS_$(ARCH)) -Wconversion $(CLANG_WARNIN
 	-fno-tree-slp-vectorize $(NO_BUILTINS)
 RUNTIME_LTO := $(if $(IS_CROSS),,-flto=auto -flto-partition=one)
 RUNTIME_FLAGS := $(RUNTIME_BASE) $(RUNTIME_LTO)
-EXPORTS := $(wildcard runtime/exports.map)
-VERSION_SCRIPT := $(EXPORTS:%=-Wl,--version-script=%)
+EXPORTS := $(BUILD)/exports.map
+VERSION_SCRIPT := -Wl,--version-script=$(EXPORTS)
 # No start files: their hooks (__cxa_finalize, __gmon_start__) are of no use here and would be
 # undefined symbols more. Constructors work without them.
 RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,relro \
@@ -147,6 +147,11 @@ $(BUILD)/cairn: $(TOOL_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 
+$(BUILD)/exports.map $(BUILD)/exports-cxx.map: dev/exported-names.sh dev/runtime-symbols.allow format/heap_functions.h \
+		runtime/hook/hooks.def runtime/preload/operators.def
+	@mkdir -p $(@D)
+	$(Q)dev/exported-names.sh --map $(if $(findstring cxx,$@),cxx) >$@
+
 # Renamed into place, never written in place: programs that run have the old one mapped.
 $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
@@ -154,10 +159,10 @@ $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
 	$(Q)mv -f $@.new $@
 
 # The same with C++'s operator new and delete wrapped too (runtime/preload/operators.c).
-$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) runtime/exports-cxx.map
+$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/exports-cxx.map
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
-		-Wl,--version-script=runtime/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
+		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # For programs that use include/cairn and have linkers that want every symbol defined.
@@ -172,12 +177,14 @@ $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 	$(Q)$(AR) crs $@ $^
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
-STATIC_WRAPS := malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
+COMMA := ,
+EMPTY :=
+SPACE := $(EMPTY) $(EMPTY)
 STATIC_SOURCES := $(filter-out runtime/preload/% runtime/inject/% runtime/check/%,$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto
 STATIC_EXPORTS := cairn_api cairn_recording TOTAL_ALLOCS TOTAL_ALLOCATED_BYTES
-static_objcopy = objcopy $(foreach name,$(STATIC_WRAPS),--redefine-sym $(name)=$(1)$(name) --keep-global-symbol=$(1)$(name)) \
+static_objcopy = objcopy $(foreach name,$(HEAP_FUNCTIONS),--redefine-sym $(name)=$(1)$(name) --keep-global-symbol=$(1)$(name)) \
 	$(STATIC_EXPORTS:%=--keep-global-symbol=%)
 $(BUILD)/static/%.o: %.c bindings/static/symbols.h Makefile
 	@mkdir -p $(@D)
@@ -190,7 +197,7 @@ $(BUILD)/static/cairn.o: $(STATIC_OBJECTS) bindings/static/text.ld
 $(BUILD)/static/wrapped.o: $(BUILD)/static/cairn.o
 	$(Q)$(call static_objcopy,__wrap_) $< $@
 $(BUILD)/static/embedded.o: $(BUILD)/static/cairn.o
-	$(Q)$(call static_objcopy,cairn_embed_) $(foreach name,$(STATIC_WRAPS),--redefine-sym __real_$(name)=$(name)) $< $@
+	$(Q)$(call static_objcopy,cairn_embed_) $(foreach name,$(HEAP_FUNCTIONS),--redefine-sym __real_$(name)=$(name)) $< $@
 $(BUILD)/libcairn_static.a: $(BUILD)/static/wrapped.o
 $(BUILD)/libcairn_embed.a: $(BUILD)/static/embedded.o
 $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a:
@@ -439,7 +446,7 @@ install-api: $(API_LIBRARIES)
 	install -m 644 $(wildcard include/cairn/*.h) $(DESTDIR)$(PREFIX)/include/cairn/
 	install -m 644 $(API_LIBRARIES) $(DESTDIR)$(PREFIX)/lib/cairn/
 	for file in $(basename $(notdir $(wildcard bindings/c/*.pc.in))); do \
-		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(TOOL_VERSION)|' bindings/c/$$file.in \
+		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(TOOL_VERSION)|' -e 's|@WRAPS@|$(subst $(SPACE),$(COMMA),$(HEAP_FUNCTIONS:%=--wrap=%))|' bindings/c/$$file.in \
 			>$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$file || exit 1; done
 
 install: all install-api

@@ -4,8 +4,7 @@
 #   - it needs nothing but libc, and of libc only the symbols that dev/runtime-symbols.allow names
 #   - no symbol version newer than GLIBC_2.17, none of the fortify helpers (__*_chk)
 #   - at most 64 bytes of initial-exec thread-locals, so that it can be loaded after the start
-#   - it exports the hooks of runtime/hook/hooks.def (libcairn-cxx.so: and operators.def) and the symbols
-#     that the allow-list marks, no more
+#   - it exports the names of dev/exported-names.sh, no more
 set -eu
 library=${1:-build/libcairn.so}
 cd "$(dirname "$0")/.."
@@ -19,19 +18,9 @@ trap 'rm -f "$problems" "$names"' EXIT
 
 # Lines of the allow-list: "SYMBOL  reason" for what may be undefined, "export SYMBOL  reason".
 allowed_undefined() { awk '!/^#/ && NF && $1 != "export" { print $1 }' "$allow"; }
-allowed_exports() {
-    awk '$1 == "export" { print $2 }' "$allow"
-    # The wrapped functions: HOOK(result, name, parameters), one row each.
-    sed -n 's/^HOOK\(_LATE\)\{0,1\}([^,]*, *\([A-Za-z_0-9]*\),.*/\2/p' runtime/hook/hooks.def
-    # The second library has C++'s operators too.
-    case "$library" in
-    *-cxx.so) sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/preload/operators.def ;;
-    esac
-}
-
 [ -f "$allow" ] || { echo "$allow is missing"; exit 1; }
 may_need=$(allowed_undefined)
-may_export=$(allowed_exports)
+case "$library" in *-cxx.so) may_export=$(dev/exported-names.sh cxx) ;; *) may_export=$(dev/exported-names.sh) ;; esac
 
 nm -D --undefined-only --with-symbol-versions "$library" | awk '{ print $NF }' >"$names"
 while IFS=@ read -r symbol version; do

@@ -15,6 +15,8 @@
 
 #include <stdint.h>
 
+#include "format/heap_functions.h"
+
 #define CAIRN_ATTACHMENT_MAGIC 0x31746174746e6961u
 #define CAIRN_ATTACHMENT_SETTINGS 6144u
 #define CAIRN_ATTACHMENT_TLS_MAX 64u
@@ -72,16 +74,12 @@ enum cairn_entry_kind {
 // modules itself, without the tool.
 #define CAIRN_NAMESPACES_MAX 15u  // beside the program's own: glibc has no more
 #define CAIRN_NAMESPACE_WAY_BYTES 16u
-// clang-format off
-#define CAIRN_NAMESPACE_HEAP(NAME)                                                          \
-    NAME(malloc, alloc) NAME(free, free) NAME(calloc, calloc) NAME(realloc, realloc)        \
-    NAME(reallocarray, rearray) NAME(posix_memalign, memalign) NAME(aligned_alloc, aligned) \
-    NAME(memalign, aligned) NAME(valloc, alloc) NAME(pvalloc, alloc) NAME(cfree, free)      \
-    NAME(free_sized, free) NAME(free_aligned_sized, free) NAME(dlclose, dlclose)            \
-    NAME(prctl, prctl)
-#define CAIRN_NAMESPACE_LINKER(NAME)                                                        \
+#define CAIRN_NAMESPACE_HEAP(NAME)                                                                 \
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_WAY, NAME)                                                      \
+    CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_WAY, NAME)                                                 \
+    NAME(dlclose, dlclose) NAME(prctl, prctl)
+#define CAIRN_NAMESPACE_LINKER(NAME)                                                               \
     NAME(dlopen, dlopen) NAME(dlmopen, dlopen) NAME(dlsym, dlsym) NAME(dlvsym, dlsym)
-// clang-format on
 #define CAIRN_NAMESPACE_ONE(name, hook) +1u
 #define CAIRN_NAMESPACE_HEAP_COUNT (0u CAIRN_NAMESPACE_HEAP(CAIRN_NAMESPACE_ONE))
 #define CAIRN_NAMESPACE_COUNT                                                                      \

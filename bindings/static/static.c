@@ -11,21 +11,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "format/heap_functions.h"
 #include "runtime/sys/environment.h"
 
 #define REAL(result, name, parameters) extern result __real_##name parameters;
-#define REALS                                                                                      \
-    REAL(void *, malloc, (size_t size))                                                            \
-    REAL(void, free, (void *block))                                                                \
-    REAL(void *, calloc, (size_t count, size_t size))                                              \
-    REAL(void *, realloc, (void *block, size_t size))                                              \
-    REAL(void *, reallocarray, (void *block, size_t count, size_t size))                           \
-    REAL(int, posix_memalign, (void **result, size_t alignment, size_t size))                      \
-    REAL(void *, aligned_alloc, (size_t alignment, size_t size))                                   \
-    REAL(void *, memalign, (size_t alignment, size_t size))                                        \
-    REAL(void *, valloc, (size_t size))                                                            \
-    REAL(void *, pvalloc, (size_t size))
-REALS
+CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_WHOLE, REAL)
 #undef REAL
 
 extern const char *gnu_get_libc_version(void);
@@ -36,10 +26,10 @@ static const struct {
     const char *name;
     void *address;
 } symbols[] = {
-#define REAL(result, name, parameters) {#name, (void *)__real_##name},
-    REALS
+#define REAL(name) {#name, (void *)__real_##name},
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, REAL)
 #undef REAL
-    {"gnu_get_libc_version", (void *)gnu_get_libc_version},
+        {"gnu_get_libc_version", (void *)gnu_get_libc_version},
     {"pthread_key_create", (void *)pthread_key_create},
     {"pthread_setspecific", (void *)pthread_setspecific},
 };

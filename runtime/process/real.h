@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/heap_functions.h"
 #include "runtime/sys/sys.h"
 
 #define HOOK(result, name, parameters) result(*name) parameters;

@@ -8,8 +8,10 @@ import subprocess
 
 import cairn_test as t
 
-LINK = next(line.split(":", 1)[1].split(" -L")[0].split() for line in
-            (t.SOURCE / "bindings/c/cairn-static.pc.in").read_text().splitlines() if line.startswith("Libs:"))
+# as `make install` writes them
+WRAPS = subprocess.run([t.SOURCE / "dev/exported-names.sh", "heap"], capture_output=True, check=True).stdout.decode().split()
+LINK = next(line.replace("@WRAPS@", ",".join(f"--wrap={name}" for name in WRAPS)).split(":", 1)[1].split(" -L")[0].split()
+            for line in (t.SOURCE / "bindings/c/cairn-static.pc.in").read_text().splitlines() if line.startswith("Libs:"))
 
 
 def build(source, *options, compiler="gcc"):

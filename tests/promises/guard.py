@@ -3,7 +3,10 @@
 """Guard bands change no program: output and status of real programs, and of the small ones that do odd
 things, are the same with them, and no damage is found where there is none."""
 
+import pathlib
 import re
+import shutil
+import subprocess
 
 import cairn_test as t
 import real_programs
@@ -44,4 +47,43 @@ def without_room(output):
 
 t.check_equal("odd arguments", without_room(with_bands.out), without_room(t.run(odd).out))
 t.check_equal("odd arguments: status", with_bands.status, 0)
+
+# functions that are looked for at their first call, in a library that has them: the first block has no
+# bands, as there is no room for them beside such an alignment
+LIBRARY = """
+#include <stddef.h>
+void __libc_free(void *);
+void free_sized(void *block, size_t size) { (void)size; __libc_free(block); }
+void free_aligned_sized(void *block, size_t alignment, size_t size) { (void)alignment; (void)size; __libc_free(block); }
+void cfree(void *block) { __libc_free(block); }
+"""
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+void free_sized(void *, size_t);
+void free_aligned_sized(void *, size_t, size_t);
+void cfree(void *);
+static void sized(void *block) { free_sized(block, 100); }
+static void aligned(void *block) { free_aligned_sized(block, 16, 100); }
+int main(void) {
+    void (*const ways[])(void *) = {sized, aligned, cfree};
+    for (int way = 0; way < 3; way++) {
+        for (int shift = 12; shift < 40; shift += 2) {
+            void *block = NULL;
+            if (!posix_memalign(&block, (size_t)1 << shift, 100)) ways[way](block);
+        }
+        for (int i = 0; i < 10; i++) ways[way](malloc(100));
+    }
+    puts("fine");
+}
+"""
+if shutil.which("gcc"):
+    pathlib.Path("sized.c").write_text(LIBRARY, encoding="ascii")
+    pathlib.Path("program.c").write_text(PROGRAM, encoding="ascii")
+    for words in (["-shared", "-fPIC", "-o", "libsized.so", "sized.c"],
+                  ["-o", "program", "program.c", "-L.", "-lsized", "-Wl,-rpath,$ORIGIN"]):
+        subprocess.run(["gcc", "-O1", "-fno-builtin", *words], check=True)
+    guarded("sized frees", ["./program"])
+else:
+    t.skip_part("sized frees: no gcc")
 t.finish()

@@ -8,9 +8,11 @@
 
 // What is taken over in a running process: what allocates and frees, and of the functions that the
 // library only takes note of those that it needs there.
+#define NAME(name) #name,
 static const char *const wanted[] = {
-    "malloc", "free", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
-    "memalign", "valloc", "pvalloc", "cfree", "free_sized", "free_aligned_sized", "dlclose",
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, NAME) CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, NAME)
+#undef NAME
+        "dlclose",
     "prctl", "syscall", "fork", "_Fork",
     // not taken over, but asked for by the library
     "gnu_get_libc_version",

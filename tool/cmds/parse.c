@@ -78,7 +78,10 @@ static bool refuse(const struct command *command, int value, const char *word, i
     char letter[] = {'-', (char)optopt, 0};
     const char *option = is_long || !isgraph(optopt) ? word : letter;
     const char *other = is_long ? whose_option(word) : NULL;
-    if (value == ':')
+    const struct option_row *row = optopt ? row_of(command, optopt) : NULL;
+    if (row && is_long && value != ':')
+        error_set(&error, "%s: --%s takes no value: %s", command->name, row->name, word);
+    else if (value == ':')
         error_set(&error, "%s: option %s needs an argument", command->name, option);
     else
         error_set(&error, "%s: unknown option %s%s%s%s", command->name, option,

@@ -7,24 +7,15 @@
 // Public functions of containers (std::vector<T>::push_back) are not internal frames: they say what
 // the memory is for. What they call is, and so are constructors of strings: what is kept in a
 // string says whoever makes it.
+#include "format/heap_functions.h"
 #include "tool/symbol/internal_frames.h"
 
 const struct internal_rule internal_rules[] = {
-    // The allocation functions of C, as programs and other allocators name them.
-    {"malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"free", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"cfree", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"reallocarray", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"posix_memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"aligned_alloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"valloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"pvalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"free_sized", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"free_aligned_sized", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"__libc_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+// The allocation functions of C, as programs and other allocators name them.
+#define RULE(name) {#name, EXACT, INTERNAL_ALLOCATOR, NULL},
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, RULE) CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, RULE)
+#undef RULE
+        {"__libc_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__libc_free", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__libc_calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__libc_realloc", EXACT, INTERNAL_ALLOCATOR, NULL},

@@ -2,6 +2,7 @@
 // Parsing by the table of commands.
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,6 +88,30 @@ static void test_wrong_use(void **state) {
     }
 }
 
+// What usage errors say.
+static void test_messages(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *said;
+    } cases[] = {
+        {"run --sample=1 x", "run: --sample takes no value: --sample=1"},
+        {"run --foo x", "run: unknown option --foo"},
+        {"run --view x", "run: unknown option --view (cairn report has it)"},
+        {"report --top", "report: option --top needs an argument"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512] = "";
+        FILE *saved = stderr;
+        stderr = fmemopen(text, sizeof text, "w");
+        bool is_right = parse(cases[i].line);
+        fclose(stderr);
+        stderr = saved;
+        assert_false(is_right);
+        if (!strstr(text, cases[i].said))
+            fail_msg("\"%s\" does not say \"%s\"", text, cases[i].said);
+    }
+}
+
 static void test_help_ends_well(void **state) {
     (void)state;
     assert_false(parse("run --help"));
@@ -141,6 +166,7 @@ int main(void) {
         cmocka_unit_test(test_program_keeps_its_options),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_wrong_use),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_help_ends_well),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_table),
