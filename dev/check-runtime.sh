@@ -6,6 +6,7 @@
 #   - at most 64 bytes of initial-exec thread-locals, so that it can be loaded after the start
 #   - it exports the names of dev/exported-names.sh, no more
 set -eu
+export LC_ALL=C
 library=${1:-build/libcairn.so}
 cd "$(dirname "$0")/.."
 TLS_BYTES_MAX=64

@@ -4,6 +4,7 @@
 # adds to them. `cxx`: libcairn-cxx.so, which wraps C++'s operators too. `--map`: as a version script.
 # `heap`: CAIRN_HEAP_FUNCTIONS alone, which every system has.
 set -eu
+export LC_ALL=C  # elsewhere an i may be no letter
 cd "$(dirname "$0")/.."
 heap_functions() { sed -n 's/^ *ROW(use, [^,]*, *\([A-Za-z_0-9]*\), (.*/\1/p'; }
 names() {

@@ -25,7 +25,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def traces(pid):
     """What could tell that somebody was there."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        mapped = [line for line in maps if "cairn" in line]
+        mapped = [line for line in maps if "cairn" in os.path.basename(line)]
     links = sorted(os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd"))
     return mapped, links
 

@@ -92,7 +92,7 @@ def check_stop():
     shell.type(f"{t.CAIRN} run -o stop.cairn {t.PYTHON} ./ticker\n".encode())
     shell.wait_for(rb"tick 3\r\n", "ticks")
     shell.type(b"\x1a")
-    shell.wait_for(rb"Stopped", "Ctrl-Z")
+    shell.wait_for(rb"\[1\]\+ ", "Ctrl-Z")  # "Stopped", in the user's language
     shell.read(0.3)
     before = shell.seen.count(b"tick")
     end = time.monotonic() + 0.5
