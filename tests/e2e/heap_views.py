@@ -188,7 +188,7 @@ def recorded():
     if "heap" in chunks:
         heap = chunks["heap"]
         stack, kept, live = heap["owners"][0]
-        t.check_equal("open: live of the first", (live, chunks["stack.exit"][stack]), (PAGES * SIZE, PAGES * SIZE))
+        t.check_equal("open: live of the first", (live, chunks["stack.at_exit_bytes"][stack]), (PAGES * SIZE, PAGES * SIZE))
         t.check(0.99 * PAGES * PAGE < kept <= PAGES * PAGE, f"open: kept {kept}")
         t.check_equal("open: strips", [one["kind"] for one in heap["map"]["strips"]], ["main", "arenas", "blocks"])
     subprocess.run(["gcore", "-o", "held", str(target.pid)], stdout=subprocess.DEVNULL,

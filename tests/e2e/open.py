@@ -11,7 +11,8 @@ import cairn_test as t
 from page_data import read_page
 
 CODE_BUDGET = 160_000
-COLUMNS = {"peak": "stack.peak", "exit": "stack.exit", "allocated": "stack.allocated", "calls": "stack.calls"}
+COLUMNS = {"peak": "stack.peak_bytes", "exit": "stack.at_exit_bytes", "allocated": "stack.allocated_bytes",
+           "calls": "stack.allocations"}
 
 
 def make_page(*arguments, status=0):

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/proc/elf_headers.h"
 #include "tool/proc/process.h"
 
 // More than any real process has; a damaged list ends there.
-enum { MODULES_MAX = 1 << 16, NAMESPACES_MAX = 64, SEGMENTS_MAX = 64, DYNAMIC_MAX = 256 };
+enum { MODULES_MAX = 1 << 16, NAMESPACES_MAX = 64, DYNAMIC_MAX = 256 };
 enum { SYMBOLS_MAX = 1 << 24 };
 #define TEXTS_MAX (1u << 30)
 
@@ -33,10 +34,10 @@ static bool read_auxiliary(pid_t pid, struct program_headers *headers) {
 
 // The executable's dynamic section, whose DT_DEBUG leads to the linker's list.
 static uint64_t find_debug(const struct remote *remote, const struct program_headers *headers) {
-    Elf64_Phdr segments[SEGMENTS_MAX];
+    Elf64_Phdr segments[ELF_HEADERS_MAX];
+    const struct memory_reader reader = remote_reader(remote);
     uint64_t bias = 0, dynamic = 0;
-    size_t count = headers->count < SEGMENTS_MAX ? headers->count : SEGMENTS_MAX;
-    if (!remote_read(remote, headers->address, segments, count * sizeof *segments)) return 0;
+    size_t count = elf_headers_read(&reader, headers->address, headers->count, segments);
     for (size_t i = 0; i < count; i++)
         if (segments[i].p_type == PT_PHDR) bias = headers->address - segments[i].p_vaddr;
     for (size_t i = 0; i < count; i++)
@@ -110,17 +111,12 @@ static bool read_dynamic(struct loaded_module *module, const struct remote *remo
 // tables lie behind. Without them it has no known extent.
 static void read_extent(struct loaded_module *module, const struct remote *remote,
                         const struct program_headers *executable) {
-    Elf64_Phdr segments[SEGMENTS_MAX];
-    uint64_t at = executable ? executable->address : 0;
-    size_t count = executable ? executable->count : 0;
-    Elf64_Ehdr header;
-    if (!executable && remote_read(remote, module->bias, &header, sizeof header) &&
-        !memcmp(header.e_ident, ELFMAG, SELFMAG)) {
-        at = module->bias + header.e_phoff;
-        count = header.e_phnum;
-    }
-    if (!at || count > SEGMENTS_MAX || !remote_read(remote, at, segments, count * sizeof *segments))
-        return;
+    Elf64_Phdr segments[ELF_HEADERS_MAX];
+    const struct memory_reader reader = remote_reader(remote);
+    size_t count = executable
+                       ? elf_headers_read(&reader, executable->address, executable->count, segments)
+                       : elf_headers_at(&reader, module->bias, segments);
+    if (!count) return;
     module->start = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
         if (segments[i].p_type != PT_LOAD) continue;

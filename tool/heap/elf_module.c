@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/heap/image.h"
+#include "tool/proc/elf_headers.h"
 
 enum { PAGE_BYTES = 4096, NOTES_BYTES_MAX = 4096 };
 
@@ -30,16 +31,10 @@ static void add_segment(struct elf_module *module, const Elf64_Phdr *segment) {
 
 // Program headers as they are mapped.
 static bool read_segments(const struct core_image *core, struct elf_module *module) {
-    Elf64_Ehdr header;
-    Elf64_Phdr segment;
-    if (!core_read(core, module->start, &header, sizeof header)) return false;
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment)
-        return false;
-    for (size_t i = 0; i < header.e_phnum; i++) {
-        uint64_t at = module->start + header.e_phoff + i * sizeof segment;
-        if (!core_read(core, at, &segment, sizeof segment)) break;
-        add_segment(module, &segment);
-    }
+    Elf64_Phdr segments[ELF_HEADERS_MAX];
+    const struct memory_view view = core_view(core);
+    size_t count = elf_headers_at(&view.reader, module->start, segments);
+    for (size_t i = 0; i < count; i++) add_segment(module, &segments[i]);
     return module->segment_count;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of a stack, as reports and exports name them: a new one is a member of struct stack
-// and a row here, and stands in JSON, CSV and SQL from then on (docs/reference/json.md explains
-// them).
+// and a row here; JSON, ndjson, CSV, SQL and the page have it from then on (docs/reference/json.md
+// explains them).
 #ifndef TOOL_MODEL_STACK_FIELDS_H
 #define TOOL_MODEL_STACK_FIELDS_H
 

@@ -3,11 +3,6 @@
 
 #include "tool/model/stack_fields.h"
 
-void json_values_put_watched(struct json *json, const struct watched_blocks *watched) {
-    json_put_uint(json, "watched", watched->blocks);
-    json_put_uint(json, "watched_short_lived", watched->short_lived);
-}
-
 void json_values_put_inherited(struct json *json, const struct inherited *inherited) {
     json_open_object(json, "inherited");
     json_put_uint(json, "blocks", inherited->blocks);

@@ -17,7 +17,6 @@ void json_values_put_estimates(struct json *json, const struct estimate *estimat
 // The frames of a node, innermost first.
 bool json_values_put_frames(struct json *json, const char *key, const struct profile *profile,
                             const struct frame_names *names, uint32_t node);
-void json_values_put_watched(struct json *json, const struct watched_blocks *watched);
 void json_values_put_inherited(struct json *json, const struct inherited *inherited);
 
 #endif

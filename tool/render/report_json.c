@@ -61,43 +61,78 @@ static void put_exit(struct json *json, bool has_exit, int32_t status, int32_t e
     json_close(json);
 }
 
-static void put_process(struct json *json, const struct cairn_header *header) {
+// What both a recording and a row in the index of a run have of a process. A row does not have all
+// figures: those are UNKNOWN, and null.
+#define UNKNOWN INT64_MIN
+static const char *const total_keys[] = {
+    "allocations", "frees",   "allocated_bytes",     "freed_bytes", "failed",
+    "temporary",   "watched", "watched_short_lived", "slack_bytes", "alignment_waste_bytes"};
+static const char *const inherited_keys[] = {"blocks",     "bytes",          "peak_blocks",
+                                             "peak_bytes", "at_exit_blocks", "at_exit_bytes"};
+static const char *const peak_keys[] = {"bytes", "blocks", "at_ns", "error_bytes"};
+static const char *const exit_keys[] = {"bytes", "blocks"};
+
+#define PUT_FIGURES(json, key, keys, ...)                                                          \
+    do {                                                                                           \
+        const int64_t values[] = {__VA_ARGS__};                                                    \
+        _Static_assert(sizeof values / sizeof *values == sizeof(keys) / sizeof *(keys),            \
+                       "a value for each key");                                                    \
+        put_known(json, key, keys, values, sizeof values / sizeof *values);                        \
+    } while (0)
+
+static void put_known(struct json *json, const char *key, const char *const *keys,
+                      const int64_t *values, size_t count) {
+    json_open_object(json, key);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] == UNKNOWN)
+            json_put_null(json, keys[i]);
+        else
+            json_put_int(json, keys[i], values[i]);
+    }
+    json_close(json);
+}
+
+struct process_facts {
+    uint32_t pid, ppid;
+    const char *command;
+    uint64_t start_unix_ns, duration_ns;
+    bool has_exit;
+    int32_t exit_status, exit_signal;
+};
+
+static void put_process(struct json *json, const struct process_facts *facts) {
+    json_open_object(json, "process");
+    json_put_uint(json, "pid", facts->pid);
+    json_put_uint(json, "ppid", facts->ppid);
+    json_put_string(json, "command", facts->command);
+    json_put_uint(json, "start_unix_ns", facts->start_unix_ns);
+    json_put_uint(json, "duration_ns", facts->duration_ns);
+    put_exit(json, facts->has_exit, facts->exit_status, facts->exit_signal);
+    json_close(json);
+}
+
+static void put_header(struct json *json, const struct cairn_header *header) {
     char command[REPORT_COMMAND_BYTES];
     report_command_line(header, command, sizeof command);
-    json_open_object(json, "process");
-    json_put_uint(json, "pid", header->pid);
-    json_put_uint(json, "ppid", header->ppid);
-    json_put_string(json, "command", command);
-    json_put_uint(json, "start_unix_ns", header->start_unix_ns);
-    json_put_uint(json, "duration_ns", header->end_ns);
-    put_exit(json, header->has_exit != 0, header->exit_status, header->exit_signal);
-    json_close(json);
+    put_process(json, &(struct process_facts){
+                          header->pid, header->ppid, command, header->start_unix_ns, header->end_ns,
+                          header->has_exit != 0, header->exit_status, header->exit_signal});
 }
 
 static void put_figures(struct json *json, const struct profile *profile) {
     const struct profile_totals *totals = &profile->totals;
-    json_open_object(json, "totals");
-    json_put_uint(json, "allocations", totals->allocations);
-    json_put_uint(json, "frees", totals->frees);
-    json_put_uint(json, "allocated_bytes", totals->allocated_bytes);
-    json_put_uint(json, "freed_bytes", totals->freed_bytes);
-    json_put_uint(json, "failed", totals->failed);
-    json_put_uint(json, "temporary", totals->temporary);
-    json_values_put_watched(json, &totals->watched);
-    json_put_uint(json, "slack_bytes", totals->slack_bytes);
-    json_put_uint(json, "alignment_waste_bytes", totals->waste_bytes);
-    json_close(json);
-    json_values_put_inherited(json, &profile->inherited);
-    json_open_object(json, "peak");
-    json_put_int(json, "bytes", profile->peak.bytes);
-    json_put_int(json, "blocks", profile->peak.blocks);
-    json_put_uint(json, "at_ns", profile->peak.at_ns);
-    json_put_uint(json, "error_bytes", profile->peak.error_bytes);
-    json_close(json);
-    json_open_object(json, "at_exit");
-    json_put_int(json, "bytes", profile->exit_bytes);
-    json_put_int(json, "blocks", profile->exit_blocks);
-    json_close(json);
+    const struct inherited *inherited = &profile->inherited;
+    PUT_FIGURES(json, "totals", total_keys, (int64_t)totals->allocations, (int64_t)totals->frees,
+                (int64_t)totals->allocated_bytes, (int64_t)totals->freed_bytes,
+                (int64_t)totals->failed, (int64_t)totals->temporary,
+                (int64_t)totals->watched.blocks, (int64_t)totals->watched.short_lived,
+                (int64_t)totals->slack_bytes, (int64_t)totals->waste_bytes);
+    PUT_FIGURES(json, "inherited", inherited_keys, (int64_t)inherited->blocks,
+                (int64_t)inherited->bytes, inherited->peak_blocks, inherited->peak_bytes,
+                inherited->exit_blocks, inherited->exit_bytes);
+    PUT_FIGURES(json, "peak", peak_keys, profile->peak.bytes, profile->peak.blocks,
+                (int64_t)profile->peak.at_ns, (int64_t)profile->peak.error_bytes);
+    PUT_FIGURES(json, "at_exit", exit_keys, profile->exit_bytes, profile->exit_blocks);
     json_open_object(json, "rss");
     json_put_uint(json, "peak_bytes", profile->recording->header.rss_peak_bytes);
     memory_json_put(json, profile->recording);
@@ -164,7 +199,7 @@ static void put_trust(struct json *json, const struct profile *profile,
 
 void report_json_put_facts(struct json *json, const struct profile *profile,
                            const struct frame_names *names) {
-    put_process(json, &profile->recording->header);
+    put_header(json, &profile->recording->header);
     put_figures(json, profile);
     put_sampling(json, profile);
     put_trust(json, profile, names);
@@ -234,36 +269,15 @@ bool report_json_print(FILE *out, const struct profile *profile, const struct fr
 static void put_row_figures(struct json *json, const struct run_row *row) {
     const struct figures *figures = &row->figures;
     uint64_t had_bytes = figures->allocated_bytes + figures->inherited_bytes;
-    json_open_object(json, "totals");
-    json_put_uint(json, "allocations", figures->allocations);
-    json_put_uint(json, "frees", figures->frees);
-    json_put_uint(json, "allocated_bytes", figures->allocated_bytes);
-    json_put_uint(json, "freed_bytes", figures_freed(had_bytes, figures->exit_bytes));
-    json_put_uint(json, "failed", figures->failed);
-    json_put_null(json, "temporary");
-    json_put_null(json, "watched");
-    json_put_null(json, "watched_short_lived");
-    json_put_null(json, "slack_bytes");
-    json_put_null(json, "alignment_waste_bytes");
-    json_close(json);
-    json_open_object(json, "inherited");
-    json_put_uint(json, "blocks", figures->inherited_blocks);
-    json_put_uint(json, "bytes", figures->inherited_bytes);
-    json_put_null(json, "peak_blocks");
-    json_put_null(json, "peak_bytes");
-    json_put_null(json, "at_exit_blocks");
-    json_put_null(json, "at_exit_bytes");
-    json_close(json);
-    json_open_object(json, "peak");
-    json_put_uint(json, "bytes", figures->peak_bytes);
-    json_put_null(json, "blocks");
-    json_put_uint(json, "at_ns", figures->peak_ns);
-    json_put_uint(json, "error_bytes", 0);
-    json_close(json);
-    json_open_object(json, "at_exit");
-    json_put_int(json, "bytes", figures->exit_bytes);
-    json_put_int(json, "blocks", figures->exit_blocks);
-    json_close(json);
+    PUT_FIGURES(json, "totals", total_keys, (int64_t)figures->allocations, (int64_t)figures->frees,
+                (int64_t)figures->allocated_bytes,
+                (int64_t)figures_freed(had_bytes, figures->exit_bytes), (int64_t)figures->failed,
+                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    PUT_FIGURES(json, "inherited", inherited_keys, (int64_t)figures->inherited_blocks,
+                (int64_t)figures->inherited_bytes, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    PUT_FIGURES(json, "peak", peak_keys, (int64_t)figures->peak_bytes, UNKNOWN,
+                (int64_t)figures->peak_ns, 0);
+    PUT_FIGURES(json, "at_exit", exit_keys, figures->exit_bytes, figures->exit_blocks);
     json_open_object(json, "rss");
     json_put_uint(json, "peak_bytes", row->rss_peak_bytes);
     json_close(json);
@@ -305,14 +319,9 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     json_open_object(json, NULL);
     json_put_string(json, "schema", REPORT_SCHEMA);
     json_put_null(json, "file");
-    json_open_object(json, "process");
-    json_put_uint(json, "pid", row->pid);
-    json_put_uint(json, "ppid", row->ppid);
-    json_put_string(json, "command", row->name);
-    json_put_uint(json, "start_unix_ns", row->start_unix_ns);
-    json_put_uint(json, "duration_ns", row->duration_ns);
-    put_exit(json, row->has_exit, row->exit_status, row->exit_signal);
-    json_close(json);
+    put_process(json, &(struct process_facts){row->pid, row->ppid, row->name, row->start_unix_ns,
+                                              row->duration_ns, row->has_exit, row->exit_status,
+                                              row->exit_signal});
     put_row_figures(json, row);
     put_row_sampling(json, row);
     put_row_trust(json, row);

@@ -2,6 +2,7 @@
 // A profile as chunks: "profile" with the facts, then columns of numbers. Stacks refer to nodes of
 // the tree, nodes to places, places to frames, frames to texts; the page puts them together.
 // Differences instead of numbers where neighbours are alike: they are shorter.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "tool/model/narrow.h"
 #include "tool/model/profile.h"
 #include "tool/model/shape.h"
+#include "tool/model/stack_fields.h"
 #include "tool/render/findings.h"
 #include "tool/render/report_json.h"
 #include "tool/web/history.h"
@@ -327,28 +329,25 @@ static void put_nodes(struct writer *writer) {
     put_series(writer, series, COUNT(series));
 }
 
+// The node of each stack, and a column for each of its values, named like those of the JSON report.
 static void put_stacks(struct writer *writer) {
-    struct series series[] = {
-        {.name = "stack.node"},        {.name = "stack.calls"},       {.name = "stack.allocated"},
-        {.name = "stack.peak"},        {.name = "stack.peak_blocks"}, {.name = "stack.exit"},
-        {.name = "stack.exit_blocks"}, {.name = "stack.temporary"},   {.name = "stack.slack"}};
+    enum { NAME_BYTES = 64 };
     const struct profile *profile = writer->about->export->profile;
+    struct series node = {.name = "stack.node"};
     uint32_t last = 0;
     for (size_t i = 0; i < profile->stack_count; i++) {
-        const struct stack *stack = &profile->stacks[i];
-        const int64_t row[] = {(int64_t)stack->node - last,
-                               (int64_t)stack->allocations,
-                               (int64_t)stack->allocated_bytes,
-                               stack->peak_bytes,
-                               stack->peak_blocks,
-                               stack->exit_bytes,
-                               stack->exit_blocks,
-                               (int64_t)stack->temporary,
-                               (int64_t)stack->slack_bytes};
-        last = stack->node;
-        put_row(series, row, COUNT(row));
+        column_put_number(&node.column, (int64_t)profile->stacks[i].node - last);
+        last = profile->stacks[i].node;
     }
-    put_series(writer, series, COUNT(series));
+    put_series(writer, &node, 1);
+    for (const struct stack_field *field = stack_fields; field->key; field++) {
+        char name[NAME_BYTES];
+        struct series series = {.name = name};
+        snprintf(name, sizeof name, "stack.%s", field->key);
+        for (size_t i = 0; i < profile->stack_count; i++)
+            column_put_number(&series.column, stack_field_value(field, &profile->stacks[i]));
+        put_series(writer, &series, 1);
+    }
 }
 
 // What was live at the snapshot that the page is asked for.

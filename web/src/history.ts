@@ -28,17 +28,18 @@ export function readHistory(profile: Profile): History | null {
     values: all[i],
     slots: allSlots[i] ?? new Float64Array(),
   }));
-  const add = (reason: string, at_ns: number, id: string) => {
-    const values = numbers.get("stack." + id),
+  const add = (reason: string, at_ns: number, id: string, field: string) => {
+    const values = numbers.get("stack." + field),
       slots = numbers.get("slot." + id) ?? new Float64Array();
     if (values && !points.some((point) => point.snapshot.at_ns === at_ns))
       points.push({ snapshot: { at_ns, reason, label: reason }, values, slots });
   };
-  add("peak", facts.peak.at_ns, "peak");
+  add("peak", facts.peak.at_ns, "peak", "peak_bytes");
   add(
     facts.has_ended ? "end" : "now",
     Math.max(facts.process.duration_ns, facts.peak.at_ns, ...snapshots.map((one) => one.at_ns)),
     "exit",
+    "at_exit_bytes",
   );
   points.sort((a, b) => a.snapshot.at_ns - b.snapshot.at_ns);
   return {

@@ -229,8 +229,8 @@ export class Model {
   private makeMeasures(): Measure[] {
     const isOver = this.parts.every((part) => part.profile.facts.has_ended);
     const peakBlocks = this.joined("peak_blocks"),
-      exitBlocks = this.joined("exit_blocks");
-    const calls = this.joined("calls");
+      exitBlocks = this.joined("at_exit_blocks");
+    const calls = this.joined("allocations");
     const callNoun: [string, string] = ["call", "calls"];
     const end = isOver ? "At the end" : "Now";
     const list: Measure[] = [
@@ -241,7 +241,7 @@ export class Model {
         help: "bytes that were live when the heap was largest",
         isBytes: true,
         noun: BLOCKS,
-        values: this.joined("peak"),
+        values: this.joined("peak_bytes"),
         counts: peakBlocks,
       },
       {
@@ -250,7 +250,7 @@ export class Model {
         help: "bytes that were never freed",
         isBytes: true,
         noun: BLOCKS,
-        values: this.joined("exit"),
+        values: this.joined("at_exit_bytes"),
         counts: exitBlocks,
       },
       {
@@ -259,7 +259,7 @@ export class Model {
         help: "bytes asked for over all time",
         isBytes: true,
         noun: callNoun,
-        values: this.joined("allocated"),
+        values: this.joined("allocated_bytes"),
         counts: calls,
       },
       {
@@ -301,7 +301,7 @@ export class Model {
       false,
       this.joined("temporary"),
     );
-    extra("slack", "Slack", "room of all blocks beyond what was asked for", true, this.joined("slack"));
+    extra("slack", "Slack", "room of all blocks beyond what was asked for", true, this.joined("slack_bytes"));
     return list;
   }
 
