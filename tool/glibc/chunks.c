@@ -249,10 +249,12 @@ static bool read_cache(const struct memory_reader *memory, const struct cache_fo
 }
 
 // A thread that was stopped between changing a list and counting it leaves one that is one off;
-// that is believed where other lists bear it out. If many do, so is one that leads nowhere.
+// that is believed where other lists or the links of this one bear it out. If many lists do, so is
+// one that leads nowhere.
 static bool is_cache(const struct memory_reader *memory, const struct glibc_heap *heap,
                      const struct cache *cache) {
     unsigned right = 0, near = 0, wrong = 0;
+    bool is_linked = false;
     for (unsigned i = 0; i < CACHE_BINS; i++) {
         uint64_t count = cache->counts[i], head = cache->heads[i];
         uint64_t length = chain_length(memory, heap, head, count + 1);
@@ -264,8 +266,9 @@ static bool is_cache(const struct memory_reader *memory, const struct glibc_heap
         else
             wrong++;
         if (near + wrong > 1) return false;
+        is_linked = is_linked || (is_near && length > 1);
     }
-    return wrong ? right >= RIGHT_LISTS_LEAST : !near || right > 0;
+    return wrong ? right >= RIGHT_LISTS_LEAST : !near || right > 0 || is_linked;
 }
 
 static void mark_cache(const struct memory_reader *memory, struct glibc_heap *heap,
