@@ -6,6 +6,7 @@ functions, differences, and its web pages."""
 import gzip
 import os
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -147,7 +148,7 @@ try:
     t.check("main" in page and "alloc_space" in page, f"/top: {page[:300]}")
     t.check("main" in fetch(address + "/flamegraph?si=alloc_space"), "/flamegraph names main")
 finally:
-    server.kill()
+    os.killpg(server.pid, signal.SIGKILL)  # go has started another process
     server.wait()
 
 content = open(path, "rb").read()
