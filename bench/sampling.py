@@ -41,9 +41,11 @@ class Estimate(ctypes.Structure):
 
 
 def build_estimator(place):
-    library = pathlib.Path(place) / "estimate.so"
-    subprocess.run(["gcc", "-std=gnu17", "-O2", "-fPIC", "-shared", f"-I{ROOT}", "-o", library,
-                    ROOT / "tool/model/estimate.c", "-lm"], check=True)
+    library, exports = pathlib.Path(place) / "estimate.so", pathlib.Path(place) / "exports"
+    exports.write_text("{ global: estimate_*; local: *; };", encoding="ascii")  # what reads recordings is left out
+    subprocess.run(["gcc", "-std=gnu17", "-O2", "-fPIC", "-shared", "-ffunction-sections", "-Wl,--gc-sections",
+                    f"-Wl,--version-script={exports}", f"-I{ROOT}", "-o", library, ROOT / "tool/model/estimate.c", "-lm"],
+                   check=True)
     estimator = ctypes.CDLL(str(library))
     for name in "estimate_bytes_interval", "estimate_blocks_interval", "estimate_interval":
         getattr(estimator, name).restype = ctypes.c_int64

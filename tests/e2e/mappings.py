@@ -76,7 +76,7 @@ def check_screens(path):
     summary = t.run_cairn("report", path).out.decode()
     t.check(re.search(r"^  mapped +[\d.]+ MiB in ", summary, re.M), f"summary: {summary}")
     refused = t.run_cairn("report", "--view", "mappings", "--thread", "1", path)
-    t.check_equal("--thread", (refused.status, b"not known by thread" in refused.err), (2, True))
+    t.check_equal("--thread", (refused.status, b"--view mappings and --thread exclude each other" in refused.err), (2, True))
 
 
 def check_without():

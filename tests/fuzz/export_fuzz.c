@@ -10,6 +10,16 @@ static void check_text(const struct text *text) {
         require((unsigned char)text->bytes[i] >= ' ' || strchr("\n\r\t", text->bytes[i]));
 }
 
+// A value a line.
+static void check_json_lines(const struct text *text) {
+    for (size_t at = 0; at < text->size;) {
+        const char *line = text->bytes + at, *end = memchr(line, '\n', text->size - at);
+        require(end);
+        check_json(&(struct text){.bytes = (char *)line, .size = (size_t)(end - line)});
+        at += (size_t)(end - line) + 1;
+    }
+}
+
 static void accept_any(const struct text *text) {
     (void)text;
 }
@@ -21,14 +31,16 @@ static void show(const struct profile *profile) {
     const struct export export = export_of(profile, &names);
     struct text text;
     struct error error = {""};
-    bool is_json = strstr(chosen->ending, "json") != NULL;
+    bool are_lines = !strcmp(chosen->name, "ndjson");
+    bool is_json = !are_lines && strstr(chosen->ending, "json");
     if (!chosen->write) return;
     text_start(&text);
     bool is_written = chosen->write(text.out, &export, &error);
     require(is_written || *error.text);
-    text_end(&text, is_json && is_written ? check_json
-                    : chosen->is_binary   ? accept_any
-                                          : check_text);
+    text_end(&text, is_json && is_written     ? check_json
+                    : are_lines && is_written ? check_json_lines
+                    : chosen->is_binary       ? accept_any
+                                              : check_text);
 }
 
 // One format an input: all of them at once are slow.

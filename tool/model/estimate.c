@@ -142,12 +142,11 @@ int64_t estimate_bytes_interval(const struct estimate *estimate) {
 // Where sizes differ a lot, the smallest ones are few among the samples and many among the blocks;
 // effective samples are few then, and less than half of the samples.
 static double missed_blocks(const struct estimate *estimate) {
-    const double power = 1.5;
     double effective = effective_of(estimate);
     double seen = estimate->extra_blocks > 0 ? squares_of(estimate) / estimate->extra_blocks : 0;
     bool is_uniform = 2 * effective >= (double)estimate_samples(estimate);
     if (effective >= many_samples && is_uniform) return missed_least * seen * seen;
-    double fading = effective > many_samples ? pow(many_samples / effective, power) : 1;
+    double fading = effective > many_samples ? many_samples / effective : 1;
     double weight = fmax(seen, estimate->blocks_weight * fading);
     return missed_most * weight * weight;
 }
