@@ -168,6 +168,18 @@ def check_screens(path):
             t.check(b"\033" not in result.out, f"{name}: colours in a pipe")
 
 
+def check_limits(path, stacks):
+    """--top, --threshold and --min-bytes cut a list of stacks, and its heading says which of them did."""
+    values = sorted((stack["peak_bytes"] for stack in stacks if stack["peak_bytes"] > 0), reverse=True)
+    for options, wanted, said in (
+            (["--threshold", "20%"], sum(value >= sum(values) / 5 for value in values), "--threshold"),
+            (["--min-bytes", "8K"], sum(value >= 8192 for value in values), "--min-bytes"),
+            (["--top", "2"], 2, "--top 0: all")):
+        text = view(path, "--view", "stacks", "--top", "0", *options).decode()
+        t.check_equal(f"{options}: stacks", len(re.findall(r"(?m)^ *\d+ +[\d.]+ % ", text)), wanted)
+        t.check(f", the first {wanted} ({said})" in text or wanted == len(values), f"{options}: {text[:300]}")
+
+
 def check_color(path):
     """In a pipe only where it is asked for, and then nothing but colours is added."""
     plain = view(path, "--view", "functions")
@@ -187,4 +199,5 @@ if whole is not None:
     check_refusals(recording)
     check_screens(recording)
     check_color(recording)
+    check_limits(recording, whole["stacks"])
 t.finish()

@@ -39,8 +39,11 @@ void columns_print(const struct terminal *terminal, const struct columns *column
     }
 }
 
-void list_print_cut(const struct terminal *terminal, size_t shown, size_t count) {
-    if (shown < count)
-        terminal_print(terminal, STYLE_DIM, ", the first %s (--top 0: all)",
-                       units_count((int64_t)shown).text);
+void list_print_cut(const struct terminal *terminal, const struct view_options *view, size_t shown,
+                    size_t count) {
+    if (shown == count) return;
+    bool is_by_top = shown == view->top;
+    const char *option = view->min_bytes > 0 ? "--min-bytes" : "--threshold";
+    terminal_print(terminal, STYLE_DIM, ", the first %s (%s)", units_count((int64_t)shown).text,
+                   is_by_top ? "--top 0: all" : option);
 }

@@ -30,8 +30,9 @@ void columns_print_heads(const struct terminal *terminal, const struct columns *
 void columns_print(const struct terminal *terminal, const struct columns *columns,
                    const struct unit_text *texts);
 
-// ", the first 10 (--top 0: all)" behind the heading of a list that is cut there; nothing if all of
-// it is shown.
-void list_print_cut(const struct terminal *terminal, size_t shown, size_t count);
+// ", the first 10 (--top 0: all)" behind the heading of a list that is cut there, with the option
+// that did it; nothing if all of it is shown.
+void list_print_cut(const struct terminal *terminal, const struct view_options *view, size_t shown,
+                    size_t count);
 
 #endif

@@ -161,7 +161,7 @@ static void print_heading(const struct table *table, const char *what, size_t sh
     terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)count).text,
                    what, strcmp(table->about->name, "calls") != 0 ? "" : "by ",
                    table->about->snapshot);
-    list_print_cut(table->terminal, shown, count);
+    list_print_cut(table->terminal, table->view, shown, count);
     fputc('\n', table->terminal->out);
 }
 

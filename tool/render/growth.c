@@ -104,7 +104,8 @@ static void print_stack(const struct terminal *terminal, const struct growth *gr
 }
 
 static void print_heading(const struct terminal *terminal, const struct growth *growth,
-                          const struct snapshots *snapshots, size_t shown) {
+                          const struct snapshots *snapshots, const struct view_options *view,
+                          size_t shown) {
     char label[LABEL_TEXT_BYTES] = "";
     if (growth->first < snapshots->count)
         text_escape(label, sizeof label, snapshots->list[growth->first].label);
@@ -114,7 +115,7 @@ static void print_heading(const struct terminal *terminal, const struct growth *
             units_duration(growth->points[0].choice.at_ns).text, *label ? " (" : "", label,
             *label ? ")" : "",
             units_duration(growth->points[growth->point_count - 1].choice.at_ns).text);
-    list_print_cut(terminal, shown, growth->count);
+    list_print_cut(terminal, view, shown, growth->count);
     terminal_print(terminal, STYLE_DIM,
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
     if (snapshots->profile->sampling.is_on)
@@ -147,7 +148,7 @@ static bool print_list(const struct terminal *terminal, const struct growth *gro
     size_t shown = view->top && view->top < growth->count ? view->top : growth->count;
     int64_t *values = growth_values(growth, snapshots, shown);
     bool is_ok = values != NULL;
-    print_heading(terminal, growth, snapshots, shown);
+    print_heading(terminal, growth, snapshots, view, shown);
     for (size_t i = 0; i < shown && is_ok; i++) {
         const struct stack *stack = &profile->stacks[growth->list[i].stack];
         is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);

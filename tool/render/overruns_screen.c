@@ -170,7 +170,7 @@ bool overruns_print(const struct terminal *terminal, const struct profile *profi
                        units_noun((int64_t)count, "kind", "kinds"));
     if (count && overrun_count > known)
         terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
-    list_print_cut(terminal, shown, count);
+    list_print_cut(terminal, view, shown, count);
     fputc('\n', terminal->out);
     if (is_ok && !count) print_none(terminal, profile);
     for (size_t i = 0; is_ok && i < shown; i++)

@@ -100,7 +100,7 @@ static size_t print_heading(const struct table *table, const char *one, const ch
     size_t shown = view->top && view->top < table->count ? view->top : table->count;
     terminal_print(table->terminal, STYLE_STRONG, "%s %s", units_count((int64_t)table->count).text,
                    table->count == 1 ? one : several);
-    list_print_cut(table->terminal, shown, table->count);
+    list_print_cut(table->terminal, view, shown, table->count);
     fputc('\n', table->terminal->out);
     return shown;
 }

@@ -183,7 +183,7 @@ static void print_heading(const struct terminal *terminal, const struct profile 
     else
         terminal_print(terminal, STYLE_STRONG, " by %s",
                        is_now ? "what they hold now" : about->order);
-    list_print_cut(terminal, shown, count);
+    list_print_cut(terminal, view, shown, count);
     fputc('\n', terminal->out);
 }
 
@@ -194,6 +194,17 @@ static void print_unknown(const struct terminal *terminal, const struct profile 
             profile->recording->header.imported
                 ? "the imported file does not say when blocks were freed"
                 : "too few blocks were allocated, or they were sampled");
+}
+
+// Of the ranked stacks: as many as are asked for and worth a line.
+static size_t count_shown(const struct profile *profile, const struct view_options *view,
+                          const uint32_t *ranking, size_t count) {
+    int64_t least = view_threshold(view, measure_total(view->by, profile).value);
+    size_t shown = view->top && view->top < count ? view->top : count;
+    if (view->threshold <= 0 && view->min_bytes <= 0) return shown;
+    while (shown && measure_stack(view->by, &profile->stacks[ranking[shown - 1]]).value < least)
+        shown--;
+    return shown;
 }
 
 bool stacks_print_noted(const struct terminal *terminal, const struct profile *profile,
@@ -207,7 +218,7 @@ bool stacks_print_noted(const struct terminal *terminal, const struct profile *p
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     uint32_t *ranking = measure_rank(view->by, profile, &count);
     bool is_ok = ranking != NULL;
-    size_t shown = view->top && view->top < count ? view->top : count;
+    size_t shown = is_ok ? count_shown(profile, view, ranking, count) : 0;
     if (is_ok) print_heading(terminal, profile, view, shown, count);
     for (size_t i = 0; i < shown && is_ok; i++) {
         const struct stack *stack = &profile->stacks[ranking[i]];
