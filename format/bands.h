@@ -26,8 +26,8 @@ enum { BANDS_TOPS = LIVE_TOP_COUNT, BANDS_MIDS = LIVE_MID_COUNT };
 enum { BANDS_GRANULE_SHIFT = 5, BANDS_GRANULE_HALF = 16 };
 enum { BANDS_LEAF_ENTRIES = 1 << (LIVE_LEAF_SHIFT - BANDS_GRANULE_SHIFT) };
 
-// Who may take the block: whoever has it; nobody, while a thread looks at it; that thread, since it
-// was freed meanwhile.
+// Who may take the block: the program's thread that has it; nobody, while a thread looks at it;
+// that thread, since it was freed meanwhile.
 enum bands_state { BANDS_NONE = 0, BANDS_OWNED = 1, BANDS_CHECKED = 2, BANDS_LEFT = 3 };
 
 // word: size << 16 | log2 of the alignment << 8 | BANDS_HALF | BANDS_TOLD | enum bands_state

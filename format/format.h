@@ -152,7 +152,7 @@ struct cairn_thread {
     char name[16];             // ends in NUL
     uint64_t allocations;      // calls that returned a block
     uint64_t allocated_bytes;  // requested
-    uint64_t frees;            // blocks this thread freed, whoever allocated them
+    uint64_t frees;            // blocks this thread freed, of any thread
     int64_t net_bytes;         // allocated_bytes - bytes this thread freed
     uint64_t failed;           // calls that returned no block
     uint64_t own_ns;           // time spent in cairn, estimated from every 1024th event
@@ -227,7 +227,7 @@ struct cairn_scope {
     uint32_t is_ready;   // (atomic) set last: the above is complete
     uint64_t entries;    // (atomic) times the region was begun; pools made
     int64_t rise_bytes;  // (atomic) region: most that one thread's heap rose in it, from begin on
-    // (atomic) Of pools only; what regions allocated is told by the stacks.
+    // (atomic) Of pools only; what regions allocated follows from the stacks.
     uint64_t allocations, frees;
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes;  // most that all pools of the name held together

@@ -60,7 +60,7 @@ struct cairn_sample_cell {
     float peak_bytes_variance, peak_blocks_variance;
 };
 
-// Blocks that a thread freed, whoever allocated them: an estimate if its allocations are sampled.
+// Blocks that a thread freed, of any thread: an estimate if its allocations are sampled.
 static inline uint64_t cairn_thread_frees(const struct cairn_thread *thread) {
     if (!thread->is_sampled) return thread->frees;
     int64_t held = thread->estimated_blocks / CAIRN_SAMPLE_ONE;

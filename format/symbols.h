@@ -34,7 +34,7 @@ enum cairn_symbols_source {
     CAIRN_SYMBOLS_DYNSYM = 1,
     CAIRN_SYMBOLS_SYMTAB = 2,
     CAIRN_SYMBOLS_DWARF = 3,
-    CAIRN_SYMBOLS_GENERATED = 4,  // told by the program that generated the code
+    CAIRN_SYMBOLS_GENERATED = 4,  // from the program that generated the code
 };
 
 #define CAIRN_SYMBOLS_PARTIAL 1u  // flag of a module: its files had more, which was not read

@@ -6,9 +6,9 @@
 // block is like stands in a table beside the heap, not in the block: a program that writes before
 // its block cannot destroy it.
 //
-// An entry has one owner at a time. BANDS_OWNED: whoever has the block. BANDS_CHECKED: a thread
-// that looks at all blocks reads its bands, so that its memory must not go. Who frees it meanwhile
-// leaves it behind (BANDS_LEFT) for that thread to free. Nobody waits.
+// An entry has one owner at a time. BANDS_OWNED: the thread that has the block. BANDS_CHECKED: a
+// thread that looks at all blocks reads its bands, so that its memory must not go. Who frees it
+// meanwhile leaves it behind (BANDS_LEFT) for that thread to free. Nobody waits.
 #ifndef RUNTIME_GUARD_BANDS_H
 #define RUNTIME_GUARD_BANDS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of a process that was attached to, found by the tool. They go the way of what a fork
-// inherits (fork.c): cells that no thread owns, so that whoever frees a block books it in a cell
-// of its own for that one; and a thread's entry that has ended, which keeps the sums.
+// inherits (fork.c): cells that no thread owns, so that the thread that frees a block books it in a
+// cell of its own for that one; and a thread's entry that has ended, which keeps the sums.
 //
 // Where allocations are sampled these are too, as if they were allocated now.
 #include "runtime/inject/existing_blocks.h"

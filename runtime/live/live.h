@@ -110,7 +110,7 @@ ALWAYS_INLINE bool live_is_empty(uint32_t *slot) {
 #if defined(__x86_64__)
     bool is_zero;
     __asm__("orl $0, %0" : "+m"(*slot), "=@ccz"(is_zero));
-    if (!slot) __builtin_unreachable();  // which a plain read would have told the compiler
+    if (!slot) __builtin_unreachable();  // the compiler knows this of a plain read
     return is_zero;
 #else
     return *slot == 0;

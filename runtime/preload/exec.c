@@ -3,10 +3,10 @@
 //
 // Before exec a recording that this process writes itself is finished: its image goes. And a
 // program built with a sanitizer is started without us, since it would not even begin: it gets the
-// variables that the caller gave, with our entry taken out of LD_PRELOAD, and the tool is told.
-// Below `cairn run` the same for valgrind. This may be a child of vfork, on a thread's or signal
-// handler's stack: there is nothing here but system calls and a bounded vector on the stack, and
-// that only for such programs.
+// variables that the caller gave, with our entry taken out of LD_PRELOAD, and the tool gets a
+// message. Below `cairn run` the same for valgrind. This may be a child of vfork, on a thread's or
+// signal handler's stack: there is nothing here but system calls and a bounded vector on the stack,
+// and that only for such programs.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

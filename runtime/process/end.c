@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Apart from start.c, since whoever attaches ends what it began, and start.c asks whether it did.
+// Apart from start.c, since attaching ends what it began, and start.c asks whether it did.
 #include "runtime/process/end.h"
 
 #include "runtime/live/live.h"

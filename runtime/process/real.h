@@ -38,11 +38,11 @@ extern HIDDEN void *(*real_finder)(const char *name);
 // The next definition of a function after ours; NULL: there is none.
 void *real_find(const char *name);
 
-// True if the next malloc is glibc's own. Otherwise `path` of what it is, if that can be told.
+// True if the next malloc is glibc's own. Otherwise `path` of what it is, if that is known.
 bool real_is_glibc(void);
 const char *real_allocator_path(void);
 
-// Where the library lies that malloc comes from. False if it is libc, or cannot be told.
+// Where the library lies that malloc comes from. False if it is libc, or not known.
 bool real_allocator_range(uintptr_t *start, uintptr_t *end);
 
 // True if the function lies in the library that malloc comes from, and that is not libc.

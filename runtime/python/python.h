@@ -6,7 +6,7 @@
 //   - The thread does not hold the interpreter's lock and the program is ending: another thread may
 //     take its state away at any moment. Without the lock, and inside a signal handler, memory is
 //     therefore read by system calls, which fail where there is none.
-//   - A code object is gone and another one is at its address: a code is told by what it says
+//   - A code object is gone and another one is at its address: a code is known by what it says
 //     (name, file, table of lines), and looked at again wherever the chain has changed.
 // Only the frames of a state that the thread's own record in Python (PyGILState) leads to are read:
 // none of sub-interpreters.

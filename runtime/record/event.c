@@ -346,7 +346,7 @@ ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame
     return free_known(thread, block, take_now(block), frame);
 }
 
-// A tracer listens: it is told of blocks that are not known as well.
+// A tracer listens: it gets blocks that are not known as well.
 static COLD bool free_told(struct thread *thread, void *block, uintptr_t *frame) {
     bool may_have = probes_event.mode < EVENT_SAMPLED || probes_event.mode == EVENT_MIXED;
     struct live_block known = may_have ? take_now(block) : (struct live_block){0, 0};
@@ -440,7 +440,7 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame) {
     return free_now(thread, block, frame);
 }
 
-// A tracer is told of a realloc as one event, of one without an old or a new block as what it is.
+// A tracer gets a realloc as one event, of one without an old or a new block as what it is.
 static COLD void realloc_tell(const struct event_realloc *done, uint32_t cell,
                               const uintptr_t *frame) {
     if (!done->block)

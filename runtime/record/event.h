@@ -29,7 +29,7 @@
 #define EVENT_KEEP_FRAME() __asm__ volatile("")
 
 // The stack of the hook that this frame of a function of ours is called by, for a block that it
-// frees; 0 where it cannot be told.
+// frees; 0 where it is not known.
 uint32_t event_cell_of_freer(uintptr_t *frame);
 
 // A block was allocated; NULL: the call failed. `thread` is BUSY. Its cell; 0: it was not counted.

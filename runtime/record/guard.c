@@ -27,7 +27,7 @@ static bool is_power(size_t value) {
     return value && !(value & (value - 1));
 }
 
-// True if the tool has told of the block already; from then on it is as if this process had.
+// True if the tool has reported the block already; from then on it is as if this process had.
 static bool is_told_by_tool(const struct cairn_overrun *overrun) {
     uint64_t used = __atomic_load_n(overruns.used_bytes, __ATOMIC_ACQUIRE);
     if (used > overruns.capacity_bytes) used = overruns.capacity_bytes;

@@ -154,7 +154,7 @@ static void tell_alloc(uintptr_t *frame, const void *block, const struct sampled
         probe_otel_alloc(frame, block, sampled->size_bytes, (uint64_t)weight->bytes);
 }
 
-// A tracer that was told of a sample hears of its end, also if it is only not followed any longer.
+// A tracer that got a sample gets its end, also if it is only not followed any longer.
 static void tell_free(uintptr_t *frame, const void *block) {
     if (unlikely(probes_otel_free)) probe_otel_free(frame, block);
 }

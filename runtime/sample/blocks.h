@@ -47,7 +47,7 @@ ALWAYS_INLINE bool blocks_may_have(const void *block) {
 
 // Makes an empty table for `max_samples` blocks at a time (more fit). False without memory.
 bool blocks_init(uint64_t max_samples);
-// Where the table is told to who looks from outside (struct cairn_live_samples); it stays there.
+// Where the table is for readers from outside (struct cairn_live_samples); it stays there.
 uintptr_t blocks_place(void);
 // Blocks that it can hold.
 uint64_t blocks_capacity(void);

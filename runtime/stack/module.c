@@ -186,7 +186,7 @@ static bool module_is_noted(const struct object *object, struct cairn_module *fo
     return current && module_is_same(current, found);
 }
 
-// Whoever has the lock enters what others leave, which meet the code's rule in the cache from now
+// The holder of the lock enters what others leave, which meet the code's rule in the cache from now
 // on and would not note it again. One that leaves after the holder's last look finds the lock open.
 // It is an address in the code that is left: by that of its start only a part of an object with
 // holes would be found.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stretch of the recording that is handed out front to back and never taken back.
 //
-// Taking is one atomic addition; memory is claimed (made to exist) a chunk at a time by whoever
-// first needs it. Several threads may claim the same chunk at once: claiming twice is harmless.
-// A region that is full, or whose chunk could not be claimed, stays so: `take` returns NULL.
+// Taking is one atomic addition; memory is claimed (made to exist) a chunk at a time by the thread
+// that first needs it. Several threads may claim the same chunk at once: claiming twice is
+// harmless. A region that is full, or whose chunk could not be claimed, stays so: `take` returns
+// NULL.
 #ifndef RUNTIME_SYS_REGION_H
 #define RUNTIME_SYS_REGION_H
 

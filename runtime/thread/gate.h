@@ -62,7 +62,7 @@ ALWAYS_INLINE void gate_move_back(uint32_t *word, enum gate_state from) {
 #endif
 }
 
-// Notes whose event it is, for whoever has to decide whether it still goes on.
+// Notes whose event it is, for code that has to decide whether it still goes on.
 ALWAYS_INLINE void gate_hold(struct thread *thread, uintptr_t here, uintptr_t return_address) {
     thread->holder = here;
     thread->holder_return = return_address;

@@ -49,7 +49,7 @@ bool entries_find_in_file(struct entries *entries, const char *path, entries_vis
                           void *context, struct error *error);
 
 // Finds the allocator's code, by which threads that are in it are known. False, with a clause, if
-// it cannot be told from the program's.
+// it cannot be distinguished from the program's.
 bool entries_find_parts(struct entries *entries, const struct remote *remote, struct error *error);
 
 // Whether code at `pc`, of a function called `name` (NULL: not known), may be the allocator's.

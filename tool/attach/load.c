@@ -27,7 +27,7 @@
 #define LIBRARY_PATH_BYTES 64
 _Static_assert(sizeof LIBRARY_NAME <= sizeof LIBRARY_PATH "0", "it has room where the path was");
 
-#define LIBC_INTERNAL_DLOPEN 0x80000000u  // what __libc_dlopen_mode wants to be told
+#define LIBC_INTERNAL_DLOPEN 0x80000000u  // what __libc_dlopen_mode needs
 
 static bool make_file(struct caller *caller, uint64_t name, unsigned flags, int64_t *there,
                       struct error *error) {

@@ -16,7 +16,7 @@ struct budget {
     enum measure measure;
     int64_t limit;         // bytes or calls; unused with a baseline or a share
     double share;          // of the process' calls; negative: `limit` counts
-    const char *baseline;  // NULL: none; belongs to whoever gave it
+    const char *baseline;  // NULL: none; belongs to the caller
     double tolerance;      // a share more than the baseline
 };
 

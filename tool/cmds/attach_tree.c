@@ -69,7 +69,7 @@ static bool check_program(const struct attach_member *process, struct error *err
     struct error unused;
     int status;
     snprintf(path, sizeof path, "/proc/%d/exe", (int)process->pid);
-    if (!program_find(path, &program, &status, &unused)) return true;  // told by attach_open
+    if (!program_find(path, &program, &status, &unused)) return true;  // attach_open reports it
     if (program.records_itself)
         return error_set(error, "cairn is linked into it: it records itself");
     if (program.own_allocator && !process->attach.entries.items.count)

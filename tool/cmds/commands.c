@@ -178,7 +178,7 @@ const struct command commands[] = {
             "It returns at once, and works on programs that wait for something too.\n"
             "  status            what is recorded, and since when\n"
             "  off, on           stop recording allocations, go on; frees are always recorded\n"
-            "  mark [LABEL]      what is allocated from now on is told from what was before\n"
+            "  mark [LABEL]      what is allocated from now on is kept apart\n"
             "  snapshot [LABEL]  keep what every stack holds now\n"
             "  rate SIZE         one sample in so many bytes from now on (cairn run --sample)\n"
             "  check             look at the guard bands of all blocks (cairn run --guard)\n"
@@ -317,10 +317,10 @@ const struct command commands[] = {
         .help = "another profiler's file as a recording: heaptrack, massif, DHAT, pprof, perf",
         .description =
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
-            "Zstandard); its format is told from its content, or --format: heaptrack, massif,\n"
+            "Zstandard); its format is found by content, or --format: heaptrack, massif,\n"
             "dhat, pprof, perf (what perf script prints of probes on malloc and free) or bpftrace\n"
             "(the same of bpftrace); see docs/explain/tracing.md. What such a file does not say\n"
-            "is told here and in every report.\n",
+            "is said here and in every report.\n",
         .run = cmd_import,
         .words_max = 1,
         .options = {

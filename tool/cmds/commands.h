@@ -3,8 +3,8 @@
 // and shell completion are made from it. A new option is a row; a new command is a row and a file
 // cmds/NAME.c.
 //
-// A command returns the status to end with: 0, 1 for a failure it has told on stderr, 2 for wrong
-// use; `run` has the numbers of env and docker.
+// A command returns the status to end with: 0, 1 for a failure it has printed to stderr, 2 for
+// wrong use; `run` has the numbers of env and docker.
 #ifndef TOOL_CMDS_COMMANDS_H
 #define TOOL_CMDS_COMMANDS_H
 

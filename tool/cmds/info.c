@@ -212,7 +212,7 @@ static void print_source(const struct symbol_report *report) {
         [SYMBOL_SOURCE_DYNSYM] = "exported functions",
         [SYMBOL_SOURCE_SYMTAB] = "functions without lines",
         [SYMBOL_SOURCE_DWARF] = "functions and lines",
-        [SYMBOL_SOURCE_GENERATED] = "functions as the program told them",
+        [SYMBOL_SOURCE_GENERATED] = "functions as the program named them",
     };
     static const char *const origins[] = {[SYMBOL_ORIGIN_FILE] = "",
                                           [SYMBOL_ORIGIN_CACHE] = ", from the cache",

@@ -125,7 +125,7 @@ static char *ending_of(const struct opened *opened) {
     return NULL;
 }
 
-// What its reader has to know is told at once, and not only on the page.
+// What its reader has to know is printed at once, and is not only on the page.
 static void say_what_lacks(const char *path, const struct opened *opened, const char *trust) {
     const char *empty = empty_reason(opened);
     bool is_whole = recording_is_whole(&opened->recording);

@@ -37,7 +37,7 @@ struct getopt_table {
 
 static void fill_table(const struct command *command, struct getopt_table *table) {
     char *letter = table->letters;
-    // '+': stop at the first word that is no option; ':': missing arguments are told apart
+    // '+': stop at the first word that is no option; ':': a missing argument has a value of its own
     if (command->has_program) *letter++ = '+';
     *letter++ = ':';
     *letter++ = 'h';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profile looks like in the formats of other tools. A format is a file of this room and a
-// row of the table; whoever calls it opens the stream, resolves names and prints what is wrong.
+// row of the table; the caller opens the stream, resolves names and prints what is wrong.
 //
 // A writer streams: besides the profile it keeps at most tables of the distinct frames. Text from a
 // recording is escaped as the format asks for. Each format says how far the numbers can be believed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flame graph as one SVG file without dependencies: whoever can show a picture shows it, and in a
+// A flame graph as one SVG file without dependencies: any viewer of pictures shows it, and in a
 // browser a click zooms, Ctrl-F or "search" marks functions (flamegraph_script.c). The outermost
 // frame is on top; a frame's width is its share, its colour says which library it belongs to.
 //

@@ -3,7 +3,7 @@
 // heaptrack_gui. It is a log of events, and cairn keeps sums; so a log is made up that has the same
 // sums: for each stack the blocks that were neither held at the peak nor at the end come first,
 // then those held at the peak, then the rest of those at the end. Blocks of one part of a stack
-// have the part's mean size. What heaptrack calls temporary cannot be told from this log.
+// have the part's mean size. What heaptrack calls temporary is not in this log.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

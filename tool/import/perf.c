@@ -11,7 +11,7 @@
 // A call is its entry, with what was asked for, and its return, with the block and the stack (at
 // the entry the caller's own frame is not yet to be found). libc's functions call each other: what
 // a call does inside is not an event of its own. An entry without a return, as a full buffer of
-// perf leaves behind, is told by what comes next from its thread, and counts as lost.
+// perf leaves behind, is known by what comes next from its thread, and counts as lost.
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>

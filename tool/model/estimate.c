@@ -87,7 +87,7 @@ struct estimate estimate_of_interval(int64_t interval_bytes, int64_t samples) {
                              .bytes_variance = estimate_variance(interval_bytes)};
 }
 
-// A sample's share of `uncertain` is 0.92 to 1, so few of them are told exactly.
+// A sample's share of `uncertain` is 0.92 to 1, so few of them are counted exactly.
 int64_t estimate_samples(const struct estimate *estimate) {
     const double noise = 0.05;
     int64_t count = whole(ceil(positive(estimate->uncertain - noise)));

@@ -8,7 +8,7 @@
 // have had: T for bytes, T / size for blocks. It does not add up over stacks, the largest counts.
 //
 // Samples of large blocks (T bytes and more) are certain: none of them is missed. They say nothing
-// of smaller blocks, and are told apart from the other samples. docs/explain/sampling.md has the
+// of smaller blocks, and are counted apart from the other samples. docs/explain/sampling.md has the
 // formulas.
 #ifndef TOOL_MODEL_ESTIMATE_H
 #define TOOL_MODEL_ESTIMATE_H

@@ -30,7 +30,7 @@ uint64_t heap_state_empty_bytes(const struct heap_state *state) {
 // What is worth a line: so much, half of the resident heap, for a quarter of the time.
 static const uint64_t least_bytes = 16 << 20, heap_share = 2, time_share = 4;
 
-// Resident and no block of the heap's, in one picture; false: it cannot be told.
+// Resident and no block of the heap's, in one picture; false: it is not known.
 static bool note_others(const struct recording *recording, size_t index, uint64_t *most_bytes) {
     struct picture picture;
     if (!picture_of(recording, index, &picture) || !picture.is_mapped_part) return false;

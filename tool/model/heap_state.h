@@ -55,7 +55,7 @@ struct heap_area {
 };
 
 struct heap_state {
-    uint32_t pid;  // 0: not told
+    uint32_t pid;  // 0: not known
     bool is_core;  // else a process, which was stopped for `pause_ns`
     uint64_t pause_ns;
     size_t thread_count;

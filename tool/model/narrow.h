@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes away from a profile what a filter does not want. Only the values of the stacks, and which
 // stacks there are, change: totals, peak and threads stay those of the whole process, so that
-// shares can be told of the whole. In this order, since cells know stacks as they were built.
+// shares of the whole can be computed. In this order, since cells know stacks as they were built.
 #ifndef TOOL_MODEL_NARROW_H
 #define TOOL_MODEL_NARROW_H
 
 #include "tool/model/measure.h"
 #include "tool/model/profile.h"
 
-// Keeps what threads allocated, `are_kept` is by thread. Threads of one slot cannot be told apart:
-// `is_estimate` becomes true if a kept one shares its slot with one that is not. False without
-// memory.
+// Keeps what threads allocated, `are_kept` is by thread. Threads of one slot cannot be
+// distinguished: `is_estimate` becomes true if a kept one shares its slot with one that is not.
+// False without memory.
 bool profile_keep_threads(struct profile *profile, const bool *are_kept, bool *is_estimate);
 
 // Slot of the thread that allocated the blocks of a cell; false: not known.

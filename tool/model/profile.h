@@ -50,7 +50,7 @@ struct profile_thread {
     bool is_ended;
     uint64_t start_ns, end_ns;  // end_ns 0: unknown
     uint64_t allocations, allocated_bytes, failed;
-    int64_t exit_bytes, peak_bytes;  // of the blocks it allocated, whoever freed the others
+    int64_t exit_bytes, peak_bytes;  // of the blocks it allocated
     uint32_t sharing_count;          // threads of its slot; above 1 its bytes are a share
     struct estimate exit_estimate, peak_estimate;  // of the slot, not of the share
 };

@@ -9,7 +9,7 @@
 #include "tool/model/reader.h"
 
 #define SHAPE_SIZE_BUCKETS 65  // by the number of a size's bits: bucket b has 2^(b-1) to 2^b - 1
-#define SHAPE_SIZES_MAX 64     // distinct sizes that are told apart
+#define SHAPE_SIZES_MAX 64     // distinct sizes that are kept
 
 struct shape_size {
     uint64_t size, count;

@@ -65,7 +65,7 @@ void threads_go(struct threads *threads, pid_t but);
 // One that can make calls; NULL: all are on the way of a signal.
 const struct stopped_thread *threads_without_signal(const struct threads *threads);
 
-// Waits until a stopped thread that was told to go on stops again: the status of waitpid, or -1 if
+// Waits until a stopped thread that goes on stops again: the status of waitpid, or -1 if
 // it does not for so long; 0 if it is gone.
 int threads_wait(pid_t tid, uint64_t timeout_ns);
 

@@ -138,7 +138,7 @@ static bool add_file(struct adder *adder, const char *path, struct error *error)
     return is_ok || error_wrap(error, "%s", path);
 }
 
-// What a run lost of its processes is told, and no reason to show nothing.
+// What a run lost of its processes is printed; it is no reason to show nothing.
 static bool add_row(struct adder *adder, const struct run *run, const struct run_row *row,
                     struct error *error) {
     char path[PATH_MAX];

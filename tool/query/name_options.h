@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command line says about names: where to look for them and how to show them. Read once
-// for any command that has such options, before it runs; whoever opens a recording then asks here.
+// for any command that has such options, before it runs; code that opens a recording asks here.
 #ifndef TOOL_QUERY_NAME_OPTIONS_H
 #define TOOL_QUERY_NAME_OPTIONS_H
 

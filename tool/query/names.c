@@ -164,7 +164,7 @@ void names_give(struct names *names, uint32_t place, struct frame *frames, size_
     known->count = count;
 }
 
-// Names of code that the program generates are told while it runs: they are asked for again.
+// Names of code that the program generates come while it runs: they are asked for again.
 static bool is_asked(const struct names *names, size_t place) {
     const struct place_names *known = &names->places[place];
     uint32_t index = names->profile->places.list.items[place].module;

@@ -30,7 +30,7 @@ bool running_find(const char *which, pid_t *pid, struct error *error);
 // workers), or their children, if they are called so too.
 bool running_find_tree(const char *which, pid_t *pid, struct error *error);
 
-// One has to be chosen: the error says by what they can be told apart. `are`: "processes are".
+// One has to be chosen: the error says what distinguishes them. `are`: "processes are".
 bool running_tell_several(const char *name, const char *are, const struct running_list *list,
                           struct error *error);
 

@@ -128,7 +128,7 @@ static bool find_names(void *context, struct top *top, size_t first, size_t coun
 static bool set_mark(struct top_session *session, struct top *top, struct control *control,
                      struct error *error) {
     uint32_t generation = 0;
-    // samples are not kept by generation: their growth can be told, not which of them are new
+    // samples are not kept by generation: their growth is known, not which of them are new
     if (!session->live.profile.sampling.is_on) {
         if (!control_take_snapshot(control->header, control->bytes, CAIRN_SNAPSHOT_MARK, "", error))
             return false;

@@ -157,7 +157,7 @@ static bool print_annotated(FILE *out, const struct view_subject *subject, struc
                           &subject->request->options, subject->request->source, error);
 }
 
-// Of a recording there are totals; whoever has a process or a core does not come here.
+// Of a recording there are totals; processes and cores do not come here.
 static bool print_heap_totals(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     (void)error;
@@ -214,7 +214,7 @@ const struct view views[] = {
      GROUPS_TOP, 0, 0, false, false, print_regions,
      {"What does each part of the program allocate?",
       "--by --top", "the program names regions: cairn/cairn.h"}},
-    {"pools", "allocators of the program's own, as it told of them", "peak",
+    {"pools", "allocators of the program's own, as it named them", "peak",
      GROUPS_TOP, 0, 0, false, false, print_pools,
      {"What do the program's own allocators hold?",
       "--by --top", "the program reports pools: cairn/cairn.h"}},

@@ -66,8 +66,8 @@ struct request {
 // Reads view, measure and filters. False with an error: wrong use.
 bool request_read(const struct command_args *args, struct request *request, struct error *error);
 
-// Takes away what is told without names (threads, lifespan) from one recording's profile, before it
-// is looked at or added to others.
+// Takes away what is known without names (threads, lifespan) from one recording's profile, before
+// it is looked at or added to others.
 struct narrowing {
     const struct request *request;
     struct filter *filter;

@@ -6,7 +6,7 @@
 // The table owns its texts, each once, so that recordings can be opened one after the other. The
 // key of a stack is its functions without lines, innermost first: another build of the same program
 // has the same keys. Stacks that differ by a few functions more or less (inlining) are joined by
-// diff_join_similar. Lines of source are told by function and distance from its first one, so that
+// diff_join_similar. Lines of source are known by function and distance from its first one, so that
 // they may have moved (diff_lines.c).
 #ifndef TOOL_RENDER_DIFF_H
 #define TOOL_RENDER_DIFF_H

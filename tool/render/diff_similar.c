@@ -183,7 +183,7 @@ bool diff_join_similar(struct diff *diff, struct error *error) {
     return is_ok;
 }
 
-// Lines of source side by side. A line is told by its function, file, and distance from the first
+// Lines of source side by side. A line is known by its function, file, and distance from the first
 // line of that function that has figures: what moved as a whole is the same. Lines that are left on
 // one side alone are joined in their order with those of the same function on the other.
 

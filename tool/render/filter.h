@@ -35,13 +35,13 @@ bool filter_needs_names(const struct filter *filter);
 // A request that leaves something out was made.
 bool filter_is_any(const struct filter *filter);
 
-// What is told by threads, regions and lifespan, of each recording. False without memory.
+// What threads, regions and lifespan decide, of each recording. False without memory.
 bool filter_threads(struct filter *filter, struct profile *profile, struct error *error);
 // False, with the threads or regions there are, if none was meant in any of them.
 bool filter_found_threads(struct filter *filter, const struct profile *profile,
                           struct error *error);
 
-// What is told by names. False, with what there is, if no stack is left that has a value of
+// What names decide. False, with what there is, if no stack is left that has a value of
 // `measure`; or without memory.
 bool filter_stacks(const struct filter *filter, struct profile *profile,
                    const struct frame_names *names, enum measure measure, struct error *error);

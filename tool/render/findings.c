@@ -66,7 +66,7 @@ static bool find_growth(struct findings *findings, const struct profile *profile
 }
 
 // Buffers begin with blocks that no realloc made; where another stack made them, each growth is
-// told of one buffer.
+// counted for one buffer.
 static void note_grown_often(const struct shape *shape, const struct stack *stack,
                              struct finding *finding) {
     struct shape_reallocs reallocs;

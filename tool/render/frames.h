@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the screens know about code: frames with names, got from whoever resolves them. One place
-// of the profile is one or more frames, since functions are inlined into each other.
+// What the screens know about code: frames with names, got from the room that resolves them. One
+// place of the profile is one or more frames, since functions are inlined into each other.
 #ifndef TOOL_RENDER_FRAMES_H
 #define TOOL_RENDER_FRAMES_H
 

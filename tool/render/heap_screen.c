@@ -195,7 +195,7 @@ bool heap_screen_print(const struct terminal *terminal, const struct heap_about 
     if (!state->is_glibc)
         terminal_print(
             terminal, STYLE_DIM,
-            "its allocator is not glibc's: what is recorded is told, not what is free\n");
+            "its allocator is not glibc's: what is recorded is shown, not what is free\n");
     print_classes(terminal, state, is_plain);
     fputc('\n', terminal->out);
     print_kinds(terminal, state, is_plain);

@@ -9,7 +9,7 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
-// What is told about. `profile` and `names`: of its recording; NULL: it has none.
+// What is shown. `profile` and `names`: of its recording; NULL: it has none.
 struct heap_about {
     const char *name;  // a pid or a core, safe text
     const struct heap_state *state;

@@ -33,7 +33,7 @@ static void describe_live(const struct picture *picture, const struct view_optio
                  units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
 }
 
-// What is not told apart.
+// What is not distinguished.
 static void describe_rest(const struct picture *picture, char *out, size_t size) {
     const char *free_words = picture->is_cut ? "free, not walked, " : "free, ";
     bool is_all = picture->is_free_part && !picture->is_cut;
@@ -92,7 +92,7 @@ static void print_picture(const struct terminal *terminal, const struct picture 
             units_size_as((int64_t)picture->swap_bytes, view->is_plain_number).text);
 }
 
-// Whose free memory is not told apart, and why.
+// Whose free memory is not distinguished, and why.
 static void print_allocator(const struct terminal *terminal, const struct profile *profile,
                             const struct picture *picture) {
     struct recording *recording = profile->recording;

@@ -234,7 +234,7 @@ void summary_print_file(const struct terminal *terminal, const struct summary *s
                        summary->next);
 }
 
-// "server.4711.cairn", which tells the program too; else "server (PATH)", "server 4711".
+// "server.4711.cairn", which has the program's name too; else "server (PATH)", "server 4711".
 static void print_subject(const struct terminal *terminal, const struct summary *summary,
                           struct parts *line) {
     char program[FRAME_TEXT_BYTES], path[FRAME_TEXT_BYTES], text[2 * FRAME_TEXT_BYTES + 4];

@@ -37,7 +37,7 @@ bool suppressions_add_common(struct suppressions *suppressions, struct error *er
 bool suppressions_add_file(struct suppressions *suppressions, const char *path,
                            struct error *error);
 
-// The same of a text in memory; what goes wrong is told with `name`.
+// The same of a text in memory; errors begin with `name`.
 bool suppressions_add_text(struct suppressions *suppressions, const char *text, const char *name,
                            struct error *error);
 

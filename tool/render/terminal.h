@@ -81,7 +81,7 @@ struct view_options {
     double threshold;           // least share of the whole that is worth a line, 0 to 1
     int64_t min_bytes;          // least value of a line; 0: any
     const struct frame *pivot;  // tree: starts at this function; NULL: whole stacks
-    bool has_lines;             // tree: lines of a function are told apart
+    bool has_lines;             // tree: each line of a function is a node
     bool is_inverted;           // tree: from the allocating functions to their callers
     bool has_all_frames;        // internal frames is shown as well
     bool is_plain_number;       // sizes in bytes

@@ -6,8 +6,8 @@
 
 #include "tool/render/frames.h"
 
-// Type and where it was told, as a group (groups.h) has them. All frames of `frames` are looked at,
-// hidden ones too.
+// Type and where it was found, as a group (groups.h) has them. All frames of `frames` are looked
+// at, hidden ones too.
 void type_of_stack(const struct frame_list *frames, char *label, char *location);
 
 // The type that a function's name tells: false if it tells none. `is_element` becomes true for

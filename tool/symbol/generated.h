@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that a program made at run time, by what the program told about it: perf's map
+// Code that a program made at run time, by what the program says about it: perf's map
 // (/tmp/perf-PID.map: node --perf-basic-prof, python -X perf, JVM agents) and jitdump
 // (jit-PID.dump: node --perf-prof).
 //

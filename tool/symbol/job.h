@@ -36,7 +36,7 @@ enum symbol_source {
     SYMBOL_SOURCE_DYNSYM,     // exported functions only: a name may be missing, none has a line
     SYMBOL_SOURCE_SYMTAB,     // all functions, no lines
     SYMBOL_SOURCE_DWARF,      // functions, lines, inlined frames (symbol tables fill its gaps)
-    SYMBOL_SOURCE_GENERATED,  // told by the program that generated the code
+    SYMBOL_SOURCE_GENERATED,  // from the program that generated the code
 };
 
 // Who was asked for them.

@@ -47,7 +47,7 @@ static size_t base_length(const char *name, size_t length) {
     }
 }
 
-// Rust's legacy form looks like C++ and is told apart by its hash at the end.
+// Rust's legacy form looks like C++ and is recognized by its hash at the end.
 static bool may_be_rust(const char *name) {
     return !strncmp(name, "_R", 2) || (!strncmp(name, "_ZN", 3) && strstr(name, "17h"));
 }

@@ -17,7 +17,7 @@ struct symbol_options {
     const char *sysroot;    // tree that recorded paths are looked for in; NULL: none
     uint32_t process;       // a running process whose root is such a tree too; 0: none
     const char *directory;  // in which the program was started; NULL: unknown
-    uint32_t generator;     // process that may have told about code it generated; 0: none
+    uint32_t generator;     // process that may have named code it generated; 0: none
     uint32_t generator_user;
     uint64_t generator_start_ns;  // its start, since 1970
     bool has_debuginfod;          // missing debug files may be downloaded ($DEBUGINFOD_URLS)

@@ -254,7 +254,7 @@ static bool answer_from_cache(const struct answerer *answerer, struct symbol_job
     return is_done;
 }
 
-// Code that the program generated, by what it told about it.
+// Code that the program generated, by what it says about it.
 static bool answer_from_program(const struct answerer *answerer, struct symbol_job *job) {
     struct generated generated;
     bool is_done = generated_open(&generated, answerer->options, answerer->names);

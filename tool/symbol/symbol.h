@@ -41,7 +41,7 @@ void symbol_table_keep(struct symbol_table *table, const struct bundle *kept);
 void symbol_table_close(struct symbol_table *table);
 
 // Resolves the queries of each job, in any order, duplicates welcome. Missing, foreign or broken
-// files are told in the job's report with true returned; false means no memory (or 2^32 addresses
+// files are in the job's report, and true is returned; false means no memory (or 2^32 addresses
 // of one module). `progress` may be NULL.
 bool symbol_resolve_all(struct symbol_table *table, struct symbol_job *jobs, size_t count,
                         const struct symbol_progress *progress, struct error *error);

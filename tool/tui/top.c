@@ -59,7 +59,7 @@ static void look(struct screen *screen) {
     bool is_due = top->view.live && !top->view.is_frozen && !top->view.over;
     if (!is_due) return;
     if (!screen->host->look(screen->host->context, top, &error)) tell(top, &error);
-    if (top->pattern) find_names(screen, false);  // which stacks match is told by their names
+    if (top->pattern) find_names(screen, false);  // which stacks match depends on their names
     list(screen);
     if (!top->pattern) find_names(screen, false);
 }

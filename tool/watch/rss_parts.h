@@ -57,7 +57,7 @@ bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
 bool rss_parts_of_process(pid_t pid, struct rss_parts *parts);
 
 // Gives cairn what it mapped without reservation: `own_bytes` of what others may have mapped so too
-// at most. An allocator that does so itself cannot be told from cairn: then it is 0.
+// at most. An allocator that does so itself cannot be distinguished from cairn: then it is 0.
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
 
 // Finds what glibc's malloc holds free: sets the fields that begin with free_, arena_bytes,

@@ -59,7 +59,8 @@ static void keep(struct writer_thread *writer, struct watched *process,
 }
 
 // From now on the process writes its file itself when it ends. It may be ending just now and have
-// looked before it was told; the tool's socket is closed already, so at worst both write the same.
+// looked before it got the message; the tool's socket is closed already, so at worst both write the
+// same.
 static void release(struct writer_thread *writer, struct watched *process,
                     const struct memory_end *end) {
     struct memory_end last = *end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours of frames and areas. The modules' palette is Paul Tol's "light" scheme, with two more, made
-// to be told apart without full colour vision and to be written on in black; growth goes from blue to orange.
+// to be distinguished without full colour vision and to be written on in black; growth goes from blue to orange.
 
 import type { Model } from "./model";
 import { baseName } from "./units";
@@ -87,7 +87,7 @@ export class ModuleColours {
     let colour = this.cache.get(fn);
     if (!colour) {
       const base = this.colourOf.get(this.model.isStandard(fn) ? STANDARD : this.model.fnModule[fn]) ?? OTHER;
-      // neighbours of one module are told apart by a shade
+      // neighbours of one module differ by a shade
       const shade = (Math.imul(fn + 1, 0x9e3779b1) >>> 28) / 15;
       colour = css(dimmed(mix(base, [255, 255, 255], 0.22 * shade)));
       this.cache.set(fn, colour);

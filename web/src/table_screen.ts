@@ -504,7 +504,7 @@ export class TableScreen implements Screen {
     for (const { thread } of threads) most = Math.max(most, thread.allocated_bytes);
     const lasted = (row: number) =>
       (threads[row].thread.end_ns ?? threads[row].facts.process.duration_ns) - threads[row].thread.start_ns;
-    // threads that had a slot of the recording one after the other are one line: their blocks cannot be told apart
+    // threads that had a slot of the recording one after the other are one line: their blocks cannot be distinguished
     const line = (row: number): Child => {
       const {
           part,
