@@ -60,8 +60,14 @@ def is_ready(what, process):
 SAY = "import os\nos.write(1, b'ready\\n')\n"
 
 
+def sleeps(pid):
+    """Its start, in which files are opened and mapped, is over."""
+    return is_called(pid, "sleep") and is_in_state(pid, "S")
+
+
 def traced():
     with Process(["sleep", "60"]) as process:
+        wait_until(lambda: sleeps(process.pid))
         check_equal("seized", LIBC.ptrace(PTRACE_SEIZE, process.pid, None, None), 0)
         refused("traced", process.pid, "traced already", f"by process {os.getpid()}")
         process.kill()
@@ -77,6 +83,7 @@ def another_user():
         return
     become = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]
     with Process(["sleep", "60"]) as process:
+        wait_until(lambda: sleeps(process.pid))
         reachable = run([*become, CAIRN, "--version"], env=environment()).status == 0
         if reachable:
             refused("another user", process.pid, "permission denied", "belongs to user 0", before=become)
