@@ -150,7 +150,7 @@ $(BUILD)/cairn: $(TOOL_OBJECTS)
 $(BUILD)/exports.map $(BUILD)/exports-cxx.map: dev/exported-names.sh dev/runtime-symbols.allow format/heap_functions.h \
 		runtime/hook/hooks.def runtime/preload/operators.def
 	@mkdir -p $(@D)
-	$(Q)dev/exported-names.sh --map $(if $(findstring cxx,$@),cxx) >$@
+	$(Q)dev/exported-names.sh --map $(if $(findstring cxx,$(@F)),cxx) >$@
 
 # Renamed into place, never written in place: programs that run have the old one mapped.
 $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)

@@ -25,13 +25,12 @@ extern int pthread_setspecific(unsigned key, const void *value);
 static const struct {
     const char *name;
     void *address;
-} symbols[] = {
+} symbols[] = {{"gnu_get_libc_version", (void *)gnu_get_libc_version},
+               {"pthread_key_create", (void *)pthread_key_create},
+               {"pthread_setspecific", (void *)pthread_setspecific},
 #define REAL(name) {#name, (void *)__real_##name},
-    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, REAL)
+               CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, REAL)
 #undef REAL
-        {"gnu_get_libc_version", (void *)gnu_get_libc_version},
-    {"pthread_key_create", (void *)pthread_key_create},
-    {"pthread_setspecific", (void *)pthread_setspecific},
 };
 
 void *cairn_static_symbol(void *handle, const char *name) {

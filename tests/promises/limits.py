@@ -38,6 +38,13 @@ def with_limit(name, kind, value, how):
     t.check_equal(f"{name} ({how})", (done.returncode, done.stdout), (3, b""))
 
 
+def told_limit():
+    """Limited with the tool: the program goes on, and the one line says why nothing is recorded."""
+    result = t.run(["sh", "-c", f"ulimit -v {100 * KIB}; exec {t.CAIRN} run -o none.cairn {t.program('leak')[0]}"])
+    t.check_equal("100 MiB with the tool", (result.status, result.out), (3, b""))
+    t.check(b"nothing was recorded: cairn needs" in result.err and b"ulimit -v" in result.err, f"100 MiB: {result.err}")
+
+
 def own_limit(mebibytes):
     """Set by the program itself, when the recording's address space is there already; then memory that
     was given back is the program's, also in a forked child."""
@@ -55,6 +62,7 @@ def own_limit(mebibytes):
     t.check(found and found["totals"]["allocations"] >= 40000, f"{name}: {found and found['totals']}")
 
 
+told_limit()
 for own_mebibytes in (30, 40, 50, 64, 100, 150, 300, 2000):
     own_limit(own_mebibytes)
 for how in ("run", "alone"):

@@ -8,12 +8,15 @@
 
 // What is taken over in a running process: what allocates and frees, and of the functions that the
 // library only takes note of those that it needs there.
+// The first one is malloc, which every allocator has.
 #define NAME(name) #name,
 static const char *const wanted[] = {
-    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, NAME) CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, NAME)
+    // clang-format off
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, NAME)
+    CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, NAME)
 #undef NAME
-        "dlclose",
-    "prctl", "syscall", "fork", "_Fork",
+    "dlclose", "prctl", "syscall", "fork", "_Fork",
+    // clang-format on
     // not taken over, but asked for by the library
     "gnu_get_libc_version",
     // C++'s operators, of the library that wraps them

@@ -101,19 +101,17 @@ static void print_description(FILE *out, const char *text) {
 
 // Whether a command has the option, or can come into the circumstance.
 static bool is_of_command(const struct command *command, int which) {
-    const struct option_row *row = command->options;
     enum option_id option =
         which < OPTION_COUNT ? (enum option_id)which : circumstance_cause(which);
     if (option == OPTION_COUNT) return strstr(command->arguments, "@SNAPSHOT");
-    while (row->name && row->id != option) row++;
-    return row->name;
+    return option_row_of(command, option);
 }
 
 static void put_option(FILE *out, const struct command *command, int which) {
-    const struct option_row *row = command->options;
-    bool is_option = which < OPTION_COUNT;
-    while (is_option && row->id != (enum option_id)which) row++;
-    fprintf(out, "`%s%s`", is_option ? "--" : "", is_option ? row->name : circumstance_name(which));
+    if (which >= OPTION_COUNT)
+        fprintf(out, "`%s`", circumstance_name(which));
+    else
+        fprintf(out, "`--%s`", option_row_of(command, (enum option_id)which)->name);
 }
 
 // A rule as far as it is about this command, as one line; nothing if it is not. An alias of a view

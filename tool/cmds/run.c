@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,7 +97,11 @@ static void run_announce(struct run *run) {
 // Why nothing may have been recorded although the program ran.
 static const char *run_empty_reason(const struct run *run) {
     static char text[MESSAGE_BYTES];
+    const rlim_t room_bytes = 256 << 20;  // what the library reserves, rounded up (thread/slots.c)
+    struct rlimit space;
     if (run->program.obstacle) return run->program.obstacle;
+    if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur < room_bytes)
+        return "cairn needs some 250 MiB of address space, and ulimit -v leaves less";
     if (!run->program.own_allocator || !run->begin.refused_count) return NULL;
     snprintf(text, sizeof text, "the program is linked with %s, whose calls cannot be seen",
              run->program.own_allocator);

@@ -5,9 +5,9 @@
 
 size_t elf_headers_read(const struct memory_reader *reader, uint64_t address, uint64_t count,
                         Elf64_Phdr *headers) {
-    bool is_possible = address && count && count <= ELF_HEADERS_MAX;
+    if (count > ELF_HEADERS_MAX) count = ELF_HEADERS_MAX;
     bool is_read =
-        is_possible && memory_read(reader, address, headers, (size_t)count * sizeof *headers);
+        address && memory_read(reader, address, headers, (size_t)count * sizeof *headers);
     return is_read ? (size_t)count : 0;
 }
 

@@ -7,10 +7,10 @@
 
 #include "tool/proc/memory_reader.h"
 
-#define ELF_HEADERS_MAX 64  // more than any real file has
+#define ELF_HEADERS_MAX 64  // more than any real file has; further ones are left out
 
-// Those of the file whose first page is at `start`, at most ELF_HEADERS_MAX; returns how many were
-// read. 0: there is no 64-bit ELF file, or it has more.
+// Those of the file whose first page is at `start`; returns how many were read. 0: there is no
+// 64-bit ELF file.
 size_t elf_headers_at(const struct memory_reader *reader, uint64_t start, Elf64_Phdr *headers);
 
 // `count` of them, at `address`.

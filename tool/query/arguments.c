@@ -19,16 +19,10 @@ int command_fail(int status, const struct error *error) {
     return status;
 }
 
-// The row of an option that the command has.
-static const struct option_row *row_of(const struct command_args *args, enum option_id option) {
-    const struct option_row *row = args->command->options;
+const struct option_row *option_row_of(const struct command *command, enum option_id option) {
+    const struct option_row *row = command->options;
     while (row->name && row->id != option) row++;
     return row->name ? row : NULL;
-}
-
-const char *args_option_name(const struct command_args *args, enum option_id option) {
-    const struct option_row *row = row_of(args, option);
-    return row ? row->name : "option";
 }
 
 bool args_has(const struct command_args *args, enum option_id option) {
@@ -58,7 +52,7 @@ bool args_number(const struct command_args *args, enum option_id option, uint64_
     unsigned long long value = strtoull(text, &end, 10);
     bool is_number = isdigit((unsigned char)*text) && !*end && !errno && value <= most;
     if (!is_number) {
-        const struct option_row *row = row_of(args, option);
+        const struct option_row *row = option_row_of(args->command, option);
         return error_set(error, "%s: --%s needs a number, not \"%s\"", args->command->name,
                          row ? row->name : "option", text);
     }
@@ -71,7 +65,7 @@ bool args_size(const struct command_args *args, enum option_id option, uint64_t 
     const char *text = args->values[option];
     *bytes = 0;
     if (!text || (units_size_parse(text, bytes) && *bytes)) return true;
-    const struct option_row *row = row_of(args, option);
+    const struct option_row *row = option_row_of(args->command, option);
     return error_set(error, "%s: --%s needs a size such as 64M, not \"%s\"", args->command->name,
                      row ? row->name : "option", text);
 }
@@ -88,7 +82,7 @@ bool args_duration(const struct command_args *args, enum option_id option, uint6
     const char *text = args->values[option];
     *ns = 0;
     if (!text || (units_duration_parse(text, ns) && *ns)) return true;
-    const struct option_row *row = row_of(args, option);
+    const struct option_row *row = option_row_of(args->command, option);
     return error_set(error, "%s: --%s needs a time such as 10s, 500ms, 2m or 1h, not \"%s\"",
                      args->command->name, row ? row->name : "option", text);
 }
@@ -106,7 +100,7 @@ bool args_percent(const struct command_args *args, enum option_id option, double
         *share = value / whole;
         return true;
     }
-    const struct option_row *row = row_of(args, option);
+    const struct option_row *row = option_row_of(args->command, option);
     return error_set(error, "%s: --%s needs a share from 0 to 100 such as 0.2%%, not \"%s\"",
                      args->command->name, row ? row->name : "option", text);
 }

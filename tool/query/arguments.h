@@ -150,6 +150,9 @@ struct given_option {
 };
 #define GIVEN_OPTIONS_MAX 64
 
+// The row of an option; NULL: the command does not have it.
+const struct option_row *option_row_of(const struct command *command, enum option_id option);
+
 struct command_args {
     const struct command *command;
     const char *values[OPTION_COUNT];  // NULL: not given; "" for a switch; else the last one
@@ -161,8 +164,6 @@ struct command_args {
 };
 
 bool args_has(const struct command_args *args, enum option_id option);
-// Its long name without dashes; the command has to have it.
-const char *args_option_name(const struct command_args *args, enum option_id option);
 // Text of an option, `otherwise` if it is not given.
 const char *args_text(const struct command_args *args, enum option_id option,
                       const char *otherwise);

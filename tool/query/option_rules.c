@@ -15,7 +15,6 @@ enum { NAME_BYTES = 64, NAMES_BYTES = 256 };
 
 #define EVERY_STACK "it needs the stack of every block"
 #define STACKS_ALONE "of a snapshot it is known what stacks held, and nothing else"
-#define NOT_OF_MAPPINGS "of mappings only their stacks are known"
 
 const struct option_rule option_rules[] = {
     // what is recorded
@@ -45,7 +44,7 @@ const struct option_rule option_rules[] = {
     {OF_MAPPINGS,
      EXCLUDES(OPTION_THREAD, OPTION_REGION, OPTION_LIFESPAN, OPTION_AT, OPTION_BETWEEN,
               OPTION_SINCE),
-     NOT_OF_MAPPINGS},
+     "of mappings only their stacks are known"},
     {OF_HEAP_NOW,
      EXCLUDES(OPTION_BY, OPTION_BLOCKS, OPTION_THRESHOLD, OPTION_MIN_BYTES, OPTION_FOCUS,
               OPTION_IGNORE, OPTION_HIDE, OPTION_MODULE, OPTION_THREAD, OPTION_REGION,
@@ -80,7 +79,7 @@ enum option_id circumstance_cause(int circumstance) {
 // "--guard"; of a circumstance its name.
 static const char *name_of(const struct command_args *args, int which, char *name) {
     if (which >= OPTION_COUNT) return circumstance_name(which);
-    snprintf(name, NAME_BYTES, "--%s", args_option_name(args, (enum option_id)which));
+    snprintf(name, NAME_BYTES, "--%s", option_row_of(args->command, (enum option_id)which)->name);
     return name;
 }
 

@@ -12,10 +12,13 @@
 
 const struct internal_rule internal_rules[] = {
 // The allocation functions of C, as programs and other allocators name them.
+// clang-format off
 #define RULE(name) {#name, EXACT, INTERNAL_ALLOCATOR, NULL},
-    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, RULE) CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, RULE)
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, RULE)
+    CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, RULE)
 #undef RULE
-        {"__libc_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__libc_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    // clang-format on
     {"__libc_free", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__libc_calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__libc_realloc", EXACT, INTERNAL_ALLOCATOR, NULL},

@@ -91,6 +91,7 @@ static int setup(void **state) {
     memset(stack, 0, sizeof stack);
     memset(heap_words, 0, sizeof heap_words);
     memset(far_words, 0, sizeof far_words);
+    module.path = NULL;
     return 0;
 }
 

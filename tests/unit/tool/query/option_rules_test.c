@@ -16,9 +16,7 @@
 static struct error error;
 
 static const struct option_row *row_of(const struct command *command, int which) {
-    const struct option_row *row = command->options;
-    while (row->name && (int)row->id != which) row++;
-    return row->name ? row : NULL;
+    return which < OPTION_COUNT ? option_row_of(command, (enum option_id)which) : NULL;
 }
 
 // A command line with these options, CIRCUMSTANCE_END: none.
