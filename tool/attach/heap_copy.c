@@ -7,8 +7,8 @@
 
 #include "tool/glibc/arenas.h"
 #include "tool/glibc/chunks.h"
-#include "tool/proc/page_heads.h"
 #include "tool/proc/pagemap.h"
+#include "tool/proc/remote.h"
 
 enum { PAGE_BYTES = PAGEMAP_PAGE_BYTES, PAGES_AT_A_TIME = 4096 };
 enum { WITH_MEMORY = PAGE_RESIDENT | PAGE_SWAPPED };

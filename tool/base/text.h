@@ -4,12 +4,17 @@
 //
 // Safe text is valid UTF-8 without control characters and without characters that turn the
 // direction of writing; every offending byte becomes \xNN.
+//
+// Regular expressions of users: Perl's syntax (PCRE2), searched anywhere in a text. No text makes a
+// search endless: PCRE2 gives up at its own limits, which counts as no match.
 #ifndef TOOL_BASE_TEXT_H
 #define TOOL_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "tool/base/error.h"
 
 // Length of the safe character at `text` (at most `size` bytes are there), or 0: escape one byte.
 size_t text_safe_length(const char *text, size_t size);
@@ -32,5 +37,13 @@ void text_quote(char *out, size_t size, const char *text);
 
 // Last part of a path ("a/b.c" -> "b.c"), the whole if that is empty.
 const char *text_base_name(const char *path);
+
+struct pattern;
+
+// False with an error that says where the expression is wrong, or without memory.
+bool pattern_compile(const char *text, struct pattern **pattern, struct error *error);
+void pattern_free(struct pattern *pattern);  // takes NULL
+
+bool pattern_matches(const struct pattern *pattern, const char *text);
 
 #endif

@@ -15,7 +15,7 @@
 #include "tool/model/run.h"
 #include "tool/model/scopes.h"
 #include "tool/query/compared.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 #include "tool/query/subject.h"
 #include "tool/render/interval.h"
 

@@ -5,7 +5,7 @@
 
 #include "tool/model/measure.h"
 #include "tool/query/arguments.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 #include "tool/render/suppressions.h"
 
 // Opens a recording with the names of its stacks; `suppressions`, if not NULL, are filled by what

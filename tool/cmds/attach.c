@@ -19,9 +19,9 @@
 #include "tool/cmds/finish.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/proc/process.h"
+#include "tool/query/live.h"
 #include "tool/query/name_options.h"
-#include "tool/query/running.h"
-#include "tool/watch/launch.h"
+#include "tool/watch/job.h"
 #include "tool/watch/program.h"
 #include "tool/watch/watch.h"
 

@@ -4,7 +4,6 @@
 #define TOOL_CMDS_CORE_HEAP_H
 
 #include "tool/cmds/core_sets.h"
-#include "tool/cmds/core_subject.h"
 
 // Blocks in use and free by size, what is free where, and why the system does not get it back.
 bool core_print_heap(struct core_subject *subject, struct error *error);

@@ -14,7 +14,6 @@
 #include "tool/cmds/commands.h"
 #include "tool/model/measure.h"
 #include "tool/query/live.h"
-#include "tool/query/running.h"
 #include "tool/render/interval.h"
 #include "tool/render/terminal.h"
 #include "tool/watch/bands.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/query/arguments.h"
 #include "tool/query/compared.h"
-#include "tool/query/option_rules.h"
 #include "tool/render/diff_screen.h"
 
 #define DIFF_SCHEMA "cairn.diff/1"

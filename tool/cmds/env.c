@@ -6,7 +6,7 @@
 
 #include "tool/cmds/commands.h"
 #include "tool/cmds/recording_options.h"
-#include "tool/watch/launch.h"
+#include "tool/watch/job.h"
 
 static const struct form {
     const char *name, *line;  // line: takes name and value of a variable

@@ -3,7 +3,7 @@
 #ifndef TOOL_CMDS_FINISH_H
 #define TOOL_CMDS_FINISH_H
 
-#include "tool/cmds/report_summary.h"
+#include "tool/cmds/report_run.h"
 
 // Opens a recording or run that was just made, keeps names in it, and prints its summary, starting
 // with "cairn: NAME ended ...", unless `out` is NULL. The names are looked up once for both.

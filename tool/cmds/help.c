@@ -4,7 +4,6 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/manual.h"
 #include "tool/cmds/reference.h"
-#include "tool/cmds/topics.h"
 
 static const struct topic *topic_find(const char *name) {
     for (const struct topic *topic = topics; topic->name; topic++)

@@ -8,7 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/report_run.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 #include "tool/query/subject.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"

@@ -11,7 +11,7 @@
 #include "tool/base/version.h"
 #include "tool/cmds/commands.h"
 #include "tool/export/export.h"
-#include "tool/query/option_rules.h"
+#include "tool/query/arguments.h"
 #include "tool/query/views.h"
 
 enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };

@@ -9,7 +9,7 @@
 #include "format/guard.h"
 #include "format/settings.h"
 #include "tool/base/units.h"
-#include "tool/query/option_rules.h"
+#include "tool/query/arguments.h"
 
 static void put(struct recording_options *options, const char *name, const char *text) {
     char *copy = options->texts[options->count];

@@ -6,7 +6,7 @@
 
 #include "tool/cmds/commands.h"
 #include "tool/model/measure.h"
-#include "tool/watch/launch.h"
+#include "tool/watch/job.h"
 
 enum { RECORDING_TEXT_BYTES = 24 };
 

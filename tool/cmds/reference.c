@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tool/cmds/commands.h"
-#include "tool/query/option_rules.h"
+#include "tool/query/arguments.h"
 #include "tool/query/views.h"
 
 #define GENERATED                                                                                  \

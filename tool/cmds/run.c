@@ -21,9 +21,7 @@
 #include "tool/cmds/symbolize.h"
 #include "tool/query/name_options.h"
 #include "tool/watch/job.h"
-#include "tool/watch/launch.h"
 #include "tool/watch/program.h"
-#include "tool/watch/python.h"
 #include "tool/watch/run_directory.h"
 #include "tool/watch/watch.h"
 
@@ -35,7 +33,7 @@ enum {
     MESSAGE_BYTES = 1024,
 };
 
-struct run {
+struct run_command {
     const struct command_args *args;
     struct program program;
     struct launch launch;
@@ -51,7 +49,7 @@ struct run {
     FILE *summary;  // where the report goes; NULL: nowhere
 };
 
-static bool run_open_summary(struct run *run, struct error *error) {
+static bool run_open_summary(struct run_command *run, struct error *error) {
     const char *path = args_text(run->args, OPTION_SUMMARY, NULL);
     if (path) {
         run->summary = fopen(path, "ae");
@@ -62,14 +60,14 @@ static bool run_open_summary(struct run *run, struct error *error) {
     return true;
 }
 
-static bool run_is_recordable(struct run *run, struct error *error) {
+static bool run_is_recordable(struct run_command *run, struct error *error) {
     if (!run->program.obstacle || args_has(run->args, OPTION_IGNORE_CHECKS)) return true;
     return error_set(error, "%s cannot be recorded: %s (--ignore-checks runs it nevertheless)",
                      run->program.path, run->program.obstacle);
 }
 
 // --python for another Python than the one whose frames can be read.
-static bool run_is_readable_python(struct run *run, struct error *error) {
+static bool run_is_readable_python(struct run_command *run, struct error *error) {
     const unsigned major_shift = 24, minor_shift = 16, mask = 0xff;
     uint32_t version = run->launch.is_for_python ? python_of_image(run->program.image) : 0;
     if (!version || version == PYTHON_READ) return true;
@@ -79,13 +77,13 @@ static bool run_is_readable_python(struct run *run, struct error *error) {
                      run->program.path, version >> major_shift, version >> minor_shift & mask);
 }
 
-static void run_say(const struct run *run, const char *text) {
+static void run_say(const struct run_command *run, const char *text) {
     char safe[MESSAGE_BYTES];
     text_escape(safe, sizeof safe, text);
     fprintf(run->summary, "cairn: %s\n", safe);
 }
 
-static void run_announce(struct run *run) {
+static void run_announce(struct run_command *run) {
     if (!run->summary || !isatty(fileno(run->summary))) return;
     char name[NAME_MAX], path[NAME_MAX];
     text_escape(name, sizeof name, program_base_name(run->program.path));
@@ -95,7 +93,7 @@ static void run_announce(struct run *run) {
 }
 
 // Why nothing may have been recorded although the program ran.
-static const char *run_empty_reason(const struct run *run) {
+static const char *run_empty_reason(const struct run_command *run) {
     static char text[MESSAGE_BYTES];
     const rlim_t room_bytes = 256 << 20;  // what the library reserves, rounded up (thread/slots.c)
     struct rlimit space;
@@ -109,7 +107,7 @@ static const char *run_empty_reason(const struct run *run) {
 }
 
 // Allocators in executables that could not be led to the library.
-static void run_say_refused(const struct run *run) {
+static void run_say_refused(const struct run_command *run) {
     const struct entry_patcher *begin = &run->begin;
     char text[MESSAGE_BYTES];
     if (!begin->refused_count) return;
@@ -123,7 +121,7 @@ static void run_begin(void *context, pid_t pid, uint64_t attachment) {
 }
 
 // Programs that the library left alone.
-static void run_say_unrecorded(const struct run *run) {
+static void run_say_unrecorded(const struct run_command *run) {
     const struct cairn_hello *first = &run->watch.unrecorded;
     const char *why = program_unrecorded_obstacle(first->unrecorded);
     unsigned long long more = run->watch.unrecorded_count - 1;
@@ -138,7 +136,7 @@ static void run_say_unrecorded(const struct run *run) {
 }
 
 // Names into the recordings while the program's files are certainly there, and the summary.
-static void run_report(struct run *run) {
+static void run_report(struct run_command *run) {
     struct error error;
     char text[MESSAGE_BYTES];
     struct summary_options options = {.by = run->recording.by,
@@ -163,20 +161,20 @@ static void run_report(struct run *run) {
     }
 }
 
-static void run_open_page(struct run *run) {
+static void run_open_page(struct run_command *run) {
     struct error error;
     if (!args_has(run->args, OPTION_OPEN) || !run->store.is_made) return;
     name_options_symbols()->is_quick = false;
     if (!open_show(run->store.path, &error)) command_fail(STATUS_FAILURE, &error);
 }
 
-static int run_status(const struct run *run) {
+static int run_status(const struct run_command *run) {
     int status = run->job.wait_status;
     return WIFSIGNALED(status) ? STATUS_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 // The program leads an allocator that is linked into it to the library by itself.
-static bool run_lead(struct run *run, struct error *error) {
+static bool run_lead(struct run_command *run, struct error *error) {
     struct error problem;
     char *digits = NULL;
     bool is_ok =
@@ -196,7 +194,7 @@ static bool run_lead(struct run *run, struct error *error) {
 }
 
 // cairn run --exec: becomes the program, which then writes its own file.
-static int run_exec(struct run *run, struct error *error) {
+static int run_exec(struct run_command *run, struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
     const char *name = program_base_name(run->args->words[0]);
     if (!run_directory_choose(&run->store, output, name, (int)getpid(), error))
@@ -210,7 +208,7 @@ static int run_exec(struct run *run, struct error *error) {
 }
 
 // Which children are recorded, as the watch takes it.
-static bool run_read_children(struct run *run, struct error *error) {
+static bool run_read_children(struct run_command *run, struct error *error) {
     const char *which = args_text(run->args, OPTION_CHILDREN, "all");
     if (!*which)
         return error_set(error, "run: --children needs all, none or a pattern of programs' names");
@@ -222,7 +220,7 @@ static bool run_read_children(struct run *run, struct error *error) {
 }
 
 // Windows and snapshots, which need the tool beside the program.
-static bool run_read_schedule(struct run *run, struct error *error) {
+static bool run_read_schedule(struct run_command *run, struct error *error) {
     struct schedule *schedule = &run->schedule;
     const char *rule;
     size_t next = 0;
@@ -234,7 +232,7 @@ static bool run_read_schedule(struct run *run, struct error *error) {
            args_duration(run->args, OPTION_MARK_EVERY, &schedule->mark_every_ns, error);
 }
 
-static bool run_read_options(struct run *run, struct error *error) {
+static bool run_read_options(struct run_command *run, struct error *error) {
     uint64_t unused = 0;
     if (!args_number(run->args, OPTION_TOP, 0, SIZE_MAX, &unused, error) ||
         !recording_options_read(run->args, &run->recording, &run->launch, error) ||
@@ -244,7 +242,7 @@ static bool run_read_options(struct run *run, struct error *error) {
     return true;
 }
 
-static bool run_prepare(struct run *run, int *status, struct error *error) {
+static bool run_prepare(struct run_command *run, int *status, struct error *error) {
     *status = STATUS_USAGE;
     if (!run_read_options(run, error)) return false;
     if (!program_find(run->args->words[0], &run->program, status, error)) return false;
@@ -256,14 +254,15 @@ static bool run_prepare(struct run *run, int *status, struct error *error) {
 }
 
 // The place for the recordings, which has the program's pid in its name.
-static bool run_make_store(struct run *run, const struct launched *launched, struct error *error) {
+static bool run_make_store(struct run_command *run, const struct launched *launched,
+                           struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
     const char *name = program_base_name(run->args->words[0]);
     return run_directory_choose(&run->store, output, name, (int)launched->pid, error) &&
            run_directory_make(&run->store, error);
 }
 
-static bool run_start(struct run *run, int *status, struct error *error) {
+static bool run_start(struct run_command *run, int *status, struct error *error) {
     struct launched launched;
     struct error unused;
     char pattern[PATH_MAX];
@@ -295,7 +294,7 @@ static bool run_start(struct run *run, int *status, struct error *error) {
     return false;
 }
 
-static int run_beside(struct run *run) {
+static int run_beside(struct run_command *run) {
     struct error error;
     int status;
     if (!run_start(run, &status, &error)) return command_fail(status, &error);
@@ -315,7 +314,7 @@ static int run_beside(struct run *run) {
 }
 
 int cmd_run(const struct command_args *args) {
-    struct run run = {.args = args, .job = {.signal_file = -1}};
+    struct run_command run = {.args = args, .job = {.signal_file = -1}};
     struct error error;
     int status = STATUS_USAGE;
     if (!run_prepare(&run, &status, &error)) return command_fail(status, &error);

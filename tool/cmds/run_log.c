@@ -12,7 +12,7 @@
 #include "tool/base/units.h"
 #include "tool/model/measure.h"
 #include "tool/model/snapshots.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 #include "tool/render/trust.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "tool/cmds/commands.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 
 struct symbolized {
     size_t recordings;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flame graph as one SVG file without dependencies: any viewer of pictures shows it, and in a
-// browser a click zooms, Ctrl-F or "search" marks functions (flamegraph_script.c). The outermost
-// frame is on top; a frame's width is its share, its colour says which library it belongs to.
+// browser a click zooms, Ctrl-F or "search" marks functions. The outermost frame is on top; a
+// frame's width is its share, its colour says which library it belongs to.
 //
 // Frames below a share of the whole are left out and counted: they would be thinner than a line.
 #include <inttypes.h>
@@ -9,9 +9,116 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/export/flamegraph_script.h"
-#include "tool/export/frame_tree.h"
+#include "tool/export/frame_table.h"
 #include "tool/render/interval.h"
+
+static const char style[] =
+    "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222;white-space:pre}"
+    ".page{fill:#fff}.h{font:bold 17px system-ui,sans-serif}"
+    ".s{font:12px system-ui,sans-serif;fill:#555}"
+    ".b{font:12px system-ui,sans-serif;fill:#0a58ca;cursor:pointer}"
+    "#frames rect{fill:hsl(var(--h),70%,72%);stroke:#fff;stroke-width:.4}"
+    "#frames text{pointer-events:none}#frames g{cursor:pointer}"
+    "#frames g:hover rect{stroke:#000;stroke-width:1}"
+    "#frames g.above{opacity:.55}#frames g.hit rect{fill:#d81b60}#frames g.hit text{fill:#fff}"
+    "@media(prefers-color-scheme:dark){.page{fill:#1b1b1f}.h,.s{fill:#ddd}.b{fill:#8ab4f8}"
+    "#frames rect{stroke:#1b1b1f}}";
+
+// Positions are shares of the whole (data-l, data-w); a view is the stretch of it that is shown.
+// The rows of the picture stay where they are, and the width follows the window.
+static const char script[] =
+    "\n(function () {\n"
+    "'use strict';\n"
+    "const svg = document.documentElement, side = 10, letter = 6.7;\n"
+    "const byId = (id) => document.getElementById(id);\n"
+    "const frames = Array.from(byId('frames').children, (g) => ({\n"
+    "  g, rect: g.querySelector('rect'), label: g.querySelector('text'),\n"
+    "  title: g.querySelector('title').textContent,\n"
+    "  left: +g.dataset.l, share: +g.dataset.w, y: +g.querySelector('rect').getAttribute('y')}));\n"
+    "const rest = byId('details').textContent;\n"
+    "let view = {left: 0, share: 1, y: -1}, pattern = null;\n"
+    "const tiny = 1e-6;\n"
+    "function draw() {\n"
+    "  const width = Math.max(640, window.innerWidth || 1200), room = width - 2 * side;\n"
+    "  svg.setAttribute('width', width);\n"
+    "  for (const f of frames) {\n"
+    "    const holds = f.y < view.y && f.left <= view.left + tiny &&\n"
+    "      f.left + f.share >= view.left + view.share - tiny;\n"
+    "    const left = Math.max(0, (f.left - view.left) / view.share);\n"
+    "    const right = Math.min(1, (f.left + f.share - view.left) / view.share);\n"
+    "    const size = (right - left) * room;\n"
+    "    const shown = size > 0.1 && (holds || f.y >= view.y);\n"
+    "    f.g.style.display = shown ? '' : 'none';\n"
+    "    if (!shown) continue;\n"
+    "    f.g.classList.toggle('above', holds);\n"
+    "    f.rect.setAttribute('x', side + left * room);\n"
+    "    f.rect.setAttribute('width', size);\n"
+    "    f.label.setAttribute('x', side + left * room + 3);\n"
+    "    const name = f.title.split('\\n')[0].replace(/ \\([^()]*\\)$/, '');\n"
+    "    const columns = Math.floor((size - 6) / letter);\n"
+    "    f.label.textContent = columns < 3 ? '' :\n"
+    "      name.length <= columns ? name : name.slice(0, columns - 1) + '\\u2026';\n"
+    "  }\n"
+    "  mark();\n"
+    "}\n"
+    "function mark() {\n"
+    "  let covered = 0, until = -1, count = 0;\n"
+    "  const hits = [];\n"
+    "  for (const f of frames) {\n"
+    "    const hit = pattern !== null && pattern.test(f.title.split('\\n')[0]);\n"
+    "    f.g.classList.toggle('hit', hit);\n"
+    "    if (hit) hits.push(f);\n"
+    "  }\n"
+    "  hits.sort((a, b) => a.left - b.left || b.share - a.share);\n"
+    "  for (const f of hits) {\n"
+    "    count++;\n"
+    "    if (f.left < until - tiny) continue;\n"
+    "    covered += f.share;\n"
+    "    until = f.left + f.share;\n"
+    "  }\n"
+    "  byId('found').textContent = pattern === null ? '' :\n"
+    "    count + (count === 1 ? ' frame, ' : ' frames, ') + (100 * covered).toFixed(1) + ' % of "
+    "the whole';\n"
+    "}\n"
+    "function zoom(f) {\n"
+    "  view = f ? {left: f.left, share: f.share, y: f.y} : {left: 0, share: 1, y: -1};\n"
+    "  draw();\n"
+    "}\n"
+    "function search(text) {\n"
+    "  pattern = null;\n"
+    "  if (text) {\n"
+    "    try { pattern = new RegExp(text, 'i'); }\n"
+    "    catch (problem) {\n"
+    "      pattern = new RegExp(text.replace(/[.*+?^${}()|[\\]\\\\]/g, '\\\\$&'), 'i');\n"
+    "    }\n"
+    "  }\n"
+    "  mark();\n"
+    "}\n"
+    "function ask() {\n"
+    "  const text = window.prompt('Functions to mark (regular expression)', '');\n"
+    "  if (text !== null) search(text);\n"
+    "}\n"
+    "for (const f of frames) {\n"
+    "  f.g.addEventListener('click', () => zoom(f));\n"
+    "  f.g.addEventListener('mouseenter', () => {\n"
+    "    byId('details').textContent = f.title.replace('\\n', ': ');\n"
+    "  });\n"
+    "  f.g.addEventListener('mouseleave', () => { byId('details').textContent = rest; });\n"
+    "}\n"
+    "byId('reset').addEventListener('click', () => zoom(null));\n"
+    "byId('search').addEventListener('click', ask);\n"
+    "window.addEventListener('resize', draw);\n"
+    "window.addEventListener('keydown', (event) => {\n"
+    "  if (event.key === 'Escape') { search(''); zoom(null); }\n"
+    "  if (event.key === 'f' && (event.ctrlKey || event.metaKey)) {\n"
+    "    event.preventDefault();\n"
+    "    ask();\n"
+    "  }\n"
+    "});\n"
+    "const wanted = decodeURIComponent(window.location.hash.slice(1));\n"
+    "if (wanted) search(wanted);\n"
+    "draw();\n"
+    "})();\n";
 
 enum { WIDTH = 1200, ROW = 18, TOP = 76, BOTTOM = 34, SIDE = 10 };
 enum { THINNEST_SHARE = 4000, TEXT_BYTES = 2 * FRAME_TITLE_BYTES };
@@ -153,14 +260,14 @@ static void put_svg(struct writer *writer) {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\">\n"
             "<style>%s</style>\n<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n",
-            WIDTH, height, flamegraph_style);
+            WIDTH, height, style);
     put_heading(writer);
     fputs("<g id=\"frames\">\n", writer->out);
     for (uint32_t i = 1; i < writer->tree.nodes.count; i++)
         if (nodes[i].value > writer->thinnest) put_node(writer, i);
     fputs("</g>\n", writer->out);
     put_footing(writer, height);
-    fprintf(writer->out, "<script><![CDATA[%s]]></script>\n</svg>\n", flamegraph_script);
+    fprintf(writer->out, "<script><![CDATA[%s]]></script>\n</svg>\n", script);
 }
 
 bool export_flamegraph(FILE *out, const struct export *export, struct error *error) {

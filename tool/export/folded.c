@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Collapsed stacks: a line a stack, "outer;inner VALUE". What would end a frame or a line in a name
+// is replaced, so that every reader finds the value behind the last blank.
+//
+// The lines that MallocProfiler writes, for the scripts of its users: a stack with its number of
+// calls, bytes in total, bytes live at the end, and the most bytes it was seen to hold.
 #include "tool/export/folded.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 // The title with each quote twice.
@@ -54,4 +60,40 @@ bool folded_put(FILE *out, struct folded *folded, uint32_t node, struct error *e
         if (i) fputc_unlocked(';', out);
     }
     return true;
+}
+
+bool export_collapsed(FILE *out, const struct export *export, struct error *error) {
+    const struct profile *profile = export->profile;
+    struct folded folded;
+    if (!folded_open(&folded, export, false, error)) return false;
+    bool is_ok = true;
+    for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
+        int64_t value = measure_stack(export->by, &profile->stacks[i]).value;
+        if (value <= 0) continue;
+        is_ok = folded_put(out, &folded, profile->stacks[i].node, error);
+        fprintf(out, " %" PRId64 "\n", value);
+    }
+    folded_close(&folded);
+    return is_ok;
+}
+
+// cairn knows what a stack held at two snapshots; its own maximum is at least the larger one.
+static int64_t most_bytes(const struct stack *stack) {
+    return stack->peak_bytes > stack->exit_bytes ? stack->peak_bytes : stack->exit_bytes;
+}
+
+bool export_mptrace(FILE *out, const struct export *export, struct error *error) {
+    const struct profile *profile = export->profile;
+    struct folded folded;
+    if (!folded_open(&folded, export, false, error)) return false;
+    bool is_ok = true;
+    for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        fputs("_mpTrace_;", out);
+        is_ok = folded_put(out, &folded, stack->node, error);
+        fprintf(out, " $%" PRIu64 "$%" PRIu64 "$%" PRId64 "$%" PRId64 "\n", stack->allocations,
+                stack->allocated_bytes, stack->exit_bytes, most_bytes(stack));
+    }
+    folded_close(&folded);
+    return is_ok;
 }

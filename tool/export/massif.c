@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/export/frame_tree.h"
+#include "tool/export/frame_table.h"
 
 enum { SNAPSHOTS = 100, NS_PER_MS = 1000000, THRESHOLD_SHARE = 1000, LINE_BYTES = 8192 };
 

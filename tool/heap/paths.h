@@ -3,7 +3,6 @@
 #ifndef TOOL_HEAP_PATHS_H
 #define TOOL_HEAP_PATHS_H
 
-#include "tool/heap/graph.h"
 #include "tool/heap/references.h"
 
 // A shortest way to the block in use that `address` lies in: a root's reference first, the last one

@@ -10,8 +10,8 @@
 #include "tool/glibc/arenas.h"
 #include "tool/glibc/chunks.h"
 #include "tool/proc/maps.h"
-#include "tool/proc/page_heads.h"
 #include "tool/proc/pagemap.h"
+#include "tool/proc/remote.h"
 
 enum {
     PAGE = PAGEMAP_PAGE_BYTES,

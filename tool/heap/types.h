@@ -11,10 +11,18 @@
 // compared with the one in the image.
 //
 // Modules are opened when the first word leads to them. Not for several threads at once.
+//
+// A program file or library of an image: where it was loaded, which of its memory is constant, the
+// names of what lies in it. The image itself has the first two, in the ELF headers that are
+// mapped with every module; names come from files (tool/symbol/locate.h).
 #ifndef TOOL_HEAP_TYPES_H
 #define TOOL_HEAP_TYPES_H
 
+#include <elf.h>
+
 #include "tool/heap/image.h"
+#include "tool/symbol/image.h"
+#include "tool/symbol/locate.h"
 #include "tool/symbol/options.h"
 
 enum core_type_kind {
@@ -51,5 +59,24 @@ bool core_types_place(struct core_types *types, uint64_t address, char *text, si
 // The modules that words led to and whose file is missing or another one: their count, and one of
 // them with the reason, in `text` ("" for none).
 size_t core_types_missing(const struct core_types *types, char *text, size_t size);
+
+enum { ELF_MODULE_SEGMENTS_MAX = 64 };
+
+struct elf_module {
+    const char *path;  // as the process saw it
+    uint64_t start;    // where its first bytes were mapped
+    uint64_t bias;     // address = bias + virtual address in the ELF file
+    uint16_t segment_count;
+    Elf64_Phdr segments[ELF_MODULE_SEGMENTS_MAX];
+    struct located files;  // closed where they are missing or other ones
+    struct symtab symbols;
+    bool is_elf;
+};
+
+// Opens the module of a mapped file; `module` is closed and zero if it is none. False without
+// memory.
+bool elf_module_open(const struct core_image *core, const struct core_file *file,
+                     const struct symbol_options *options, struct string_pool *store,
+                     struct elf_module *module);
 
 #endif

@@ -1,8 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which format a file is in, and the file read as what it holds where it is compressed.
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "tool/import/import.h"
-#include "tool/import/unpack.h"
+
+enum { CHUNK_BYTES = 65536, GZIP_WINDOW_BITS = 15 + 16, HEAD_MAX = 64 };
+
+struct unpack {
+    FILE *in;
+    enum { PLAIN, GZIP, ZSTANDARD } kind;
+    z_stream gzip;
+    ZSTD_DStream *zstandard;
+    unsigned char chunk[CHUNK_BYTES];
+    size_t used, filled;  // of the chunk
+    bool is_over;
+    char head[HEAD_MAX];  // handed out before the rest
+    size_t head_used, head_filled;
+};
+
+static void fill(struct unpack *unpack) {
+    if (unpack->used < unpack->filled) return;
+    unpack->used = 0;
+    unpack->filled = fread(unpack->chunk, 1, CHUNK_BYTES, unpack->in);
+}
+
+static size_t read_gzip(struct unpack *unpack, char *out, size_t size) {
+    z_stream *stream = &unpack->gzip;
+    stream->next_out = (unsigned char *)out;
+    stream->avail_out = (uInt)size;
+    while (stream->avail_out == size && !unpack->is_over) {
+        fill(unpack);
+        stream->next_in = unpack->chunk + unpack->used;
+        stream->avail_in = (uInt)(unpack->filled - unpack->used);
+        int status = inflate(stream, Z_NO_FLUSH);
+        unpack->used = unpack->filled - stream->avail_in;
+        if (status == Z_STREAM_END && unpack->used < unpack->filled)
+            inflateReset(stream);  // another member follows
+        else if (status != Z_OK)
+            unpack->is_over = true;
+    }
+    return size - stream->avail_out;
+}
+
+static size_t read_zstandard(struct unpack *unpack, char *out, size_t size) {
+    ZSTD_outBuffer output = {out, size, 0};
+    while (!output.pos && !unpack->is_over) {
+        fill(unpack);
+        ZSTD_inBuffer input = {unpack->chunk, unpack->filled, unpack->used};
+        size_t status = ZSTD_decompressStream(unpack->zstandard, &output, &input);
+        unpack->used = input.pos;
+        unpack->is_over = ZSTD_isError(status) || (!unpack->filled && !output.pos);
+    }
+    return output.pos;
+}
+
+static size_t read_plain(struct unpack *unpack, char *out, size_t size) {
+    fill(unpack);
+    size_t there = unpack->filled - unpack->used;
+    if (there > size) there = size;
+    memcpy(out, unpack->chunk + unpack->used, there);
+    unpack->used += there;
+    return there;
+}
+
+static size_t read_any(struct unpack *unpack, char *out, size_t size) {
+    if (unpack->kind == GZIP) return read_gzip(unpack, out, size);
+    if (unpack->kind == ZSTANDARD) return read_zstandard(unpack, out, size);
+    return read_plain(unpack, out, size);
+}
+
+static ssize_t read_bytes(void *cookie, char *out, size_t size) {
+    struct unpack *unpack = cookie;
+    size_t left = unpack->head_filled - unpack->head_used;
+    if (!left) return (ssize_t)read_any(unpack, out, size);
+    if (left > size) left = size;
+    memcpy(out, unpack->head + unpack->head_used, left);
+    unpack->head_used += left;
+    return (ssize_t)left;
+}
+
+static int finish(void *cookie) {
+    struct unpack *unpack = cookie;
+    if (unpack->kind == GZIP) inflateEnd(&unpack->gzip);
+    ZSTD_freeDStream(unpack->zstandard);
+    free(unpack);
+    return 0;
+}
+
+static bool start(struct unpack *unpack) {
+    static const unsigned char gzip_magic[] = {0x1f, 0x8b};
+    static const unsigned char zstandard_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    fill(unpack);
+    if (unpack->filled >= sizeof gzip_magic &&
+        !memcmp(unpack->chunk, gzip_magic, sizeof gzip_magic)) {
+        if (inflateInit2(&unpack->gzip, GZIP_WINDOW_BITS) != Z_OK) return false;
+        unpack->kind = GZIP;
+    } else if (unpack->filled >= sizeof zstandard_magic &&
+               !memcmp(unpack->chunk, zstandard_magic, sizeof zstandard_magic)) {
+        unpack->zstandard = ZSTD_createDStream();
+        unpack->kind = ZSTANDARD;
+        return unpack->zstandard != NULL;
+    }
+    return true;
+}
+
+// The stream, for fclose, which leaves `in` open; NULL without memory. `head` gets its first bytes,
+// which are read again. Data that is damaged or cut off ends early.
+static FILE *unpack_open(FILE *in, char *head, size_t size, size_t *head_size,
+                         struct error *error) {
+    const cookie_io_functions_t functions = {.read = read_bytes, .close = finish};
+    struct unpack *unpack = calloc(1, sizeof *unpack);
+    if (unpack) unpack->in = in;
+    bool is_ready = unpack && start(unpack);
+    if (size > HEAD_MAX) size = HEAD_MAX;
+    while (is_ready && unpack->head_filled < size) {
+        size_t count =
+            read_any(unpack, unpack->head + unpack->head_filled, size - unpack->head_filled);
+        if (!count) break;
+        unpack->head_filled += count;
+    }
+    FILE *out = is_ready ? fopencookie(unpack, "rb", functions) : NULL;
+    if (!out) {
+        if (unpack) finish(unpack);
+        error_set(error, "no memory to unpack it");
+        return NULL;
+    }
+    *head_size = unpack->head_filled;
+    memcpy(head, unpack->head, unpack->head_filled);
+    setvbuf(out, NULL, _IOFBF, CHUNK_BYTES);
+    return out;
+}
 
 const struct import_format import_formats[] = {
     {"heaptrack", "heaptrack's data, as heaptrack wrote it", import_is_heaptrack, import_heaptrack},

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/model/snapshot_estimates.h"
+#include "tool/model/snapshot_choice.h"
 
 static const double second_ns = 1e9;
 

@@ -22,7 +22,7 @@ enum measure {
     MEASURE_ALIGNMENT,  // what aligned blocks took beyond plain ones of the same sizes
     MEASURE_AT,         // at a moment that was asked for: --at, --between, --since
     MEASURE_AT_BLOCKS,
-    MEASURE_OVERRUNS,  // blocks that were written past (overruns.h); known of processes, not stacks
+    MEASURE_OVERRUNS,  // blocks that were written past (profile.h); known of processes, not stacks
     MEASURE_COUNT,
 };
 

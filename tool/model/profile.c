@@ -4,6 +4,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/sample.h"
+#include "tool/model/figures.h"
+
+void inherited_add(struct inherited *sum, const struct inherited *added) {
+    sum->blocks += added->blocks;
+    sum->bytes += added->bytes;
+    sum->peak_blocks = figures_add(sum->peak_blocks, added->peak_blocks);
+    sum->peak_bytes = figures_add(sum->peak_bytes, added->peak_bytes);
+    sum->exit_blocks = figures_add(sum->exit_blocks, added->exit_blocks);
+    sum->exit_bytes = figures_add(sum->exit_bytes, added->exit_bytes);
+}
+
+bool inherited_is_cell(const struct recording *recording, size_t cell) {
+    uint16_t slot;
+    return cell != CAIRN_CELL_OTHER && recording_owner(recording, cell, &slot) &&
+           slot == CAIRN_SLOT_SHARED;
+}
+
+bool inherited_is_about(const struct recording *recording, size_t cell,
+                        const struct record *record) {
+    return inherited_is_cell(recording, record->is_foreign ? record->older : cell);
+}
+
+// Blocks that a cell holds; of samples, those they stand for.
+static int64_t held_blocks(const struct recording *recording, size_t cell,
+                           const struct cairn_cell *hot, const struct cairn_cell_cold *cold) {
+    enum { HIGH_HALF_SHIFT = 32 };
+    uint64_t calls = hot->calls | (uint64_t)cold->calls_high << HIGH_HALF_SHIFT;
+    uint64_t frees = hot->frees | (uint64_t)cold->frees_high << HIGH_HALF_SHIFT;
+    struct cairn_sample_cell sums;
+    recording_sample_cell(recording, cell, &sums);
+    return figures_add((int64_t)(calls - frees),
+                       estimate_whole_blocks(sums.extra_calls - sums.extra_frees));
+}
+
+struct inherited inherited_of(const struct recording *recording) {
+    const struct figures figures = figures_of(recording);
+    const struct decoder decoder = {.recording = (struct recording *)recording};
+    struct inherited sum = {.blocks = figures.inherited_blocks, .bytes = figures.inherited_bytes};
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    if (!sum.blocks) return sum;
+    for (uint32_t id = CAIRN_CELL_OTHER + 1; recording_cell(recording, id, &hot, &cold); id++) {
+        struct record record;
+        if (!decoder_record(&decoder, id, &record) || !inherited_is_about(recording, id, &record))
+            continue;
+        sum.exit_blocks = figures_add(sum.exit_blocks, held_blocks(recording, id, &hot, &cold));
+        sum.exit_bytes =
+            figures_add(sum.exit_bytes, (int64_t)(hot.allocated_bytes - hot.freed_bytes));
+    }
+    return sum;
+}
+
+// The stack of a cell. TREE_ROOT if it has none.
+static bool node_of(struct recording *recording, struct decoder *decoder, uint32_t cell,
+                    uint32_t *node) {
+    *node = TREE_ROOT;
+    if (cell <= CAIRN_CELL_OTHER || cell >= recording_count(recording, CAIRN_SECTION_CELLS))
+        return true;
+    return decoder_stack(decoder, cell, node);
+}
+
+bool overruns_read(struct overruns *overruns, struct recording *recording,
+                   struct decoder *decoder) {
+    struct overrun found = {0};
+    if (!recording_guard(recording, &overruns->guard)) return true;
+    for (size_t i = 0; i < CAIRN_OVERRUN_LIMIT; i++) {
+        if (!recording_overrun(recording, i, &found.entry)) break;
+        if (!found.entry.found_at) continue;
+        struct overrun *overrun = array_push(&overruns->list);
+        if (!overrun || !node_of(recording, decoder, found.entry.cell, &found.node) ||
+            !node_of(recording, decoder, found.entry.found_cell, &found.found_node))
+            return false;
+        *overrun = found;
+    }
+    return true;
+}
+
+void overruns_free(struct overruns *overruns) {
+    array_free(&overruns->list);
+    overruns->guard = (struct cairn_guard){0};
+}
+
+int64_t overrun_before(const struct overrun *overrun) {
+    return -(int64_t)overrun->entry.before.farthest;
+}
+
+int64_t overrun_behind(const struct overrun *overrun) {
+    return (int64_t)(overrun->entry.size + overrun->entry.behind.nearest - 1);
+}
+
 void watched_add(struct watched_blocks *sum, struct watched_blocks added) {
     sum->blocks += added.blocks;
     sum->short_lived += added.short_lived;

@@ -5,16 +5,61 @@
 // A value of a stack is the sum over its cells; a single cell may be negative, since frees are
 // booked by the thread that frees. The heap's peak is the sum of what every stack held at the
 // time of the peak, so that the list of stacks adds up to it.
+//
+// Blocks that were written past, as guard bands showed (cairn run --guard).
+//
+// The blocks that a fork found when it began, or that were there before cairn attached. They are
+// nobody's calls: a recording counts them in cells that no thread owns, and frees of them in cells
+// that refer to those. In a fork they are copies of blocks of another process.
 #ifndef TOOL_MODEL_PROFILE_H
 #define TOOL_MODEL_PROFILE_H
 
+#include <stdbool.h>
+
+#include "format/guard.h"
+#include "tool/base/array.h"
+#include "tool/model/decode.h"
 #include "tool/model/estimate.h"
 #include "tool/model/figures.h"
-#include "tool/model/inherited.h"
 #include "tool/model/modules.h"
-#include "tool/model/overruns.h"
 #include "tool/model/reader.h"
 #include "tool/model/tree.h"
+
+struct inherited {
+    uint64_t blocks, bytes;
+    int64_t peak_blocks, peak_bytes;  // of these: still there at the peak ...
+    int64_t exit_blocks, exit_bytes;  // ... and at the end of the recording
+};
+
+void inherited_add(struct inherited *sum, const struct inherited *added);
+
+// The cell counts such blocks and nothing else, if the recording has any.
+bool inherited_is_cell(const struct recording *recording, size_t cell);
+// The cell counts such blocks, or frees of them.
+bool inherited_is_about(const struct recording *recording, size_t cell,
+                        const struct record *record);
+
+// Of a whole recording, without its stacks and without what was there at the peak.
+struct inherited inherited_of(const struct recording *recording);
+
+struct overrun {
+    struct cairn_overrun entry;
+    uint32_t node;        // of the stack that allocated the block; TREE_ROOT: not known
+    uint32_t found_node;  // of the stack that freed it, or that called realloc
+};
+
+struct overruns {
+    struct cairn_guard guard;  // zeros: no block had bands
+    ARRAY(struct overrun) list;
+};
+
+// What is not complete is left out. False without memory.
+bool overruns_read(struct overruns *overruns, struct recording *recording, struct decoder *decoder);
+void overruns_free(struct overruns *overruns);
+
+// Offset from the block's start of the first changed byte before it, and behind it.
+int64_t overrun_before(const struct overrun *overrun);
+int64_t overrun_behind(const struct overrun *overrun);
 
 // A sample of blocks (cairn_cell_cold.watched), and how many of them were short-lived.
 struct watched_blocks {

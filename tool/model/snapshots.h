@@ -50,7 +50,7 @@ struct live_at *snapshots_live(const struct snapshots *snapshots, size_t index);
 // What one cell of the profile held then; nothing if it is of no stack.
 struct live_at snapshots_cell_live(const struct snapshots *snapshots, size_t index, size_t cell);
 
-// The sums of samples behind that (snapshot_estimates.h), and behind what the cell holds now; zeros
+// The sums of samples behind that (snapshot_choice.h), and behind what the cell holds now; zeros
 // if there were none. False if the cell is of no stack.
 bool snapshots_cell_samples(const struct snapshots *snapshots, size_t index, size_t cell,
                             struct cairn_sample_value *sums);

@@ -98,16 +98,8 @@ static bool reader_read(const void *context, uint64_t address, void *bytes, size
     return remote_read(context, address, bytes, size);
 }
 
-static bool reader_read_present(const void *context, uint64_t address, void *bytes, size_t size) {
-    return remote_read_present(context, address, bytes, size);
-}
-
 struct memory_reader remote_reader(const struct remote *remote) {
     return (struct memory_reader){.read = reader_read, .context = remote};
-}
-
-struct memory_reader remote_present_reader(const struct remote *remote) {
-    return (struct memory_reader){.read = reader_read_present, .context = remote};
 }
 
 // --- many parts
@@ -211,4 +203,34 @@ uint64_t remote_copy(const struct remote *remote, const struct remote_run *runs,
     copy_batches(&copying);
     for (size_t i = 0; i < started; i++) pthread_join(helpers[i], NULL);
     return copying.copied;
+}
+
+enum { FLAGS_AT_ONCE = 1024 };
+
+static void read_flags(const struct remote *remote, uint8_t wanted, uint64_t at, size_t count,
+                       uint8_t *flags) {
+    if (remote->pagemap < 0)
+        memset(flags, wanted, count);
+    else
+        pagemap_flags(remote->pagemap, at, count, flags);
+}
+
+void page_heads_read(struct page_heads *heads, const struct remote *remote, uint8_t wanted,
+                     uint64_t at, uint64_t end) {
+    struct remote_run runs[PAGE_HEADS_MAX];
+    uint8_t flags[FLAGS_AT_ONCE];
+    heads->count = 0;
+    for (heads->end = at; heads->end < end && heads->count < PAGE_HEADS_MAX;) {
+        uint64_t left = (end - heads->end + PAGE - 1) / PAGE;
+        size_t some = left < FLAGS_AT_ONCE ? (size_t)left : FLAGS_AT_ONCE;
+        read_flags(remote, wanted, heads->end, some, flags);
+        for (size_t i = 0; i < some && heads->count < PAGE_HEADS_MAX; i++, heads->end += PAGE) {
+            struct page_head *head = &heads->items[heads->count];
+            if (!(flags[i] & wanted)) continue;
+            *head = (struct page_head){.address = heads->end};
+            runs[heads->count++] =
+                (struct remote_run){head->address, (uint8_t *)head->words, sizeof head->words};
+        }
+    }
+    remote_copy(remote, runs, heads->count);
 }

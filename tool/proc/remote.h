@@ -2,6 +2,9 @@
 // The memory of another process. It is read by process_vm_readv or, once opened, through
 // /proc/PID/mem, which can also write pages that the process itself may not write. Both need the
 // permission that ptrace needs.
+//
+// The first words of a process' pages, by which an allocator's large blocks and heaps are known.
+// Only pages that have memory are read, so that the process gets none by it.
 #ifndef TOOL_PROC_REMOTE_H
 #define TOOL_PROC_REMOTE_H
 
@@ -38,9 +41,8 @@ bool remote_read_text(const struct remote *remote, uint64_t address, char *text,
 // (Reading a page without memory would make the kernel map the zero page.) False if none has.
 bool remote_read_present(const struct remote *remote, uint64_t address, void *out, size_t size);
 
-// The two ways of reading as memory_reader; `remote` must outlive them.
+// As a memory_reader; `remote` must outlive it.
 struct memory_reader remote_reader(const struct remote *remote);
-struct memory_reader remote_present_reader(const struct remote *remote);
 
 // A part of the process' memory.
 struct remote_span {
@@ -71,5 +73,23 @@ bool remote_add_run(struct remote_runs *runs, uint64_t address, uint8_t *to, uin
 // Copies runs, by several threads if they are large. Returns how many bytes it could copy; a run
 // that cannot be read keeps what was there.
 uint64_t remote_copy(const struct remote *remote, const struct remote_run *runs, size_t count);
+
+enum { PAGE_HEADS_MAX = 512, PAGE_HEAD_WORDS = 4 };
+
+struct page_head {
+    uint64_t address;
+    uint64_t words[PAGE_HEAD_WORDS];  // 0 if they could not be read
+};
+
+struct page_heads {
+    struct page_head items[PAGE_HEADS_MAX];
+    size_t count;
+    uint64_t end;  // the pages from `at` to here were checked
+};
+
+// Reads the heads of the next pages from `at` on that have one of the flags `wanted` (pagemap.h),
+// by `remote->pagemap`; of all pages if that is closed. It stops at `end` or when `heads` is full.
+void page_heads_read(struct page_heads *heads, const struct remote *remote, uint8_t wanted,
+                     uint64_t at, uint64_t end);
 
 #endif

@@ -104,3 +104,141 @@ bool args_percent(const struct command_args *args, enum option_id option, double
     return error_set(error, "%s: --%s needs a share from 0 to 100 such as 0.2%%, not \"%s\"",
                      args->command->name, row ? row->name : "option", text);
 }
+
+enum { NAME_BYTES = 64, NAMES_BYTES = 256 };
+
+#define OTHERS(...)                                                                                \
+    (const int[]) {                                                                                \
+        __VA_ARGS__, CIRCUMSTANCE_END                                                              \
+    }
+#define EXCLUDES(...) OTHERS(__VA_ARGS__), false
+#define NEEDS(...) OTHERS(__VA_ARGS__), true
+
+#define EVERY_STACK "it needs the stack of every block"
+#define STACKS_ALONE "of a snapshot it is known what stacks held, and nothing else"
+
+const struct option_rule option_rules[] = {
+    // what is recorded
+    {OPTION_EXACT, EXCLUDES(OPTION_SAMPLE), NULL},
+    {OPTION_SCAN_HEAP, EXCLUDES(OPTION_NO_SCAN_HEAP), NULL},
+    {OPTION_GUARD, EXCLUDES(OPTION_NO_STACKS, SAMPLED), EVERY_STACK},
+    {OPTION_AGES, EXCLUDES(OPTION_NO_STACKS, SAMPLED), EVERY_STACK},
+    {OPTION_FREE_STACKS, EXCLUDES(OPTION_NO_STACKS, SAMPLED), EVERY_STACK},
+    {OPTION_PYTHON, EXCLUDES(OPTION_AGES, OPTION_FREE_STACKS, SAMPLED), NULL},
+    {OPTION_RATE, NEEDS(SAMPLED, OPTION_MAX_OVERHEAD), NULL},
+    {OPTION_SEED, NEEDS(SAMPLED, OPTION_MAX_OVERHEAD), NULL},
+    {OPTION_MAX_SAMPLES, NEEDS(SAMPLED, OPTION_MAX_OVERHEAD), NULL},
+    {OPTION_CPU_BUDGET, NEEDS(SAMPLED, OPTION_MAX_OVERHEAD), NULL},
+    {OPTION_OFF, EXCLUDES(OPTION_START_AFTER), NULL},
+    {OPTION_EXEC,
+     EXCLUDES(OPTION_OPEN, OPTION_SYMBOLS, OPTION_OFF, OPTION_START_AFTER, OPTION_RECORD_FOR,
+              OPTION_MARK_EVERY, OPTION_WHEN, OPTION_LOG),
+     "with --exec no cairn is left that could do it"},
+    // what is shown
+    {OPTION_AT, EXCLUDES(OPTION_BETWEEN, OPTION_SINCE), NULL},
+    {OPTION_BETWEEN, EXCLUDES(OPTION_SINCE), NULL},
+    {OPTION_AT, EXCLUDES(OPTION_BY, OPTION_THREAD, OPTION_LIFESPAN), STACKS_ALONE},
+    {OPTION_BETWEEN, EXCLUDES(OPTION_BY, OPTION_THREAD, OPTION_LIFESPAN), STACKS_ALONE},
+    {OPTION_SINCE, EXCLUDES(OPTION_BY, OPTION_THREAD, OPTION_LIFESPAN), STACKS_ALONE},
+    {OF_SNAPSHOTS, EXCLUDES(OPTION_BY, OPTION_LIFESPAN, OPTION_AT, OPTION_BETWEEN, OPTION_SINCE),
+     STACKS_ALONE},
+    {OF_MAPPINGS,
+     EXCLUDES(OPTION_THREAD, OPTION_REGION, OPTION_LIFESPAN, OPTION_AT, OPTION_BETWEEN,
+              OPTION_SINCE),
+     "of mappings only their stacks are known"},
+    {OF_HEAP_NOW,
+     EXCLUDES(OPTION_BY, OPTION_BLOCKS, OPTION_THRESHOLD, OPTION_MIN_BYTES, OPTION_FOCUS,
+              OPTION_IGNORE, OPTION_HIDE, OPTION_MODULE, OPTION_THREAD, OPTION_REGION,
+              OPTION_PROCESS, OPTION_AT, OPTION_BETWEEN, OPTION_SINCE, OPTION_LIFESPAN,
+              OPTION_INVERTED, OPTION_GROUP, OPTION_SHORT, OPTION_SOURCE, OPTION_PRINT,
+              OPTION_SUPPRESSIONS, OPTION_NO_SUPPRESSIONS, OPTION_BASELINE, OPTION_ERROR_EXITCODE),
+     NULL},
+    {OPTION_SUPPRESSIONS, NEEDS(OF_LEAKS), NULL},
+    {OPTION_NO_SUPPRESSIONS, NEEDS(OF_LEAKS), NULL},
+    {OPTION_BASELINE, NEEDS(OF_LEAKS), NULL},
+    {OPTION_ERROR_EXITCODE, NEEDS(OF_LEAKS), NULL},
+    {0, NULL, false, NULL},
+};
+
+static const struct {
+    const char *name;
+    enum option_id cause;
+} circumstances[] = {[SAMPLED - OPTION_COUNT] = {"--sample", OPTION_SAMPLE},
+                     [OF_MAPPINGS - OPTION_COUNT] = {"--view mappings", OPTION_VIEW},
+                     [OF_HEAP_NOW - OPTION_COUNT] = {"--view heap or pages", OPTION_VIEW},
+                     [OF_LEAKS - OPTION_COUNT] = {"--view leaks", OPTION_VIEW},
+                     [OF_SNAPSHOTS - OPTION_COUNT] = {"SUBJECT@SNAPSHOT", OPTION_COUNT}};
+
+const char *circumstance_name(int circumstance) {
+    return circumstances[circumstance - OPTION_COUNT].name;
+}
+
+enum option_id circumstance_cause(int circumstance) {
+    return circumstances[circumstance - OPTION_COUNT].cause;
+}
+
+// "--guard"; of a circumstance its name.
+static const char *name_of(const struct command_args *args, int which, char *name) {
+    if (which >= OPTION_COUNT) return circumstance_name(which);
+    snprintf(name, NAME_BYTES, "--%s", option_row_of(args->command, (enum option_id)which)->name);
+    return name;
+}
+
+// `now` is the circumstance that is known to hold; CIRCUMSTANCE_END: none is.
+static bool is_there(const struct command_args *args, int which, int now) {
+    return which < OPTION_COUNT ? args_has(args, (enum option_id)which) : which == now;
+}
+
+static bool refuse_pair(const struct command_args *args, const struct option_rule *rule, int other,
+                        struct error *error) {
+    char first[NAME_BYTES], second[NAME_BYTES];
+    return error_set(error, "%s: %s and %s exclude each other%s%s", args->command->name,
+                     name_of(args, rule->subject, first), name_of(args, other, second),
+                     rule->reason ? ": " : "", rule->reason ? rule->reason : "");
+}
+
+static bool refuse_alone(const struct command_args *args, const struct option_rule *rule,
+                         struct error *error) {
+    char names[NAMES_BYTES] = "", name[NAME_BYTES];
+    for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? " or " : "",
+                 name_of(args, *other, name));
+    }
+    return error_set(error, "%s: %s needs %s", args->command->name,
+                     name_of(args, rule->subject, name), names);
+}
+
+// The rules that exclude. Without a circumstance those of options alone; else those in which the
+// circumstance has a part.
+static bool check_pairs(const struct command_args *args, int now, struct error *error) {
+    for (const struct option_rule *rule = option_rules; rule->others; rule++) {
+        if (rule->is_needed || !is_there(args, rule->subject, now)) continue;
+        for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++)
+            if (is_there(args, *other, now)) return refuse_pair(args, rule, *other, error);
+    }
+    return true;
+}
+
+bool options_check(const struct command_args *args, struct error *error) {
+    return check_pairs(args, CIRCUMSTANCE_END, error);
+}
+
+bool options_check_under(const struct command_args *args, enum circumstance circumstance,
+                         struct error *error) {
+    return check_pairs(args, (int)circumstance, error);
+}
+
+bool options_check_without(const struct command_args *args, enum circumstance circumstance,
+                           struct error *error) {
+    for (const struct option_rule *rule = option_rules; rule->others; rule++) {
+        bool is_about = false, is_met = false;
+        if (!rule->is_needed || !is_there(args, rule->subject, CIRCUMSTANCE_END)) continue;
+        for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++) {
+            is_about = is_about || *other == (int)circumstance;
+            is_met = is_met || is_there(args, *other, CIRCUMSTANCE_END);
+        }
+        if (is_about && !is_met) return refuse_alone(args, rule, error);
+    }
+    return true;
+}

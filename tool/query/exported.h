@@ -5,7 +5,7 @@
 #define TOOL_QUERY_EXPORTED_H
 
 #include "tool/export/export.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 #include "tool/render/filter.h"
 #include "tool/render/report_json.h"
 

@@ -11,7 +11,6 @@
 #include "tool/heap/survey.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
-#include "tool/query/running.h"
 #include "tool/query/views.h"
 #include "tool/render/heap_screen.h"
 

@@ -9,7 +9,7 @@
 #include "tool/heap/stopped.h"
 #include "tool/model/heap_state.h"
 #include "tool/model/profile.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 
 struct command_args;
 struct request;

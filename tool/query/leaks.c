@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tool/model/measure.h"
+#include "tool/query/arguments.h"
 #include "tool/query/merged.h"
-#include "tool/query/option_rules.h"
 #include "tool/render/diff.h"
 #include "tool/symbol/constant_text.h"
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that are being recorded, and where their recordings can be read.
+//
+// A user names running processes, recorded or not, by number, or by any name that
+// process_names has. A process that is called so (process_name) comes before others.
 #ifndef TOOL_QUERY_LIVE_H
 #define TOOL_QUERY_LIVE_H
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "tool/base/array.h"
 #include "tool/base/error.h"
@@ -24,7 +28,7 @@ struct live_process {
 
 // Why no process is meant: there is none, it is not being recorded, or it is not yours.
 bool live_tell_absence(const char *which, struct error *error);
-// The one process that `which`, a number or a name as running.h has them, means; false if there is
+// The one process that `which`, a number or a name as above, means; false if there is
 // none or more than one.
 bool live_choose(const char *which, struct live_process *process, struct error *error);
 
@@ -39,5 +43,23 @@ bool live_select(const char *which, struct live_list *list, struct error *error)
 bool live_tell_several(const char *which, const struct live_list *list, struct error *error);
 // Those whose recordings will lie in this directory.
 bool live_list_of_run(const char *directory, struct live_list *list, struct error *error);
+
+bool running_is_number(const char *text);
+
+// Whether a command's word may mean a process: it is no file, and no path.
+bool running_may_be(const char *word);
+
+// Those called `name` that `is_wanted` (NULL: all), by number, without cairn itself.
+struct running_list {
+    ARRAY(pid_t) pids;
+};
+typedef bool running_is_wanted(void *context, pid_t pid);
+
+// The only process that `which` means. Whether there is one with a number is not looked at.
+bool running_find(const char *which, pid_t *pid, struct error *error);
+
+// The same; of several that are called so, the one that all others are children of (nginx and its
+// workers), or their children, if they are called so too.
+bool running_find_tree(const char *which, pid_t *pid, struct error *error);
 
 #endif

@@ -3,13 +3,38 @@
 // (tool/model/merge.h). One after the other is opened, narrowed, added and closed, so that memory
 // grows with the distinct stacks and not with the number of recordings.
 //
-// A recording that brings names of its own (imported, kept by cairn run) has them
-// looked up before it is added; code that only its names tell apart is the same if they are.
+// A recording that brings names of its own (imported, kept by cairn run) has them looked up before
+// it is added; code that only its names tell apart is the same if they are.
+//
+// What is opened (struct opened) has the recording's bytes, the profile made of them, and names for
+// its code; the profile of several is their sum.
 #ifndef TOOL_QUERY_MERGED_H
 #define TOOL_QUERY_MERGED_H
 
-#include "tool/query/opened.h"
+#include "tool/model/merge.h"
+#include "tool/model/profile.h"
+#include "tool/model/reader.h"
+#include "tool/model/strings.h"
+#include "tool/query/names.h"
 #include "tool/query/subject.h"
+
+struct opened {
+    struct recording recording;  // of a sum: facts, no sections
+    struct profile profile;
+    struct names *names;
+    struct merge *merge;    // NULL: one recording
+    struct strings *texts;  // of a sum: names that its recordings brought
+    size_t bad_files;       // of a run, that could not be read
+    char at_text[768];  // which snapshots the values "at" are of (query/snapshot_options.h); "": no
+                        // moment was asked for
+    size_t process_count;  // that were added up; 1 for one recording
+};
+
+bool opened_open(const char *path, struct opened *opened, struct error *error);
+void opened_close(struct opened *opened);
+
+// The process of a recording without an end still runs.
+bool opened_is_alive(const struct opened *opened);
 
 struct opening {
     char **words;         // subjects
@@ -19,9 +44,6 @@ struct opening {
     bool (*narrow)(const void *context, struct profile *profile, struct error *error);
     const void *context;
 };
-
-// Several subjects were given, or a run of which no process is chosen.
-bool opening_is_sum(const struct opening *opening, const struct subject *first);
 
 // Adds up all of it; false with an error.
 bool merged_open(const struct opening *opening, struct opened *opened, struct error *error);

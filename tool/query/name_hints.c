@@ -9,9 +9,9 @@
 #include "tool/base/units.h"
 #include "tool/query/name_options.h"
 #include "tool/render/terminal.h"
-#include "tool/symbol/download.h"
 #include "tool/symbol/dwp.h"
-#include "tool/watch/python.h"
+#include "tool/symbol/locate.h"
+#include "tool/watch/program.h"
 
 enum { HINTS_MAX = 3, NAME_BYTES = 256 };
 

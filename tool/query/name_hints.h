@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 
 // A line for each of the modules with the most frames without a name: what they are, why, and which
 // package or option would name them. Also why names of other modules are doubtful.

@@ -69,7 +69,7 @@ struct asked {
     size_t job_count;
 };
 
-// names_ask.c: the places for which `is_wanted` holds, by module. False without memory.
+// names_collect.c: the places for which `is_wanted` holds, by module. False without memory.
 bool names_list(const struct names *names,
                 bool (*is_wanted)(const struct names *names, size_t place), struct asked *asked,
                 struct error *error);

@@ -5,9 +5,9 @@
 
 #include "tool/base/units.h"
 #include "tool/model/mapped.h"
+#include "tool/query/arguments.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
-#include "tool/query/option_rules.h"
 #include "tool/query/views.h"
 
 enum { NAMES_BYTES = 256 };

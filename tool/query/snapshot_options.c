@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
-#include "tool/model/snapshot_estimates.h"
+#include "tool/model/snapshot_choice.h"
 #include "tool/render/interval.h"
 
 enum { WORD_BYTES = 128, WHEN_BYTES = 256 };

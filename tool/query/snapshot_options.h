@@ -5,7 +5,7 @@
 #define TOOL_QUERY_SNAPSHOT_OPTIONS_H
 
 #include "tool/query/arguments.h"
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 
 enum snapshot_wanted {
     SNAPSHOT_WANTED_NONE,

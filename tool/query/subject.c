@@ -11,7 +11,6 @@
 
 #include "tool/heap/recorded.h"
 #include "tool/query/live.h"
-#include "tool/query/running.h"
 
 static bool time_of(const char *path, uint64_t *time_ns) {
     const uint64_t ns_per_s = 1000000000u;

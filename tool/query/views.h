@@ -7,7 +7,7 @@
 #include "tool/query/arguments.h"
 #include <stdio.h>
 
-#include "tool/query/opened.h"
+#include "tool/query/merged.h"
 #include "tool/query/snapshot_options.h"
 #include "tool/render/filter.h"
 #include "tool/render/terminal.h"

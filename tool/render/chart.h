@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heap over time, as columns of blocks with an axis at each side.
+//
+// What the largest stacks held over time, as a stacked area of letters: from the snapshots that the
+// recording kept.
 #ifndef TOOL_RENDER_CHART_H
 #define TOOL_RENDER_CHART_H
 
@@ -18,5 +21,11 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
 // The heaps of several processes together, on one clock. False without memory.
 bool chart_print_combined(const struct terminal *terminal, struct combined *combined,
                           const struct view_options *view, struct error *error);
+
+struct area_frame {
+    size_t columns;  // of the area
+    int axis_columns;
+    uint64_t end_ns;
+};
 
 #endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/pattern.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/scopes.h"

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks whose live bytes rise from snapshot to snapshot: how fast, how steadily, how they went,
 // and from which generation the blocks are that still live.
+//
+// The snapshots that a recording kept: when, why, and how large the heap was.
 #ifndef TOOL_RENDER_GROWTH_H
 #define TOOL_RENDER_GROWTH_H
 
+#include "tool/base/json.h"
 #include "tool/model/growth.h"
+#include "tool/model/profile.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
@@ -12,5 +16,12 @@
 bool growth_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error);
+
+// A line for each. False without memory.
+bool snapshots_print(const struct terminal *terminal, const struct profile *profile,
+                     const struct view_options *view, struct error *error);
+
+// Member "snapshots", a list. False without memory.
+bool snapshots_json_put(struct json *json, const struct profile *profile);
 
 #endif

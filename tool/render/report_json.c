@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/render/growth.h"
 #include "tool/render/json_values.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
-#include "tool/render/snapshots_screen.h"
 #include "tool/render/stacks_json.h"
 #include "tool/render/trust.h"
 

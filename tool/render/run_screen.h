@@ -5,7 +5,7 @@
 #define TOOL_RENDER_RUN_SCREEN_H
 
 #include "tool/model/combined.h"
-#include "tool/model/inherited.h"
+#include "tool/model/profile.h"
 #include "tool/model/run.h"
 #include "tool/render/terminal.h"
 #include "tool/render/trust.h"

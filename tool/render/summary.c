@@ -7,7 +7,6 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/interval.h"
-#include "tool/render/mapped.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/site.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
-#include "tool/model/code_file.h"
+#include "tool/model/modules.h"
 #include "tool/symbol/image.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"

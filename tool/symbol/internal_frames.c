@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's rules come first, so that they may show what cairn would hide.
+//
+// The table of internal frames, one rule a row. Rules without a module hold everywhere: an
+// allocator is one wherever it is linked in. Names that a program may well use itself (clone,
+// start_thread) count only inside libc, and a module rule without a name stands for the whole
+// library.
+//
+// Public functions of containers (std::vector<T>::push_back) are not internal frames: they say what
+// the memory is for. What they call is, and so are constructors of strings: what is kept in a
+// string says whoever makes it.
 #include "tool/symbol/internal_frames.h"
 
 #include <ctype.h>
@@ -8,7 +17,235 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap_functions.h"
 #include "tool/base/array.h"
+
+const struct internal_rule internal_rules[] = {
+// The allocation functions of C, as programs and other allocators name them.
+// clang-format off
+#define RULE(name) {#name, EXACT, INTERNAL_ALLOCATOR, NULL},
+    CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, RULE)
+    CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, RULE)
+#undef RULE
+    {"__libc_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    // clang-format on
+    {"__libc_free", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__libc_calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__libc_realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__libc_reallocarray", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__libc_memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__GI___libc_", PREFIX, INTERNAL_ALLOCATOR, "libc"},
+    {"__posix_memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"_mid_memalign", EXACT, INTERNAL_ALLOCATOR, "libc"},
+    {"_int_malloc", EXACT, INTERNAL_ALLOCATOR, "libc"},
+    {"_int_realloc", EXACT, INTERNAL_ALLOCATOR, "libc"},
+    {"sysmalloc", EXACT, INTERNAL_ALLOCATOR, "libc"},
+    {"tcache_init", EXACT, INTERNAL_ALLOCATOR, "libc"},
+    {NULL, EXACT, INTERNAL_ALLOCATOR, "libjemalloc"},
+    {NULL, EXACT, INTERNAL_ALLOCATOR, "libtcmalloc"},
+    {NULL, EXACT, INTERNAL_ALLOCATOR, "libmimalloc"},
+    {NULL, EXACT, INTERNAL_ALLOCATOR, "libcairn"},
+
+    // C++ operators; "operator new" is also the beginning of "operator new[]".
+    {"operator new", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"operator delete", PREFIX, INTERNAL_ALLOCATOR, NULL},
+
+    // Rust's allocator entries.
+    {"__rust_alloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"<cairn::Alloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"__rust_realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__rust_dealloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__rdl_", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"__rg_", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"__rustc::__r", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"alloc::alloc::", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"<alloc::alloc::Global", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"std::alloc::", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"<std::alloc::System", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"std::sys::alloc::", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"std::sys::unix::alloc::", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"std::sys::pal::unix::alloc::", PREFIX, INTERNAL_ALLOCATOR, NULL},
+
+    // Wrappers of well-known programs and libraries: every allocation passes through them, so
+    // they tell nothing.
+    {"xmalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"xcalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"xrealloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"xzalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"xmallocz", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"do_xmalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"do_xmallocz", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"g_malloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"g_try_malloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"g_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"g_try_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"g_slice_alloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3MemMalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3MemRealloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3Malloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3Realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3DbMalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3DbRealloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3_malloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"sqlite3_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"mallocWithAlarm", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"dbMallocRawFinish", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"_PyMem_", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"PyMem_", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"_PyObject_Malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"_PyObject_Calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"_PyObject_Realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"PyObject_Malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"PyObject_Calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"PyObject_Realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"Perl_safesys", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"zmalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"zcalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"zrealloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"ztrymalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"ztrycalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"ztryrealloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"CRYPTO_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"CRYPTO_zalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"CRYPTO_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"jv_mem_", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"uv__malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"uv__calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"uv__realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+
+    // Pools of servers: blocks of theirs are shared by all who take from them.
+    {"ngx_alloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"ngx_calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"ngx_memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"ngx_palloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"ngx_pnalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"ngx_pcalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"ngx_pmemalign", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"apr_palloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"apr_pcalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"apr_allocator_alloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"allocator_alloc", EXACT, INTERNAL_ALLOCATOR, "libapr"},
+    {"apr_pool_create", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"apr_pstr", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"apr_pmemdup", EXACT, INTERNAL_LIBRARY, NULL},
+
+    // Virtual machines: how the JVM takes memory of its own, and what V8 is made of.
+    {"os::malloc", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"os::realloc", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"AllocateHeap", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"ReallocateHeap", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"::operator new", SUFFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"Arena::", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"Chunk::", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"ChunkPool::", PREFIX, INTERNAL_ALLOCATOR, "libjvm"},
+    {"resource_allocate_bytes", EXACT, INTERNAL_ALLOCATOR, "libjvm"},
+    {"v8::internal::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"v8::base::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"cppgc::internal::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"Builtins_", PREFIX, INTERNAL_LIBRARY, NULL},
+
+    // Insides of the C++ library: reserved names and allocators.
+    {"__gnu_cxx::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"__cxxabiv1::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::_", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::allocator<", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::allocator_traits<", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::invoke", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::uninitialized_", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::thread::_", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::string::basic_string", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::wstring::basic_string", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::basic_string<", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::allocate_shared", PREFIX, INTERNAL_LIBRARY, NULL},
+    {">::shared_ptr<", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"std::construct_at", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::destroy_at", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::function<", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"::_M_", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"::_S_", CONTAINS, INTERNAL_LIBRARY, NULL},
+
+    // Insides of Rust's core, alloc and std.
+    {"core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<T as core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<I as core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<F as core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<&F as core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<&mut F as core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<&mut I as core::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"alloc::raw_vec::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<alloc::raw_vec::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"alloc::slice::hack", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"alloc::collections::btree::node::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<alloc::collections::btree::node::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"hashbrown::raw::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<hashbrown::raw::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"::to_vec_in", SUFFIX, INTERNAL_LIBRARY, NULL},
+    {"::extend_desugared", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"::extend_trusted", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"::append_elements", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"alloc::sync::arcinner_layout", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<T as alloc::slice::hack", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<T as alloc::vec::spec_", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"::spec_from_iter", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"::spec_extend", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {" as alloc::vec::spec_", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"alloc::vec::in_place_collect", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"alloc::boxed::box_new", EXACT, INTERNAL_LIBRARY, NULL},
+    {"alloc::fmt::format::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"_capacity_in", SUFFIX, INTERNAL_LIBRARY, NULL},
+    {"new_uninit_in", SUFFIX, INTERNAL_LIBRARY, NULL},
+    {"new_zeroed_in", SUFFIX, INTERNAL_LIBRARY, NULL},
+    {"::allocate_in", SUFFIX, INTERNAL_LIBRARY, NULL},
+    {"::try_allocate_in", SUFFIX, INTERNAL_LIBRARY, NULL},
+    {"std::rt::init", PREFIX, INTERNAL_START, NULL},
+    {"std::rt::lang_start", PREFIX, INTERNAL_START, NULL},
+    {"std::panicking::", PREFIX, INTERNAL_START, NULL},
+    {"std::panic::catch_unwind", PREFIX, INTERNAL_START, NULL},
+    {"__rust_try", EXACT, INTERNAL_START, NULL},
+    {"__rust_begin_short_backtrace", CONTAINS, INTERNAL_START, NULL},
+    {"std::sys::thread::", PREFIX, INTERNAL_START, NULL},
+    {"std::sys::unix::thread::", PREFIX, INTERNAL_START, NULL},
+    {"std::sys::pal::unix::thread::", PREFIX, INTERNAL_START, NULL},
+
+    // How processes and threads begin.
+    {"_start", EXACT, INTERNAL_START, NULL},
+    {"__libc_start_main", PREFIX, INTERNAL_START, NULL},
+    {"__libc_start_call_main", EXACT, INTERNAL_START, NULL},
+    {"__libc_csu_init", EXACT, INTERNAL_START, NULL},
+    {"clone", EXACT, INTERNAL_START, "libc"},
+    {"__clone", EXACT, INTERNAL_START, "libc"},
+    {"clone3", EXACT, INTERNAL_START, "libc"},
+    {"__clone3", EXACT, INTERNAL_START, "libc"},
+    {"start_thread", EXACT, INTERNAL_START, "libc"},
+    {"clone", EXACT, INTERNAL_START, "libpthread"},
+    {"start_thread", EXACT, INTERNAL_START, "libpthread"},
+    {"call_init", EXACT, INTERNAL_START, "ld-"},
+    {"_dl_init", EXACT, INTERNAL_START, "ld-"},
+    {"_dl_start_user", EXACT, INTERNAL_START, "ld-"},
+    {"_dl_catch_exception", EXACT, INTERNAL_START, NULL},
+    {"_dl_catch_error", EXACT, INTERNAL_START, NULL},
+
+    // How interpreters begin.
+    {"Py_BytesMain", EXACT, INTERNAL_START, NULL},
+    {"Py_RunMain", EXACT, INTERNAL_START, NULL},
+    {"pymain_", PREFIX, INTERNAL_START, NULL},
+    {"_PyRun_", PREFIX, INTERNAL_START, NULL},
+    {"run_mod", EXACT, INTERNAL_START, "python3"},
+    {"run_eval_code_obj", EXACT, INTERNAL_START, "python3"},
+    {"run_mod", EXACT, INTERNAL_START, "libpython3"},
+    {"run_eval_code_obj", EXACT, INTERNAL_START, "libpython3"},
+    {NULL, EXACT, INTERNAL_START, "<frozen importlib"},
+    {"node::Start", EXACT, INTERNAL_START, NULL},
+    {"node::SpinEventLoop", PREFIX, INTERNAL_START, NULL},
+    {"node::NodeMainInstance::Run", PREFIX, INTERNAL_START, NULL},
+
+    // CPython itself.
+    {NULL, EXACT, INTERNAL_PYTHON, "python3"},
+    {NULL, EXACT, INTERNAL_PYTHON, "libpython3"},
+};
+
+const size_t internal_rule_count = sizeof internal_rules / sizeof internal_rules[0];
 
 // The user's rules, and the lines that they point into.
 static ARRAY(struct internal_rule) own_rules;

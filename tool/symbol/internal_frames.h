@@ -48,7 +48,7 @@ struct internal_frame {
 // allocator if there is one, else its outermost. frame_count 0 gives 0.
 size_t internal_first_shown(const struct internal_frame *frames, size_t frame_count);
 
-// cairn's own table (internal_rules.c).
+// cairn's own table.
 enum internal_match { EXACT, PREFIX, SUFFIX, CONTAINS };
 
 struct internal_rule {

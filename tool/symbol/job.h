@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tool/model/code_file.h"
+#include "tool/model/modules.h"
 
 // One function active at an address. Strings belong to the symbol_table; equal strings of one
 // module are the same pointer.

@@ -2,8 +2,15 @@
 // Finds the files that can name the code of one module: the file itself, its separate debug file,
 // the small symbol table packed into it. A file is only accepted when its build-id is the
 // recorded one (or, for a file linked by name, when its checksum is right).
+//
+// Debug files come from debuginfod servers too, when the user asked for that.
 #ifndef TOOL_SYMBOL_LOCATE_H
 #define TOOL_SYMBOL_LOCATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "tool/symbol/image.h"
 #include "tool/symbol/job.h"
@@ -30,5 +37,9 @@ void locate_close(struct located *located);
 void locate_alternate(struct image *alternate, const char *from_path, const char *name,
                       const uint8_t *build_id, size_t build_id_bytes,
                       const struct symbol_options *options, struct string_pool *store);
+
+// Why there was no download although one was asked for; NULL if all went well. A missing file on
+// the servers is no reason.
+const char *download_problem(void);
 
 #endif

@@ -14,9 +14,9 @@
 #include "tool/base/clock.h"
 #include "tool/symbol/candidates.h"
 #include "tool/symbol/dwp.h"
+#include "tool/symbol/image.h"
 #include "tool/symbol/line.h"
 #include "tool/symbol/scope.h"
-#include "tool/symbol/symtab.h"
 
 #define STEPS_OF_INLINED 16  // of a frame, which takes memory too
 

@@ -4,7 +4,7 @@
 #ifndef TOOL_TUI_BROWSER_STATE_H
 #define TOOL_TUI_BROWSER_STATE_H
 
-#include "tool/base/pattern.h"
+#include "tool/base/text.h"
 #include "tool/render/calls.h"
 
 struct browser_line {

@@ -4,7 +4,7 @@
 #ifndef TOOL_TUI_TOP_STATE_H
 #define TOOL_TUI_TOP_STATE_H
 
-#include "tool/base/pattern.h"
+#include "tool/base/text.h"
 #include "tool/render/top_screen.h"
 
 enum top_page { TOP_LIST, TOP_STACK, TOP_PROCESSES, TOP_HELP };

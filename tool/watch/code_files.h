@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "tool/model/code_file.h"
+#include "tool/model/modules.h"
 #include "tool/watch/memory.h"
 
 enum { HELD_FILES_MAX = 16 };

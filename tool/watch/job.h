@@ -6,13 +6,17 @@
 // is not, since the program has it: from the terminal (the kernel says so), or from a process that
 // signals groups, as CI runners and service managers do. The kernel does not tell who else got a
 // signal, so a witness tells: a process of the group that does nothing but keep signals pending.
-// When the program stops by the terminal's doing (Ctrl-Z),
-// the tool stops too, so that the shell sees it.
+// When the program stops by the terminal's doing (Ctrl-Z), the tool stops too, so that the shell
+// sees it.
+//
+// It is started so that it records itself.
 #ifndef TOOL_WATCH_JOB_H
 #define TOOL_WATCH_JOB_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -41,5 +45,50 @@ void job_handle(struct job *job);
 
 // The program is over and everything is saved: signals mean the tool itself again.
 void job_finish(struct job *job);
+
+struct launch_variable {
+    const char *name, *value;
+};
+// Variables that say how to record; all variables.
+enum { LAUNCH_RECORDING_VARIABLES = 15, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARIABLES + 4 };
+
+// What goes into the program's environment. Texts are NULL where they do not apply.
+struct launch {
+    char library[PATH_MAX];   // libcairn.so, or a link to it; "": nothing is preloaded
+    const char *socket_name;  // CAIRN_SOCKET: a tool holds the recording
+    const char *output;       // CAIRN_OUTPUT: the process writes its own file; with a socket: if
+                              // nobody answers there
+    bool is_for_python;       // PYTHONMALLOC=malloc: Python is to take each object from malloc
+    const struct launch_variable *recording;  // how to record
+    size_t recording_count;
+};
+
+// The variables that say how to record, with names; all but LD_PRELOAD. Their number.
+size_t launch_variables(const struct launch *launch,
+                        struct launch_variable variables[LAUNCH_VARIABLES]);
+
+// A child that waits to become the program.
+struct launched {
+    pid_t pid;
+    int go, report;  // pipes to and from it
+};
+
+// Finds libcairn.so (`has_operators`: the form that also wraps C++'s operator new) beside cairn or
+// in ../lib/cairn.
+bool launch_find_library(struct launch *launch, bool has_operators, struct error *error);
+
+// Puts the variables into this process' environment, the library first in LD_PRELOAD.
+bool launch_set_environment(const struct launch *launch, struct error *error);
+
+// Makes the child that will execute `path` with the signal mask `mask` and the limit of
+// descriptors `files`. Its pid is known then, and nothing of the program has run.
+bool launch_fork(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
+                 const struct rlimit *files, struct launched *launched, struct error *error);
+
+// Lets it execute, with `output` for CAIRN_OUTPUT. False, with `status` 126 or 127, when it could
+// not be executed.
+bool launch_go(struct launched *launched, const char *output, const char *path, int *status,
+               struct error *error);
+void launch_cancel(struct launched *launched);
 
 #endif

@@ -12,7 +12,6 @@
 #include "tool/base/text.h"
 #include "tool/glibc/arenas.h"
 #include "tool/glibc/chunks.h"
-#include "tool/proc/page_heads.h"
 #include "tool/proc/pagemap.h"
 #include "tool/proc/process.h"
 #include "tool/proc/remote.h"

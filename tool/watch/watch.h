@@ -13,9 +13,8 @@
 
 #include "tool/base/error.h"
 #include "tool/watch/code_files.h"
-#include "tool/watch/handshake.h"
+#include "tool/watch/control.h"
 #include "tool/watch/run_directory.h"
-#include "tool/watch/schedule.h"
 #include "tool/watch/watched.h"
 #include "tool/watch/writer_thread.h"
 

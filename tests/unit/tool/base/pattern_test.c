@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/base/pattern.h"
+#include "tool/base/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tool/heap/graph.h"
 #include "tool/heap/paths.h"
+#include "tool/heap/references.h"
 
 enum { DATA = 0x10000, DATA_WORDS = 64, HEAP = 0x100000, WORD = 8, STEP = 4 };
 enum {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How sure values at snapshots are, against sums of the samples that were live, came or went.
-#include "tool/model/snapshot_estimates.h"
+#include "tool/model/snapshot_choice.h"
 
 #include "tests/unit/tool/model/made_snapshots.h"
 

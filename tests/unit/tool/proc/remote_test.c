@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "tool/proc/page_heads.h"
 #include "tool/proc/pagemap.h"
 
 enum { PAGE = PAGEMAP_PAGE_BYTES, PAGES = 8 };

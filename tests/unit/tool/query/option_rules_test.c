@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each row of the table refuses what it says, in each command that has both options, and nothing
 // else.
-#include "tool/query/option_rules.h"
+#include "tool/query/arguments.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/render/types.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

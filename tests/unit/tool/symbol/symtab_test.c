@@ -2,7 +2,7 @@
 // Which of several symbols names an address.
 #include "tests/unit/tool/symbol/programs.h"
 
-#include "tool/symbol/symtab.h"
+#include "tool/symbol/image.h"
 
 // Four functions of 16 bytes: one with aliases, one with a label inside, one without a size, one
 // that contains another; then a label alone.

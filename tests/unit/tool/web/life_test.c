@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small line of a process: which stretch of its time has which value.
-#include "tool/web/life.h"
+#include "tool/web/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

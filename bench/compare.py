@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether recording costs more than it did at another commit: builds the library of BASE beside that of this
+tree, counts on this machine the instructions that each adds to a malloc+free pair (bench/instructions.py),
+prints both, and fails if one rose by more than 2 %.
+
+    make all bench-programs && bench/compare.py [BASE]
+
+BASE is a commit or a tag, by default what bench/compared_with names. Status 77: this clone does not have it.
+Counts do not depend on what else the machine does, so the test promises/cost runs this too.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import instructions
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+ROWS = [(("one", 5, 1), {}), (("one", 20, 1), {}), (("one", 60, 1), {}), (("never", 20, 1), {}),
+        (("one", 20, 1), {"CAIRN_SAMPLE": "1"}), (("one", 20, 1), {"CAIRN_OFF": "1"})]
+RISE, NOISE = 1.02, 1.5  # a share, and instructions: callgrind's own start varies by one
+NOT_HERE = 77
+
+
+def base_library(base):
+    """The library as it was at a commit, built in a directory of its own."""
+    commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"],
+                            capture_output=True, text=True, check=False).stdout.strip()
+    if not commit:
+        print(f"this clone has no commit {base}")
+        sys.exit(NOT_HERE)
+    place = instructions.BUILD / "compare" / commit
+    library = place / "build/libcairn.so"
+    if not library.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        tree = subprocess.run(["git", "-C", TOP, "archive", commit], stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run(["tar", "x", "-C", place], input=tree, check=True)
+        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "BUILD=build", "build/libcairn.so"], cwd=place,
+                       env={name: value for name, value in os.environ.items()
+                            if name not in ("MAKEFLAGS", "MFLAGS", "BUILD_DIR")}, check=True)
+    return library
+
+
+def main():
+    base = sys.argv[1] if len(sys.argv) > 1 else (TOP / "bench/compared_with").read_text().split()[0]
+    libraries = base_library(base), instructions.BUILD / "libcairn.so"
+    plain, has_risen = {}, False
+    print(f"instructions added to a pair             {base[:12]:>12}         here")
+    for row, settings in ROWS:
+        if row not in plain:
+            plain[row] = instructions.a_pair(row, {})
+        before, now = (instructions.a_pair(row, {**instructions.recorded_by(library), **settings}) - plain[row]
+                       for library in libraries)
+        is_more = now > before * RISE + NOISE
+        has_risen |= is_more
+        name = ", ".join([row[0], f"depth {row[1]}", *(f"{key}={value}" for key, value in settings.items())])
+        print(f"{name:40} {before:12.0f} {now:12.0f}{'  more than 2 % above' if is_more else ''}", flush=True)
+    sys.exit(has_risen)
+
+
+if __name__ == "__main__":
+    main()
