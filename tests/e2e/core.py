@@ -130,9 +130,7 @@ def check_busy():
     account = t.fresh_path("account")
     with t.Process([t.CAIRN, "run", "-q", "-o", "busy.cairn", "--", *t.program("doomed", "loop", 2)],
                           env=t.environment({"LEDGER": account})) as child:
-        while not os.path.exists(account) or not any(
-                one.allocations > 50000 for one in ledger.read(account).values()):
-            pass
+        t.check(t.wait_until(lambda: ledger.at_work(account, 50000)), "busy: the program does not begin")
         for number in range(SNAPSHOTS):
             core = gcore(f"busy{number}", child_of(child.pid))
             overview = ask(core)

@@ -42,13 +42,9 @@ def start(how, *arguments, path=None):
 def wait_for_work(run, allocations=2000):
     """Until every thread has begun and the program has done something worth losing."""
     def is_at_work():
-        try:
-            accounts = ledger.read(run.account_path)
-        except (OSError, ledger.struct.error):
-            return False
-        for run.pid, account in accounts.items():
-            return account.allocations > allocations
-        return False
+        run.pid = ledger.at_work(run.account_path, allocations)
+        return run.pid
+
     t.check(t.wait_until(is_at_work), "the program does not begin")
 
 

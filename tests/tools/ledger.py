@@ -37,6 +37,15 @@ def read(path):
     return accounts
 
 
+def at_work(path, allocations):
+    """The pid of a process that made so many allocations; 0: not yet. Its file may be there, but not whole."""
+    try:
+        accounts = read(path)
+    except (OSError, struct.error):
+        return 0
+    return next((pid for pid, one in accounts.items() if one.allocations > allocations), 0)
+
+
 def recorded(argv, how=t.record, env=None, **options):
     """Runs argv with a ledger; returns (Result, path of the recording, accounts)."""
     path = t.fresh_path("ledger")
