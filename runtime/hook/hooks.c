@@ -98,7 +98,7 @@ static COLD void free_unknown(void *block) {
     if (!block || bootstrap_owns(block)) return;
     // An open gate: the block was looked for. Otherwise the event itself counts as lost, or is the
     // allocator's own. As long as nothing is recorded, blocks that are not known are no loss.
-    if (*gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
+    if (gate_is_open() && event_is_exact() && gate_is_recording())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
     real.free(block);
 }

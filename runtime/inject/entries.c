@@ -21,7 +21,7 @@ ALWAYS_INLINE bool record_free(uintptr_t block, uintptr_t *frame) {
 
 // A thread without a slot gets one now, so that calls inside its first event are known as such.
 static COLD bool enter_first(uintptr_t *frame) {
-    bool is_new = *gate_self->word == GATE_WIPED && probes_event.mode != EVENT_OFF;
+    bool is_new = !gate_is_registered() && probes_event.mode != EVENT_OFF;
     struct thread *thread = is_new ? gate_enter_slow((uintptr_t)frame) : NULL;
     if (thread) gate_leave(thread);
     return thread && event_inside_begin((uintptr_t)frame);
@@ -114,7 +114,7 @@ uintptr_t entry_resize(uintptr_t block, uintptr_t size, uintptr_t extra, uintptr
 // A block from before. As long as nothing is recorded that is no loss, and an event inside another
 // one is not looked at.
 static COLD void count_unknown(void) {
-    if (*gate_self->word == GATE_OPEN && event_is_exact() && gate_is_recording())
+    if (gate_is_open() && event_is_exact() && gate_is_recording())
         gate_count_loss(CAIRN_LOST_UNKNOWN_FREE);
 }
 

@@ -178,7 +178,7 @@ static COLD void child_begins(bool is_inside) {
 
 EXPORT int fork(void) {
     be_ready();
-    bool is_inside = *gate_self->word == GATE_BUSY;
+    bool is_inside = gate_is_busy();
     sampling_note_fork();
     int child = real.fork();
     if (child == 0) child_begins(is_inside);
@@ -187,7 +187,7 @@ EXPORT int fork(void) {
 
 EXPORT int _Fork(void) {
     be_ready();
-    bool is_inside = *gate_self->word == GATE_BUSY;
+    bool is_inside = gate_is_busy();
     sampling_note_fork();
     int child = real._Fork();
     if (child == 0) child_begins(is_inside);

@@ -86,7 +86,7 @@ static COLD void note_modules(struct walk_trace *trace) {
     struct module_place last = {0, 0};
     for (uint32_t i = 0; i < trace->count; i++)
         if (module_note(trace->frames[i].pc, &last) == MODULE_REPLACED) has_replaced = true;
-    if (has_replaced) rule_forget_all();
+    if (has_replaced) gate_forget_rules();
     trace->range.has_new_code = false;
 }
 
@@ -297,9 +297,15 @@ static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintp
     return cell;
 }
 
+// The trace is of the present rules, which it never is where the thread is switched off
+// (region_stack_switch).
+ALWAYS_INLINE bool is_countable(const struct thread *thread, const void *block) {
+    return block && thread->trace.generation == rule_generation();
+}
+
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          uint32_t differs) {
-    if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
+    if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
     alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
     gate_leave(thread);
@@ -308,7 +314,7 @@ void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintpt
 
 void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                               uint32_t differs) {
-    if (unlikely(!block)) return event_alloc_rare(thread, block, size, frame);
+    if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
     alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
     ages_begin(thread, block);
@@ -588,15 +594,13 @@ static uint32_t cell_without_own(struct thread *thread, uintptr_t *frame) {
 // realloc is INSIDE, and goes on to be.
 COLD uint32_t event_cell_of_freer(uintptr_t *frame) {
     struct thread *thread = gate_self;
-    uintptr_t holder = thread->holder, holder_return = thread->holder_return;
-    bool is_inside = *thread->word == GATE_INSIDE;
-    if (*thread->word == GATE_BUSY || settings.has_no_stacks || probes_event.mode == EVENT_OFF)
-        return 0;
+    struct gate_holder holder = thread->holder;
+    bool is_inside = thread->line->is_registered && holder.frame & GATE_INSIDE;
+    if (gate_is_busy() || settings.has_no_stacks || probes_event.mode == EVENT_OFF) return 0;
     gate_inside_end(is_inside);
     thread = gate_enter((uintptr_t)frame);
     uint32_t cell = thread ? cell_without_own(thread, frame) : 0;
     if (thread) gate_leave(thread);
-    if (is_inside && gate_inside_begin((uintptr_t)frame))
-        gate_hold(gate_self, holder, holder_return);
+    if (is_inside && gate_inside_begin((uintptr_t)frame)) gate_hold(gate_self, holder);
     return cell;
 }

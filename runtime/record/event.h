@@ -278,8 +278,7 @@ ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t
     const bool is_aged = layout == EVENT_NARROW_AGED;
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
-    bool is_usual = event_is_usual(thread) && thread->trace.generation == rule_generation();
-    if (unlikely(!is_usual)) return event_alloc_rare(thread, block, size, frame);
+    if (unlikely(!event_is_usual(thread))) return event_alloc_rare(thread, block, size, frame);
     uint32_t differs = walk_differs(&thread->seen, frame);
     if (unlikely(differs != WALK_SAME))
         return is_aged ? event_alloc_unseen_aged(thread, block, size, frame, differs)

@@ -100,7 +100,7 @@ ALWAYS_INLINE void sampling_count(struct cairn_thread *record, size_t size) {
 // An allocation that is not sampled, and nothing else about it is unusual: counted, and true.
 ALWAYS_INLINE bool sampling_passes(const void *block, size_t size) {
     struct thread *thread = gate_self;
-    struct gate_line *line = (struct gate_line *)thread->word;
+    struct gate_line *line = thread->line;
     int64_t charge = (int64_t)(size + !size);
     if (unlikely(charge >= line->left_bytes)) return false;
     if (unlikely(!block) || unlikely(sink.header->control.is_off)) return false;

@@ -12,9 +12,37 @@
 #include "runtime/thread/slots.h"
 #include "runtime/unwind/unwind_cache.h"
 
-static struct gate_line closed_line;  // never opened
-static struct thread nobody = {.word = &closed_line.word};
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static struct gate_line closed_line;  // never registered
+static struct thread nobody = {.holder.frame = GATE_INSIDE, .line = &closed_line};
 __thread struct thread *gate_self = &nobody;
+
+struct gate_page gate_page;
+static uint32_t last_stamp;  // (atomic) not wiped: a child goes on from its parent's
+
+// Two threads may store in the other order: both are stamps that no thread had before.
+static void stamp_move(void) {
+    uint32_t stamp = __atomic_add_fetch(&last_stamp, 1, __ATOMIC_RELAXED);
+    if (stamp == GATE_NO_STAMP) stamp = __atomic_add_fetch(&last_stamp, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&gate_page.stamp, stamp, __ATOMIC_RELEASE);
+}
+
+void gate_stamp_begin(void) {
+    sys_call(SYS_madvise, (long)&gate_page, sizeof gate_page, MADV_WIPEONFORK, 0, 0, 0);
+    stamp_move();
+}
+
+void gate_stamp_wipe(void) {
+    gate_page.stamp = GATE_NO_STAMP;
+}
+
+void gate_forget_rules(void) {
+    rule_forget_all();
+    stamp_move();
+}
 
 struct thread *gate_nobody(void) {
     return &nobody;
@@ -71,21 +99,22 @@ static bool is_all_readable(uintptr_t from, uintptr_t to) {
 // another stack, since a signal handler has switched to this one.
 static bool is_frame_gone(const struct thread *thread, uintptr_t here,
                           const struct walk_search *from_here) {
-    const uintptr_t *held = (const uintptr_t *)thread->holder;
+    const uintptr_t holder = thread->holder.frame & ~GATE_INSIDE;
+    const uintptr_t *held = (const uintptr_t *)holder;
     // In a frame further out, or where this very decision is made.
     uintptr_t own = (uintptr_t)__builtin_frame_address(0);
-    if (from_here->is_inside || (thread->holder >= own && thread->holder < here)) return true;
-    bool is_known = thread->holder >= thread->trace.range.low &&
-                    (uintptr_t)(held + 2) <= thread->trace.range.high;
+    if (from_here->is_inside || (holder >= own && holder < here)) return true;
+    bool is_known =
+        holder >= thread->trace.range.low && (uintptr_t)(held + 2) <= thread->trace.range.high;
     if (!is_known && !sys_is_readable(held + 1)) return !sys_is_confined();
-    if (held[1] != thread->holder_return) return true;
+    if (held[1] != thread->holder.return_address) return true;
     struct walk_search from_held = search_from(held, 0, thread->trace.range);
     if (from_here->is_complete && from_held.is_complete) return from_held.end == from_here->end;
     if (sys_is_confined()) return false;
     stack_t other = signal_stack();
     if (other.ss_flags & SS_ONSTACK) return false;
-    bool was_on_signal_stack = thread->holder - (uintptr_t)other.ss_sp < other.ss_size;
-    return was_on_signal_stack || (here >= thread->holder && is_all_readable(thread->holder, here));
+    bool was_on_signal_stack = holder - (uintptr_t)other.ss_sp < other.ss_size;
+    return was_on_signal_stack || (here >= holder && is_all_readable(holder, here));
 }
 
 enum nesting { NESTED_CALL, NESTED_HANDLER, NESTED_NOWHERE };
@@ -93,21 +122,28 @@ enum nesting { NESTED_CALL, NESTED_HANDLER, NESTED_NOWHERE };
 // A handler that jumped out of an event (longjmp) left the gate BUSY or INSIDE. As long as the
 // event goes on, a handler that interrupted it has it among its callers.
 static enum nesting nesting_of(const struct thread *thread, uintptr_t here) {
-    struct walk_search from_here =
-        search_from((const uintptr_t *)here, thread->holder, thread->trace.range);
+    struct walk_search from_here = search_from(
+        (const uintptr_t *)here, thread->holder.frame & ~GATE_INSIDE, thread->trace.range);
     if (!from_here.has_met_code && is_frame_gone(thread, here, &from_here)) return NESTED_NOWHERE;
     return from_here.has_met_signal || !from_here.has_met_code ? NESTED_HANDLER : NESTED_CALL;
 }
 
 static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
-    if (thread->trace.range.has_new_code) rule_forget_all();  // walked, but not noted
+    if (thread->trace.range.has_new_code) gate_forget_rules();  // walked, but not noted
     thread->seen.frame = NULL;
     stack_cache_reset(&thread->recall);
     stack_thread_recover(&thread->stack);
     walk_trace_reset(&thread->trace);
     thread->trace.range.has_new_code = false;
-    gate_hold(thread, here, ((const uintptr_t *)here)[1]);
-    *thread->word = GATE_BUSY;
+    gate_hold(thread, gate_holder_of(here));
+    return thread;
+}
+
+// The stamp has moved, and the thread was not forked: read once, since a handler may fork now.
+static struct thread *gate_enter_stale(struct thread *thread, uintptr_t here, uint32_t stamp) {
+    gate_hold(thread, gate_holder_of(here));
+    if (thread->trace.generation != rule_generation()) thread->seen.frame = NULL;
+    thread->stamp = stamp;
     return thread;
 }
 
@@ -120,7 +156,7 @@ static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
 // Mostly a call by the real function, and then one like others before: operator new calls malloc.
 static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
     const unsigned pc_shift = 4;
-    uintptr_t pc = ((const uintptr_t *)here)[1], distance = thread->holder - here;
+    uintptr_t pc = ((const uintptr_t *)here)[1], distance = thread->holder.frame - here;
     struct gate_inner_call *known = &thread->inner_calls[(pc ^ pc >> pc_shift) % GATE_INNER_CALLS];
     if (known->pc == pc && known->distance_bytes == distance) return NULL;
     switch (nesting_of(thread, here)) {
@@ -173,19 +209,18 @@ static struct thread *gate_enter_new(uintptr_t here) {
 }
 
 COLD struct thread *gate_enter_slow(uintptr_t here) {
-    struct thread *thread = NULL;
+    struct thread *self = gate_self, *thread = NULL;
+    uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
     if (process_state() == PROCESS_INERT) return NULL;
     int saved_errno = errno;
-    switch (*gate_self->word) {
-    case GATE_INSIDE:
-        thread = gate_enter_inside(gate_self, here);
-        break;
-    case GATE_BUSY:
-        thread = gate_enter_busy(gate_self, here);
-        break;
-    default:
+    if (!self->line->is_registered || slots_is_wiped())
         thread = gate_enter_new(here);
-    }
+    else if (!self->holder.frame)
+        thread = gate_enter_stale(self, here, stamp);
+    else if (self->holder.frame & GATE_INSIDE)
+        thread = gate_enter_inside(self, here);
+    else
+        thread = gate_enter_busy(self, here);
     errno = saved_errno;
     return thread;
 }
@@ -197,6 +232,6 @@ bool gate_is_recording(void) {
 void gate_code_unloaded(uintptr_t here) {
     struct thread *thread = gate_enter(here);
     if (!thread) return;
-    if (module_check_unloaded()) rule_forget_all();
+    if (module_check_unloaded()) gate_forget_rules();
     gate_leave(thread);
 }

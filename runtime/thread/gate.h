@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate that decides whether an event may be recorded now.
 //
-// Every rare state of a thread is carried by one word: its gate. Hot entries compare it with
-// GATE_OPEN and nothing else; all other values go the slow way (gate_enter_slow). The words lie in
-// memory that the kernel wipes in forked children (MADV_WIPEONFORK), so that a child made by any
-// means, raw clone included, finds its gate closed and cannot touch its parent's recording. Leaving
-// subtracts instead of storing: if a signal handler forked in the middle of an event, the child
-// finishes that event without opening a gate that the fork has closed. GATE_OPEN is the highest
-// number, so that entering carries over, and the carry alone tells that the gate was still open.
+// A hot entry looks at two things, and everything else goes the slow way (gate_enter_slow):
 //
-// While an event is worked on the gate is BUSY: an event of a signal handler that interrupts it is
-// not recorded, but counted. If the handler jumped out of the event (longjmp), a later event finds
-// no function of ours among its callers and takes over. `holder` is the address of the frame that
-// made the gate BUSY: it tells a frame that is gone from one on the stack of a suspended coroutine.
+// The holder, of each thread. 0: the gate is open. Otherwise the hook's frame whose event is worked
+// on (BUSY) or waits for a real function (INSIDE). An event of a signal handler that interrupts it
+// is not recorded, but counted. If the handler jumped out of the event (longjmp), a later event
+// finds no function of ours among its callers and takes over; the frame tells one that is gone from
+// one on the stack of a suspended coroutine. One store makes the holder and one removes it, so
+// whatever a handler does between two instructions, it finds either no holder or a true one, and
+// leaves it so: its own events are over when it returns.
+//
+// The stamp, of the process. A thread may record as long as its own is the same. The process' lies
+// in memory that the kernel wipes in forked children (MADV_WIPEONFORK), so a child made by any
+// means, raw clone included, finds another and cannot touch its parent's recording. It is compared
+// once the holder is there: if a handler forked in the middle of an event, the child finishes that
+// event, opens its gate, and still has the wrong stamp. The stamp also moves when unwind rules are
+// forgotten: then the thread's last stack means nothing any more, and the thread takes note.
 #ifndef RUNTIME_THREAD_GATE_H
 #define RUNTIME_THREAD_GATE_H
 
@@ -32,63 +36,63 @@ ALWAYS_INLINE void gate_make_ready(void) {
 }
 
 ALWAYS_INLINE struct gate_line *gate_line(void) {
-    return (struct gate_line *)gate_self->word;
+    return gate_self->line;
 }
 
-// The way in for every state but GATE_OPEN. Returns the thread, BUSY, or NULL: do not record (the
-// event is then already counted as lost, if it is a loss). `here` is the hook's frame address.
+// The stamp of this process; GATE_NO_STAMP in a forked child. Alone on its page.
+struct gate_page {
+    _Alignas(SYS_PAGE_BYTES) uint32_t stamp;  // (atomic)
+};
+extern HIDDEN struct gate_page gate_page;
+
+// A process that records begins with a stamp that no thread has; it is wiped in forked children
+// from now on. And the same by hand, where the kernel does not wipe.
+void gate_stamp_begin(void);
+void gate_stamp_wipe(void);
+
+// Unwind rules are no longer valid, nor is any thread's last stack.
+void gate_forget_rules(void);
+
+// Is the gate of the calling thread BUSY? Is it open, is the thread registered in this process?
+ALWAYS_INLINE bool gate_is_busy(void) {
+    return gate_line()->is_registered && gate_self->holder.frame &&
+           !(gate_self->holder.frame & GATE_INSIDE);
+}
+ALWAYS_INLINE bool gate_is_open(void) {
+    return gate_line()->is_registered && !gate_self->holder.frame;
+}
+ALWAYS_INLINE bool gate_is_registered(void) {
+    return gate_line()->is_registered;
+}
+
+// The way in where gate_enter_open finds none. Returns the thread, BUSY, or NULL: do not record
+// (the event is then already counted as lost, if it is a loss). `here` is the hook's frame address.
 struct thread *gate_enter_slow(uintptr_t here);
 
-// Moves an open gate by one instruction: whatever a signal handler does, it does before or after.
-// False: it was not open but wiped, since a handler forked after the look at it.
-ALWAYS_INLINE bool gate_move(uint32_t *word, enum gate_state to) {
-    const uint32_t by = (uint32_t)to - GATE_OPEN;
-#if defined(__x86_64__)
-    bool was_open;
-    __asm__ volatile("addl %2, %0" : "+m"(*word), "=@ccc"(was_open) : "ri"(by) : "memory");
-    return was_open;
-#else
-    return __atomic_fetch_add(word, by, __ATOMIC_RELAXED) == GATE_OPEN;
-#endif
-}
-
-// And back, likewise: a handler may have forked, and the child must not find the gate open.
-ALWAYS_INLINE void gate_move_back(uint32_t *word, enum gate_state from) {
-    const uint32_t by = (uint32_t)from - GATE_OPEN;
-#if defined(__x86_64__)
-    *word -= by;
-#else
-    __atomic_fetch_sub(word, by, __ATOMIC_RELAXED);
-#endif
-}
-
-// Notes whose event it is, for code that has to decide whether it still goes on.
-ALWAYS_INLINE void gate_hold(struct thread *thread, uintptr_t here, uintptr_t return_address) {
-    thread->holder = here;
-    thread->holder_return = return_address;
+// Makes a hook's frame the holder, by one instruction: a store of both words.
+ALWAYS_INLINE void gate_hold(struct thread *thread, struct gate_holder holder) {
+    typedef uintptr_t both __attribute__((vector_size(2 * sizeof(uintptr_t)), may_alias));
+    *(volatile both *)&thread->holder = (both){holder.frame, holder.return_address};
     compiler_barrier();
 }
 
-// From open to BUSY or INSIDE; false: it was not open, and nothing happened.
-ALWAYS_INLINE bool gate_pass(struct thread *thread, uintptr_t here, enum gate_state to) {
-    uint32_t *word = thread->word;
-    if (unlikely(*word != GATE_OPEN)) return false;
-    // Before the move, so that a handler that jumps out right after it leaves a true holder; and
-    // again, since a handler's own event may have come in between.
-    uintptr_t return_address = ((const uintptr_t *)here)[1];
-    gate_hold(thread, here, return_address);
-    if (unlikely(!gate_move(word, to))) {
-        *word = GATE_WIPED;
-        return false;
-    }
-    gate_hold(thread, here, return_address);
-    return true;
+ALWAYS_INLINE struct gate_holder gate_holder_of(uintptr_t here) {
+    return (struct gate_holder){here, ((const uintptr_t *)here)[1]};
+}
+
+ALWAYS_INLINE void gate_open(struct thread *thread) {
+    compiler_barrier();
+    *(volatile uintptr_t *)&thread->holder.frame = 0;
 }
 
 // The thread, BUSY, if its gate is open; NULL: ask gate_enter_slow. Contains no call.
 ALWAYS_INLINE struct thread *gate_enter_open(uintptr_t here) {
     struct thread *thread = gate_self;
-    return likely(gate_pass(thread, here, GATE_BUSY)) ? thread : NULL;
+    if (unlikely(thread->holder.frame)) return NULL;
+    gate_hold(thread, gate_holder_of(here));
+    if (likely(thread->stamp == __atomic_load_n(&gate_page.stamp, __ATOMIC_RELAXED))) return thread;
+    gate_open(thread);
+    return NULL;
 }
 
 // The thread, BUSY, or NULL. Must be followed by gate_leave.
@@ -98,19 +102,23 @@ ALWAYS_INLINE struct thread *gate_enter(uintptr_t here) {
 }
 
 ALWAYS_INLINE void gate_leave(struct thread *thread) {
-    compiler_barrier();
-    gate_move_back(thread->word, GATE_BUSY);
+    gate_open(thread);
 }
 
 // Around a real function that may itself call a hooked one: those calls are not events. Returns
 // what gate_inside_end needs, which an exception (operator new) may leave out: see gate_enter_slow.
+// Asks the thread's own line, since a stamp that has moved makes no inner call an event.
 ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
     struct thread *thread = gate_self;
-    return likely(thread != NULL) && gate_pass(thread, here, GATE_INSIDE);
+    if (unlikely(!thread) || unlikely(thread->holder.frame)) return false;
+    struct gate_holder holder = gate_holder_of(here);
+    gate_hold(thread, (struct gate_holder){holder.frame | GATE_INSIDE, holder.return_address});
+    if (likely(thread->line->is_registered)) return true;
+    gate_open(thread);
+    return false;
 }
 ALWAYS_INLINE void gate_inside_end(bool is_inside) {
-    compiler_barrier();
-    if (is_inside) gate_move_back(gate_self->word, GATE_INSIDE);
+    if (is_inside) gate_open(gate_self);
 }
 
 // Counts a loss, from any thread.

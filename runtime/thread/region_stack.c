@@ -107,7 +107,7 @@ bool region_stack_end(struct thread *thread, struct region_stack_figures *figure
 void region_stack_switch(struct thread *thread, bool is_on) {
     thread->nest.is_off = !is_on;
     if (is_on) return;
-    ((struct gate_line *)thread->word)->left_bytes = 0;
+    thread->line->left_bytes = 0;
     thread->seen = (struct walk_seen){0};
     thread->trace.generation = rule_generation() - 1;  // the last one never comes back
 }

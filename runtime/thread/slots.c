@@ -13,10 +13,6 @@
 #include "runtime/sys/version.h"
 #include "runtime/thread/gate.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
-
 enum { SLOT_LIMIT = 65535 };
 
 // Threads beyond this many entries that continue a slot under the same name share its entry. Beyond
@@ -122,7 +118,7 @@ static void slot_give_up(struct thread *thread) {
     gate_self = gate_nobody();
     if (slots_lock(thread->tid)) {
         slots->tids[thread->slot] = 0;
-        *thread->word = GATE_WIPED;
+        thread->line->is_registered = false;
         thread->next_free = slots->free_head;
         compiler_barrier();
         slots->free_head = thread->slot + 1;
@@ -138,8 +134,8 @@ static void slot_give_up(struct thread *thread) {
 // shares its entry with earlier ones keeps the name it began with.
 static void thread_exits(void *value) {
     struct thread *thread = value;
-    if (slots_is_wiped() || thread != gate_self || *thread->word != GATE_OPEN) return;
-    *thread->word = GATE_BUSY;
+    if (slots_is_wiped() || thread != gate_self || !gate_is_open()) return;
+    gate_hold(thread, gate_holder_of((uintptr_t)__builtin_frame_address(0)));
     if (!thread->record->folded_count) read_name(thread->record);
     thread->record->end_ns = sink_now_coarse_ns();
     thread->record->is_ended = 1;
@@ -178,11 +174,13 @@ void slots_open(struct region records) {
     thread_records = records;
     first_thread = NULL;
     check_tid_offset();
+    gate_stamp_begin();
     slots->is_in_use = 1;
 }
 
 void slots_wipe(void) {
     if (!slots || !slots->is_in_use) return;
+    gate_stamp_wipe();
     uint32_t count = slots->used_count;
     memset(slots->gates, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->gates);
     memset(slots->tids, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->tids);
@@ -261,7 +259,7 @@ static struct thread *slot_take_new(int32_t tid) {
     uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
     if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
-    *thread = (struct thread){.word = &slots->gates[slot].word, .slot = slot, .tid = tid};
+    *thread = (struct thread){.line = &slots->gates[slot], .slot = slot, .tid = tid};
     if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
         !walk_trace_init(&thread->trace, depth_limit)) {
         uint32_t mine = slot + 1;  // without memory: the number can serve again
@@ -320,6 +318,7 @@ static bool is_only_thread(struct thread *thread) {
 }
 
 struct thread *slots_register(uintptr_t here) {
+    uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
     int32_t tid = tid_of_caller();
     gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
     bool is_first = slots_count() == 1 && slots->used_count == 0;
@@ -333,9 +332,10 @@ struct thread *slots_register(uintptr_t here) {
     if (!record_begin(thread)) return NULL;
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.
-    gate_hold(thread, here, ((const uintptr_t *)here)[1]);
-    slots->gates[thread->slot].left_bytes = 0;
-    *thread->word = GATE_BUSY;
+    gate_hold(thread, gate_holder_of(here));
+    thread->stamp = stamp;
+    thread->line->left_bytes = 0;
+    thread->line->is_registered = true;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
     totals_enter(thread);
     gate_self = thread;

@@ -20,12 +20,18 @@
 #include "runtime/unwind/stack_cache.h"
 #include "runtime/unwind/walk.h"
 
-enum gate_state {
-    GATE_WIPED = 0,   // never opened, or wiped by fork
-    GATE_BUSY = 2,    // cairn is at work
-    GATE_INSIDE = 3,  // in a real allocation function that may call another hooked one
+// Who holds a thread's gate, written by one instruction (gate_hold).
+struct gate_holder {
+    _Alignas(16) uintptr_t frame;  // 0: the gate is open; else the frame address of the hook whose
+                                   // event it is, GATE_INSIDE added
+    uintptr_t return_address;      // in that frame: changed once the frame is gone
 };
-#define GATE_OPEN UINT32_MAX
+
+// Beside the frame's address: in a real allocation function that may call another hooked one.
+#define GATE_INSIDE ((uintptr_t)1)
+
+// A stamp that nobody needs: the gate of a thread with it never opens.
+enum { GATE_NO_STAMP = 0 };
 
 // A call that a real allocation function makes to a hooked one: the hook's return address, and how
 // far its frame lies from the one that waits for the real function.
@@ -34,20 +40,21 @@ struct gate_inner_call {
 };
 enum { GATE_INNER_CALLS = 8 };
 
-// A thread's gate word, on a cache line of its own. Where allocations are sampled, `left_bytes`
-// says how many more bytes pass without a look at anything else; it is not above 0 unless the
-// thread is registered, in this process and not INSIDE (see sample/countdown.h).
+// What the kernel wipes of a thread in a forked child, on a cache line of its own. Where
+// allocations are sampled, `left_bytes` says how many more bytes pass without a look at anything
+// else; it is not above 0 unless the thread is registered, in this process and not INSIDE (see
+// sample/countdown.h).
 struct gate_line {
-    _Alignas(64) uint32_t word;  // enum gate_state
-    int64_t left_bytes;
+    _Alignas(64) int64_t left_bytes;
+    bool is_registered;  // the thread has its slot in this process
 };
 
 // What every event reads lies in the first two cache lines, and no line belongs to two threads.
 struct thread {
-    _Alignas(64) uint32_t *word;  // enum gate_state or GATE_OPEN; never NULL
+    _Alignas(64) struct gate_holder holder;
+    struct gate_line *line;  // never NULL
+    uint32_t stamp;          // of the gate, when this thread last looked (gate.h)
     uint32_t slot;
-    uintptr_t holder;         // frame address of the event that is BUSY
-    uintptr_t holder_return;  // the return address in that frame: changed once the frame is gone
     struct cairn_thread *record;
     // When net_bytes passes one of these, the event goes a slow way; see event.c.
     int64_t high_bytes, low_bytes;  // publish
