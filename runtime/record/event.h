@@ -159,11 +159,13 @@ enum event_skill { EVENT_USUAL, EVENT_GROWING };
 // Which of the live map's layouts a fast path knows; AGED: the narrow one, and each block's birth.
 enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_WIDE };
 
-// Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it moves the
-// epoch, so that no cell of an older generation is of the present one until its thread turns it.
+// Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it is a snapshot,
+// so that every cell of an older generation takes the slow way until its thread turns it.
 void event_turn_slow(struct thread *thread, uint32_t id);
 ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, uint32_t id) {
-    if (unlikely(!cell_is_current(cell))) event_turn_slow(thread, id);
+    uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
+    if (cell->epoch != epoch && unlikely(!cell_turn_fast(cell, id, epoch)))
+        event_turn_slow(thread, id);
 }
 
 // The fast paths: everything that could make an event unusual is looked at first, and only if

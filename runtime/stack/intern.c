@@ -143,8 +143,9 @@ static uint32_t cell_begin(struct stack_thread *thread, uint32_t id, uint32_t re
     cells.cold[id].record = record;
     cells.hot[id].check = hash_check(hash);
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_ACQUIRE);
-    // A mark that came since the thread looked: its next use has to find it older.
-    if (unlikely(stack_has_new_generation(thread))) epoch--;
+    // A mark that came since the thread looked: its next use has to find it older than that.
+    if (unlikely(stack_has_new_generation(thread)))
+        epoch = __atomic_load_n(&cells.totals->snapshot_epoch, __ATOMIC_ACQUIRE) - 1;
     cells.hot[id].epoch = epoch;
     cells.cold[id].generation = thread->generation;
     publish_barrier();  // before it counts, and so for readers a cell at all
