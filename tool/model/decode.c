@@ -21,6 +21,9 @@ bool decoder_start(struct decoder *decoder, struct recording *recording,
                                 .places = places,
                                 .tree = tree,
                                 .frames_left = (uint64_t)words * SHARING_MAX + FRAMES_MIN};
+    // what is left of the words are frames, each of which may be a node
+    if (words > cells * RECORD_HEAD_WORDS)
+        tree_expect(tree, words - cells * RECORD_HEAD_WORDS, cells);
     if (cells <= CAIRN_CELL_OTHER) cells = CAIRN_CELL_OTHER + 1;
     decoder->cell_states = calloc(cells, sizeof *decoder->cell_states);
     decoder->cell_regions = calloc(cells, sizeof *decoder->cell_regions);

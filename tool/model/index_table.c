@@ -27,8 +27,7 @@ static void put(struct index_slot *slots, size_t mask, struct index_slot slot) {
     slots[at] = slot;
 }
 
-static bool grow(struct index_table *table) {
-    size_t slot_count = table->slots ? (table->mask + 1) * 2 : FIRST_SLOTS;
+static bool grow(struct index_table *table, size_t slot_count) {
     struct index_slot *slots = calloc(slot_count, sizeof *slots);
     if (!slots) return false;
     for (size_t i = 0; table->slots && i <= table->mask; i++)
@@ -39,9 +38,14 @@ static bool grow(struct index_table *table) {
     return true;
 }
 
+bool index_table_reserve(struct index_table *table, size_t more) {
+    size_t slot_count = table->slots ? table->mask + 1 : FIRST_SLOTS;
+    while ((table->count + more) * 3 >= slot_count * 2) slot_count *= 2;
+    return (table->slots && slot_count == table->mask + 1) || grow(table, slot_count);
+}
+
 bool index_table_insert(struct index_table *table, uint64_t hash, uint32_t index) {
-    bool is_full = !table->slots || table->count * 3 >= (table->mask + 1) * 2;
-    if (is_full && !grow(table)) return false;
+    if (!index_table_reserve(table, 0)) return false;
     struct index_slot slot = {.hash = (uint32_t)hash, .index_plus_1 = index + 1};
     put(table->slots, table->mask, slot);
     table->count++;

@@ -35,6 +35,9 @@ struct index_probe {
 struct index_probe index_probe_start(const struct index_table *table, uint64_t hash);
 bool index_probe_next(const struct index_table *table, struct index_probe *probe, uint32_t *index);
 
+// Makes room for so many more entries at once. False without memory.
+bool index_table_reserve(struct index_table *table, size_t more);
+
 // False without memory.
 bool index_table_insert(struct index_table *table, uint64_t hash, uint32_t index);
 void index_table_free(struct index_table *table);

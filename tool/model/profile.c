@@ -114,7 +114,8 @@ void stack_add(struct stack *stack, const struct cell_values *values) {
     stack->peak_blocks = figures_add(stack->peak_blocks, values->peak_blocks);
     stack->exit_bytes = figures_add(stack->exit_bytes, values->exit_bytes);
     stack->exit_blocks = figures_add(stack->exit_blocks, values->exit_blocks);
-    for (int i = 0; i < ESTIMATED_COUNT; i++)
+    stack->is_estimated |= values->is_estimated;
+    for (int i = 0; values->is_estimated && i < ESTIMATED_COUNT; i++)
         estimate_add(&stack->estimates[i], &values->estimates[i]);
 }
 
@@ -131,7 +132,8 @@ struct cell_values stack_values(const struct stack *stack) {
                                  .peak_bytes = stack->peak_bytes,
                                  .peak_blocks = stack->peak_blocks,
                                  .exit_bytes = stack->exit_bytes,
-                                 .exit_blocks = stack->exit_blocks};
+                                 .exit_blocks = stack->exit_blocks,
+                                 .is_estimated = stack->is_estimated};
     memcpy(values.estimates, stack->estimates, sizeof values.estimates);
     return values;
 }

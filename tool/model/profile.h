@@ -84,7 +84,8 @@ struct stack {
     uint32_t mapping_kinds;       // of mappings: bits by enum cairn_mapping_kind
     int64_t reserved_bytes,
         reserved_ranges;  // of mappings without access; nothing else counts them
-    struct estimate estimates[ESTIMATED_COUNT];  // all zero if nothing was sampled
+    bool is_estimated;    // some number is an estimate
+    struct estimate estimates[ESTIMATED_COUNT];  // all zero if none is
 };
 
 struct profile_thread {
@@ -180,6 +181,7 @@ struct cell_values {
     struct inherited inherited;
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;
+    bool is_estimated;  // some number is an estimate
     struct estimate estimates[ESTIMATED_COUNT];
     struct estimate freed_estimate;  // of frees and freed_bytes
 };

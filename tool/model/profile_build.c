@@ -28,6 +28,7 @@ static void add_samples(const struct profile *profile, size_t id, bool is_saved,
     const struct sampled_counts counts = {(int64_t)values->calls, values->peak_blocks,
                                           values->exit_blocks};
     recording_sample_cell(profile->recording, id, &cell);
+    values->is_estimated = true;
     uint64_t extra = cell.extra_calls - cell.extra_frees;
     const struct sampled_scale *scale = &profile->figures.scale;
     sampled_cell(profile->recording, scale, id, is_saved, &counts, values->estimates);
@@ -97,10 +98,11 @@ static void find_peak(struct builder *builder) {
     struct profile *profile = builder->profile;
     const struct cairn_header *header = &profile->recording->header;
     size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
-    struct cell_values values;
+    struct cairn_cell cell;
     for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
-        if (profile_cell(profile, id, &values))
-            builder->exit_bytes = figures_add(builder->exit_bytes, values.exit_bytes);
+        if (recording_hot_cell(profile->recording, id, &cell))
+            builder->exit_bytes = figures_add(builder->exit_bytes,
+                                              (int64_t)(cell.allocated_bytes - cell.freed_bytes));
     profile->peak.is_at_end =
         builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
     profile->peak.at_ns =
@@ -153,6 +155,7 @@ static void book_slot(struct builder *builder, uint32_t id, const struct record 
     struct slot_bytes *bytes = &builder->slots[slot];
     bytes->exit = figures_add(bytes->exit, values->exit_bytes);
     bytes->peak = figures_add(bytes->peak, values->peak_bytes);
+    if (!values->is_estimated) return;
     estimate_add(&bytes->exit_estimate, &values->estimates[ESTIMATED_EXIT]);
     estimate_add(&bytes->peak_estimate, &values->estimates[ESTIMATED_PEAK]);
 }

@@ -257,6 +257,10 @@ static bool copy_entry(const struct recording *recording, uint32_t kind, size_t 
     return true;
 }
 
+bool recording_hot_cell(const struct recording *recording, size_t id, struct cairn_cell *cell) {
+    return copy_entry(recording, CAIRN_SECTION_CELLS, id, cell);
+}
+
 bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
                     struct cairn_cell_cold *cold) {
     if (!copy_entry(recording, CAIRN_SECTION_CELLS, id, cell)) return false;

@@ -76,6 +76,7 @@ uint64_t recording_peak_ns(const struct recording *recording);
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
 
+bool recording_hot_cell(const struct recording *recording, size_t id, struct cairn_cell *cell);
 bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
                     struct cairn_cell_cold *cold);
 bool recording_module(const struct recording *recording, size_t index, struct cairn_module *module);

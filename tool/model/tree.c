@@ -19,6 +19,18 @@ void tree_free(struct tree *tree) {
     index_table_free(&tree->table);
 }
 
+void tree_expect(struct tree *tree, size_t count, size_t stack_count) {
+    // without memory for it all the table grows as it must
+    if (!index_table_reserve(&tree->table, stack_count)) return;
+    size_t capacity = tree->nodes.count + count;
+    void *grown = capacity > tree->nodes.capacity
+                      ? reallocarray(tree->nodes.items, capacity, sizeof *tree->nodes.items)
+                      : NULL;
+    if (!grown) return;
+    tree->nodes.items = grown;
+    tree->nodes.capacity = capacity;
+}
+
 // Two jumps of equal length are joined into one of double length plus one.
 static uint32_t jump_of_child(const struct tree *tree, uint32_t parent) {
     const struct tree_node *nodes = tree->nodes.items;
@@ -28,21 +40,34 @@ static uint32_t jump_of_child(const struct tree *tree, uint32_t parent) {
     return are_equal ? far : parent;
 }
 
-bool tree_child(struct tree *tree, uint32_t parent, uint32_t place, uint32_t *child) {
-    uint64_t hash = hash_mix(index_table_seed(), (uint64_t)parent << 32 | place);
-    struct index_probe probe = index_probe_start(&tree->table, hash);
-    while (index_probe_next(&tree->table, &probe, child)) {
-        const struct tree_node *node = &tree->nodes.items[*child];
-        if (node->parent == parent && node->place == place) return true;
-    }
+static bool is_child(const struct tree *tree, uint32_t node, uint32_t parent, uint32_t place) {
+    const struct tree_node *known = &tree->nodes.items[node];
+    return known->parent == parent && known->place == place;
+}
+
+static bool node_add(struct tree *tree, uint32_t parent, uint32_t place, uint32_t *child) {
     struct tree_node added = {.parent = parent,
                               .jump = jump_of_child(tree, parent),
                               .place = place,
                               .depth = tree->nodes.items[parent].depth + 1};
     *child = (uint32_t)tree->nodes.count;
     struct tree_node *node = *child < UINT32_MAX ? array_push(&tree->nodes) : NULL;
-    if (!node) return false;
-    *node = added;
+    if (node) *node = added;
+    return node != NULL;
+}
+
+bool tree_child(struct tree *tree, uint32_t parent, uint32_t place, uint32_t *child) {
+    if (parent + 1 == tree->nodes.count) return node_add(tree, parent, place, child);
+    *child = parent + 1;
+    if (is_child(tree, *child, parent, place)) return true;
+    uint64_t hash = hash_mix(index_table_seed(), (uint64_t)parent << 32 | place);
+    if (tree->nodes.items[parent].has_others) {
+        struct index_probe probe = index_probe_start(&tree->table, hash);
+        while (index_probe_next(&tree->table, &probe, child))
+            if (is_child(tree, *child, parent, place)) return true;
+    }
+    if (!node_add(tree, parent, place, child)) return false;
+    tree->nodes.items[parent].has_others = true;
     return index_table_insert(&tree->table, hash, *child);
 }
 

@@ -101,6 +101,9 @@ uint64_t place_identity(const struct places *places, uint32_t place);
 // stacks are the same node whatever thread or record they came from. Nodes only grow; a child's
 // index is higher than its parent's.
 //
+// Most nodes are made right after their parent, as the next frame of a new stack: such a child is
+// the next node. Only other children are in the table, and their parent says so.
+//
 // `jump` leads to some ancestor, so that one of any depth is found in a logarithmic number of
 // steps (skew-binary jump pointers): a made-up file cannot cost depth times cells.
 #define TREE_ROOT 0u  // the empty stack
@@ -108,8 +111,9 @@ uint64_t place_identity(const struct places *places, uint32_t place);
 struct tree_node {
     uint32_t parent;
     uint32_t jump;
-    uint32_t place;  // index in places; without meaning in the root
-    uint32_t depth;  // frames from the outermost; 0 in the root
+    uint32_t place;           // index in places; without meaning in the root
+    uint32_t depth : 31;      // frames from the outermost; 0 in the root
+    uint32_t has_others : 1;  // children in the table
 };
 
 struct tree {
@@ -120,6 +124,9 @@ struct tree {
 // False without memory.
 bool tree_start(struct tree *tree);
 void tree_free(struct tree *tree);
+
+// About so many nodes are to come, for so many stacks.
+void tree_expect(struct tree *tree, size_t count, size_t stack_count);
 
 // The node of `place` called by `parent`, made if there is none yet; false without memory.
 bool tree_child(struct tree *tree, uint32_t parent, uint32_t place, uint32_t *child);

@@ -41,25 +41,37 @@ static const char *module_of(const struct names *names, uint32_t place) {
                                         : names->profile->modules.modules[entry->module].path;
 }
 
+// Whether each place lies in libc and the like; for free(). There are far fewer places than nodes.
+static bool *find_runtime_places(const struct names *names) {
+    const struct places *places = &names->profile->places;
+    bool *are_runtime = calloc(places->list.count + 1, sizeof *are_runtime);
+    for (uint32_t i = 0; are_runtime && i < places->list.count; i++)
+        are_runtime[i] = !places->list.items[i].cut && internal_is_runtime(module_of(names, i));
+    return are_runtime;
+}
+
 // How stacks begin, by their shape, as far as it has no names: frames of libc and libstdc++ at the
 // outer end, and the program's entry that calls libc there. Parents come before their children.
-static void find_starts(struct names *names) {
+static bool find_starts(struct names *names) {
     const struct tree_node *nodes = names->profile->tree.nodes.items;
     const char *program = names->profile->recording->header.executable;
     size_t count = names->profile->tree.nodes.count;
+    if (names->known_nodes >= count) return true;
+    bool *are_runtime = find_runtime_places(names);
+    if (!are_runtime) return false;
     for (size_t i = names->known_nodes ? names->known_nodes : 1; i < count; i++) {
         uint32_t parent = nodes[i].parent;
         struct place_names *outer = &names->places[nodes[parent].place];
-        const char *path = module_of(names, nodes[i].place);
         bool is_outermost = parent == TREE_ROOT;
-        if (names->profile->places.list.items[nodes[i].place].cut || !internal_is_runtime(path))
-            continue;
+        if (!are_runtime[nodes[i].place]) continue;
         const char *above = is_outermost ? NULL : module_of(names, nodes[parent].place);
         if (!is_outermost && nodes[parent].depth == 1 && above && !strcmp(above, program))
             outer->is_start = true;  // _start
         names->places[nodes[i].place].is_start |= is_outermost || outer->is_start;
     }
+    free(are_runtime);
     names->known_nodes = count;
+    return true;
 }
 
 bool names_open(const struct profile *profile, struct names **names, struct error *error) {
@@ -76,8 +88,8 @@ bool names_open(const struct profile *profile, struct names **names, struct erro
     opened->unresolved_counts = calloc(profile->modules.count + 1, sizeof(uint32_t));
     bool has_memory =
         opened->places && opened->unresolved && opened->reports && opened->unresolved_counts;
-    if (has_memory) find_starts(opened);
-    bool is_ok = has_memory ? open_table(opened, error) : error_set(error, "no memory for names");
+    bool is_ok = has_memory && find_starts(opened) ? open_table(opened, error)
+                                                   : error_set(error, "no memory for names");
     if (is_ok) return true;
     names_close(opened);
     *names = NULL;
@@ -123,17 +135,13 @@ static bool extend_modules(struct names *names) {
 bool names_extend(struct names *names, struct error *error) {
     size_t old = names->place_count, count = names->profile->places.list.count;
     if (!extend_modules(names)) return error_set(error, "no memory for names");
-    if (count <= old) {
-        find_starts(names);
-        return true;
-    }
+    if (count <= old) return find_starts(names) || error_set(error, "no memory for names");
     if (count < 2 * old) count = 2 * old;
     if (!extend((void **)&names->places, sizeof *names->places, old + 1, count + 1) ||
         !extend((void **)&names->unresolved, sizeof *names->unresolved, old + 1, count + 1))
         return error_set(error, "no memory for names");
     names->place_count = count;
-    find_starts(names);
-    return true;
+    return find_starts(names) || error_set(error, "no memory for names");
 }
 
 void names_want_stack(struct names *names, uint32_t node, size_t limit) {
