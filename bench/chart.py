@@ -12,7 +12,7 @@ from variants import HEAPTRACK, HEAPTRACK_RAW, PRELOAD, RUN
 # Shown tools and their colours: cairn in blues, others in warm and grey tones.
 COLOURS = {PRELOAD: "#2f7fd6", RUN: "#7ab3ec", HEAPTRACK_RAW: "#e08a3c", HEAPTRACK: "#c4553a",
            "jemalloc every": "#8c7bb8", "gperftools": "#4f9d7f", "massif": "#a0a0a0", "DHAT": "#6f6f6f"}
-LABEL_WIDTH, PLOT_WIDTH, VALUE_WIDTH, MARGIN = 120, 520, 70, 16
+LABEL_WIDTH, PLOT_WIDTH, VALUE_WIDTH, MARGIN = 160, 520, 70, 16
 BAR_HEIGHT, GROUP_GAP, LEGEND_HEIGHT, AXIS_HEIGHT = 11, 12, 48, 24
 TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 STYLE = """<style>
@@ -29,7 +29,7 @@ def shown_rows(results):
     for row in results.rows:
         cells = [(tool.name, figures(results, row, tool)) for tool in tools]
         bars = [(name, cell.wall_ratio) for name, cell in cells if cell and not cell.problem]
-        if row.group == "programs" and bars:
+        if row.group.endswith("programs") and bars:
             found.append((row.name, bars))
     return found
 

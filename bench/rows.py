@@ -118,6 +118,71 @@ PROGRAMS = [
 ]
 
 
+# Programs that nobody tuned anything to: they were chosen after the rest was built, for allocating more
+# than five million times a second, or with more than 100,000 stacks in several threads (rustc), or from
+# code without unwind information that is generated as it runs (php).
+
+def gawk(share):
+    """Words counted and joined."""
+    return ["gawk", f"BEGIN {{ for (i = 1; i < {int(1.5e6 * share)}; i++) {{ k = \"place \" (i * 7919 % 997);"
+            " t[k] = t[k] \"s\"; u[i] = k i } for (k in u) n += length(u[k]); print n }"], {}
+
+
+def lua(share):
+    """Small tables and strings, most of them soon garbage."""
+    with open("stones.lua", "w", encoding="ascii") as file:
+        file.write(f"local t = {{}}\nfor i = 1, {int(3e6 * share)} do t[i % 997] = {{i, 'stone ' .. i, h = i / 1.5}} "
+                   "end\nprint(#t)\n")
+    return ["lua5.4", "stones.lua"], {}
+
+
+def bc(share):
+    """A number cruncher: every intermediate number is a block."""
+    with open("sum.bc", "w", encoding="ascii") as file:
+        file.write(f"scale = 12\nfor (i = 1; i < {int(6e5 * share)}; i++) {{ s += 1 / i; s = s * 1.0001; "
+                   "if (s > 50) s = s - 17.3; }\ns\nquit\n")
+    return ["bc", "-l", "sum.bc"], {}
+
+
+def php(share):
+    """Its own allocator off, as its developers do under a profiler; its code compiled as it runs."""
+    with open("stones.php", "w", encoding="ascii") as file:
+        file.write(f"<?php $t = []; for ($i = 1; $i < {int(1.2e6 * share)}; $i++) $t['place ' . ($i * 7919 % 997)][] = "
+                   "['id' => $i, 'name' => 'stone ' . $i, 'h' => $i / 1.5]; echo count($t), PHP_EOL;\n")
+    return (["php", "-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=tracing",
+             "-d", "memory_limit=-1", "stones.php"], {"USE_ZEND_ALLOC": "0"})
+
+
+RUST_HEAD = """use std::collections::{BTreeMap, HashMap};
+#[derive(Debug, Clone, PartialEq)] struct Stone { id: u32, name: String, at: BTreeMap<u32, f64> }
+"""
+RUST_FUNCTION = """fn f%d(m: &mut HashMap<String, Vec<Stone>>) -> usize {
+    let at: BTreeMap<u32, f64> = (0..%d).map(|i| (i, i as f64 * 1.5)).collect();
+    let s = Stone { id: %d, name: format!("stone {:?}", at), at };
+    m.entry(s.name.clone()).or_default().push(s); m.values().flatten().filter(|s| s.id > %d).count()
+}
+"""
+
+
+def rustc(share):
+    """The compiler with two code generation units, so that threads of its own allocate."""
+    count = max(1, int(24 * share))
+    with open("stones.rs", "w", encoding="ascii") as file:
+        file.write(RUST_HEAD + "".join(RUST_FUNCTION % (i, i, i, i) for i in range(count)))
+        calls = " + ".join(f"f{i}(&mut m)" for i in range(count))
+        file.write(f'fn main() {{ let mut m = HashMap::new(); println!("{{}}", {calls}); }}\n')
+    return ["/usr/bin/rustc", "-O", "-C", "codegen-units=2", "--emit=obj", "stones.rs"], {}
+
+
+NEW_PROGRAMS = [
+    Row("gawk", "new programs", gawk),
+    Row("lua", "new programs", lua),
+    Row("bc", "new programs", bc),
+    Row("php, its JIT compiler", "new programs", php),
+    Row("rustc, several threads", "new programs", rustc, threads=6),
+]
+
+
 def own(name, *numbers):
     """An own program; numbers that are floats are shared out, others stay."""
     def prepare(share):
@@ -151,6 +216,7 @@ THREADS_AND_TREES = [
     Row("C++ trees, millions of stacks", "own", own("trees", 2e5)),
     Row("100,000 short threads", "own", own("short_threads", 1e5), PARTS, "middle", threads=2),
     Row("start of /bin/true", "own", lambda share: (["/bin/true"], {}), START),
+    Row("start of python3", "own", lambda share: ([real_programs.PYTHON, "-c", "pass"], {}), START),
 ]
 
 LONG_VARIANTS = (PLAIN, PRELOAD, RUN)
@@ -159,4 +225,4 @@ LONG = [
     Row("sqlite3, 5 s", "long", scaled(real_programs.sqlite3, 150), variants=LONG_VARIANTS),
 ]
 
-ROWS = PROGRAMS + PAIRS + THREADS_AND_TREES + LONG
+ROWS = PROGRAMS + NEW_PROGRAMS + PAIRS + THREADS_AND_TREES + LONG

@@ -17,7 +17,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross"
-BENCH="$CHECK google-perftools"
+BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
 
 case "${1:-}" in

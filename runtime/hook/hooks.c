@@ -178,9 +178,22 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
     return moved;
 }
 
+// Without a block it is an allocation like any other: some programs (Lua) have no other.
+static NOINLINE void *realloc_new(size_t size, uintptr_t *frame) {
+    bool inside = event_inside_begin((uintptr_t)frame);
+    void *block = real.realloc(NULL, size);
+    event_inside_end(inside);
+    return event_record_alloc(block, size, frame);
+}
+
 EXPORT void *realloc(void *block, size_t size) {
     uintptr_t *frame = EVENT_HERE();
     gate_make_ready();
+    if (!block) {
+        block = realloc_new(size, frame);
+        EVENT_KEEP_FRAME();
+        return block;
+    }
     struct live_block old = resize_take(block, frame);
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)

@@ -12,8 +12,10 @@
 
 enum { WORD_BYTES = 8, CHECKS_PER_FRAME = 2 };
 
-// frame.rule of frames whose step depends on more than the stack pointer; no word of a rule.
+// frame.rule of frames whose step depends on more than the stack pointer, and of those whose step
+// is a guess; no words of rules.
 #define NO_PLAIN_RULE UINT32_MAX
+#define GUESSED_RULE (UINT32_MAX - 1)
 
 struct walk {
     uintptr_t pc;
@@ -21,9 +23,10 @@ struct walk {
     const uintptr_t *frame_slot;
     struct walk_range *range;
     uintptr_t used_frame;  // the frame pointer that the last step used, or 0
-    uint32_t plain_rule;   // of the last step, or NO_PLAIN_RULE
+    uint32_t plain_rule;   // of the last step, or one of the above
     bool is_slow;          // the last step cannot be verified by comparing
     bool is_guessed;
+    bool is_cut_sure;  // the words that were compared say that the way ends here
     bool has_new_code;
     bool is_search;  // may not lead along the stack of an event: no rule is remembered
     bool has_met_signal;
@@ -150,11 +153,17 @@ static bool frame_read(const struct walk *walk, uintptr_t *value) {
     return true;
 }
 
-// aarch64: after the frame record there may be more of a frame, so after a guess only the frame
-// pointer is sure. Functions that save a record keep the frame pointer on it: the CFA follows.
+// A guess depends on the frame pointer and on the word that it leads to, so it can be verified. Not
+// so on aarch64: after the frame record there may be more of a frame, so after a guess only the
+// frame pointer is sure. Functions that save a record keep the frame pointer on it: the CFA
+// follows.
 #if defined(__aarch64__)
-static void step_make_vague(struct walk *walk) {
+static void step_end_guess(struct walk *walk, uintptr_t frame) {
+    (void)frame;
     walk->is_stack_vague = true;
+}
+static void step_end_cut(struct walk *walk, uintptr_t frame) {
+    (void)walk, (void)frame;
 }
 static COLD void step_make_sure_slow(struct walk *walk, uint64_t rule) {
     uintptr_t frame = 0;
@@ -167,8 +176,14 @@ ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
     if (unlikely(walk->is_stack_vague)) step_make_sure_slow(walk, rule);
 }
 #else
-static inline void step_make_vague(struct walk *walk) {
-    (void)walk;
+static inline void step_end_guess(struct walk *walk, uintptr_t frame) {
+    walk->is_slow = false;
+    walk->used_frame = frame;
+}
+static inline void step_end_cut(struct walk *walk, uintptr_t frame) {
+    walk->is_cut_sure = frame != 0;  // 0 is no frame pointer that was used
+    walk->is_slow = !walk->is_cut_sure;
+    walk->used_frame = frame;
 }
 ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
     (void)walk, (void)rule;
@@ -180,12 +195,16 @@ ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
 static COLD enum step step_guess(struct walk *walk) {
     uintptr_t frame = 0;
     if (walk->pc < SYS_PAGE_BYTES) return STEP_END;
-    if (!frame_read(walk, &frame) || frame < walk->stack || frame % WORD_BYTES)
+    if (!frame_read(walk, &frame)) return (enum step)CAIRN_CUT_NO_CFI;
+    if (frame < walk->stack || frame % WORD_BYTES) {
+        step_end_cut(walk, frame);
         return (enum step)CAIRN_CUT_NO_CFI;
+    }
     walk->is_guessed = true;
     if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_BYTES)
         return (enum step)CAIRN_CUT_NO_CFI;
-    step_make_vague(walk);
+    step_end_guess(walk, frame);
+    walk->plain_rule = GUESSED_RULE;
     walk->frame_slot = (const uintptr_t *)frame;
     return STEP_ON;
 }
@@ -396,8 +415,10 @@ static void progress_reuse(struct progress *progress, const struct walk_trace *t
     progress->candidate = -1;
     if (progress->fresh_count + (from - at) >= trace->limit) return;
     progress->fresh_count--;  // the frame just met is frame `from`
-    for (uint32_t i = from + 1; i-- > at;)
+    for (uint32_t i = from + 1; i-- > at;) {
         progress->fresh[progress->fresh_count++] = fresh_again(trace, i);
+        if (i > at && frames[i].rule == GUESSED_RULE) progress->walk.is_guessed = true;
+    }
     progress->walk.pc = frames[at].pc;
     progress->walk.stack = frames[at].stack;
     progress->walk.frame_slot = frames[at].frame_slot;
@@ -415,6 +436,15 @@ ALWAYS_INLINE uint32_t frame_of_check(const struct frame *frames, uint32_t at, u
     return at;
 }
 
+// A stack with a guess ends in a mark, and no other does: the old trace from frame `at` on is the
+// rest of this stack only if that is so of both together.
+static COLD bool is_mark_right(const struct walk *walk, const struct walk_trace *trace,
+                               int64_t at) {
+    bool has_mark = trace->frames[0].pc == CAIRN_CUT_GUESSED;
+    bool has_guess = trace->guessed_count && trace->guessed_count <= at + 1;
+    return has_mark == (has_guess || walk->is_guessed);
+}
+
 // True if the rest of the stack is that of the old trace.
 ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_trace *trace) {
     const struct frame *frames = trace->frames;
@@ -424,6 +454,8 @@ ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_t
     progress->candidate = at;
     if (at < 0 || frames[at].stack != walk->stack || frames[at].pc != walk->pc ||
         frames[at].frame_slot != walk->frame_slot)
+        return false;
+    if (unlikely(trace->guessed_count || walk->is_guessed) && !is_mark_right(walk, trace, at))
         return false;
     uint32_t differs = checks_verify(trace->checks, frames[at].check_count);
     if (likely(differs == 0)) {
@@ -441,6 +473,7 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     enum step step = step_once(walk);
     fresh->used_frame = walk->used_frame;
     fresh->return_slot = NULL;
+    fresh->frame.rule = NO_PLAIN_RULE;
     if (likely(step == STEP_ON)) {
         fresh->frame.rule = walk->plain_rule;
         fresh->return_slot = step_return_slot(walk);
@@ -503,7 +536,8 @@ static void progress_finish(struct progress *progress, enum step step) {
     if (step == STEP_END) return;
     progress->fresh[progress->fresh_count++] =
         (struct fresh_frame){.frame = {.pc = (uintptr_t)step, .rule = NO_PLAIN_RULE}};
-    progress->slow_count = progress->fresh_count;
+    bool is_sure = step == (enum step)CAIRN_CUT_GUESSED || progress->walk.is_cut_sure;
+    if (!is_sure) progress->slow_count = progress->fresh_count;
 }
 
 // Appends the words that the step from a fresh frame read to a list; its new length.
@@ -525,10 +559,13 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
     uint32_t fresh_count = progress->fresh_count - (kept ? 1 : 0);  // the last one is the hit
     uint32_t count = kept + fresh_count, check_count = kept ? frames[kept - 1].check_count : 0;
     const struct fresh_frame *fresh = &progress->fresh[fresh_count];
+    if (trace->guessed_count > kept) trace->guessed_count = 0;
     for (uint32_t i = kept; i < count; i++) {
         fresh--;
         if (same == i && i < old_count && frames[i].pc == fresh->frame.pc) same++;
         check_count = checks_put(checks, check_count, fresh);
+        if (unlikely(fresh->frame.rule == GUESSED_RULE) && !trace->guessed_count)
+            trace->guessed_count = i + 1;
         frames[i] = fresh->frame;
         frames[i].check_count = check_count;
     }
@@ -587,6 +624,7 @@ static bool patch_step_slow(struct walk_trace *trace, uint32_t at) {
     if (walk.stack != outer->stack || walk.frame_slot != outer->frame_slot ||
         check_count != 1u + (walk.used_frame != 0))
         return false;
+    if ((walk.plain_rule == GUESSED_RULE) != (frame->rule == GUESSED_RULE)) return false;
     struct walk_check *checks = &trace->checks[outer->check_count];
     checks[0].value = step_return_word(&walk);
     if (walk.used_frame) checks[1] = (struct walk_check){frame->frame_slot, walk.used_frame};

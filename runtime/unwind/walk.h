@@ -7,7 +7,8 @@
 // is what a full walk would give, because a step depends on nothing else:
 //   - the rule of the address; when code is unloaded a generation moves and the trace is forgotten
 //   - the return address word, compared for every frame
-//   - the frame pointer, where a rule uses it: compared too
+//   - the frame pointer, where a rule uses it, or a guess through code without unwind information:
+//     compared too
 //   - other words, for the rare rules that read them: such frames end the part that is compared
 // The check build compares every walk with libgcc's.
 #ifndef RUNTIME_UNWIND_WALK_H
@@ -64,6 +65,7 @@ struct walk_trace {
     struct fresh_frame *fresh;  // room for a walk in progress
     uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
     uint32_t usable_count;      // outer frames that can be verified
+    uint32_t guessed_count;  // outer frames up to the first from which the way is guessed; 0: none
     struct walk_range range;
     uintptr_t next_pc;  // between two steps of a walk
 };

@@ -10,7 +10,7 @@ import cairn_test as t
 import real_programs
 
 OWN = [("frames",), ("exceptions",), ("deep_recursion",), ("signal_handler",), ("coroutines",),
-       ("dlopen_loop",), ("threads", "short"), ("threads", "late"), ("mixed",), ("short_threads", 200)]
+       ("generated", 20000), ("dlopen_loop",), ("threads", "short"), ("threads", "late"), ("mixed",), ("short_threads", 200)]
 LONG = bool(os.environ.get("CAIRN_LONG"))
 EVENTS_WANTED = 50_000_000 if LONG else 300_000
 SCALE = 20 if LONG else 2

@@ -114,12 +114,16 @@ static inline bool trace_is_as_full(const struct trace *trace) {
 static inline void trace_print_walk(const char *name, const struct walk_trace *trace) {
     fprintf(stderr, "%s: %u frames, %u usable\n", name, trace->count, trace->usable_count);
     for (uint32_t i = trace->count; i-- > 0;)
-        fprintf(stderr, "%4u pc %14lx stack %14lx slot %14lx checks %u\n", i, trace->frames[i].pc,
-                trace->frames[i].stack, (long)trace->frames[i].frame_slot,
-                trace->frames[i].check_count);
+        fprintf(stderr, "%4u pc %14lx stack %14lx slot %14lx checks %u rule %x\n", i,
+                trace->frames[i].pc, trace->frames[i].stack, (long)trace->frames[i].frame_slot,
+                trace->frames[i].check_count, trace->frames[i].rule);
+    for (uint32_t i = 0; trace->count && i < trace->frames[trace->count - 1].check_count; i++)
+        fprintf(stderr, "     %14lx was %14lx\n", (long)trace->checks[i].slot,
+                trace->checks[i].value);
 }
 
 static inline void trace_print(const struct trace *trace) {
+    fprintf(stderr, "kept %u of %u\n", trace->result.keep, trace->before_count);
     trace_print_walk("with memory", &trace->memory);
     trace_print_walk("without", &trace->full);
     for (uint32_t i = 0; i < trace->libgcc_count; i++)

@@ -356,8 +356,90 @@ static void test_generated_code(void **state) {
     assert_int_equal(trace_cut(&trace), CAIRN_CUT_NO_CFI);
     assert_int_equal(trace_count(&trace), 3);
 }
+
+// push rbp; mov ebp, 0x1000; call rdi; pop rbp; ret
+static const uint8_t with_other[] = {0x55, 0xbd, 0, 0x10, 0, 0, 0xff, 0xd7, 0x5d, 0xc3};
+
+enum { CODES = 4, CODE_BYTES = 64 };
+static struct {
+    uint8_t *page;
+    void (*generated[CODES])(void (*)(void));
+    int depth, cuts[CAIRN_CUT_LIMIT];
+} among;
+
+FUNCTION OPTIMIZED("O1,no-omit-frame-pointer") static void descend_with_frame_pointer(void);
+FUNCTION OPTIMIZED("O1,no-omit-frame-pointer") static void descend_to_boundary(void);
+
+// One level further, by code of a kind chosen at random: every stack shares some outer part with
+// the one before, and where it parts from it there may or may not be a guess.
+FUNCTION OPTIMIZED("O2,omit-frame-pointer") static void descend(void) {
+    if (among.depth-- == 0) {
+        trace_take(&trace);
+        if (!trace_is_as_full(&trace)) trace_print(&trace);
+        assert_true(trace_is_as_full(&trace));
+        among.cuts[trace_cut(&trace)]++;
+        return;
+    }
+    unsigned kind = (unsigned)random_below(&seed, 12);
+    // what the code leaves in the frame pointer
+    const uint32_t left[] = {0, 0x1000, 0x2000};
+    memcpy((void *)(among.page + CODE_BYTES * (CODES - 1) + 2), &left[random_below(&seed, 3)], 4);
+    if (kind < CODES)
+        among.generated[kind](random_below(&seed, 2) ? descend : descend_with_frame_pointer);
+    else if (kind < 6)
+        descend_to_boundary();
+    else if (kind % 2)
+        descend();
+    else
+        descend_with_frame_pointer();
+    if (random_below(&seed, 5) == 0) {  // again from here
+        among.depth = (int)random_below(&seed, 4);
+        descend();
+    }
+}
+
+static void descend_with_frame_pointer(void) {
+    descend();
+    __asm__ volatile("" : : : "memory");
+}
+
+// So that inner frames lie where others lay before, whatever is further out.
+static void descend_to_boundary(void) {
+    const uintptr_t boundary = 1024;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    volatile char *room = __builtin_alloca(here % boundary + boundary / 2);
+    room[0] = 0;
+    descend();
+    __asm__ volatile("" : : : "memory");
+}
+
+static void test_generated_code_among_other(void **state) {
+    (void)state;
+    const uint8_t *codes[CODES] = {with_frame_pointer, without, with_null, with_other};
+    const size_t sizes[] = {sizeof with_frame_pointer, sizeof without, sizeof with_null,
+                            sizeof with_other};
+    uint8_t *page = mmap(NULL, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    among.page = page;
+    for (size_t i = 0; i < CODES; i++) {
+        uint8_t *place = page + CODE_BYTES * i;
+        memcpy(place, codes[i], sizes[i]);
+        memcpy(&among.generated[i], &place, sizeof place);
+    }
+    for (int i = 0; i < 20000; i++) {
+        among.depth = (int)random_below(&seed, 12);
+        descend();
+    }
+    munmap(page, SYS_PAGE_BYTES);
+    assert_true(among.cuts[0] > 100 && among.cuts[CAIRN_CUT_GUESSED] > 100);
+    assert_true(among.cuts[CAIRN_CUT_NO_CFI] > 100);
+}
 #else
 static void test_generated_code(void **state) {
+    (void)state;
+    skip();
+}
+static void test_generated_code_among_other(void **state) {
     (void)state;
     skip();
 }
@@ -383,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_coroutines),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_generated_code),
+        cmocka_unit_test(test_generated_code_among_other),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
