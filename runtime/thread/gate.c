@@ -142,8 +142,7 @@ static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
 // The stamp has moved, and the thread was not forked: read once, since a handler may fork now.
 static struct thread *gate_enter_stale(struct thread *thread, uintptr_t here, uint32_t stamp) {
     gate_hold(thread, gate_holder_of(here));
-    if (thread->trace.generation != rule_generation()) thread->seen.frame = NULL;
-    thread->stamp = stamp;
+    gate_stamp(thread, stamp);
     return thread;
 }
 

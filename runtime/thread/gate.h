@@ -26,6 +26,7 @@
 #include "format/format.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/thread.h"
+#include "runtime/unwind/unwind_cache.h"
 
 // Before the dynamic linker has given thread-local variables their values, gate_self is NULL: while
 // it relocates the program, resolvers of indirect functions (IFUNC) may allocate. Hooks that ask
@@ -52,6 +53,12 @@ void gate_stamp_wipe(void);
 
 // Unwind rules are no longer valid, nor is any thread's last stack.
 void gate_forget_rules(void);
+
+// The thread takes the stamp, which was read before; its last stack goes by the present rules.
+ALWAYS_INLINE void gate_stamp(struct thread *thread, uint32_t stamp) {
+    if (thread->trace.generation != rule_generation()) thread->seen.frame = NULL;
+    thread->stamp = stamp;
+}
 
 // Is the gate of the calling thread BUSY? Is it open, is the thread registered in this process?
 ALWAYS_INLINE bool gate_is_busy(void) {

@@ -333,7 +333,7 @@ struct thread *slots_register(uintptr_t here) {
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.
     gate_hold(thread, gate_holder_of(here));
-    thread->stamp = stamp;
+    gate_stamp(thread, stamp);
     thread->line->left_bytes = 0;
     thread->line->is_registered = true;
     if (!is_only_thread(thread) && !sink.header->totals.is_threaded) totals_share(first_thread);
