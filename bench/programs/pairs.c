@@ -3,6 +3,8 @@
 // depth, in each thread.
 //   one      one stack again and again
 //   ring     the same, each block lives for 1,000 further allocations
+//   grow     the same, each block a byte larger than the one that is freed: every free leaves a new
+//            peak of the heap behind
 //   walk     the leaves of a tree with STACKS leaves, four to a branch, in their order
 //   random   STACKS stacks that differ from the outermost frame on, in random order
 //   never    stacks that differ from the outermost frame on and never repeat
@@ -20,8 +22,8 @@
 
 enum { RING = 1000, BLOCK_BYTES = 48, THREADS_MAX = 64 };
 
-enum mode { MODE_ONE, MODE_RING, MODE_WALK, MODE_RANDOM, MODE_NEVER, MODES };
-static const char *const mode_names[MODES] = {"one", "ring", "walk", "random", "never"};
+enum mode { MODE_ONE, MODE_RING, MODE_GROW, MODE_WALK, MODE_RANDOM, MODE_NEVER, MODES };
+static const char *const mode_names[MODES] = {"one", "ring", "grow", "walk", "random", "never"};
 
 static struct {
     enum mode mode;
@@ -38,12 +40,13 @@ struct worker {
     double start_ns[PARTS], end_ns[PARTS];
     void *ring[RING];
     unsigned ring_at;
+    size_t grown_bytes;  // MODE_GROW: how much larger blocks are by now
 };
 // One for the main thread, which works too.
 static struct worker workers[THREADS_MAX];
 
 __attribute__((noinline)) static void leaf(struct worker *ring) {
-    void *block = malloc(BLOCK_BYTES);
+    void *block = malloc(ring ? BLOCK_BYTES + ring->grown_bytes : BLOCK_BYTES);
     __asm__ volatile("" : : "r"(block) : "memory");
     if (!ring) {
         free(block);
@@ -52,6 +55,7 @@ __attribute__((noinline)) static void leaf(struct worker *ring) {
     free(ring->ring[ring->ring_at]);
     ring->ring[ring->ring_at] = block;
     ring->ring_at = (ring->ring_at + 1) % RING;
+    ring->grown_bytes += plan.mode == MODE_GROW && ring->ring_at == 0;
 }
 
 // Walks a tree of so many levels: each calls the next from four places, and the last the leaf.
@@ -73,8 +77,8 @@ __attribute__((noinline)) static void tree(unsigned levels) {
 static void do_innermost(struct worker *self) {
     if (plan.mode == MODE_WALK) {
         for (uint64_t i = 0; i < plan.pairs_a_part; i += plan.stacks) tree(plan.tree_levels);
-    } else if (plan.mode == MODE_ONE || plan.mode == MODE_RING) {
-        struct worker *ring = plan.mode == MODE_RING ? self : NULL;
+    } else if (plan.mode <= MODE_GROW) {
+        struct worker *ring = plan.mode == MODE_ONE ? NULL : self;
         for (uint64_t i = 0; i < plan.pairs_a_part; i++) leaf(ring);
     } else {
         leaf(NULL);
@@ -172,7 +176,8 @@ static int read_plan(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     if (!read_plan(argc, argv)) {
-        fprintf(stderr, "usage: pairs one|ring|walk|random|never DEPTH STACKS PAIRS [THREADS]\n");
+        fprintf(stderr,
+                "usage: pairs one|ring|grow|walk|random|never DEPTH STACKS PAIRS [THREADS]\n");
         return 2;
     }
     pthread_barrier_init(&barrier, NULL, plan.threads);

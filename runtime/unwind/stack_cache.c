@@ -7,8 +7,9 @@
 
 enum { TABLE_SLOTS = 4096, TABLE_PROBES = 8 };
 
-// Words of one thread's stacks: 512 KiB for a single thread, not less than 16 KiB.
-enum { CHECKS_MAX = 32768, CHECKS_MIN = 1024 };
+// Words of one thread's stacks: at most 512 KiB, not less than 16 KiB, and otherwise a share of the
+// 1 MiB that a process may spend. A thousand stacks of ordinary depth take 430 KiB.
+enum { CHECKS_ALL = 65536, CHECKS_MAX = 32768, CHECKS_MIN = 1024 };
 
 // Captures before the first trial, and at most between two.
 enum { FIRST_PAUSE = 4096, LONGEST_PAUSE = 1 << 22, FILL = 2 * RECALL_NODES };
@@ -32,7 +33,8 @@ static bool stack_cache_make(struct stack_cache *recall) {
 }
 
 void stack_cache_limit(struct stack_cache *recall, uint32_t thread_count) {
-    uint32_t share = CHECKS_MAX / thread_count;
+    uint32_t share = CHECKS_ALL / thread_count;
+    if (share > CHECKS_MAX) share = CHECKS_MAX;
     recall->check_limit = share < CHECKS_MIN ? CHECKS_MIN : share;
 }
 
