@@ -178,8 +178,9 @@ static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
 // interrupted it, and then counts as lost. A handler that jumped out of it left the mark behind.
 static bool is_registration_alive(uintptr_t here) {
     if (process_state() != PROCESS_RECORDING) return true;
-    struct walk_search search = search_from(
-        (const uintptr_t *)here, 0, (struct walk_range){here, here + 2 * sizeof here, false, 0});
+    struct walk_search search =
+        search_from((const uintptr_t *)here, 0,
+                    (struct walk_range){.low = here, .high = here + 2 * sizeof here});
     if (search.has_met_signal && search.has_met_code) gate_count_loss(CAIRN_LOST_NESTED);
     return search.has_met_code || !search.is_complete;
 }

@@ -71,7 +71,7 @@ static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end, bool
 // Empty in between: a signal handler may copy it then.
 static void range_restart(struct walk_range *range, uintptr_t stack) {
     range->high = 0;
-    range->unreadable = 0;
+    range->unreadable = range->sure_high = 0;
     compiler_barrier();
     range->low = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
     compiler_barrier();
@@ -153,10 +153,10 @@ static bool frame_read(const struct walk *walk, uintptr_t *value) {
     return true;
 }
 
-// A guess depends on the frame pointer and on the word that it leads to, so it can be verified. Not
-// so on aarch64: after the frame record there may be more of a frame, so after a guess only the
-// frame pointer is sure. Functions that save a record keep the frame pointer on it: the CFA
-// follows.
+// A guess depends on the frame pointer and on the word that it leads to, so it can be verified
+// where that word is sure to be one of this stack: what lies elsewhere may be gone by then. Not so
+// on aarch64: after the frame record there may be more of a frame, so after a guess only the frame
+// pointer is sure. Functions that save a record keep the frame pointer on it: the CFA follows.
 #if defined(__aarch64__)
 static void step_end_guess(struct walk *walk, uintptr_t frame) {
     (void)frame;
@@ -177,6 +177,7 @@ ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
 }
 #else
 static inline void step_end_guess(struct walk *walk, uintptr_t frame) {
+    if (frame + 2 * WORD_BYTES > walk->range->sure_high) return;
     walk->is_slow = false;
     walk->used_frame = frame;
 }
@@ -531,6 +532,8 @@ static void progress_finish(struct progress *progress, enum step step) {
     if (progress->fresh[progress->fresh_count - 1].frame.pc < SYS_PAGE_BYTES)
         progress->fresh_count--;
     if (progress->slow_count > progress->fresh_count) progress->slow_count = progress->fresh_count;
+    if (step == STEP_END && !progress->walk.is_guessed && !progress->slow_count)
+        progress->walk.range->sure_high = progress->walk.stack;
     if (step == STEP_ON) step = (enum step)CAIRN_CUT_DEPTH;
     if (step == STEP_END && progress->walk.is_guessed) step = (enum step)CAIRN_CUT_GUESSED;
     if (step == STEP_END) return;
@@ -787,5 +790,5 @@ bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
 
 void walk_trace_reset(struct walk_trace *trace) {
     trace->count = trace->usable_count = 0;
-    trace->range.low = trace->range.high = trace->range.unreadable = 0;
+    trace->range.low = trace->range.high = trace->range.unreadable = trace->range.sure_high = 0;
 }

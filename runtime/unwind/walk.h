@@ -46,6 +46,7 @@ struct walk_range {
     uintptr_t low, high;
     bool has_new_code;     // rules were worked out and their code is not noted yet; kept by resets
     uintptr_t unreadable;  // a page above that guesses met; 0: none
+    uintptr_t sure_high;   // up to here it is one stack: a whole walk without a guess went so far
 };
 
 // A word that the last walk read, and what it was.

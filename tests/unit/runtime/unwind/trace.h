@@ -19,6 +19,7 @@ enum { TRACE_MAX = 8192 };
 struct trace {
     struct walk_trace memory, full;
     struct walk_result result;
+    bool has_one_range;           // the full walk knows as much of the stack as the one with memory
     uintptr_t before[TRACE_MAX];  // the trace before, outermost first
     uint32_t before_count;
     uintptr_t libgcc[TRACE_MAX];  // innermost first
@@ -46,11 +47,13 @@ static inline _Unwind_Reason_Code trace_visit(struct _Unwind_Context *context, v
 static __attribute__((noinline)) void trace_take(struct trace *trace) {
     uintptr_t *frame = __builtin_frame_address(0);
     struct walk_start start = {frame[1], (uintptr_t)(frame + 2), frame};
+    struct walk_range known = trace->memory.range;
     trace->before_count = trace->memory.count;
     for (uint32_t i = 0; i < trace->before_count; i++)
         trace->before[i] = trace->memory.frames[i].pc;
     trace->result = walk_stack(&trace->memory, &start);
     walk_trace_reset(&trace->full);
+    if (trace->has_one_range) trace->full.range = known;
     walk_stack(&trace->full, &start);
     trace->libgcc_count = 0;
     _Unwind_Backtrace(trace_visit, trace);

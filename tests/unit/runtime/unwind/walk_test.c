@@ -364,7 +364,7 @@ enum { CODES = 4, CODE_BYTES = 64 };
 static struct {
     uint8_t *page;
     void (*generated[CODES])(void (*)(void));
-    int depth, cuts[CAIRN_CUT_LIMIT];
+    int depth, cuts[CAIRN_CUT_LIMIT], usable_guesses;
 } among;
 
 FUNCTION OPTIMIZED("O1,no-omit-frame-pointer") static void descend_with_frame_pointer(void);
@@ -378,6 +378,8 @@ FUNCTION OPTIMIZED("O2,omit-frame-pointer") static void descend(void) {
         if (!trace_is_as_full(&trace)) trace_print(&trace);
         assert_true(trace_is_as_full(&trace));
         among.cuts[trace_cut(&trace)]++;
+        among.usable_guesses +=
+            trace_cut(&trace) == CAIRN_CUT_GUESSED && trace.full.usable_count == trace.full.count;
         return;
     }
     unsigned kind = (unsigned)random_below(&seed, 12);
@@ -421,6 +423,7 @@ static void test_generated_code_among_other(void **state) {
     uint8_t *page = mmap(NULL, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     among.page = page;
+    trace.has_one_range = true;
     for (size_t i = 0; i < CODES; i++) {
         uint8_t *place = page + CODE_BYTES * i;
         memcpy(place, codes[i], sizes[i]);
@@ -430,7 +433,9 @@ static void test_generated_code_among_other(void **state) {
         among.depth = (int)random_below(&seed, 12);
         descend();
     }
+    trace.has_one_range = false;
     munmap(page, SYS_PAGE_BYTES);
+    assert_true(among.usable_guesses > 100);
     assert_true(among.cuts[0] > 100 && among.cuts[CAIRN_CUT_GUESSED] > 100);
     assert_true(among.cuts[CAIRN_CUT_NO_CFI] > 100);
 }
