@@ -26,7 +26,8 @@ struct walk {
     uint32_t plain_rule;   // of the last step, or one of the above
     bool is_slow;          // the last step cannot be verified by comparing
     bool is_guessed;
-    bool is_cut_sure;  // the words that were compared say that the way ends here
+    uintptr_t guess_high;  // range->high before the first guess
+    bool is_cut_sure;      // the words that were compared say that the way ends here
     bool has_new_code;
     bool is_search;  // may not lead along the stack of an event: no rule is remembered
     bool has_met_signal;
@@ -191,6 +192,23 @@ ALWAYS_INLINE void step_make_sure(struct walk *walk, uint64_t rule) {
 }
 #endif
 
+static void walk_note_guess(struct walk *walk) {
+    if (!walk->is_guessed) walk->guess_high = walk->range->high;
+    walk->is_guessed = true;
+}
+
+// Memory that only guesses led to is believed to be stack if the way then went to the outermost
+// frame. Otherwise no later guess goes there, since it may be gone by then.
+static void walk_settle_guesses(const struct walk *walk, enum step step) {
+    struct walk_range *range = walk->range;
+    bool is_whole = step == STEP_END && walk->pc >= SYS_PAGE_BYTES;
+    if (!walk->is_guessed || is_whole || range->high <= walk->guess_high) return;
+    if (walk->guess_high > range->low)
+        range->high = range->unreadable = walk->guess_high;
+    else
+        range->low = range->high = 0;  // another stack by now: it is asked for again
+}
+
 // Code without unwind information, mostly generated: if it keeps a frame pointer, the pair (old
 // frame pointer, return address) lies where it points.
 static COLD enum step step_guess(struct walk *walk) {
@@ -201,7 +219,7 @@ static COLD enum step step_guess(struct walk *walk) {
         step_end_cut(walk, frame);
         return (enum step)CAIRN_CUT_NO_CFI;
     }
-    walk->is_guessed = true;
+    walk_note_guess(walk);
     if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_BYTES)
         return (enum step)CAIRN_CUT_NO_CFI;
     step_end_guess(walk, frame);
@@ -418,7 +436,7 @@ static void progress_reuse(struct progress *progress, const struct walk_trace *t
     progress->fresh_count--;  // the frame just met is frame `from`
     for (uint32_t i = from + 1; i-- > at;) {
         progress->fresh[progress->fresh_count++] = fresh_again(trace, i);
-        if (i > at && frames[i].rule == GUESSED_RULE) progress->walk.is_guessed = true;
+        if (i > at && frames[i].rule == GUESSED_RULE) walk_note_guess(&progress->walk);
     }
     progress->walk.pc = frames[at].pc;
     progress->walk.stack = frames[at].stack;
@@ -532,6 +550,7 @@ static void progress_finish(struct progress *progress, enum step step) {
     if (progress->fresh[progress->fresh_count - 1].frame.pc < SYS_PAGE_BYTES)
         progress->fresh_count--;
     if (progress->slow_count > progress->fresh_count) progress->slow_count = progress->fresh_count;
+    walk_settle_guesses(&progress->walk, step);
     if (step == STEP_END && !progress->walk.is_guessed && !progress->slow_count)
         progress->walk.range->sure_high = progress->walk.stack;
     if (step == STEP_ON) step = (enum step)CAIRN_CUT_DEPTH;

@@ -45,7 +45,7 @@ ALWAYS_INLINE struct walk_start walk_start_of(const uintptr_t *frame) {
 struct walk_range {
     uintptr_t low, high;
     bool has_new_code;     // rules were worked out and their code is not noted yet; kept by resets
-    uintptr_t unreadable;  // a page above that guesses met; 0: none
+    uintptr_t unreadable;  // a page above where guesses do not go; 0: none
     uintptr_t sure_high;   // up to here it is one stack: a whole walk without a guess went so far
 };
 

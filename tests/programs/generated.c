@@ -2,7 +2,7 @@
 // Generated code without unwind information calls malloc and free, N pairs, with a frame pointer
 // that leads off the stack: a page that cannot be read lies above the stack, then 8 MiB that can be
 // read, and the pointer is behind the one or the other, as by chance in a just-in-time compiler's
-// code.
+// code. `generated N gone`: it leads to memory right above the stack, which half way is unmapped.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +31,14 @@ static void body(void) {
     for (long i = 0; i < pairs; i++) generated(i % 2 ? near : far, pair);
 }
 
+static void body_gone(void) {
+    void *const above = memory + STACK + 2 * PAGE;
+    for (long i = 0; i < pairs; i++) {
+        if (i == pairs / 2) munmap(memory + STACK, HOLE);
+        generated(above, pair);
+    }
+}
+
 int main(int count, char **arguments) {
     int everything = PROT_READ | PROT_WRITE;
     pairs = count > 1 ? atol(arguments[1]) : 1000;
@@ -44,7 +52,7 @@ int main(int count, char **arguments) {
     getcontext(&inside);
     inside.uc_stack = (stack_t){.ss_sp = memory, .ss_size = STACK};
     inside.uc_link = &outside;
-    makecontext(&inside, body, 0);
+    makecontext(&inside, count > 2 && !strcmp(arguments[2], "gone") ? body_gone : body, 0);
     swapcontext(&outside, &inside);
     printf("%ld pairs\n", pairs);
     return 0;

@@ -3,7 +3,8 @@
 """What the library itself does in the process: it never calls the allocator (a counter behind it sees
 no call that one before it did not see), leaves errno alone on every wrapped function, starts no thread, installs no
 handler, keeps no descriptor open, and makes no system call for an event once everything it needs is
-there, but for the timeline's pages; not for guessing the way through generated code either."""
+there, but for the timeline's pages; not for guessing the way through generated code either, which reads nothing that
+a guess led to once and that is gone."""
 
 import os
 import re
@@ -81,6 +82,14 @@ def system_calls(name, count):
                           re.MULTILINE))
 
 
+def check_guess_gone():
+    argv = t.program("generated", GUESSED_MANY, "gone")
+    plain = t.run(argv)
+    t.check_equal("gone: plain status", plain.status, 0)
+    t.record(argv)[0].check_like("gone under run", plain)
+    t.record_alone(argv)[0].check_like("gone, preload alone", plain)
+
+
 def check_steady():
     if not shutil.which("strace"):
         t.skip_part("system calls, since strace is not installed")
@@ -95,5 +104,6 @@ shutil.copy(t.COUNTER, BEHIND)
 check_no_malloc()
 check_errno()
 check_process()
+check_guess_gone()
 check_steady()
 t.finish()
