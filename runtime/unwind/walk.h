@@ -55,6 +55,17 @@ struct walk_check {
     uintptr_t value;
 };
 
+// A frame met by a walk, with the words that its step outwards read.
+struct fresh_frame {
+    struct frame frame;
+    uintptr_t used_frame;          // the frame pointer, or 0
+    const uintptr_t *return_slot;  // NULL: none was read, or not in the usual way
+    uintptr_t return_value;
+};
+
+// A step reads no more words than these.
+enum { CHECKS_PER_FRAME = 2 };
+
 // A thread's last trace. One owner.
 struct walk_trace {
     uint32_t generation;   // of the rules

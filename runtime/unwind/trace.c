@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a thread's last trace, and the trace as something to be seen again.
+#include "runtime/sys/sys.h"
+#include "runtime/unwind/walk.h"
+
+struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value) {
+    if (trace->count == 0 || trace->usable_count != trace->count)
+        return (struct walk_seen){.value = value};
+    const struct frame *top = &trace->frames[trace->count - 1];
+    return (struct walk_seen){top->frame_slot, top->pc, trace->checks, top->check_count, value};
+}
+
+struct walk_check walk_check_end(void) {
+    static const uintptr_t zero = 0;
+    return (struct walk_check){&zero, 1};
+}
+
+// Of a trace with so many frames.
+static size_t checks_bytes(size_t limit) {
+    return (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
+}
+
+static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
+    const size_t page_mask = SYS_PAGE_BYTES - 1;
+    keep_bytes = (keep_bytes + page_mask) & ~page_mask;
+    if (keep_bytes < bytes) sys_release((uint8_t *)start + keep_bytes, bytes - keep_bytes);
+}
+
+void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
+    size_t old = trace->limit, now = limit;
+    trace->limit = limit;
+    tail_release(trace->frames, now * sizeof *trace->frames, old * sizeof *trace->frames);
+    tail_release(trace->checks - 1, checks_bytes(now), checks_bytes(old));
+    tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
+}
+
+bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
+    *trace = (struct walk_trace){.limit = limit};
+    trace->frames = sys_reserve(limit * sizeof *trace->frames);
+    trace->checks = sys_reserve(checks_bytes(limit));
+    trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
+    if (!trace->frames || !trace->checks || !trace->fresh) return false;
+    *trace->checks++ = walk_check_end();
+    return true;
+}
+
+void walk_trace_reset(struct walk_trace *trace) {
+    trace->count = trace->usable_count = 0;
+    trace->range.low = trace->range.high = trace->range.unreadable = trace->range.sure_high = 0;
+}
