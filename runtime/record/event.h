@@ -164,8 +164,7 @@ enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_WIDE };
 void event_turn_slow(struct thread *thread, uint32_t id);
 ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
-    if (cell->epoch != epoch && unlikely(!cell_turn_fast(cell, id, epoch)))
-        event_turn_slow(thread, id);
+    if (unlikely(!cell_turn_fast(cell, id, epoch))) event_turn_slow(thread, id);
 }
 
 // The fast paths: everything that could make an event unusual is looked at first, and only if

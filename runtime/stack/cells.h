@@ -54,12 +54,14 @@ ALWAYS_INLINE bool cell_is_current(const struct cairn_cell *cell) {
     return cell->epoch == __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
 }
 
-// The turn that is usual while a heap grows, by which each free may leave a new peak behind: what
-// cell_turn_slow does where a peak came after the cell's last change, and no snapshot. False: it is
-// another turn, and nothing was done. `epoch` was read before. The blocks are a difference of low
-// halves, which is that of the whole numbers in as many bits.
+// Brings a cell to `epoch`, which was read before, if it is there already or by the turn that is
+// usual while a heap grows, when each free may leave a new peak behind: what cell_turn_slow does
+// where a peak came after the cell's last change, and no snapshot. False: it is another turn, and
+// nothing was done. The blocks are a difference of low halves, which is that of the whole numbers
+// in as many bits.
 ALWAYS_INLINE bool cell_turn_fast(struct cairn_cell *cell, uint32_t id, uint32_t epoch) {
     struct cairn_cell_cold *cold = &cells.cold[id];
+    if (cell->epoch == epoch) return true;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
     uint32_t snapshot_epoch = __atomic_load_n(&cells.totals->snapshot_epoch, __ATOMIC_RELAXED);
@@ -76,8 +78,7 @@ ALWAYS_INLINE bool cell_turn_fast(struct cairn_cell *cell, uint32_t id, uint32_t
 // Brings the cell to the present epoch before it changes.
 ALWAYS_INLINE void cell_turn(struct value_log *log, struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
-    if (cell->epoch != epoch && unlikely(!cell_turn_fast(cell, id, epoch)))
-        cell_turn_slow(log, id, epoch);
+    if (unlikely(!cell_turn_fast(cell, id, epoch))) cell_turn_slow(log, id, epoch);
 }
 
 // Counts in a cell of this thread that is of the present epoch.

@@ -213,7 +213,7 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
     uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
     if (process_state() == PROCESS_INERT) return NULL;
     int saved_errno = errno;
-    if (!self->line->is_registered || slots_is_wiped())
+    if (!self->line->is_registered || stamp == GATE_NO_STAMP)
         thread = gate_enter_new(here);
     else if (!self->holder.frame)
         thread = gate_enter_stale(self, here, stamp);

@@ -319,6 +319,7 @@ static bool is_only_thread(struct thread *thread) {
 
 struct thread *slots_register(uintptr_t here) {
     uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
+    if (stamp == GATE_NO_STAMP) return NULL;  // a handler forked on the way here
     int32_t tid = tid_of_caller();
     gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
     bool is_first = slots_count() == 1 && slots->used_count == 0;

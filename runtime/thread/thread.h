@@ -30,7 +30,7 @@ struct gate_holder {
 // Beside the frame's address: in a real allocation function that may call another hooked one.
 #define GATE_INSIDE ((uintptr_t)1)
 
-// A stamp that nobody needs: the gate of a thread with it never opens.
+// What a forked child finds in place of the stamp: no thread has it.
 enum { GATE_NO_STAMP = 0 };
 
 // A call that a real allocation function makes to a hooked one: the hook's return address, and how
