@@ -32,7 +32,7 @@ def exactly():
     check_kept("first time", found, 300, 1000, 300)
     check(stacks_through(found, "keep"), "the stack goes through keep")
     check("was left running" in attached.err, f"the summary says that it goes on: {attached.err}")
-    check("when left" in attached.err and "at exit" not in attached.err, f"its end is none: {attached.err}")
+    check("at detach" in attached.err and "at exit" not in attached.err, f"its end is none: {attached.err}")
 
     attached = Attached(target.pid, "--exact", "--no-scan-heap")
     target.tell("keep 200 500")

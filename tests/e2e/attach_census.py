@@ -11,7 +11,7 @@ from attached import Attached, Target
 from cairn_test import (PROGRAMS, cannot_run_here, check, check_equal, environment, finish, fresh_path,
                         functions, run, run_cairn, stacks_through)
 
-GROUP = "allocated before cairn was attached"
+GROUP = "allocated before attach"
 # Usable bytes of blocks that were asked for with 32, 112, 100 and 1 MiB.
 KINDS = {"drawing::Circle": (300, 40), "drawing::Square": (200, 120)}
 TEXTS, TEXT_ROOM, LARGE, LARGE_ROOM = 1000, 104, 5, (1 << 20) + 4096 - 16
@@ -59,7 +59,7 @@ def exactly():
     check_equal("totals add up", had - totals["freed_bytes"],
                 sum(stack["at_exit_bytes"] for stack in found["stacks"]))
     check_equal("and are what is left", found["at_exit"]["bytes"], had - totals["freed_bytes"])
-    check("from before cairn was attached" in attached.err, f"the summary names them: {attached.err}")
+    check("allocated before attach" in attached.err, f"the summary names them: {attached.err}")
     tree = run_cairn("report", "--view", "tree", "--threshold", "0", attached.path).out.decode()
     check(GROUP in tree and "drawing::Circle" in tree, f"the tree has the group: {tree}")
     leaks = run_cairn("leaks", attached.path).out.decode()

@@ -92,7 +92,7 @@ def workers_of_a_server():
         totals = found[program]["totals"]
         check_equal("a program", totals["allocated_bytes"], 500 * 2000 + 10 * (totals["allocations"] - 500))
     summary = " ".join(attached.err.split())
-    for words in ("prefork was left running", "8 processes recorded", "when left", "left 7 processes"):
+    for words in ("prefork was left running", "8 processes recorded", "at detach", "detached from 7 processes"):
         check(words in summary, f"the summary: \"{words}\" in {attached.err}")
     check("not recorded" not in attached.err, f"all were: {attached.err}")
     for command in re.search(r"next: (.*)", attached.err).group(1).split(" · "):

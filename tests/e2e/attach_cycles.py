@@ -43,7 +43,7 @@ def attach(pid, *options):
         return None
     check_equal(f"attach: {result.stderr}", result.returncode, 0)
     os.unlink(path)
-    found = re.findall(r"([\d.,]+) (\S+) at a time", result.stderr)
+    found = re.findall(r"longest ([\d.,]+) (\S+)", result.stderr)
     return [float(number.replace(",", "")) * UNITS[unit] for number, unit in found]
 
 

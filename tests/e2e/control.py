@@ -14,10 +14,10 @@ from commanded import Commanded, totals_of
 def check_windows():
     with Commanded("windows.cairn") as program:
         program.do("early 1000", "early 2000")
-        t.check(re.match(r"commands \d+ is on at .* live, peak .* calls", program.ctl("status")), "status")
+        t.check(re.match(r"commands \d+ recording, .* live, peak .* calls", program.ctl("status")), "status")
         t.check("is now off" in program.ctl("off"), "off")
         t.check("was off" in program.ctl("off"), "off again")
-        t.check("is off" in program.ctl("status"), "status: off")
+        t.check("not recording" in program.ctl("status"), "status: off")
         program.do("late 4000", "late 8000", "free 0")  # frees the first early one
         t.check("is now on" in program.ctl("on"), "on")
         program.do("late 16000", "free 0", "again 0 32000")  # frees the late one of 8000
@@ -117,14 +117,14 @@ def check_forked(*options):
             time.sleep(0.01)
         child = t.pathlib.Path("child").read_text(encoding="ascii").strip()
         status = t.run_cairn("ctl", child, "status")
-        t.check(b" is off at " in status.out and b" 0 B live" in status.out, f"{options}: {status.out} {status.err}")
+        t.check(b" not recording, " in status.out and b" 0 B live" in status.out, f"{options}: {status.out} {status.err}")
         t.check_equal(f"{options}: on", t.run_cairn("ctl", child, "on").status, 0)
         for _ in range(1000):
             status = t.run_cairn("ctl", child, "status").out
-            if b" is on at " in status and b" 0 B live" not in status:
+            if b" not recording" not in status and b" 0 B live" not in status:
                 break
             time.sleep(0.01)
-        t.check(b" is on at " in status and b" 0 B live" not in status, f"{options}: {status}")
+        t.check(b" recording, " in status and b" not recording" not in status and b" 0 B live" not in status, f"{options}: {status}")
         t.os.unlink("child")
         t.check_equal(f"{options}: status", tool.wait(t.TIMEOUT_S), 0)
 

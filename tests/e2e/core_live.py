@@ -21,7 +21,7 @@ t.need("gcore", "g++", "gcc")
 PTRACE_SEIZE = 0x4206
 VERBS = ("count", "list", "summarize", "explain")
 SETS = ("used", "free", "allocations", "leaked", "unreferenced", "anchored")
-PAUSE = re.compile(rb"cairn: process (\d+) was stopped for [\d.]+ \w+ \((\d+) threads?, [\d.]+ \w+ copied\)\n")
+PAUSE = re.compile(rb"cairn: process (\d+) was paused for [\d.]+ \w+ \((\d+) threads?, [\d.]+ \w+ copied\)\n")
 
 
 class Still:
@@ -228,7 +228,7 @@ def large():
     """More than 128 MiB are copied only when asked for."""
     with Still(t.program("references", "200")) as still:
         result = t.run_cairn("core", str(still.pid), "count", "leaked")
-        said = re.fullmatch(rb"cairn: process \d+: (\d+) MiB of its memory are to be copied, for which it would be stopped "
+        said = re.fullmatch(rb"cairn: process \d+: (\d+) MiB of its memory are to be copied, for which it would be paused "
                             rb"for some [\d.]+ \w+: --no-copy-limit does that\n", result.err)
         t.check(result.status == 1 and said and 200 <= int(said[1]) < 250, f"large: {result.status} {result.err}")
         t.check(count(still.pid, "used") > 0, "large: its blocks alone take little")

@@ -162,7 +162,7 @@ for view in ("timeline", "memory", "pools"):
     t.check("before: " in text and "after: " in text, f"{view}: {text}")
     t.check("no rows" in diff(first, moved, "--view", view, "--json", status=2), f"{view}: JSON")
 text = diff(f"{first}@peak", f"{first}@exit")
-t.check(re.search(r"^  live  ", text, re.M) and "the same" in text, f"snapshots: {text}")
+t.check(re.search(r"^  live  ", text, re.M) and "unchanged" in text, f"snapshots: {text}")
 t.check("snapshot" in diff(f"{first}@peak", f"{first}@exit", "--by", "calls", status=1), "snapshots and --by")
 t.check("no-such-mark" in diff(f"{first}@no-such-mark", first, status=1), "a snapshot there is not")
 t.finish()

@@ -127,7 +127,7 @@ def unrecorded():
         again = look(target.pid, "heap")
         t.check_equal("looking changes nothing", again["heap"], found["heap"])
     screen = t.run_cairn("report", "--view", "heap", str(target.pid)).out.decode()
-    for word in ("stopped for", "main arena", "\u2591", "fragmentation", "free, in bins", "2 arenas"):
+    for word in ("paused for", "main arena", "\u2591", "fragmentation", "free, in bins", "2 arenas"):
         t.check(word in screen, f"heap: no {word} in {screen}")
     t.check(max(map(len, screen.split("\n"))) <= 80, f"heap: wider than 80 columns: {screen}")
     target.end("unrecorded")

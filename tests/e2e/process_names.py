@@ -57,10 +57,10 @@ def by_name():
     called = f"{NAME} {target.pid}"
     t.check(f"recording {called} to " in attached.first, f"attach: {attached.first}")
     target.tell("keep 300 1000")
-    accepted("status", "ctl", NAME, "status", says=[f"{called} is on"])
+    accepted("status", "ctl", NAME, "status", says=[f"{called} recording, "])
     accepted("mark", "ctl", NAME, "mark", "warm", says=[f"{called}: mark \"warm\""])
     accepted("executable", "ctl", EXECUTABLE, "status", says=[called])
-    accepted("top", "top", "--once", NAME, says=[f"{called} is on"])
+    accepted("top", "top", "--once", NAME, says=[f"{called} recording, "])
     t.check(NAME in accepted("list", "top", "--once").split(), "top lists it under this name")
     found = accepted("report", "report", "--json", NAME)
     t.check('"keep"' in found, f"its stacks: {found[:200]}")

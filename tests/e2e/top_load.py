@@ -83,7 +83,7 @@ def check_load(pid):
         t.check(0 < found["allocations_per_s"] and after > before, f"rate: {found['allocations_per_s']}")
         t.check(found["rss_bytes"] > 1 << 20, f"RSS: {found['rss_bytes']}")
         screen = Screen(f"{t.CAIRN} top {pid}", columns=110)
-        screen.wait_for(r"redis-server \d+ is on at(?s:.*)allocates [\d.]+ [KMG]iB/s in [\d.]+ [kM] calls/s", "under load")
+        screen.wait_for(r"redis-server \d+ recording, (?s:.*)allocates [\d.]+ [KMG]iB/s in [\d.]+ [kM] calls/s", "under load")
         screen.wait_for(r"GROWTH +RATE(?s:.*)[KM]iB/s .*[a-z]+ \u2190 ", "stacks with rates and callers")
         first = screen.look()
         wait_until(lambda: screen.look() != first, "it moves")
@@ -103,7 +103,7 @@ def check_switch(screen, pids):
     steps = rows.index(str(pids["python3"])) - rows.index(str(pids["redis-server"]))
     for _ in range(abs(steps)):
         screen.press("Down" if steps > 0 else "Up", r"enter looks at one", "move")
-    screen.press("Enter", r"python3 \d+ is on at", "python3")
+    screen.press("Enter", r"python3 \d+ recording, ", "python3")
     screen.press("2", r"by growth: ", "by growth")
     screen.wait_for(r"\+[\d.]+ MiB +[\d.]+ [KM]iB/s .*grow ", "what grows is first")
     screen.press("Enter", r"grow +<string>:5", "its frames, in Python")

@@ -23,6 +23,14 @@ OLD = {
     r"--view damage\b": "--view overruns",
     r"\b(damaged_blocks|damages)\b": "overrun_blocks, overruns",
     r"\bdamaged blocks?\b": "overrun blocks",
+    r"\bwhen left\b|before cairn (was )?attached": "at detach, allocated before attach",
+    r"\bwith callees\b": "total, beside self",
+    r"\b(is|are) on at \d|allocates nothing": "recording, 12.3 s; idle",
+    r"(stopped for .* in all|ms at a time)\b": "paused 8.3 ms in total, longest 7.0 ms",
+    r"room beyond what was asked for": "rounding by the allocator",
+    r"\(across\)|to below .* of age": "rows and columns by name; lifetime",
+    r"[Ww]hat changed most|Worth knowing": "findings",
+    r"ask something of a program|answers of SQL|two looks": "control a running recording, query with SQL, samples",
 }
 
 

@@ -14,7 +14,7 @@
 #include "tool/model/index_table.h"
 #include "tool/proc/maps.h"
 
-#define GROUP_NAME "allocated before cairn was attached"
+#define GROUP_NAME "allocated before attach"
 enum { KIND_UNKNOWN = 0, PLACES_MAX = CAIRN_CENSUS_KINDS_MAX / 2 };
 static const char unknown_name[] = "unknown type";
 // Bounds of 15 to 25 ms, with other work on the machine.
@@ -163,7 +163,7 @@ enum { TRIES = 30 };
 static bool tell_duration(uint64_t bytes, uint64_t blocks, struct error *error) {
     const uint64_t blocks_a_ms = 5000;
     return error_set(
-        error, "it would be stopped for some %" PRIu64 " ms to read %" PRIu64 " MiB (--scan-heap)",
+        error, "it would be paused for some %" PRIu64 " ms to read %" PRIu64 " MiB (--scan-heap)",
         (bytes >> 20) + blocks / blocks_a_ms, bytes >> 20);
 }
 

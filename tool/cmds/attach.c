@@ -147,8 +147,7 @@ static void say_started(const struct session *session) {
         fprintf(stderr, "cairn: recording descendants of %s %d to %s\n", session->safe,
                 (int)session->pid, path);
     else
-        fprintf(stderr,
-                "cairn: recording %s %d to %s; it was stopped for %s in all, %s at a time\n",
+        fprintf(stderr, "cairn: recording %s %d to %s; paused %s in total, longest %s\n",
                 session->safe, (int)session->pid, path, units_duration(attach->pause_ns).text,
                 units_duration(attach->longest_pause_ns).text);
     if (attach->uncounted_why[0])
@@ -175,11 +174,11 @@ static void say_left(const struct session *session) {
     uint64_t missed = tree->missed_count, unsaid = tree->unsaid_count;
     if (args_has(session->args, OPTION_QUIET)) return;
     if (tree->left_count && !tree->has_children)
-        fprintf(stderr, "cairn: left %s %d; it was stopped for %s in all, %s at a time\n",
+        fprintf(stderr, "cairn: detached from %s %d; paused %s in total, longest %s\n",
                 session->safe, (int)session->pid, units_duration(tree->pause_ns).text,
                 units_duration(tree->longest_pause_ns).text);
     else if (tree->left_count)
-        fprintf(stderr, "cairn: left %s; none was stopped for more than %s at a time\n",
+        fprintf(stderr, "cairn: detached from %s; longest pause %s\n",
                 units_counted((int64_t)tree->left_count, "process", "processes").text,
                 units_duration(tree->longest_pause_ns).text);
     if (unsaid)

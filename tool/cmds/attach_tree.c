@@ -332,7 +332,7 @@ static void say_settled(struct attach_tree *tree) {
     }
     tree->is_settled = true;
     if (tree->is_quiet || !others) return;
-    fprintf(stderr, "cairn: recording %s of it%s; each was stopped for %s at a time or less\n",
+    fprintf(stderr, "cairn: recording %s of it%s; longest pause %s\n",
             units_counted((int64_t)others, "descendant", "descendants").text,
             has_named ? " too" : "", units_duration(tree->longest_pause_ns).text);
     fflush(stderr);

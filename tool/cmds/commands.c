@@ -145,7 +145,7 @@ const struct command commands[] = {
     {
         .name = "attach",
         .arguments = "PID|NAME",
-        .help = "record a program that runs already, until Ctrl-C or for a time",
+        .help = "attach to a running process, until Ctrl-C or for a time",
         .description =
             "The program is stopped for some milliseconds, at a moment at which a library can be\n"
             "loaded into it, and again when cairn leaves: by Ctrl-C, after --record-for, or by\n"
@@ -173,7 +173,7 @@ const struct command commands[] = {
     {
         .name = "ctl",
         .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]|rate SIZE|check|detach",
-        .help = "ask something of a program while it is being recorded",
+        .help = "control a running recording",
         .description =
             "It returns at once, and works on programs that wait for something too.\n"
             "  status            what is recorded, and since when\n"
@@ -205,10 +205,10 @@ const struct command commands[] = {
         .run = cmd_top,
         .words_max = 1,
         .options = {
-            {OPTION_ONCE, "once", 0, NULL, "print it once: two looks, an interval apart"},
+            {OPTION_ONCE, "once", 0, NULL, "print it once: two samples, an interval apart"},
             {OPTION_JSON, "json", 'j', NULL, "the same as one JSON object (docs/reference/json.md)"},
             {OPTION_BY, "by", 'b', "MEASURE", "sort by live (default), growth, rate or temporary"},
-            {OPTION_INTERVAL, "interval", 0, "TIME", "between two looks (500ms)"},
+            {OPTION_INTERVAL, "interval", 0, "TIME", "between two samples (500ms)"},
             {OPTION_TOP, "top", 'n', "N", "once: so many stacks (20; --json: all), 0 for all"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
@@ -332,7 +332,7 @@ const struct command commands[] = {
     {
         .name = "sql",
         .arguments = "[SUBJECT] STATEMENT",
-        .help = "answers of SQL about a recording: cairn sql 'select * from top'",
+        .help = "query a recording with SQL: cairn sql 'select * from top'",
         .description =
             "The tables are those of cairn export --format sqlite: info, losses, modules,\n"
             "locations, frames, nodes, stacks, functions, threads, points; the views summary,\n"

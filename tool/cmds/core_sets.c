@@ -23,7 +23,7 @@ static bool open_recording(struct core_subject *subject, const char *beside, str
 
 static void say_pause(const struct heap_look *look) {
     const struct stopped_image *live = &look->live;
-    fprintf(stderr, "cairn: process %s was stopped for %s (%s, %s copied)\n", look->name,
+    fprintf(stderr, "cairn: process %s was paused for %s (%s, %s copied)\n", look->name,
             units_duration(live->pause_ns).text,
             units_counted((int64_t)live->thread_count, "thread", "threads").text,
             units_size((int64_t)live->copied_bytes).text);

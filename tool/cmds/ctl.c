@@ -63,11 +63,11 @@ static bool show_status(const struct target *target, struct error *error) {
     struct figures figures = figures_of(&recording);
     bool is_off = __atomic_load_n(&header->control.is_off, __ATOMIC_RELAXED);
     terminal_print(&terminal, STYLE_STRONG, "%s", target->name);
-    fputs(" is ", stdout);
-    terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, "%s", is_off ? "off" : "on");
+    terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, " %s",
+                   is_off ? "not recording" : "recording");
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured peak = measure_figures(MEASURE_PEAK, &figures);
-    printf(" at %s: %s%s live%s, peak %s%s%s, %s", units_duration(control_age_ns(header)).text,
+    printf(", %s: %s%s live%s, peak %s%s%s, %s", units_duration(control_age_ns(header)).text,
            units_size(left.value).text, interval_amount(left, true, false).text,
            interval_samples(left).text, units_size(peak.value).text,
            interval_amount(peak, true, false).text, interval_samples(peak).text,

@@ -50,7 +50,7 @@ static bool write_file(const struct command_args *args, const char *source, cons
     text_escape(name, sizeof name, path);
     fprintf(stderr, "cairn: %s, from %s: %s%s%s\n", name, format,
             units_counted((int64_t)imported->stacks.count, "stack", "stacks").text,
-            *lacks ? "; not in it: " : "", lacks);
+            *lacks ? "; not available: " : "", lacks);
     return true;
 }
 

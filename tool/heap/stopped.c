@@ -217,7 +217,7 @@ static bool rehearse(struct taking *taking, struct error *error) {
     uint64_t wanted = wanted_bytes(taking), there = available_bytes();
     if (wanted > request->bytes_max)
         return error_set(error,
-                         "%s of its memory are to be copied, for which it would be stopped for "
+                         "%s of its memory are to be copied, for which it would be paused for "
                          "some %s: %s does that",
                          units_size((int64_t)wanted).text,
                          units_duration(estimate_ns(taking, wanted)).text, request->way_around);

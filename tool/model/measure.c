@@ -27,7 +27,7 @@ static const struct measure_row rows[MEASURE_COUNT] = {
                            MEASURE_TEMPORARY},
     [MEASURE_SHORT] = {"short-lived", "short-lived blocks", "their short-lived blocks", BLOCKS,
                        false, MEASURE_SHORT},
-    [MEASURE_SLACK] = {"slack", "of slack", "the room beyond what was asked for", CALLS, true,
+    [MEASURE_SLACK] = {"slack", "of slack", "rounding by the allocator", CALLS, true,
                        MEASURE_CALLS},
     [MEASURE_ALIGNMENT] = {"alignment", "lost to alignment",
                            "what their aligned blocks took beyond plain ones", CALLS, true,

@@ -171,8 +171,8 @@ static void print_columns(const struct annotation *annotation) {
     int columns = annotation->size_columns;
     int pad = is_sampled ? (int)(NOTE_COLUMNS - text_columns(note)) : 0;
     const char *shown = is_sampled ? note : "";
-    terminal_print(terminal, STYLE_DIM, "%*s%s%*s%*s%s%*s%*s %*s\n", columns, "itself", shown, pad,
-                   "", columns, "with all", shown, pad, "", is_sampled ? 0 : CALLS_COLUMNS,
+    terminal_print(terminal, STYLE_DIM, "%*s%s%*s%*s%s%*s%*s %*s\n", columns, "self", shown, pad,
+                   "", columns, "total", shown, pad, "", is_sampled ? 0 : CALLS_COLUMNS,
                    is_sampled ? "" : "calls", NUMBER_COLUMNS, "line");
 }
 

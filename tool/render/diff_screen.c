@@ -79,7 +79,7 @@ void diff_print_figure(const struct diff_screen *screen, const char *name, const
                        change.interval ? "   within the interval of the samples,"
                                        : "   within the spread of the recordings");
     else if (!change.delta)
-        terminal_print(terminal, STYLE_DIM, "   the same");
+        terminal_print(terminal, STYLE_DIM, "   unchanged");
     else
         terminal_print(terminal, style_of(change.delta), "   %s",
                        diff_delta_text(change.delta, is_bytes, is_plain).text);

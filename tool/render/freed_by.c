@@ -154,7 +154,7 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
         size_t room = (terminal->columns - LABEL_COLUMNS) / VALUE_COLUMNS;
         size_t columns = matrix->count < room ? matrix->count : room;
         terminal_print(terminal, STYLE_STRONG, "\nfreed by");
-        terminal_print(terminal, STYLE_DIM, " (across) what was allocated by (down)\n");
+        terminal_print(terminal, STYLE_DIM, "; rows: allocating thread, columns: freeing thread\n");
         terminal_indent(terminal, LABEL_COLUMNS);
         for (size_t i = 0; i < columns; i++) {
             bool is_rest = i + 1 == columns && columns < matrix->count;

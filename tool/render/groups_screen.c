@@ -149,8 +149,7 @@ static void print_columns(const struct table *table) {
     if (!table->has_total) return;
     size_t note_columns = table->has_notes ? NARROW_COLUMNS : 0;
     for (int i = 0; i < 2; i++) {
-        terminal_print(terminal, STYLE_DIM, "%*s", table->value_columns,
-                       i ? "with callees" : "itself");
+        terminal_print(terminal, STYLE_DIM, "%*s", table->value_columns, i ? "total" : "self");
         if (note_columns) terminal_print(terminal, STYLE_DIM, "  %s", heading);
         if (note_columns && !i) terminal_indent(terminal, note_columns - 2 - text_columns(heading));
     }

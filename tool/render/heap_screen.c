@@ -40,7 +40,7 @@ static void print_origin(const struct terminal *terminal, const struct heap_abou
         return;
     }
     terminal_print(terminal, STYLE_STRONG, "%s of process %" PRIu32, what, state->pid);
-    fprintf(terminal->out, ", stopped for %s", units_duration(state->pause_ns).text);
+    fprintf(terminal->out, ", paused for %s", units_duration(state->pause_ns).text);
     terminal_print(terminal, STYLE_DIM, " (%s %s, %s copied)\n",
                    units_count((int64_t)state->thread_count).text,
                    units_noun((int64_t)state->thread_count, "thread", "threads"),
@@ -229,7 +229,7 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
     } else {
         terminal_print(terminal, STYLE_STRONG, "resident pages of process %" PRIu32 "'s heap",
                        state->pid);
-        fprintf(out, ", stopped for %s", units_duration(state->pause_ns).text);
+        fprintf(out, ", paused for %s", units_duration(state->pause_ns).text);
         terminal_print(terminal, STYLE_DIM, " (%s %s)\n",
                        units_count((int64_t)state->thread_count).text,
                        units_noun((int64_t)state->thread_count, "thread", "threads"));

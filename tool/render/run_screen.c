@@ -101,7 +101,7 @@ static void print_copies(const struct terminal *terminal, const struct run_scree
 // What processes held in the end, which of some is that of the recording only.
 static const char *end_key(const struct run_screen *screen) {
     const struct run_row *first = &screen->run->rows.items[screen->run->first];
-    return first->stop_reason == CAIRN_STOP_LEFT ? "when left" : "at exit";
+    return first->stop_reason == CAIRN_STOP_LEFT ? "at detach" : "at exit";
 }
 
 static void print_left(const struct terminal *terminal, const struct run_screen *screen) {

@@ -163,7 +163,7 @@ static void note_sizes(const struct terminal *terminal, const struct profile *pr
         print_line(terminal, line);
     }
     if (stack->slack_bytes) {
-        snprintf(line, sizeof line, "room beyond what was asked for: %s (%s)",
+        snprintf(line, sizeof line, "rounding by the allocator: %s (%s)",
                  units_size_as((int64_t)stack->slack_bytes, view->is_plain_number).text,
                  units_percent((int64_t)stack->slack_bytes, (int64_t)stack->allocated_bytes).text);
         print_line(terminal, line);
@@ -188,9 +188,9 @@ static void print_ages(const struct terminal *terminal, const uint64_t *buckets,
     size_t first, last;
     if (!find_range(buckets, CAIRN_AGE_BUCKETS, &first, &last)) return;
     terminal_indent(terminal, STACKS_NOTE_INDENT);
-    fprintf(terminal->out, "from %s ", text(bucket_start(first)).text);
+    fprintf(terminal->out, "%s: %s ", what, text(bucket_start(first)).text);
     spark_print_histogram(terminal, buckets + first, last - first);
-    fprintf(terminal->out, " to below %s %s\n", text(bucket_start(last)).text, what);
+    fprintf(terminal->out, " %s\n", text(bucket_start(last)).text);
 }
 
 // Freed blocks whose bucket lies below the limit.
@@ -234,8 +234,8 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
             print_line(terminal, line);
         return;
     }
-    print_ages(terminal, ages.ms, age_text, "of age, by powers of 2 of ms");
-    print_ages(terminal, ages.calls, calls_text, "allocations of the thread in between");
+    print_ages(terminal, ages.ms, age_text, "lifetime");
+    print_ages(terminal, ages.calls, calls_text, "allocations of the thread meanwhile");
     if (shapes->short_ns)
         print_short(terminal, &ages, stack, shapes->short_ns);
     else if (stack->exit_blocks > 0)

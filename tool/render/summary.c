@@ -76,7 +76,7 @@ static void print_inherited(const struct terminal *terminal, const struct summar
     fprintf(terminal->out, "%s in %s", size_of(summary, (int64_t)inherited->bytes).text,
             units_counted((int64_t)inherited->blocks, "block", "blocks").text);
     if (header->has_census)
-        fputs(" from before cairn was attached\n", terminal->out);
+        fputs(" allocated before attach\n", terminal->out);
     else if (summary->profile->has_copies_apart)
         fputs(" by forks: copies, not counted again\n", terminal->out);
     else
@@ -99,7 +99,7 @@ static void print_left(const struct terminal *terminal, const struct summary *su
 // A program that cairn attach left goes on: its figures are of that time.
 static const char *end_key(const struct profile *profile) {
     if (!profile_has_ended(profile)) return "live now";
-    return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "when left" : "at exit";
+    return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "at detach" : "at exit";
 }
 
 static void print_totals(const struct terminal *terminal, const struct summary *summary) {

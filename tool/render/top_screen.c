@@ -84,7 +84,9 @@ static void add_to_title(const struct terminal *terminal, size_t *used, const ch
 // "redis-server 4711", and whether it is recorded. Returns its columns.
 static size_t print_state(const struct terminal *terminal, const struct top_view *view) {
     const struct cairn_header *header = &view->live->profile.recording->header;
-    const char *state = view->over ? view->over : header->control.is_off ? "is off" : "is on";
+    const char *state = view->over               ? view->over
+                        : header->control.is_off ? "not recording"
+                                                 : "recording";
     const char *frozen = view->is_frozen ? " (frozen)" : "";
     char name[TEXT_BYTES], text[3 * TEXT_BYTES];
     struct unit_text at = units_duration(live_now_ns(view->live));
@@ -92,9 +94,9 @@ static size_t print_state(const struct terminal *terminal, const struct top_view
     terminal_print(terminal, STYLE_STRONG, "%s %d", name, view->pid);
     bool is_unusual = view->over || header->control.is_off;
     terminal_print(terminal, is_unusual ? STYLE_WARNING : STYLE_PLAIN, " %s", state);
-    fprintf(terminal->out, " at %s", at.text);
+    fprintf(terminal->out, ", %s", at.text);
     terminal_print(terminal, STYLE_WARNING, "%s", frozen);
-    snprintf(text, sizeof text, "%s %d %s at %s%s", name, view->pid, state, at.text, frozen);
+    snprintf(text, sizeof text, "%s %d %s, %s%s", name, view->pid, state, at.text, frozen);
     return text_columns(text);
 }
 
@@ -141,7 +143,7 @@ static void print_facts(const struct terminal *terminal, const struct top_view *
         parts_add(&parts, STYLE_PLAIN, "allocates %s in %s", per_second_text(view, rate.bytes).text,
                   calls_text(rate.calls).text);
     else
-        parts_add(&parts, STYLE_PLAIN, "allocates nothing");
+        parts_add(&parts, STYLE_PLAIN, "idle");
     parts_add(&parts, STYLE_PLAIN, "allocated %s in %s %s",
               size_text(view, (int64_t)profile->totals.allocated_bytes).text,
               units_count((int64_t)profile->totals.allocations).text,

@@ -90,7 +90,7 @@ static void add_imported(struct parts *line, struct recording *recording) {
     if (lacks) *lacks = 0;
     parts_add(line, STYLE_PLAIN, "imported from %s", text);
     if (!lacks || !lacks[2]) return;
-    const char *word = "not in it: ";
+    const char *word = "not available: ";
     char *rest = NULL;
     for (char *part = strtok_r(lacks + 2, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
         parts_add(line, STYLE_PLAIN, "%s%s", word, part + strspn(part, " "));

@@ -221,7 +221,7 @@ export class Overview implements Screen {
       h(
         "h2",
         {},
-        view.isDiff ? "What changed most" : "Findings",
+        "Findings",
         view.model.spread("peak") ? h("span", { class: "dim small" }, " estimated from samples") : null,
       ),
       list.length

@@ -310,7 +310,7 @@ static void test_census(void **state) {
     build();
     struct view_options view = {.by = MEASURE_PEAK};
     assert_non_null(strstr(print(SCREEN_SUMMARY, &view, NARROW),
-                           "  before       100 B in 1 block from before cairn was attached\n"));
+                           "  before       100 B in 1 block allocated before attach\n"));
 }
 
 static void add_row(struct run *run, const char *name, uint32_t pid, uint64_t peak_bytes) {

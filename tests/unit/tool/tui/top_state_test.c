@@ -256,19 +256,19 @@ static void test_lines(void **state) {
     top.view.rss_bytes = 2 << 20;
     making_book(&making, load, 10, 20480, 0, 0);
     look(3);
-    check_text(
-        100, false,
-        "sample 4242 is on at 3.00 s \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s \xc2\xb7 RSS 2.0 "
-        "MiB \xc2\xb7 peak 29.8 KiB\n"
-        "3 stacks by what they hold: 29.8 KiB in 47 blocks; growth since the start of this "
-        "view\n"
-        "     LIVE    GROWTH       RATE  TEMP     BLOCKS  STACK\n"
-        " 21.0 KiB +20.0 KiB 10.0 KiB/s     -         11  load a.c:2 \xe2\x86\x90 main\n"
-        "  5.9 KiB         -          -     -          6  parse p.c:3 \xe2\x86\x90 load "
-        "\xe2\x86\x90 main\n"
-        "  2.9 KiB         -          -     -         30  table b.c:4 \xe2\x86\x90 main\n");
+    check_text(100, false,
+               "sample 4242 recording, 3.00 s \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s \xc2\xb7 "
+               "RSS 2.0 "
+               "MiB \xc2\xb7 peak 29.8 KiB\n"
+               "3 stacks by what they hold: 29.8 KiB in 47 blocks; growth since the start of this "
+               "view\n"
+               "     LIVE    GROWTH       RATE  TEMP     BLOCKS  STACK\n"
+               " 21.0 KiB +20.0 KiB 10.0 KiB/s     -         11  load a.c:2 \xe2\x86\x90 main\n"
+               "  5.9 KiB         -          -     -          6  parse p.c:3 \xe2\x86\x90 load "
+               "\xe2\x86\x90 main\n"
+               "  2.9 KiB         -          -     -         30  table b.c:4 \xe2\x86\x90 main\n");
     check_text(40, false,
-               "sample 4242 is on at 3.00 s\n"
+               "sample 4242 recording, 3.00 s\n"
                "3 stacks by what they hold: 29.8 KiB in\xe2\x80\xa6\n"
                "     LIVE    GROWTH  STACK\n"
                " 21.0 KiB +20.0 KiB  load a.c:2 \xe2\x86\x90 main\n"
@@ -281,7 +281,8 @@ static void test_lines(void **state) {
     top.view.is_frozen = true;
     check_text(
         80, true,
-        "sample 4242 is on at 3.00 s (frozen) \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s \xc2\xb7 "
+        "sample 4242 recording, 3.00 s (frozen) \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s "
+        "\xc2\xb7 "
         "RSS "
         "2.0 MiB\n"
         "  live 21.0 KiB in 11 blocks, 70 % of the heap\n"
