@@ -280,7 +280,7 @@ static void test_lines(void **state) {
         "  allocates 10.0 KiB/s in 5 calls/s \xc2\xb7 allocated 30.7 KiB in 57 calls\n");
     top.view.is_frozen = true;
     check_text(
-        80, true,
+        90, true,
         "sample 4242 recording, 3.00 s (frozen) \xc2\xb7 live 29.8 KiB \xc2\xb7 +10.0 KiB/s "
         "\xc2\xb7 "
         "RSS "
