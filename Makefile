@@ -21,9 +21,12 @@ BUILD ?= build$(IS_CROSS:%=/%)
 override BUILD := $(subst $(CURDIR)/,,$(abspath $(subst $(CURDIR)/,,$(BUILD))))
 PREFIX ?= /usr/local
 DESTDIR ?=
+TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/base/version.h)
 CLANG ?= clang
 ifneq ($(IS_CROSS),)
-CROSS := --target=$(ARCH)-linux-gnu -fuse-ld=lld -Wno-unused-command-line-argument
+# With a sysroot (dev/sysroot.sh) the tool, too; without, what needs libc alone.
+SYSROOT := $(abspath $(wildcard $(BUILD)/sysroot))
+CROSS := --target=$(ARCH)-linux-gnu -fuse-ld=lld -Wno-unused-command-line-argument $(if $(SYSROOT),--sysroot=$(SYSROOT) --gcc-toolchain=$(SYSROOT)/usr)
 CC := $(CLANG) $(CROSS)
 CXX := $(CLANG)++ $(CROSS)
 endif
@@ -40,7 +43,7 @@ is_silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(V)$(is_silent),,@echo '  $(1)' $@)
 
 find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
-TOOL_SOURCES := $(call find_sources,tool)
+TOOL_SOURCES := $(filter-out $(addprefix %_,$(addsuffix .c,$(filter-out $(ARCH),x86_64 aarch64))),$(call find_sources,tool))
 RUNTIME_SOURCES := $(call find_sources,runtime)
 TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
 # The wrapped functions themselves would replace the sanitizer's in a unit test.
@@ -57,7 +60,8 @@ CLANG_WARNINGS := $(addprefix -Wno-,unknown-warning-option sign-conversion impli
 endif
 COMMON := -std=gnu17 -D_GNU_SOURCE -I. -Iinclude -MMD -MP $(WARNINGS) $(CLANG_WARNINGS)
 TOOL_FLAGS := $(COMMON) -O2 -g
-TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo -lZydis -lm -pthread
+TOOL_LIBS_x86_64 := -lZydis
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) -lm -pthread
 
 # The runtime lives in other people's processes: no fortify and no stack protector (their helpers
 # are missing or newer than some libc it must load on), own unwind tables for every function,
@@ -375,9 +379,12 @@ try:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all
 	@dev/try.sh
 
-check:
+include dev/dist.mk
+
+# TOOL=dist: the tests with programs, with the one-file tool.
+check: $(if $(TOOL),$(DIST)/bin/cairn)
 	@dev/deps.sh check
-	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(TESTS)
+	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(if $(TOOL),--tool $(DIST)/bin/cairn) $(TESTS)
 
 # For the time between two changes: no fuzzers, no clang-tidy, of the tests with programs a few.
 check-quick:
@@ -439,7 +446,6 @@ soak: all tests
 
 # What programs that talk to cairn are built with: headers, libraries, pkg-config's files.
 API_LIBRARIES := $(BUILD)/libcairn_stub.a $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
-TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/base/version.h)
 install-api: $(API_LIBRARIES)
 	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(PREFIX)/lib/cairn \
 		$(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -463,4 +469,4 @@ install: all install-api
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name sysroot -prune -o -type f -name '*.d' -print 2>/dev/null)

@@ -4,6 +4,7 @@
 
     dev/run-tests.py [--build-dir build] [NAME-PART ...]
     dev/run-tests.py --quick       those of tests/quick.txt
+    dev/run-tests.py --tool FILE   those of tests/e2e and tests/promises, with FILE as the tool
     dev/run-tests.py --list        writes tests/list.txt anew
 
 Tests: the build itself, the checks of dev/, unit binaries, tests/e2e/*, tests/promises/*, and a short
@@ -41,6 +42,7 @@ QUICK = TOP / "tests/quick.txt"
 # What lies in the folders of tests beside them.
 HELPERS = {"unit": ("*.h",), "fuzz": ("*.h", "afl_main.c", "corpus/*"), "promises": (), "e2e": ()}
 NOT_HERE = 77
+TOOL = "TOOL_FILE"  # variable with the tool's path, if it is not the one in the build directory
 PART_SKIPPED = "skipped: "
 TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
              "lint": 300}
@@ -157,7 +159,7 @@ def test_environment(build):
                    not name.startswith(("CAIRN_", "MAKE", "LD_PRELOAD", "GLIBC_TUNABLES"))}
     environment.update(
         BUILD_DIR=str(build), SOURCE_DIR=str(plain_top()), LC_ALL=os.environ.get("LC_ALL", "C.UTF-8"),
-        PATH=f"{build}:{environment.get('PATH', '/usr/bin:/bin')}",
+        PATH=f"{pathlib.Path(os.environ.get(TOOL, build / 'cairn')).parent}:{environment.get('PATH', '/usr/bin:/bin')}",
         PYTHONPATH=str(plain_top() / "tests/tools"), PYTHONDONTWRITEBYTECODE="1",
         ASAN_OPTIONS="detect_leaks=1:abort_on_error=0", UBSAN_OPTIONS="print_stacktrace=1")
     return environment
@@ -276,6 +278,7 @@ def main():
     parser.add_argument("--build-dir", default="build")
     parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1)
     parser.add_argument("--quick", action="store_true", help="only the tests of tests/quick.txt, without fuzzers")
+    parser.add_argument("--tool", type=pathlib.Path, help="this tool, called cairn; only the tests with programs")
     parser.add_argument("--no-build", action="store_true", help="what is to be tested has been built")
     parser.add_argument("--except", action="append", default=[], dest="left_out", metavar="PART",
                         help="leave out tests whose name contains this")
@@ -299,6 +302,9 @@ def main():
     if options.names:
         tests = [test for test in tests if any(part in test.name for part in options.names)]
     tests = [test for test in tests if not any(part in test.name for part in options.left_out)]
+    if options.tool:
+        os.environ[TOOL] = str(options.tool.absolute())
+        tests = [test for test in tests if test.kind in ("e2e", "promises")]
     if not options.no_build:
         for test in build_tests(build):
             tally.add(test, *run_test(test, build, logs))

@@ -90,7 +90,11 @@ enum cairn_entry_kind {
 // hexadecimal digits of these structures. Addresses are those of an executable that lies at 0.
 #define CAIRN_LEAD_MAGIC UINT64_C(0x3164616572697263)
 enum {
+#if defined(__aarch64__)
+    CAIRN_LEAD_JUMP_BYTES = 4,
+#else
     CAIRN_LEAD_JUMP_BYTES = 5,
+#endif
     CAIRN_LEAD_CODE_BYTES = 96,
     CAIRN_LEAD_HOOK_AT = 16,  // in the code: where the hook's address belongs
 };

@@ -569,6 +569,7 @@ enum cairn_unrecorded {
     CAIRN_UNRECORDED_MSAN = 4,
     CAIRN_UNRECORDED_LSAN = 5,
     CAIRN_UNRECORDED_VALGRIND = 6,
+    CAIRN_UNRECORDED_LIBRARY = 7,  // it could not open the library
 };
 
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached

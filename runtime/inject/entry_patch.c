@@ -75,6 +75,15 @@ static uint64_t part_place(const struct lead *lead, uint64_t number) {
     return lead->plan.place + number * CAIRN_LEAD_CODE_BYTES;
 }
 
+#if defined(__aarch64__)
+static bool leads_to(const struct cairn_lead_part *part, uint64_t place) {
+    const uint32_t branch = 0x14000000, branch_mask = 0xfc000000;
+    uint32_t code;
+    memcpy(&code, part->jump, sizeof code);
+    int32_t distance = (int32_t)((code & ~branch_mask) << 6) >> 4;  // 26 bits of words
+    return (code & branch_mask) == branch && part->address + (uint64_t)(int64_t)distance == place;
+}
+#else
 static bool leads_to(const struct cairn_lead_part *part, uint64_t place) {
     const uint8_t near_jump = 0xe9;
     int32_t distance;
@@ -82,6 +91,7 @@ static bool leads_to(const struct cairn_lead_part *part, uint64_t place) {
     return part->jump[0] == near_jump &&
            part->address + sizeof part->jump + (uint64_t)(int64_t)distance == place;
 }
+#endif
 
 static bool is_expected(const struct lead *lead, uint64_t number,
                         const struct cairn_lead_part *part) {

@@ -2,6 +2,7 @@
 // A slot that the linker makes read-only once it is done with a module (RELRO) is written while its
 // page is writable for a moment. A page that is writable before is one that the linker still works
 // on: it would fall over the end of that time, so the slot is left.
+#include "format/relocations.h"
 #include "runtime/inject/namespaces.h"
 
 #if defined(__x86_64__)
@@ -183,13 +184,14 @@ static int find_name(const char *name) {
 static void relink(const struct module *module, const Elf64_Rela *relocation,
                    const uintptr_t real[CAIRN_NAMESPACE_COUNT], uintptr_t ways) {
     uint64_t index = ELF64_R_SYM(relocation->r_info), kind = ELF64_R_TYPE(relocation->r_info);
-    bool is_slot = kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT || kind == R_X86_64_64;
+    bool is_slot =
+        kind == RELOCATION_JUMP_SLOT || kind == RELOCATION_GLOBAL || kind == RELOCATION_WORD;
     uintptr_t address = module->bias + relocation->r_offset, value;
     if (!is_slot || !index || relocation->r_addend || address % sizeof value) return;
     int which = find_name(module->texts + module->symbols[index].st_name);
     if (which < 0 || !real[which]) return;
     value = __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
-    bool is_unbound = kind == R_X86_64_JUMP_SLOT && is_within(module, PT_LOAD, 0, value);
+    bool is_unbound = kind == RELOCATION_JUMP_SLOT && is_within(module, PT_LOAD, 0, value);
     if (value == real[which] || is_unbound)
         write_slot(module, address, ways + (uintptr_t)which * CAIRN_NAMESPACE_WAY_BYTES);
 }

@@ -4,9 +4,10 @@
 // Before exec a recording that this process writes itself is finished: its image goes. And a
 // program built with a sanitizer is started without us, since it would not even begin: it gets the
 // variables that the caller gave, with our entry taken out of LD_PRELOAD, and the tool gets a
-// message. Below `cairn run` the same for valgrind. This may be a child of vfork, on a thread's or
-// signal handler's stack: there is nothing here but system calls and a bounded vector on the stack,
-// and that only for such programs.
+// message. Below `cairn run` the same for valgrind, and the same where the library cannot be opened
+// any more, of which the dynamic linker would print a line. This may be a child of vfork, on a
+// thread's or signal handler's stack: there is nothing here but system calls and a bounded vector
+// on the stack, and that only for such programs.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -172,10 +173,37 @@ static COLD bool start_without_us(const struct start *start, enum cairn_unrecord
     return true;
 }
 
+// Another root directory, another user, or the file was removed.
+static bool is_lost(const char *library, size_t length) {
+    char path[PATH_MAX];
+    if (library[0] != '/' || length >= sizeof path) return false;
+    memcpy(path, library, length);
+    path[length] = 0;
+    return !image_can_open(path);
+}
+
+static bool is_library_lost(const struct start *start) {
+    char *const *variable = start->variables;
+    while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
+        variable++;
+    if (!variable || !*variable) return false;
+    for (const char *entry = *variable + PRELOAD_IS_BYTES; *entry;) {
+        size_t length = strcspn(entry, ": ");
+        if (is_our_entry(entry, length)) return is_lost(entry, length);
+        entry += length + (entry[length] != 0);
+    }
+    return false;
+}
+
+static enum cairn_unrecorded obstacle_of(const struct start *start) {
+    if (is_valgrind(start)) return CAIRN_UNRECORDED_VALGRIND;
+    return is_library_lost(start) ? CAIRN_UNRECORDED_LIBRARY : look_at(start);
+}
+
 // True if it was started, or could not be, without us.
 static bool start_unrecorded(const struct start *start, int *result) {
     if (sys_is_confined()) return false;
-    enum cairn_unrecorded reason = is_valgrind(start) ? CAIRN_UNRECORDED_VALGRIND : look_at(start);
+    enum cairn_unrecorded reason = obstacle_of(start);
     return unlikely(reason) && start_without_us(start, reason, result);
 }
 

@@ -5,7 +5,10 @@
 #include "runtime/sys/image.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +22,7 @@ enum {
     LIBRARIES_MAX = 48,
     NAME_BYTES = 24,  // longer than any name that is looked for
     CHAIN_MAX = 256,
+    GROUPS_MAX = 256,
 };
 
 struct image {
@@ -188,4 +192,56 @@ bool image_look(int directory, const char *path, enum cairn_unrecorded *found) {
     *found = look((int)file);
     sys_call(SYS_close, file, 0, 0, 0, 0, 0);
     return true;
+}
+
+// ---- a file that the next image is to open ------------------------------------------------------
+
+// Capabilities by which a user who is not root reads what the modes forbid; exec takes them away.
+static bool has_passing_capabilities(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    const uint32_t reading = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
+    return sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) != 0 &&
+           sys_call(SYS_capget, (long)&header, (long)data, 0, 0, 0, 0) == 0 &&
+           (data[0].effective & reading);
+}
+
+static bool is_in_group(uint32_t group) {
+    uint32_t groups[GROUPS_MAX];
+    if ((uint32_t)sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0) == group) return true;
+    long count = sys_call(SYS_getgroups, GROUPS_MAX, (long)groups, 0, 0, 0, 0);
+    for (long i = 0; i < count; i++)
+        if (groups[i] == group) return true;
+    return false;
+}
+
+// `right` as it stands for others: S_IROTH or S_IXOTH.
+static bool has_right(const char *path, uint32_t right) {
+    struct stat status;
+    const unsigned to_group = 3, to_owner = 6;
+    if (sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0) return false;
+    if (status.st_uid == (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0))
+        right <<= to_owner;
+    else if (is_in_group(status.st_gid))
+        right <<= to_group;
+    return status.st_mode & right;
+}
+
+static bool is_open_by_modes(const char *path) {
+    char prefix[PATH_MAX];
+    for (size_t i = 0; path[i] && i < sizeof prefix; i++) {
+        prefix[i] = path[i];
+        if (path[i] != '/') continue;
+        if (i + 1 < sizeof prefix) prefix[i + 1] = 0;
+        if (!has_right(prefix, S_IXOTH)) return false;
+    }
+    return has_right(path, S_IROTH);
+}
+
+bool image_can_open(const char *path) {
+    long file = sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file >= 0) sys_call(SYS_close, file, 0, 0, 0, 0, 0);
+    bool is_refused =
+        file == -ENOENT || file == -EACCES || file == -ENOTDIR || file == -ELOOP || file == -EPERM;
+    return !is_refused && (file < 0 || !has_passing_capabilities() || is_open_by_modes(path));
 }

@@ -15,4 +15,9 @@ bool image_look(int directory, const char *path, enum cairn_unrecorded *found);
 // The same of an open file, whose position stays.
 bool image_look_at_file(int file, enum cairn_unrecorded *found);
 
+// Whether the image that this process becomes can open the file: by opening it, or, where
+// capabilities that end with this image would open it, by the modes on the way. Errors other than
+// refusals and absence, such as too many open files, say nothing.
+bool image_can_open(const char *path);
+
 #endif

@@ -14,6 +14,7 @@ import cairn_test as t
 QUERY = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
          "SELECT count(DISTINCT printf('%0*d', i % 300, i)), group_concat(i) FROM n;")
 PROGRAM = ["sqlite3", ":memory:", QUERY]
+LIBRARY = t.loaded_library()
 # The last probe fires once all of them are there.
 SCRIPT = """usdt:L:cairn:alloc { @alloc[pid] = count(); @bytes[pid] = sum(arg1); }
 usdt:L:cairn:free { @free[pid] = count(); }
@@ -48,7 +49,7 @@ def end(tracer):
 
 
 def check_bpftrace():
-    tracer = subprocess.Popen(["bpftrace", "-e", SCRIPT.replace("usdt:L", f"usdt:{t.RUNTIME}")],
+    tracer = subprocess.Popen(["bpftrace", "-e", SCRIPT.replace("usdt:L", f"usdt:{LIBRARY}")],
                               env=t.environment({"BPFTRACE_MAP_KEYS_MAX": "100000"}),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     line = "."
@@ -83,15 +84,15 @@ def perf(*words):
 
 
 def check_perf():
-    if " " in os.path.realpath(t.RUNTIME):
+    if " " in os.path.realpath(LIBRARY):
         t.skip_part("perf cannot name a probe of a file with a blank in its path")
         return True
-    perf("buildid-cache", "--add", t.RUNTIME)
+    perf("buildid-cache", "--add", LIBRARY)
     names = {}
     try:
         for probe in ("alloc", "free", "realloc"):
             # another test may have a probe of that name: perf says what it called this one
-            said = perf("probe", "-x", t.RUNTIME, f"sdt_cairn:{probe}")
+            said = perf("probe", "-x", LIBRARY, f"sdt_cairn:{probe}")
             made = re.search(rb"Added new events?:\n +(sdt_cairn:\S+)", said.out + said.err)
             if not made:
                 print(f"perf may not make probes here: {said.err.decode()}")

@@ -91,7 +91,7 @@ def check_retry():
 
 # The tool takes the library that lies beside it.
 os.mkdir("tool")
-shutil.copy(t.CAIRN, "tool/cairn")
+shutil.copy(t.BUILT_CAIRN, "tool/cairn")
 shutil.copy(t.CHECK_RUNTIME, "tool/libcairn.so")
 for program, command in PROGRAMS.items():
     check(program, command)

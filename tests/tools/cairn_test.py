@@ -17,7 +17,8 @@ import dhat_totals
 
 SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", SOURCE / "build"))
-CAIRN = str(BUILD / "cairn")
+BUILT_CAIRN = str(BUILD / "cairn")
+CAIRN = os.environ.get("TOOL_FILE", BUILT_CAIRN)
 RUNTIME = str(BUILD / "libcairn.so")
 CHECK_RUNTIME = str(BUILD / "check/libcairn.so")
 STEADY = str(BUILD / "tests/steady_preload.so")
@@ -176,6 +177,13 @@ def record(argv, python=False, options=(), **how):
     path = fresh_path("recording") + ".cairn"
     wanted = [*options, "--python"] if python else options
     return run([CAIRN, "run", "-q", *wanted, "-o", path, "--", *argv], **how), path
+
+
+def loaded_library():
+    """The library that the tool preloads: its own file, or the one beside it."""
+    if CAIRN == BUILT_CAIRN:
+        return RUNTIME
+    return run_cairn("env").out.decode().split("'")[1]
 
 
 def record_alone(argv, env=None, preload=RUNTIME, **options):

@@ -181,10 +181,10 @@ bool caller_function(struct caller *caller, uint64_t function,
     struct registers registers = caller->saved;
     if (!make_stack(caller, error)) return false;
     uint64_t top = (caller->stack + caller->stack_bytes - align) & ~(align - 1);
-    uint64_t stack = top - word_bytes;
     uint64_t return_to = caller->has_faults ? caller->stack : caller->system_call_at;
-    if (!remote_write(caller->remote, stack, &return_to, word_bytes)) return tell_end(error);
-    registers_for_call(&registers, function, stack, arguments);
+    if (!remote_write(caller->remote, top - word_bytes, &return_to, word_bytes))
+        return tell_end(error);
+    registers_for_call(&registers, function, top, return_to, arguments);
     if (!registers_set(caller->tid, &registers)) return tell_end(error);
     if (!await_return(caller, top, error)) return false;
     *result = caller->has_faults ? (uint64_t)registers_result(&caller->now)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// x86-64 machine code: the first instructions of a function moved elsewhere, so that a jump fits
-// where they were. What was moved does what it did, and then jumps back behind the place of the
-// jump.
+// Machine code: the first instructions of a function moved elsewhere, so that a jump fits where
+// they were. What was moved does what it did, and then jumps back behind the place of the jump. A
+// file for each processor: code_x86_64.c, code_aarch64.c.
 //
 // Instructions that name a place relative to their own are written anew for where they are now. A
-// call pushes the address that it would have returned to, so that no return address ever lies in
+// call leaves the address that it would have returned to, so that no return address ever lies in
 // moved code, for which there is no unwind information. All of it names places by their distance:
 // it depends on where it lies from the function, not on where both are.
 #ifndef TOOL_ATTACH_CODE_H
@@ -16,7 +16,7 @@
 #include "format/attachment.h"
 #include "tool/base/error.h"
 
-// A jump with 32 bits of distance; the most that moved code can take; what may follow a function.
+// A jump; the most that moved code can take; what may follow a function.
 enum { CODE_JUMP_BYTES = CAIRN_LEAD_JUMP_BYTES, CODE_MOVED_MAX = 72, CODE_PADDING_MAX = 16 };
 
 // The way to a hook, which lies before what was moved.

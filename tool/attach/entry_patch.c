@@ -11,6 +11,7 @@
 #include "tool/attach/entries.h"
 #include "tool/attach/patch.h"
 #include "tool/base/array.h"
+#include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 
 // --- of a process that has just been started
@@ -112,12 +113,13 @@ static bool take(const struct entries *entries, const struct remote *remote, uin
     return is_taken;
 }
 
-static bool look(const struct remote *remote, uint64_t attachment, bool *has_any,
+static bool look(const struct remote *remote, uint64_t attachment, bool is_anyway, bool *has_any,
                  struct error *error) {
     struct entries entries;
     bool is_ok = entries_find(&entries, remote, error);
     *has_any = !is_ok || entries.items.count;
-    if (is_ok && *has_any) is_ok = take(&entries, remote, attachment, error);
+    if (is_ok && *has_any)
+        is_ok = examine_processor(is_anyway, error) && take(&entries, remote, attachment, error);
     entries_free(&entries);
     return is_ok;
 }
@@ -140,7 +142,7 @@ void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attach
     process_path(path, pid, "exe");
     if (!attachment || stat(path, &status) != 0 || is_remembered(begin, &status)) return;
     if (!remote_open(&remote, pid, &error)) return;  // what it has is not known
-    if (!look(&remote, attachment, &has_any, &error))
+    if (!look(&remote, attachment, begin->is_anyway, &has_any, &error))
         note_refused(begin, pid, &error);
     else if (!has_any)
         remember(begin, &status);
@@ -192,11 +194,13 @@ static char *digits_of(const struct making *making) {
     return digits;
 }
 
-bool entry_patch_plan(const char *path, char **digits, struct error *error) {
+bool entry_patch_plan(const char *path, bool is_anyway, char **digits, struct error *error) {
     struct making making = {.lead = {.magic = CAIRN_LEAD_MAGIC}};
     *digits = NULL;
     bool is_ok = entries_find_in_file(&making.entries, path, note_part, &making, error);
-    if (is_ok && making.parts.count) {
+    bool has_any = is_ok && making.parts.count;
+    is_ok = is_ok && (!has_any || examine_processor(is_anyway, error));
+    if (is_ok && has_any) {
         making.lead.start = making.entries.start;
         making.lead.count = making.parts.count;
         *digits = digits_of(&making);

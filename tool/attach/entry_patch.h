@@ -24,6 +24,7 @@ struct entry_patch_file {
 };
 
 struct entry_patcher {
+    bool is_anyway;  // also where it was never tried (examine_processor)
     struct entry_patch_file files[ENTRY_PATCH_REMEMBERED];
     unsigned file_count;  // all that were remembered; the last ones are there
     unsigned refused_count;
@@ -36,6 +37,6 @@ void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attach
 
 // The value of CAIRN_ENTRIES for an executable (struct cairn_lead), which the caller frees; NULL:
 // it has no such allocator. False, with a clause: it has one that cannot be led there.
-bool entry_patch_plan(const char *path, char **digits, struct error *error);
+bool entry_patch_plan(const char *path, bool is_anyway, char **digits, struct error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/attachment.h"
+#include "format/relocations.h"
 
 // What is taken over in a running process: what allocates and frees, and of the functions that the
 // library only takes note of those that it needs there.
@@ -133,12 +134,12 @@ bool got_patch_find_functions(struct got_patch *slots, struct loaded_modules *mo
 }
 
 static bool is_slot_kind(uint64_t kind) {
-    return kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT || kind == R_X86_64_64;
+    return kind == RELOCATION_JUMP_SLOT || kind == RELOCATION_GLOBAL || kind == RELOCATION_WORD;
 }
 
 // A slot of a call that was never made leads back into its own module.
 static bool is_unbound(const struct loaded_module *module, uint64_t kind, uint64_t value) {
-    return kind == R_X86_64_JUMP_SLOT && value >= module->start && value < module->end;
+    return kind == RELOCATION_JUMP_SLOT && value >= module->start && value < module->end;
 }
 
 static bool look_at_relocation(struct got_patch *slots, const struct loaded_module *module,

@@ -22,6 +22,7 @@
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
 #include "tool/watch/job.h"
+#include "tool/watch/library.h"
 #include "tool/watch/program.h"
 #include "tool/watch/watch.h"
 
@@ -111,7 +112,7 @@ static bool session_prepare(struct session *session, struct error *error) {
     tree->is_anyway = args_has(args, OPTION_IGNORE_CHECKS);
     tree->is_quiet = args_has(args, OPTION_QUIET);
     tree->watch = &session->watch;
-    bool is_ok = launch_find_library(&session->launch, false, error);
+    bool is_ok = library_find(session->launch.library, false, error);
     tree->library_path = session->launch.library;
     if (!is_ok || !attach_tree_open(tree, session->pid, error))
         return error_wrap(error, "cannot attach to %s %d", session->safe, (int)session->pid);

@@ -423,7 +423,7 @@ const struct command commands[] = {
         .help = "the environment that makes any program record itself",
         .description =
             "For units, images, debuggers and test runners that cannot start a program with\n"
-            "cairn run.\n",
+            "cairn run. An image needs the library beside them: --library puts it there.\n",
         .run = cmd_env,
         .words_max = 0,
         .options = {
@@ -431,6 +431,7 @@ const struct command commands[] = {
             OPTION_ROWS_RECORDING,
             OPTION_ROWS_FROM_START,
             {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
+            {OPTION_LIBRARY, "library", 0, "DIR", "write cairn's libraries into DIR and name that one"},
         },
     },
     {

@@ -21,6 +21,7 @@
 #include "tool/cmds/symbolize.h"
 #include "tool/query/name_options.h"
 #include "tool/watch/job.h"
+#include "tool/watch/library.h"
 #include "tool/watch/program.h"
 #include "tool/watch/run_directory.h"
 #include "tool/watch/watch.h"
@@ -177,10 +178,11 @@ static int run_status(const struct run_command *run) {
 static bool run_lead(struct run_command *run, struct error *error) {
     struct error problem;
     char *digits = NULL;
-    bool is_ok =
-        run->program.refuses_preload || entry_patch_plan(run->program.image, &digits, &problem);
+    bool is_ok = run->program.refuses_preload ||
+                 entry_patch_plan(run->program.image, run->begin.is_anyway, &digits, &problem);
     if (!is_ok && !args_has(run->args, OPTION_QUIET)) {
-        run->begin = (struct entry_patcher){.refused_count = 1, .problem = problem};
+        run->begin.refused_count = 1;
+        run->begin.problem = problem;
         snprintf(run->begin.refused, sizeof run->begin.refused, "%s",
                  program_base_name(run->program.image));
         if (!run_open_summary(run, error)) return false;
@@ -239,6 +241,7 @@ static bool run_read_options(struct run_command *run, struct error *error) {
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
     run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
+    run->begin.is_anyway = args_has(run->args, OPTION_IGNORE_CHECKS);
     return true;
 }
 
@@ -250,7 +253,7 @@ static bool run_prepare(struct run_command *run, int *status, struct error *erro
     if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
     if (run->program.refuses_preload) return true;  // --ignore-checks
     if (run->program.records_itself) return true;
-    return launch_find_library(&run->launch, run->program.brings_operator_new, error);
+    return library_find(run->launch.library, run->program.brings_operator_new, error);
 }
 
 // The place for the recordings, which has the program's pid in its name.

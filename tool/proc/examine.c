@@ -123,6 +123,13 @@ pid_t examine_own_pid(pid_t pid) {
     return *numbers ? (pid_t)strtol(numbers + length, NULL, 10) : pid;
 }
 
+bool examine_processor(bool is_anyway, struct error *error) {
+    return REGISTERS_ARE_TRIED || is_anyway ||
+           error_set(error,
+                     "on this kind of processor cairn changed running programs in tests only "
+                     "as far as emulators can (--ignore-checks)");
+}
+
 bool examine_to_read(pid_t pid, struct error *error) {
     char status[STATUS_BYTES];
     return read_status(pid, status, error) && check_state(pid, status, error) &&
@@ -133,7 +140,8 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
     char status[STATUS_BYTES];
     if (!read_status(pid, status, error) || !check_state(pid, status, error) ||
         !check_running(pid, status, error) || !check_permission(pid, status, error) ||
-        !check_machine(pid, error) || !check_libc(pid, error) || !check_proc(pid, error))
+        !check_machine(pid, error) || !check_libc(pid, error) || !check_proc(pid, error) ||
+        !examine_processor(is_anyway, error))
         return false;
     long seccomp = number(status, "Seccomp");
     examined->has_filter = seccomp == SECCOMP_FILTER;

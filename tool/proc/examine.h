@@ -12,6 +12,10 @@ struct examined {
     bool has_filter;  // a seccomp filter is in force
 };
 
+// False, with a clause, on a kind of processor for which calls into a program and changes of its
+// code were never run on a real one. `is_anyway`: they may be tried.
+bool examine_processor(bool is_anyway, struct error *error);
+
 // False, with a clause that says why, if the process cannot be attached to. `is_anyway`: not for a
 // seccomp filter.
 bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error *error);

@@ -29,10 +29,8 @@ static bool has_chosen_locale(void) {
 
 void window_start(void) {
     setlocale(LC_CTYPE, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
-        is_ascii = has_chosen_locale();
-        if (!is_ascii) setlocale(LC_CTYPE, "C.UTF-8");
-    }
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        is_ascii = has_chosen_locale() || !setlocale(LC_CTYPE, "C.UTF-8");
     initscr();
     cbreak();
     noecho();

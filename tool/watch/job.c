@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdint.h>
@@ -14,64 +13,15 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "format/settings.h"
-#include "tool/base/fnv.h"
 #include "tool/proc/process.h"
 
 enum { STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
-
-static bool is_own_directory(const char *path) {
-    struct stat status;
-    return (mkdir(path, 0755) == 0 || errno == EEXIST) && lstat(path, &status) == 0 &&
-           S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-           !(status.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-// LD_PRELOAD separates paths by blanks and colons. A library whose path has one is preloaded by a
-// link in a directory that only this user writes to. The link stays: programs may start others
-// after cairn's end.
-static bool link_library(char library[PATH_MAX], struct error *error) {
-    char own[64], place[128], path[PATH_MAX], fresh[PATH_MAX], target[PATH_MAX];
-    uint64_t hash = fnv_add(FNV_START, library, strlen(library));
-    snprintf(own, sizeof own, "/var/tmp/cairn-%u", (unsigned)geteuid());
-    snprintf(place, sizeof place, "%s/%016" PRIx64, own, hash);
-    snprintf(path, sizeof path, "%s%s", place, strrchr(library, '/'));
-    snprintf(fresh, sizeof fresh, "%s/%d", place, (int)getpid());
-    bool is_there = is_own_directory(own) && is_own_directory(place);
-    ssize_t length = is_there ? readlink(path, target, sizeof target - 1) : -1;
-    bool is_linked = length > 0 && !strncmp(target, library, (size_t)length) && !library[length];
-    if (!is_linked)
-        is_linked = is_there && symlink(library, fresh) == 0 && rename(fresh, path) == 0;
-    if (!is_linked)
-        return error_set(error,
-                         "%s: LD_PRELOAD allows no space or colon in a path, and no link to it can "
-                         "be made in %s",
-                         library, own);
-    memcpy(library, path, strlen(path) + 1);
-    return true;
-}
-
-bool launch_find_library(struct launch *launch, bool has_operators, struct error *error) {
-    static const char *const places[] = {"", "../lib/cairn/"};
-    const char *name = has_operators ? "libcairn-cxx.so" : "libcairn.so";
-    char own[PATH_MAX], path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length <= 0) return error_set(error, "/proc/self/exe: %s", strerror(errno));
-    own[length] = 0;
-    *(strrchr(own, '/') + 1) = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%s%s%s", own, places[i], name);
-        if (!realpath(path, launch->library)) continue;
-        return !strpbrk(launch->library, " :") || link_library(launch->library, error);
-    }
-    return error_set(error, "%s is neither in %s nor in %s../lib/cairn", name, own, own);
-}
 
 size_t launch_variables(const struct launch *launch,
                         struct launch_variable variables[LAUNCH_VARIABLES]) {

@@ -54,7 +54,7 @@ enum { LAUNCH_RECORDING_VARIABLES = 15, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARI
 
 // What goes into the program's environment. Texts are NULL where they do not apply.
 struct launch {
-    char library[PATH_MAX];   // libcairn.so, or a link to it; "": nothing is preloaded
+    char library[PATH_MAX];   // by library_find; "": nothing is preloaded
     const char *socket_name;  // CAIRN_SOCKET: a tool holds the recording
     const char *output;       // CAIRN_OUTPUT: the process writes its own file; with a socket: if
                               // nobody answers there
@@ -72,10 +72,6 @@ struct launched {
     pid_t pid;
     int go, report;  // pipes to and from it
 };
-
-// Finds libcairn.so (`has_operators`: the form that also wraps C++'s operator new) beside cairn or
-// in ../lib/cairn.
-bool launch_find_library(struct launch *launch, bool has_operators, struct error *error);
 
 // Puts the variables into this process' environment, the library first in LD_PRELOAD.
 bool launch_set_environment(const struct launch *launch, struct error *error);

@@ -197,6 +197,8 @@ const char *program_unrecorded_obstacle(enum cairn_unrecorded kind) {
         if (sanitizers[i].kind == kind) return sanitizers[i].obstacle;
     if (kind == CAIRN_UNRECORDED_VALGRIND)
         return "it is valgrind, which watches all memory, that of cairn too";
+    if (kind == CAIRN_UNRECORDED_LIBRARY)
+        return "it cannot open cairn's library: another root directory or user, or it was removed";
     return "it cannot be";
 }
 

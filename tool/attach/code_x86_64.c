@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Instructions of x86-64, decoded by Zydis.
 #include "tool/attach/code.h"
 
 #include <Zydis/Zydis.h>

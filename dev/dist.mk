@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make dist`: the tool as one static executable, with the runtime's libraries and descriptions of
+# terminals inside (tool/base/one_file.h). The Makefile includes this.
+#   make dist               build/dist/cairn-VERSION-linux-ARCH for this processor
+#   make dist ARCH=aarch64  for that one
+#   make check TOOL=dist    the tests with programs, with this tool
+
+DIST := $(BUILD)/dist
+DIST_TOOL := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)
+DIST_TERMINALS := ansi dumb linux rxvt rxvt-unicode rxvt-unicode-256color screen screen-256color \
+	tmux tmux-256color vt100 vt220 xterm xterm-256color xterm-color
+DIST_ZYDIS_x86_64 := $(DIST)/libZydis.a
+DIST_ZYDIS := $(DIST_ZYDIS_$(ARCH))
+STATIC_TOOL_LIBS := $(subst -lZydis,$(DIST_ZYDIS),$(filter-out -Wl%,$(TOOL_LIBS))) -lbz2 -lz -lm
+STRIP := $(if $(IS_CROSS),llvm-strip,strip)
+
+.PHONY: dist
+# For another processor its sysroot first, on which the compiler's options depend.
+dist: $(if $(IS_CROSS),$(if $(SYSROOT),$(DIST_TOOL),dist-with-sysroot),$(DIST_TOOL))
+.PHONY: dist-with-sysroot
+dist-with-sysroot: $(BUILD)/sysroot
+	$(Q)$(MAKE) --no-print-directory dist
+
+$(BUILD)/sysroot: dev/sysroot.sh
+	$(call say,GET )
+	$(Q)dev/sysroot.sh $(ARCH) $@
+
+$(DIST)/libZydis.a: dev/static-zydis.sh
+	$(call say,GET )
+	$(Q)dev/static-zydis.sh '$(CC)' $@
+
+# Symbols stay, for gdb; debug information does not.
+$(DIST)/%.so: $(BUILD)/%.so
+	@mkdir -p $(@D)
+	$(Q)$(STRIP) --strip-debug -o $@ $<
+
+$(DIST)/terminals.inc: dev/dist.mk
+	@mkdir -p $(@D)
+	$(Q)for name in $(DIST_TERMINALS); do \
+		text=$$(infocmp -Q2 -q $$name | sed '/^#/d' | tr -d '\n') && [ -n "$$text" ] && \
+		printf '{"%s", "%s"},\n' "$$name" "$$text" || exit 1; done >$@
+
+$(DIST)/one_file.o: tool/base/one_file.c $(DIST)/libcairn.so $(DIST)/libcairn-cxx.so $(DIST)/terminals.inc
+	$(call say,CC  )
+	$(Q)$(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) -DCAIRN_ONE_FILE='"$(DIST)"' -DCAIRN_TERMINALS='"$(DIST)/terminals.inc"' -c -o $@ $<
+
+# By the name that tests call.
+$(DIST)/bin/cairn: $(DIST_TOOL)
+	@mkdir -p $(@D)
+	$(Q)ln -sfn ../$(notdir $<) $@
+
+# dlopen would load the system's libc beside the one in here.
+$(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_file.o $(DIST_ZYDIS)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) -static -Wl,--wrap=dlopen -Wl,--gc-sections -o $@.new $(filter %.o,$^) $(STATIC_TOOL_LIBS)
+	$(Q)$(STRIP) $@.new
+	$(Q)mv -f $@.new $@

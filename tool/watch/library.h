@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime library as a file that the dynamic linker can open.
+//
+// A tool that carries its libraries (tool/base/one_file.h) puts the one that is wanted into
+// $XDG_CACHE_HOME/cairn/lib/BUILD-ID, or ~/.cache, or, where that does not do, into a directory of
+// this user's in /var/tmp, /tmp or /dev/shm. It stays there: programs may start others after
+// cairn's end. Otherwise it lies beside cairn or in ../lib/cairn.
+#ifndef TOOL_WATCH_LIBRARY_H
+#define TOOL_WATCH_LIBRARY_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "tool/base/error.h"
+
+// Finds libcairn.so (`has_operators`: the form that also wraps C++'s operator new). The path has no
+// space and no colon, which LD_PRELOAD does not allow.
+bool library_find(char path[PATH_MAX], bool has_operators, struct error *error);
+
+// Writes every library into `directory`, which is made if it is not there; for images of
+// containers.
+bool library_write(const char *directory, struct error *error);
+
+#endif
