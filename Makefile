@@ -469,4 +469,4 @@ install: all install-api
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name sysroot -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -name sysroot -o -name everywhere \) -prune -o -type f -name '*.d' -print 2>/dev/null)

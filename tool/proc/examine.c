@@ -140,8 +140,8 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
     char status[STATUS_BYTES];
     if (!read_status(pid, status, error) || !check_state(pid, status, error) ||
         !check_running(pid, status, error) || !check_permission(pid, status, error) ||
-        !check_machine(pid, error) || !check_libc(pid, error) || !check_proc(pid, error) ||
-        !examine_processor(is_anyway, error))
+        !examine_processor(is_anyway, error) || !check_machine(pid, error) ||
+        !check_libc(pid, error) || !check_proc(pid, error))
         return false;
     long seccomp = number(status, "Seccomp");
     examined->has_filter = seccomp == SECCOMP_FILTER;

@@ -10,8 +10,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/symbol/unpack.h"
+
+// What libelf cannot unpack is unpacked before it looks.
+static void image_unpack(struct image *image) {
+    void *memory;
+    size_t bytes;
+    if (!unpack_zstd(image->elf, &memory, &bytes)) return;
+    elf_end(image->elf);
+    free(image->memory);
+    image->memory = memory;
+    image->elf = elf_memory(memory, bytes);
+}
+
 static enum image_result image_begin(struct image *image) {
     if (!image->elf || elf_kind(image->elf) != ELF_K_ELF) return IMAGE_NOT_ELF;
+    image_unpack(image);
+    if (!image->elf) return IMAGE_NOT_ELF;
     if (elf_getshdrstrndx(image->elf, &image->string_section) < 0) return IMAGE_NOT_ELF;
     const void *build_id;
     ssize_t bytes = dwelf_elf_gnu_build_id(image->elf, &build_id);

@@ -97,6 +97,7 @@ static void changed_dwarf_4_is_survived(void **state) {
 static void changed_compressed_sections_are_survived(void **state) {
     (void)state;
     check_changed("-O1 -g -gz");
+    check_changed("-O1 -g -Wl,--compress-debug-sections=zstd");
 }
 
 // The index lies at the end of a package, the information before it.

@@ -148,6 +148,7 @@ static const char *const option_sets[] = {
     "-O2 -gdwarf-3",
     "-O2 -g -gz",
     "-O2 -gdwarf-4 -gz=zlib-gnu",
+    "-O2 -g -Wl,--compress-debug-sections=zstd",
     "-O2 -g -flto -fuse-linker-plugin",
     "-O2 -g -ffunction-sections -Wl,--gc-sections",
     "-O2 -g -no-pie",
