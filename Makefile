@@ -119,8 +119,9 @@ UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZERS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 AFL_TARGETS := $(FUZZ_SOURCES:tests/fuzz/%_fuzz.c=$(BUILD)/afl/%_afl)
-# Registers of x86-64 by name.
+# Registers of one processor by name.
 NOT_FOR_aarch64 := tests/programs/steps.c tests/programs/generated.c
+NOT_FOR_x86_64 := tests/programs/moved_code.c
 PROGRAM_SOURCES := $(filter-out $(NOT_FOR_$(ARCH)),$(wildcard tests/programs/*.c tests/programs/*.cc))
 PROGRAM_LIBRARIES := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%.so,\
 	$(filter tests/programs/lib%,$(PROGRAM_SOURCES)))

@@ -174,7 +174,7 @@ def make_root(place, suite, architecture, packages):
     stamp = place.with_suffix(".made")
     if stamp.exists() and time.time() - stamp.stat().st_mtime < AGE_S:
         return
-    shutil.rmtree(place, ignore_errors=True)
+    subprocess.run(["rm", "-rf", "--one-file-system", place], check=True)
     place.parent.mkdir(parents=True, exist_ok=True)
     command = ["mmdebstrap", "--variant=minbase", f"--architectures={architecture}", "--mode=root",
                f"--include={','.join(PACKAGES + packages)}", "--aptopt=Acquire::Check-Valid-Until \"false\"",

@@ -14,15 +14,13 @@
 #include <sys/syscall.h>
 
 #include "runtime/inject/got_patch.h"
+#include "runtime/sys/linker.h"
 
 struct module {
     const char *name;
-    uintptr_t bias;
+    struct linker_symbols symbols;
     const Elf64_Phdr *segments;
     uint32_t segment_count;
-    const Elf64_Sym *symbols;
-    const char *texts;
-    const uint32_t *hash, *gnu_hash;
     const Elf64_Rela *relocations[2];  // those of data, those of calls
     size_t relocation_count[2];
 };
@@ -35,11 +33,8 @@ static void read_dynamic(struct module *module, const Elf64_Dyn *entry) {
     bool has_calls_with_addends = true;
     for (; entry->d_tag != DT_NULL; entry++) {
         uintptr_t address = entry->d_un.d_ptr;
-        if (address < module->bias) address += module->bias;  // left so where it is read-only
-        if (entry->d_tag == DT_SYMTAB) module->symbols = (const Elf64_Sym *)address;
-        if (entry->d_tag == DT_STRTAB) module->texts = (const char *)address;
-        if (entry->d_tag == DT_HASH) module->hash = (const uint32_t *)address;
-        if (entry->d_tag == DT_GNU_HASH) module->gnu_hash = (const uint32_t *)address;
+        if (address < module->symbols.bias) address += module->symbols.bias;  // left so
+        linker_symbols_note(&module->symbols, entry);
         if (entry->d_tag == DT_RELA) module->relocations[0] = (const Elf64_Rela *)address;
         if (entry->d_tag == DT_JMPREL) module->relocations[1] = (const Elf64_Rela *)address;
         if (entry->d_tag == DT_PLTREL) has_calls_with_addends = entry->d_un.d_val == DT_RELA;
@@ -57,54 +52,14 @@ static void read_dynamic(struct module *module, const Elf64_Dyn *entry) {
 // every namespace but there once.
 static bool read_module(struct module *module, const struct link_map *map) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)map->l_addr;
-    *module = (struct module){.name = map->l_name, .bias = map->l_addr};
-    if (!map->l_ld || module->bias == getauxval(AT_BASE) || !sys_is_readable(header) ||
+    *module = (struct module){.name = map->l_name, .symbols.bias = map->l_addr};
+    if (!map->l_ld || map->l_addr == getauxval(AT_BASE) || !sys_is_readable(header) ||
         memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_BYTES)
         return false;
-    module->segments = (const Elf64_Phdr *)(module->bias + header->e_phoff);
+    module->segments = (const Elf64_Phdr *)(map->l_addr + header->e_phoff);
     module->segment_count = header->e_phnum;
     read_dynamic(module, map->l_ld);
-    return module->symbols && module->texts;
-}
-
-static bool is_function(const struct module *module, uint32_t index, const char *name) {
-    const Elf64_Sym *symbol = &module->symbols[index];
-    return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-           !strcmp(module->texts + symbol->st_name, name);
-}
-
-static uint32_t hash_of(const char *name) {
-    const uint32_t start = 5381, factor = 33;
-    uint32_t hash = start;
-    for (; *name; name++) hash = hash * factor + (uint8_t)*name;
-    return hash;
-}
-
-// The symbol's number; 0: the module does not define it.
-static uint32_t find_by_gnu_hash(const struct module *module, const char *name) {
-    const struct {
-        uint32_t bucket_count, first, bloom_words, shift, bloom[];
-    } *head = (const void *)module->gnu_hash;
-    const uint32_t *buckets = head->bloom + 2 * head->bloom_words;
-    const uint32_t *chains = buckets + head->bucket_count;
-    uint32_t hash = hash_of(name);
-    uint32_t index = head->bucket_count ? buckets[hash % head->bucket_count] : 0;
-    for (; index >= head->first && index; index++) {
-        uint32_t word = chains[index - head->first];
-        if ((word | 1) == (hash | 1) && is_function(module, index, name)) return index;
-        if (word & 1) break;
-    }
-    return 0;
-}
-
-static uintptr_t find_function(const struct module *module, const char *name) {
-    uint32_t found = 0;
-    if (module->gnu_hash)
-        found = find_by_gnu_hash(module, name);
-    else if (module->hash)
-        for (uint32_t i = 1; i < module->hash[1] && !found; i++)
-            if (is_function(module, i, name)) found = i;
-    return found ? module->bias + module->symbols[found].st_value : 0;
+    return module->symbols.symbols && module->symbols.texts;
 }
 
 static bool is_libc(const struct module *module) {
@@ -120,7 +75,7 @@ static bool find_real(const struct link_map *map, uintptr_t found[CAIRN_NAMESPAC
         if (!read_module(&module, map)) continue;
         bool had_malloc = found[0];
         for (unsigned i = 0; i < CAIRN_NAMESPACE_COUNT; i++)
-            if (!found[i]) found[i] = find_function(&module, names[i]);
+            if (!found[i]) found[i] = linker_symbols_find(&module.symbols, names[i]);
         if (!had_malloc && found[0]) is_of_libc = is_libc(&module);
     }
     return is_of_libc;
@@ -131,7 +86,7 @@ static bool is_within(const struct module *module, uint32_t type, uint32_t flags
     for (uint32_t i = 0; i < module->segment_count; i++) {
         const Elf64_Phdr *segment = &module->segments[i];
         if (segment->p_type != type || (segment->p_flags & flags) != flags) continue;
-        uintptr_t start = module->bias + segment->p_vaddr;
+        uintptr_t start = module->symbols.bias + segment->p_vaddr;
         if (address >= start && address < start + segment->p_memsz) return true;
     }
     return false;
@@ -143,8 +98,8 @@ static bool is_fixed(const struct module *module, uintptr_t address) {
     for (uint32_t i = 0; i < module->segment_count; i++) {
         const Elf64_Phdr *segment = &module->segments[i];
         if (segment->p_type != PT_GNU_RELRO) continue;
-        uintptr_t start = (module->bias + segment->p_vaddr) & page_mask;
-        uintptr_t end = (module->bias + segment->p_vaddr + segment->p_memsz) & page_mask;
+        uintptr_t start = (module->symbols.bias + segment->p_vaddr) & page_mask;
+        uintptr_t end = (module->symbols.bias + segment->p_vaddr + segment->p_memsz) & page_mask;
         if (address >= start && address < end) return true;
     }
     return false;
@@ -186,9 +141,9 @@ static void relink(const struct module *module, const Elf64_Rela *relocation,
     uint64_t index = ELF64_R_SYM(relocation->r_info), kind = ELF64_R_TYPE(relocation->r_info);
     bool is_slot =
         kind == RELOCATION_JUMP_SLOT || kind == RELOCATION_GLOBAL || kind == RELOCATION_WORD;
-    uintptr_t address = module->bias + relocation->r_offset, value;
+    uintptr_t address = module->symbols.bias + relocation->r_offset, value;
     if (!is_slot || !index || relocation->r_addend || address % sizeof value) return;
-    int which = find_name(module->texts + module->symbols[index].st_name);
+    int which = find_name(module->symbols.texts + module->symbols.symbols[index].st_name);
     if (which < 0 || !real[which]) return;
     value = __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
     bool is_unbound = kind == RELOCATION_JUMP_SLOT && is_within(module, PT_LOAD, 0, value);

@@ -9,7 +9,6 @@
 #include "runtime/process/real.h"
 #include "runtime/record/event.h"
 #include "runtime/record/guard.h"
-#include "runtime/sys/version.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 

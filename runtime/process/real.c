@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/real.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -9,8 +8,8 @@
 #include <sys/syscall.h>
 
 #include "runtime/sample/blocks.h"
+#include "runtime/sys/linker.h"
 #include "runtime/sys/object.h"
-#include "runtime/sys/version.h"
 #include "runtime/thread/gate.h"
 
 // Bootstrap blocks carry a size word like glibc's mmapped chunks, so that malloc_usable_size of
@@ -55,7 +54,7 @@ bool real_is_resolved(void) {
 }
 
 void *real_find(const char *name) {
-    return likely(!real_finder) ? dlsym(RTLD_NEXT, name) : real_finder(name);
+    return likely(!real_finder) ? linker_find_next(name) : real_finder(name);
 }
 
 // Each: resolve, then call the real one; while the dynamic linker itself is calling, the buffer.
@@ -140,9 +139,21 @@ static size_t absent_malloc_usable_size(void *block) {
     (void)block;
     return 0;
 }
-static int absent_dlclose(void *handle) {
-    (void)handle;
-    return -1;
+// Before glibc 2.34 libdl may come with a library that the program loads later.
+static int late_dlclose(void *handle) {
+    int (*found)(void *handle);
+    *(void **)&found = real_find("dlclose");
+    return found ? found(handle) : -1;
+}
+static void *late_dlopen(const char *path, int flags) {
+    void *(*found)(const char *path, int flags);
+    *(void **)&found = real_find("dlopen");
+    return found ? found(path, flags) : NULL;
+}
+static void *late_dlmopen(long namespace, const char *path, int flags) {
+    void *(*found)(long namespace, const char *path, int flags);
+    *(void **)&found = real_find("dlmopen");
+    return found ? found(namespace, path, flags) : NULL;
 }
 
 static void *boot_reallocarray(void *block, size_t count, size_t size) {
@@ -273,7 +284,9 @@ static const struct real absent = {
     .valloc = absent_pages,
     .pvalloc = absent_pages,
     .malloc_usable_size = absent_malloc_usable_size,
-    .dlclose = absent_dlclose,
+    .dlclose = late_dlclose,
+    .dlopen = late_dlopen,
+    .dlmopen = late_dlmopen,
     .mmap = absent_mmap,
     .mmap64 = absent_mmap,
     .mremap = absent_mremap,

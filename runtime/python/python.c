@@ -3,7 +3,6 @@
 // not be looked at again.
 #include "runtime/python/python.h"
 
-#include <dlfcn.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -12,7 +11,7 @@
 #include "runtime/python/code.h"
 #include "runtime/python/layout.h"
 #include "runtime/python/read.h"
-#include "runtime/sys/version.h"
+#include "runtime/sys/linker.h"
 
 struct python python;
 
@@ -56,10 +55,10 @@ static uint32_t version_of_text(const char *text) {
 }
 
 static uint32_t version_find(void) {
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
+    const unsigned long *version = linker_find("Py_Version");
     if (version) return (uint32_t)*version;
     const char *(*say)(void) = NULL;
-    void *function = dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    void *function = linker_find("Py_GetVersion");
     memcpy(&say, &function, sizeof say);
     return say ? version_of_text(say()) : 0;
 }
@@ -68,11 +67,11 @@ void python_find(void) {
     const uint32_t known = 0x030b, patch_bits = 16;
     python.version = version_find();
     if (python.version >> patch_bits != known) return;
-    void *own = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
-    void *holder = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
-    code_types = (struct code_types){.code = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type"),
-                                     .text = (uintptr_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type"),
-                                     .bytes = (uintptr_t)dlsym(RTLD_DEFAULT, "PyBytes_Type")};
+    void *own = linker_find("PyGILState_GetThisThreadState");
+    void *holder = linker_find("_PyThreadState_UncheckedGet");
+    code_types = (struct code_types){.code = (uintptr_t)linker_find("PyCode_Type"),
+                                     .text = (uintptr_t)linker_find("PyUnicode_Type"),
+                                     .bytes = (uintptr_t)linker_find("PyBytes_Type")};
     memcpy(&calls.own_state, &own, sizeof own);
     memcpy(&calls.holder_state, &holder, sizeof holder);
     python.can_be_read = own && holder && code_types.code && code_types.text && code_types.bytes;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sys/object.h"
+#include "runtime/sys/linker.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "runtime/sys/sys.h"
-#include "runtime/sys/version.h"
 
 // The result of glibc's _dl_find_object, as its manual gives it; declared here since headers before
 // 2.35 lack it.
@@ -23,7 +22,7 @@ struct found_object {
 static int (*find_object)(void *, struct found_object *);
 
 void object_init(void) {
-    *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    *(void **)&find_object = linker_find("_dl_find_object");
 }
 
 static void object_set_segments(struct object *object, const Elf64_Ehdr *header) {

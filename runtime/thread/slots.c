@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/thread/slots.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +9,7 @@
 
 #include "runtime/record/totals.h"
 #include "runtime/sink/sink.h"
-#include "runtime/sys/version.h"
+#include "runtime/sys/linker.h"
 #include "runtime/thread/gate.h"
 
 enum { SLOT_LIMIT = 65535 };
@@ -71,7 +70,7 @@ static void find_tid_offset(void) {
     struct {
         uint32_t bits, count, offset;
     } where = {0};
-    const void *told = dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid");
+    const void *told = linker_find("_thread_db_pthread_tid");
     if (told) memcpy(&where, told, sizeof where);
     bool is_plausible =
         where.bits == 8 * sizeof(int32_t) && where.count == 1 && where.offset <= SYS_PAGE_BYTES / 2;
@@ -144,9 +143,9 @@ static void thread_exits(void *value) {
 }
 
 static void find_exit_key(void) {
-    void *create = dlsym(RTLD_DEFAULT, "pthread_key_create");
-    void *set = dlsym(RTLD_DEFAULT, "pthread_setspecific");
-    void *delete = dlsym(RTLD_DEFAULT, "pthread_key_delete");
+    void *create = linker_find("pthread_key_create");
+    void *set = linker_find("pthread_setspecific");
+    void *delete = linker_find("pthread_key_delete");
     if (!create || !set) return;
     if (delete) memcpy(&key_delete, &delete, sizeof delete);
     memcpy(&key_create, &create, sizeof create);

@@ -19,7 +19,7 @@ PLACE = str(ARM).removeprefix(f"{t.SOURCE}/")  # as the Makefile spells it
 BUILT = ["runtime", "check-runtime", *(f"{PLACE}/tests/{name}" for name in (
     "count_preload.so", "programs/frames", "programs/shapes", "programs/containers", "programs/exceptions",
     "programs/signal_handler", "programs/coroutines", "programs/births", "programs/short_threads",
-    "programs/blind", "programs/threads"))]
+    "programs/blind", "programs/threads", "programs/moved_code"))]
 SIGNED = "-mbranch-protection=standard"
 
 
@@ -154,6 +154,8 @@ if t.check_equal("make ARCH=aarch64: status", made.returncode, 0):
         check_like_here(name)
     check_signed()
     check_guess()
+    moved = emulated(target("moved_code"))
+    t.check_equal("moved code", (moved.status, moved.out), (0, b""))
     check_account("short_threads", "pool")
     t.check_equal("processes of births", check_account("births", "fork"), 3)
     check_larger_pages()

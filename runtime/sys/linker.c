@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sys/linker.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/sys/sys.h"
+
+// Absent before glibc 2.34 in a program without libdl. By the version that it had there, so that a
+// library built on a new system loads on an old one (dev/check-runtime.sh watches that).
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+#if defined(CAIRN_STATIC)
+// Nothing is asked of a dynamic linker.
+#elif defined(__GLIBC__) && defined(__x86_64__)
+__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
+#elif defined(__GLIBC__) && defined(__aarch64__)
+__asm__(".symver dlsym, dlsym@GLIBC_2.17");
+#endif
+
+// ---- one module ---------------------------------------------------------------------------------
+
+void linker_symbols_note(struct linker_symbols *symbols, const Elf64_Dyn *entry) {
+    uintptr_t address = entry->d_un.d_ptr;
+    if (address < symbols->bias) address += symbols->bias;  // left so where it is read-only
+    if (entry->d_tag == DT_SYMTAB) symbols->symbols = (const Elf64_Sym *)address;
+    if (entry->d_tag == DT_STRTAB) symbols->texts = (const char *)address;
+    if (entry->d_tag == DT_VERSYM) symbols->versions = (const uint16_t *)address;
+    if (entry->d_tag == DT_HASH) symbols->hash = (const uint32_t *)address;
+    if (entry->d_tag == DT_GNU_HASH) symbols->gnu_hash = (const uint32_t *)address;
+}
+
+// An older version of a name is hidden: only who was linked with it gets it.
+static bool is_definition(const struct linker_symbols *symbols, uint32_t index, const char *name) {
+    const uint16_t hidden = 0x8000;
+    const Elf64_Sym *symbol = &symbols->symbols[index];
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    return symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_OBJECT) &&
+           !(symbols->versions && (symbols->versions[index] & hidden)) &&
+           !strcmp(symbols->texts + symbol->st_name, name);
+}
+
+static uint32_t hash_of(const char *name) {
+    const uint32_t start = 5381, factor = 33;
+    uint32_t hash = start;
+    for (; *name; name++) hash = hash * factor + (uint8_t)*name;
+    return hash;
+}
+
+// The symbol's number; 0: the module does not define it.
+static uint32_t find_by_gnu_hash(const struct linker_symbols *symbols, const char *name) {
+    const struct {
+        uint32_t bucket_count, first, bloom_words, shift, bloom[];
+    } *head = (const void *)symbols->gnu_hash;
+    const uint32_t *buckets = head->bloom + 2 * head->bloom_words;
+    const uint32_t *chains = buckets + head->bucket_count;
+    uint32_t hash = hash_of(name);
+    uint32_t index = head->bucket_count ? buckets[hash % head->bucket_count] : 0;
+    for (; index >= head->first && index; index++) {
+        uint32_t word = chains[index - head->first];
+        if ((word | 1) == (hash | 1) && is_definition(symbols, index, name)) return index;
+        if (word & 1) break;
+    }
+    return 0;
+}
+
+uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name) {
+    uint32_t found = 0;
+    if (!symbols->symbols || !symbols->texts) return 0;
+    if (symbols->gnu_hash)
+        found = find_by_gnu_hash(symbols, name);
+    else if (symbols->hash)
+        for (uint32_t i = 1; i < symbols->hash[1] && !found; i++)
+            if (is_definition(symbols, i, name)) found = i;
+    return found ? symbols->bias + symbols->symbols[found].st_value : 0;
+}
+
+// ---- all modules --------------------------------------------------------------------------------
+
+struct search {
+    const char *name;
+    uintptr_t found;
+    bool is_after_us;  // only modules after ours
+};
+
+static bool is_ours(const struct dl_phdr_info *module) {
+    for (unsigned i = 0; i < module->dlpi_phnum; i++) {
+        const Elf64_Phdr *segment = &module->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD &&
+            (uintptr_t)is_ours - module->dlpi_addr - segment->p_vaddr < segment->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
+    struct search *search = context;
+    struct linker_symbols symbols = {.bias = module->dlpi_addr};
+    (void)size;
+    if (search->is_after_us) {
+        search->is_after_us = !is_ours(module);
+        return 0;
+    }
+    for (unsigned i = 0; i < module->dlpi_phnum; i++) {
+        const Elf64_Phdr *segment = &module->dlpi_phdr[i];
+        if (segment->p_type != PT_DYNAMIC) continue;
+        const Elf64_Dyn *entry = (const Elf64_Dyn *)(module->dlpi_addr + segment->p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) linker_symbols_note(&symbols, entry);
+    }
+    search->found = linker_symbols_find(&symbols, search->name);
+    return search->found != 0;
+}
+
+static COLD void *search_modules(const char *name, bool is_after_us) {
+    struct search search = {.name = name, .is_after_us = is_after_us};
+    dl_iterate_phdr(look_at_module, &search);
+    return (void *)search.found;
+}
+
+void *linker_find(const char *name) {
+    return likely(dlsym) ? dlsym(RTLD_DEFAULT, name) : search_modules(name, false);
+}
+
+void *linker_find_next(const char *name) {
+    return likely(dlsym) ? dlsym(RTLD_NEXT, name) : search_modules(name, true);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Symbols of loaded modules: by the dynamic linker's own search, dlsym, where this process has it.
+// Before glibc 2.34 it is in libdl, which a program may do without; there the modules' tables are
+// searched here, in the linker's order.
+//
+// Not to be called from a signal handler that interrupted the dynamic linker.
+#ifndef RUNTIME_SYS_LINKER_H
+#define RUNTIME_SYS_LINKER_H
+
+#include <elf.h>
+#include <stdint.h>
+
+// The symbols that a module defines.
+struct linker_symbols {
+    uintptr_t bias;
+    const Elf64_Sym *symbols;  // NULL: none
+    const char *texts;
+    const uint16_t *versions;  // NULL: none
+    const uint32_t *hash, *gnu_hash;
+};
+
+// Takes what one entry of the module's dynamic section says.
+void linker_symbols_note(struct linker_symbols *symbols, const Elf64_Dyn *entry);
+
+// The address of a function or object in its default version; 0: the module does not define it.
+uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name);
+
+// The first definition, as dlsym(RTLD_DEFAULT) finds it, and the next one after ours; NULL: there
+// is none. NULL also before relocations were made.
+void *linker_find(const char *name);
+void *linker_find_next(const char *name);
+
+#endif
