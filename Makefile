@@ -148,9 +148,11 @@ check-runtime: $(BUILD)/check/libcairn.so
 programs: $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS)
 tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TEST_TOOL_PROGRAMS) bench-programs
 
+# Renamed into place like the libraries below: another commit makes it anew, while tests may run it.
 $(BUILD)/cairn: $(TOOL_OBJECTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@.new $^ $(TOOL_LIBS)
+	$(Q)mv -f $@.new $@
 
 $(BUILD)/exports.map $(BUILD)/exports-cxx.map: dev/exported-names.sh dev/runtime-symbols.allow format/heap_functions.h \
 		runtime/hook/hooks.def runtime/preload/operators.def
@@ -471,3 +473,17 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) \( -name sysroot -o -name everywhere \) -prune -o -type f -name '*.d' -print 2>/dev/null)
+
+# ---- Version and commit ----
+# What the tool says of itself (`cairn --version`): one object is made again where the commit is another.
+# The file is renewed only when its text changes, so nothing follows from asking.
+VERSION_FLAGS = -DCAIRN_COMMIT="\"$$commit\"" -DCAIRN_DATE="\"$$day\""
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D)
+	@dev/commit.sh >$@.$$$$ && { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv -f $@.$$$$ $@; }
+$(BUILD)/obj/tool/base/version.o: tool/base/version.c $(BUILD)/commit Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)read -r commit day <$(BUILD)/commit && $(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) $(VERSION_FLAGS) -c -o $@ $<
+.PHONY: FORCE
+FORCE:

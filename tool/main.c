@@ -14,10 +14,6 @@ static int print_and_end(void (*print)(FILE *out), FILE *out, int status) {
     return status;
 }
 
-static void print_version(FILE *out) {
-    fputs("cairn " CAIRN_TOOL_VERSION "\n", out);
-}
-
 static bool is_one_of(const char *word, const char *first, const char *second) {
     return !strcmp(word, first) || !strcmp(word, second);
 }
@@ -34,7 +30,7 @@ static int run_command(int argc, char **argv) {
     const char *word = argv[1];
     if (is_one_of(word, "--help", "-h"))
         return print_and_end(commands_print_overview, stdout, STATUS_OK);
-    if (is_one_of(word, "--version", "-V")) return print_and_end(print_version, stdout, STATUS_OK);
+    if (is_one_of(word, "--version", "-V")) return print_and_end(version_print, stdout, STATUS_OK);
     const struct command *command = command_find(word);
     if (!command) {
         struct error error;

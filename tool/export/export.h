@@ -29,7 +29,7 @@ struct export {
     const char *program;       // name, safe text
     const char *command;       // as a shell reads it; any bytes
     const char *trust;         // how far this can be believed: a line of safe text
-    const char *tool_version;  // "0.1.0"
+    const char *tool_version;  // CAIRN_TOOL_VERSION
 };
 
 struct export_format {
