@@ -6,7 +6,8 @@
 #   make check-anywhere CONDITIONS=... TESTS=...: the tests under hostile circumstances
 #   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make attach-long: the long searches
 #   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
-#   make install        PREFIX=/usr/local DESTDIR=
+#   make install        PREFIX=/usr/local DESTDIR= LIBDIR= ... (at the end of this file)
+#   make tarball, make deb: a release's files, below build/dist
 #   make V=1            shows the commands
 # Everything that is made lies below build/.
 
@@ -181,7 +182,7 @@ $(BUILD)/obj/bindings/%.o: bindings/%.c Makefile
 $(BUILD)/libcairn_stub.a: $(BUILD)/obj/bindings/c/stub.o
 	@rm -f $@
 	$(call say,AR  )
-	$(Q)$(AR) crs $@ $^
+	$(Q)$(AR) crsD $@ $^
 
 # The runtime as a part of the program: one object without names that could meet the program's own.
 COMMA := ,
@@ -210,7 +211,7 @@ $(BUILD)/libcairn_embed.a: $(BUILD)/static/embedded.o
 $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a:
 	@rm -f $@
 	$(call say,AR  )
-	$(Q)$(AR) crs $@ $^
+	$(Q)$(AR) crsD $@ $^
 
 # The check build compares fast paths with slow ones as it runs (CAIRN_CHECK).
 $(BUILD)/check/libcairn.so: $(CHECK_OBJECTS) $(EXPORTS)
@@ -256,7 +257,7 @@ $(BUILD)/san/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(call say,AR  )
-	$(Q)$(AR) crs $@ $^
+	$(Q)$(AR) crsD $@ $^
 
 $(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile
 	@mkdir -p $(@D)
@@ -450,24 +451,24 @@ soak: all tests
 # What programs that talk to cairn are built with: headers, libraries, pkg-config's files.
 API_LIBRARIES := $(BUILD)/libcairn_stub.a $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 install-api: $(API_LIBRARIES)
-	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(PREFIX)/lib/cairn \
-		$(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(LIBDIR)/cairn $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(wildcard include/cairn/*.h) $(DESTDIR)$(PREFIX)/include/cairn/
-	install -m 644 $(API_LIBRARIES) $(DESTDIR)$(PREFIX)/lib/cairn/
+	install -m 644 $(API_LIBRARIES) $(DESTDIR)$(LIBDIR)/cairn/
 	for file in $(basename $(notdir $(wildcard bindings/c/*.pc.in))); do \
-		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(TOOL_VERSION)|' -e 's|@WRAPS@|$(subst $(SPACE),$(COMMA),$(HEAP_FUNCTIONS:%=--wrap=%))|' bindings/c/$$file.in \
-			>$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$file || exit 1; done
+		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)/cairn|' -e 's|@VERSION@|$(TOOL_VERSION)|' \
+			-e 's|@WRAPS@|$(subst $(SPACE),$(COMMA),$(HEAP_FUNCTIONS:%=--wrap=%))|' bindings/c/$$file.in \
+			>$(DESTDIR)$(LIBDIR)/pkgconfig/$$file || exit 1; done
 
 install: all install-api
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cairn \
-		$(DESTDIR)$(PREFIX)/share/doc/cairn
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/cairn $(DESTDIR)$(DOCDIR)
 	install -m 755 $(BUILD)/cairn $(DESTDIR)$(PREFIX)/bin/cairn
-	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn.so
-	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(PREFIX)/lib/cairn/libcairn-cxx.so
-	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/cairn/
+	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(LIBDIR)/cairn/libcairn.so
+	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-cxx.so
+	install -m 644 README.md CHANGELOG.md LICENSE THIRD_PARTY.md $(DESTDIR)$(DOCDIR)/
 	for file in $(wildcard docs/*.md docs/*/*.md docs/images/*.png); do \
-		install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/cairn/$$file || exit 1; done
-	dev/install-manual.sh $(BUILD)/cairn $(DESTDIR)$(PREFIX)
+		install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
+	SOURCE_DATE_EPOCH=$$(dev/commit.sh --seconds) dev/install-manual.sh $(BUILD)/cairn '$(DESTDIR)$(MANDIR)' \
+		'$(DESTDIR)$(BASHCOMPDIR)' '$(DESTDIR)$(ZSHCOMPDIR)' '$(DESTDIR)$(FISHCOMPDIR)'
 
 clean:
 	rm -rf $(BUILD)
@@ -487,3 +488,36 @@ $(BUILD)/obj/tool/base/version.o: tool/base/version.c $(BUILD)/commit Makefile
 	$(Q)read -r commit day <$(BUILD)/commit && $(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) $(VERSION_FLAGS) -c -o $@ $<
 .PHONY: FORCE
 FORCE:
+
+# ---- Where things are installed ----
+# The tool looks for its libraries in these three (launch_find_library); so it can be moved as a tree.
+LIBDIR ?= $(PREFIX)/lib
+DOCDIR ?= $(PREFIX)/share/doc/cairn
+MANDIR ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+ifeq ($(filter $(PREFIX)/lib $(PREFIX)/lib64 $(PREFIX)/lib/$(ARCH)-linux-gnu,$(LIBDIR)),)
+$(error LIBDIR=$(LIBDIR): the tool looks in $(PREFIX)/lib, $(PREFIX)/lib64 and $(PREFIX)/lib/$(ARCH)-linux-gnu)
+endif
+
+# ---- Releases ----
+# RELEASE=1 is the same, byte for byte, in whatever directory it is built: debug information has the
+# sources where debuggers of distributions look for them. Not in a tree that is worked in: there a debugger
+# should find the sources where they are, and tests compare their paths.
+ifneq ($(RELEASE),)
+SOURCES_NAMED := -ffile-prefix-map=$(CURDIR)=/usr/src/cairn-$(TOOL_VERSION) -frandom-seed=cairn
+TOOL_FLAGS += $(SOURCES_NAMED)
+RUNTIME_BASE += $(SOURCES_NAMED)
+RUNTIME_FLAGS += $(SOURCES_NAMED)
+STATIC_FLAGS += $(SOURCES_NAMED)
+STUB_FLAGS += $(SOURCES_NAMED)
+endif
+
+# The sources of a commit, and Debian packages of them.
+.PHONY: tarball deb
+tarball:
+	@dev/tarball.sh $(BUILD)/dist
+deb: tarball
+	@dev/deps.sh deb
+	@dev/deb.sh $(BUILD)/dist

@@ -110,7 +110,7 @@ static size_t own_directory(char path[CAIRN_TEXT_PATH]) {
 }
 
 static void become_tool(const char *const *words, char **variables) {
-    static const char *const places[] = {"cairn", "../../bin/cairn"};
+    static const char *const places[] = {"cairn", "../../bin/cairn", "../../../bin/cairn"};
     const char *named = environment_get(CAIRN_VARIABLE(TOOL));
     char path[CAIRN_TEXT_PATH];
     if (named) try_tool(named, words, variables);

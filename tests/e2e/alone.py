@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recording without the tool: the preload alone, `cairn env`, `cairn run --exec`, and an installed tree."""
+"""Recording without the tool: the preload alone, `cairn env` and `cairn run --exec`."""
 
 import os
 import pathlib
 import re
-import subprocess
 
 import cairn_test as t
 
@@ -85,23 +84,9 @@ def check_exec():
         t.check_equal("--exec: pid", found and found["process"]["pid"], int(pids[0]))
 
 
-def check_installed():
-    place = scratch("install")
-    make = ["make", "-s", f"BUILD={t.BUILD}", f"DESTDIR={place}", "PREFIX=/usr", "install"]
-    done = subprocess.run(make, cwd=t.SOURCE, env=t.environment(), stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False)
-    if not t.check(done.returncode == 0, f"make install: {done.stdout.decode()[-500:]}"):
-        return
-    installed = str(place / "usr/bin/cairn")
-    result = t.run([installed, "run", "-q", "-o", "installed.cairn", *LEAK])
-    t.check_equal("installed: status", (result.status, result.err), (3, b""))
-    check_recording("installed", "installed.cairn")
-
-
 check_default_name()
 check_same_name()
 check_pid_in_name()
 check_env_command()
 check_exec()
-check_installed()
 t.finish()

@@ -263,8 +263,16 @@ static bool link_library(char library[PATH_MAX], struct error *error) {
     return true;
 }
 
+#if defined(__x86_64__)
+#define TRIPLET "x86_64-linux-gnu"
+#else
+#define TRIPLET "aarch64-linux-gnu"
+#endif
+
 static bool find_beside(const char *name, char library[PATH_MAX], struct error *error) {
-    static const char *const places[] = {"", "../lib/cairn/"};
+    // Beside the tool in a tree; what distributions call lib (the Makefile's LIBDIR).
+    static const char *const places[] = {"", "../lib/cairn/", "../lib64/cairn/",
+                                         "../lib/" TRIPLET "/cairn/"};
     char own[PATH_MAX], path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     if (length <= 0) return error_set(error, "/proc/self/exe: %s", strerror(errno));
@@ -274,7 +282,10 @@ static bool find_beside(const char *name, char library[PATH_MAX], struct error *
         snprintf(path, sizeof path, "%s%s%s", own, places[i], name);
         if (realpath(path, library)) return true;
     }
-    return error_set(error, "%s is neither in %s nor in %s../lib/cairn", name, own, own);
+    return error_set(error,
+                     "%s is neither in %s nor in lib/cairn, lib64/cairn or lib/" TRIPLET
+                     "/cairn beside that",
+                     name, own);
 }
 
 bool library_find(char path[PATH_MAX], bool has_operators, struct error *error) {
