@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz.
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|deb|deb-chroots.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
 # the same libraries may have come another way.
@@ -16,9 +16,11 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
     libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
-    libstdc++-12-dev-arm64-cross"
+    libstdc++-12-dev-arm64-cross abigail-tools"
 BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
+DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
+CHROOTS="mmdebstrap python3 xz-utils"
 
 case "${1:-}" in
 build) wanted=$BUILD ;;
@@ -26,8 +28,10 @@ try) wanted=$TRY ;;
 check) wanted=$CHECK ;;
 bench) wanted=$BENCH ;;
 fuzz) wanted=$FUZZ ;;
+deb) wanted=$DEB ;;
+deb-chroots) wanted=$CHROOTS ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|bench|fuzz" >&2
+    echo "usage: dev/deps.sh build|try|check|bench|fuzz|deb|deb-chroots" >&2
     exit 2
     ;;
 esac
@@ -38,7 +42,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
 fi
 
 # npm comes with Node.js where that is not Debian's, and cannot be installed beside it.
-command -v npm >/dev/null 2>&1 || [ "${1:-}" = build ] || [ "${1:-}" = try ] || wanted="$wanted npm"
+command -v npm >/dev/null 2>&1 || case "${1:-}" in build | try | deb*) ;; *) wanted="$wanted npm" ;; esac
 
 missing=
 for package in $wanted; do
