@@ -22,7 +22,7 @@ BUILD ?= build$(IS_CROSS:%=/%)
 override BUILD := $(subst $(CURDIR)/,,$(abspath $(subst $(CURDIR)/,,$(BUILD))))
 PREFIX ?= /usr/local
 DESTDIR ?=
-TOOL_VERSION = $(shell sed -n 's/^.define CAIRN_TOOL_VERSION "\(.*\)"/\1/p' tool/base/version.h)
+TOOL_VERSION = $(shell dev/commit.sh --version)
 CLANG ?= clang
 ifneq ($(IS_CROSS),)
 # With a sysroot (dev/sysroot.sh) the tool, too; without, what needs libc alone.
@@ -506,7 +506,7 @@ endif
 # sources where debuggers of distributions look for them. Not in a tree that is worked in: there a debugger
 # should find the sources where they are, and tests compare their paths.
 ifneq ($(RELEASE),)
-SOURCES_NAMED := -ffile-prefix-map=$(CURDIR)=/usr/src/cairn-$(TOOL_VERSION) -frandom-seed=cairn
+SOURCES_NAMED := '-ffile-prefix-map=$(CURDIR)=/usr/src/cairn-$(TOOL_VERSION)' -frandom-seed=cairn
 TOOL_FLAGS += $(SOURCES_NAMED)
 RUNTIME_BASE += $(SOURCES_NAMED)
 RUNTIME_FLAGS += $(SOURCES_NAMED)
@@ -515,9 +515,15 @@ STUB_FLAGS += $(SOURCES_NAMED)
 endif
 
 # The sources of a commit, and Debian packages of them.
-.PHONY: tarball deb
+.PHONY: tarball deb deb-chroots reproducible
 tarball:
 	@dev/tarball.sh $(BUILD)/dist
 deb: tarball
 	@dev/deps.sh deb
 	@dev/deb.sh $(BUILD)/dist
+deb-chroots:
+	@dev/deps.sh deb-chroots
+	@dev/deb-chroots.sh $(SUITES)
+reproducible:
+	@dev/deps.sh deb
+	@dev/reproducible.sh

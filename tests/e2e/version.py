@@ -4,6 +4,7 @@
 archive of it, with the date and nothing of the machine. Another commit renews one object of the tool."""
 
 import datetime
+import email.utils
 import os
 import pathlib
 import platform
@@ -26,8 +27,12 @@ VERSION = first_match("tool/base/version.h", r'^#define CAIRN_TOOL_VERSION "(.*)
 def check_places():
     t.check(re.fullmatch(r"\d+\.\d+\.\d+", VERSION), f"version {VERSION!r}")
     for path, pattern in (("CHANGELOG.md", r"^## (\d\S*) \(\d{4}-\d\d-\d\d\)$"),
+                          ("debian/changelog", r"^cairn \((.*)\) "),
                           ("bindings/rust/Cargo.toml", r'^version = "(.*)"$')):
         t.check_equal(path, first_match(path, pattern), VERSION)
+    released = first_match("CHANGELOG.md", r"^## \d\S* \((.*)\)$")
+    packed = first_match("debian/changelog", r"^ -- .*>  (.*)$")
+    t.check_equal("dates of both changelogs", email.utils.parsedate_to_datetime(packed).date().isoformat(), released)
     t.check(f"cairn {VERSION} " in t.run_cairn("help").out.decode(), "help does not begin with the version")
 
 

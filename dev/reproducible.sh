@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Whether a release is the same wherever it is built: dev/reproducible.sh [WORK-DIRECTORY]
+# The tarball of this commit is unpacked into two directories of different names and built in each with
+# another umask, time zone, language, home and number of jobs; tool, libraries, tarball of the tarball and
+# Debian packages have to be equal byte for byte. Where they are not, diffoscope shows it, if it is
+# installed. Ends with `N equal, N different`. RELEASE=1 of the Makefile is what this tests.
+set -eu
+work=${1:-$(mktemp -d)}
+cd "$(dirname "$0")/.."
+top=$PWD
+rm -rf "$work/one" "$work/another" "$work/dist"
+mkdir -p "$work/one/home" "$work/another/home" "$work/dist"
+version=$(dev/commit.sh --version)
+"$top/dev/tarball.sh" "$work/dist"
+
+# build PLACE JOBS UMASK VARIABLE=VALUE...
+build() {
+    place=$1 jobs=$2 mask=$3
+    shift 3
+    tar -xf "$work/dist/cairn-$version.tar.xz" -C "$place"
+    (
+        cd "$place/cairn-$version"
+        umask "$mask"
+        rebuild() { env -u CCACHE_DIR -u SOURCE_DATE_EPOCH CCACHE_DISABLE=1 HOME="$place/home" "$@"; }
+        rebuild "$@" dev/tarball.sh "$place/dist"
+        rebuild "$@" make -s -j"$jobs" RELEASE=1 WERROR= all
+        if command -v dpkg-buildpackage >/dev/null; then
+            rebuild "$@" TMPDIR="$place/home" DEB_BUILD_OPTIONS="parallel=$jobs" dev/deb.sh "$place/dist"
+        else
+            echo "skipped: Debian packages, since dpkg-buildpackage is not installed"
+        fi
+    ) >"$place/log" 2>&1 || { tail -30 "$place/log"; exit 1; }
+    grep '^skipped: ' "$place/log" || true
+}
+build "$work/one" 2 022 TZ=UTC LC_ALL=C
+build "$work/another" 3 077 TZ=Pacific/Kiritimati LC_ALL=C.UTF-8
+
+equal=0 different=0
+compare() {
+    if cmp "$1" "$2"; then
+        equal=$((equal + 1))
+        return
+    fi
+    different=$((different + 1))
+    command -v diffoscope >/dev/null && diffoscope --max-report-size 20000 "$1" "$2" || true
+}
+for name in cairn libcairn.so libcairn-cxx.so libcairn_stub.a libcairn_static.a libcairn_embed.a; do
+    compare "$work/one/cairn-$version/build/$name" "$work/another/cairn-$version/build/$name"
+done
+for path in "$work/one/dist/"*.deb "$work/one/dist/"*.tar.xz; do
+    compare "$path" "$work/another/dist/${path##*/}"
+done
+compare "$work/dist/cairn-$version.tar.xz" "$work/one/dist/cairn-$version.tar.xz"
+echo "$equal equal, $different different"
+[ "$different" -eq 0 ]
