@@ -490,7 +490,7 @@ $(BUILD)/obj/tool/base/version.o: tool/base/version.c $(BUILD)/commit Makefile
 FORCE:
 
 # ---- Where things are installed ----
-# The tool looks for its libraries in these three (launch_find_library); so it can be moved as a tree.
+# The tool looks for its libraries in these three (library_find); so it can be moved as a tree.
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/cairn
 MANDIR ?= $(PREFIX)/share/man
@@ -504,7 +504,8 @@ endif
 # ---- Releases ----
 # RELEASE=1 is the same, byte for byte, in whatever directory it is built: debug information has the
 # sources where debuggers of distributions look for them. Not in a tree that is worked in: there a debugger
-# should find the sources where they are, and tests compare their paths.
+# should find the sources where they are, and tests compare their paths. Without a seed LTO names what it
+# makes by random numbers.
 ifneq ($(RELEASE),)
 SOURCES_NAMED := '-ffile-prefix-map=$(CURDIR)=/usr/src/cairn-$(TOOL_VERSION)' -frandom-seed=cairn
 TOOL_FLAGS += $(SOURCES_NAMED)

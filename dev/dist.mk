@@ -55,3 +55,4 @@ $(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_f
 	$(Q)$(CC) $(LDFLAGS) -static -Wl,--wrap=dlopen -Wl,--gc-sections -o $@.new $(filter %.o,$^) $(STATIC_TOOL_LIBS)
 	$(Q)$(STRIP) $@.new
 	$(Q)mv -f $@.new $@
+	$(Q)dev/checksums.sh $(@D)
