@@ -29,7 +29,9 @@ make_chroot() {
     [ ! -e "$chroots/$2.tar" ] || return 0
     mkdir -p "$chroots"
     mmdebstrap --quiet --variant=minbase ${3:+--include="$3"} "$1" "$chroots/$2.new.tar" "$(mirror)" \
-        >"$chroots/$2.log" 2>&1 && mv "$chroots/$2.new.tar" "$chroots/$2.tar"
+        >"$chroots/$2.log" 2>&1 && mv "$chroots/$2.new.tar" "$chroots/$2.tar" && return
+    rm -f "$chroots/$2.new.tar"
+    return 1
 }
 
 # inside ROOT COMMAND...: with /proc, without this machine's processes and mounts.
@@ -76,7 +78,7 @@ command -v mmdebstrap >/dev/null || { echo "skipped: mmdebstrap is not installed
 tarball=$(dev/tarball.sh build/dist)
 for suite in ${*:-bookworm trixie}; do
     if ! make_chroot "$suite" "$suite" "" || ! make_chroot "$suite" "$suite-build" "build-essential,$tools,$(build_packages)"; then
-        skip "$suite" "mmdebstrap cannot make it from $(mirror): $(tail -n 1 "$chroots/$suite"*.log | tail -n 1)"
+        skip "$suite" "mmdebstrap cannot make it from $(mirror): $(grep -h '^E: ' "$chroots/$suite"*.log | head -n 1)"
         continue
     fi
     work=$(mktemp -d)
