@@ -44,15 +44,21 @@ $(DIST)/one_file.o: tool/base/one_file.c $(DIST)/libcairn.so $(DIST)/libcairn-cx
 	$(call say,CC  )
 	$(Q)$(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) -DCAIRN_ONE_FILE='"$(DIST)"' -DCAIRN_TERMINALS='"$(DIST)/terminals.inc"' -c -o $@ $<
 
+$(DIST)/entry.o: tool/base/entry.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -g,$(TOOL_FLAGS)) -fno-stack-protector -DCAIRN_ONE_FILE -c -o $@ $<
+
 # By the name that tests call.
 $(DIST)/bin/cairn: $(DIST_TOOL)
 	@mkdir -p $(@D)
 	$(Q)ln -sfn ../$(notdir $<) $@
 
 # dlopen would load the system's libc beside the one in here.
-$(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_file.o $(DIST_ZYDIS)
+$(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_file.o $(DIST)/entry.o $(DIST_ZYDIS) \
+		dev/whole-segments.py
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) -static -Wl,--wrap=dlopen -Wl,--gc-sections -o $@.new $(filter %.o,$^) $(STATIC_TOOL_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -static -Wl,--wrap=dlopen -Wl,--gc-sections -Wl,-e,entry_begin -o $@.new $(filter %.o,$^) $(STATIC_TOOL_LIBS)
 	$(Q)$(STRIP) $@.new
+	$(Q)dev/whole-segments.py $@.new
 	$(Q)mv -f $@.new $@
 	$(Q)dev/checksums.sh $(@D)

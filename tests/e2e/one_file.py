@@ -164,6 +164,18 @@ def check_other_user():
     t.check(not (private / "cairn/lib").exists(), "another user: in a private directory")
 
 
+def check_cut():
+    """A file that was cut while it was copied says so, wherever it was."""
+    whole = pathlib.Path(TOOL).read_bytes()
+    for size in (8192, len(whole) // 10, len(whole) // 2, len(whole) - 100_000, len(whole) - 1):
+        cut = pathlib.Path(t.fresh_path("cut"))
+        cut.write_bytes(whole[:size])
+        cut.chmod(0o755)
+        result = t.run([str(cut), "--version"])
+        t.check_equal(f"cut after {size}", (result.status, result.out, result.err),
+                      (1, b"", b"cairn: this file is cut: copy it again, and compare its checksum\n"))
+
+
 def check_env_library():
     result = t.run([TOOL, "env", "--library", "image", "--for", "docker"])
     t.check_equal("env --library", result.out.decode(), f'ENV LD_PRELOAD="{os.getcwd()}/image/libcairn.so"\n')
@@ -222,6 +234,7 @@ check_refused(PLACE, ENV)
 check_places(PLACE, ENV)
 check_full(PLACE, ENV)
 check_other_user()
+check_cut()
 check_env_library()
 check_terminal()
 t.finish()
