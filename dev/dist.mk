@@ -12,6 +12,10 @@ DIST_TERMINALS := ansi dumb linux rxvt rxvt-unicode rxvt-unicode-256color screen
 DIST_ZYDIS_x86_64 := $(DIST)/libZydis.a
 DIST_ZYDIS := $(DIST_ZYDIS_$(ARCH))
 STATIC_TOOL_LIBS := $(subst -lZydis,$(DIST_ZYDIS),$(filter-out -Wl%,$(TOOL_LIBS))) -lbz2 -lz -lm
+# What is linked statically (THIRD_PARTY.md), for its copyright notices.
+DIST_PACKAGES := libc6-dev libgcc-12-dev libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev zlib1g-dev libbz2-dev \
+	libjansson-dev libsqlite3-dev libpcre2-dev libncurses-dev
+DIST_LICENCES := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)-licences.txt
 STRIP := $(if $(IS_CROSS),llvm-strip,strip)
 
 .PHONY: dist
@@ -48,6 +52,12 @@ $(DIST)/entry.o: tool/base/entry.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -g,$(TOOL_FLAGS)) -fno-stack-protector -DCAIRN_ONE_FILE -c -o $@ $<
 
+$(DIST_LICENCES): THIRD_PARTY.md $(DIST_ZYDIS) dev/dist.mk
+	@mkdir -p $(@D)
+	$(Q){ cat LICENSE THIRD_PARTY.md; for package in $(DIST_PACKAGES); do \
+		printf '\n==== %s ====\n' $$package; cat $(SYSROOT)/usr/share/doc/$$package/copyright || exit 1; done; \
+		for file in $(DIST_ZYDIS:.a=.LICENSE); do printf '\n==== Zydis ====\n'; cat $$file || exit 1; done; } >$@
+
 # By the name that tests call.
 $(DIST)/bin/cairn: $(DIST_TOOL)
 	@mkdir -p $(@D)
@@ -55,7 +65,7 @@ $(DIST)/bin/cairn: $(DIST_TOOL)
 
 # dlopen would load the system's libc beside the one in here.
 $(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_file.o $(DIST)/entry.o $(DIST_ZYDIS) \
-		dev/whole-segments.py
+		dev/whole-segments.py | $(DIST_LICENCES)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) -static -Wl,--wrap=dlopen -Wl,--gc-sections -Wl,-e,entry_begin -o $@.new $(filter %.o,$^) $(STATIC_TOOL_LIBS)
 	$(Q)$(STRIP) $@.new
