@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|deb|deb-chroots.
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|dist|deb|deb-chroots|everywhere.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
 # the same libraries may have come another way.
@@ -14,13 +14,15 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
-    libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
+    libbz2-dev ncurses-term libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools"
 BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
 DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
+DIST="$BUILD libbz2-dev ncurses-bin ncurses-term python3"
 CHROOTS="mmdebstrap python3 xz-utils"
+EVERYWHERE="$DIST clang lld llvm mmdebstrap arch-test qemu-user-static"
 
 case "${1:-}" in
 build) wanted=$BUILD ;;
@@ -29,9 +31,11 @@ check) wanted=$CHECK ;;
 bench) wanted=$BENCH ;;
 fuzz) wanted=$FUZZ ;;
 deb) wanted=$DEB ;;
+dist) wanted=$DIST ;;
 deb-chroots) wanted=$CHROOTS ;;
+everywhere) wanted=$EVERYWHERE ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|bench|fuzz|deb|deb-chroots" >&2
+    echo "usage: dev/deps.sh build|try|check|bench|fuzz|dist|deb|deb-chroots|everywhere" >&2
     exit 2
     ;;
 esac

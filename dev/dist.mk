@@ -4,6 +4,7 @@
 #   make dist               build/dist/cairn-VERSION-linux-ARCH for this processor
 #   make dist ARCH=aarch64  for that one
 #   make check TOOL=dist    the tests with programs, with this tool
+#   make everywhere         tries it on other systems, aarch64 too
 
 DIST := $(BUILD)/dist
 DIST_TOOL := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)
@@ -72,3 +73,11 @@ $(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_f
 	$(Q)dev/whole-segments.py $@.new
 	$(Q)mv -f $@.new $@
 	$(Q)dev/checksums.sh $(@D)
+
+# The one-file tools on other systems: chroots of Debian's suites, aarch64 emulated; writes docs/reference/systems.md.
+.PHONY: everywhere
+everywhere: all
+	@dev/deps.sh everywhere
+	$(Q)$(MAKE) --no-print-directory dist
+	$(Q)$(MAKE) --no-print-directory ARCH=aarch64 dist
+	dev/everywhere.py --build-dir $(BUILD) --out docs/reference/systems.md

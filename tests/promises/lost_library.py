@@ -57,6 +57,9 @@ if os.getuid() == 0:
     check("another user", 0o700, lambda _: f"{become} /bin/sh -c '/bin/ls -d /; /bin/ls -d /none'", "sh")
     root = copy_root("root", "/bin/ls")
     check("another root", 0o755, lambda _: f"chroot {root} /bin/ls /; chroot {root} /bin/ls /none", "ls")
+    if t.run(["unshare", "-m", "true"]).status == 0:
+        pivot = f"mount --bind {root} {root}; cd {root}; pivot_root . .; exec /bin/ls /none"
+        check("after pivot_root", 0o755, lambda _: f"unshare -m /bin/sh -c '{pivot}'", "ls")
 else:
     t.skip_part("other users and roots need root")
 t.finish()
