@@ -131,7 +131,7 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
     header->forked_from = forked_from;
     header->start_unix_ns = sys_clock_wall_ns();
     header->start_clock_ns = sys_clock_ns();
-    environment_read("/proc/self/cmdline", header->command, sizeof header->command - 1);
+    environment_command(header->command, sizeof header->command - 1);
     environment_executable(header->executable, sizeof header->executable);
     environment_directory(header->directory, sizeof header->directory);
     memcpy(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES);
@@ -171,13 +171,18 @@ struct region sink_region(uint32_t kind) {
     return region;
 }
 
+// The coarse clock, which counts under seccomp too, is behind the one that told the start.
+static uint64_t since_start(uint64_t now) {
+    uint64_t start = sink.header->start_clock_ns;
+    return now > start ? now - start : 0;
+}
+
 uint64_t sink_now_ns(void) {
-    return sys_clock_ns() - sink.header->start_clock_ns;
+    return since_start(sys_clock_ns());
 }
 
 uint64_t sink_now_coarse_ns(void) {
-    uint64_t now = sys_clock_coarse_ns(), start = sink.header->start_clock_ns;
-    return now > start ? now - start : 0;
+    return since_start(sys_clock_coarse_ns());
 }
 
 // Peak resident memory from the kernel's own account; 0 if /proc is not there.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tool/attach/entries.h"
+#include "tool/base/unnamed_file.h"
 
 enum { FRAMES_MAX = 512, PAGE_BYTES = 4096, STACK_PAGES = 16, NAMES = 1024 };
 
@@ -56,7 +57,7 @@ static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_A
                      char **path, Elf **elf) {
     const struct remote_unwinder *unwinder = *data;
     char there[PATH_MAX];
-    bool is_own = strstr(name, "memfd:libcairn") != NULL;
+    bool is_own = unnamed_file_is_called(name, "libcairn");
     if (!unwinder || name[0] != '/' || (strstr(name, "(deleted)") && !is_own))
         return dwfl_linux_proc_find_elf(module, data, name, base, path, elf);
     if (is_own)

@@ -15,6 +15,7 @@
 
 #include "format/format.h"
 #include "tool/base/text.h"
+#include "tool/base/unnamed_file.h"
 #include "tool/model/reader.h"
 #include "tool/proc/process.h"
 
@@ -160,7 +161,6 @@ bool running_find_tree(const char *which, pid_t *pid, struct error *error) {
 }
 
 enum { LINE_BYTES = PATH_MAX + 128 };
-static const char memory_name[] = "/memfd:cairn";
 
 // Whether a file starts like a recording: other files may have such a name.
 static bool is_recording(const char *path) {
@@ -203,14 +203,16 @@ static bool find_holder(ino_t inode, char path[PATH_MAX]) {
     return is_found;
 }
 
-// The recording that a line of /proc/PID/maps is about, if it is one.
-static bool find_mapped(char *line, char path[PATH_MAX]) {
+// The recording that a line of /proc/PID/maps is about, if it is one; or memory of one, whoever
+// holds it.
+static bool find_mapped(char *line, char path[PATH_MAX], bool *is_memory) {
     uintmax_t inode = 0;
     int name = 0;
+    *is_memory = false;
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%*s %*s %*s %*s %ju %n", &inode, &name) < 1 || !name || !inode) return false;
-    if (!strncmp(line + name, memory_name, sizeof memory_name - 1))
-        return find_holder((ino_t)inode, path);
+    *is_memory = unnamed_file_is_called(line + name, "cairn");
+    if (*is_memory) return find_holder((ino_t)inode, path);
     bool is_shared = strstr(line, "-s ") != NULL;
     snprintf(path, PATH_MAX, "%s", line + name);
     return is_shared && line[name] == '/' && is_recording(path);
@@ -230,10 +232,8 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
                          pid);
     }
     bool has_memory = false;
-    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file)) {
-        has_memory = strstr(line, memory_name) != NULL;  // looked for once, for all its parts
-        is_found = find_mapped(line, path);
-    }
+    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file))
+        is_found = find_mapped(line, path, &has_memory);  // looked for once, for all its parts
     fclose(file);
     free(line);
     if (is_found) return true;
