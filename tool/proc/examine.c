@@ -110,7 +110,8 @@ static bool has_shadow_stack(const char *status) {
 
 static bool read_status(pid_t pid, char status[STATUS_BYTES], struct error *error) {
     return process_read(pid, "status", status, STATUS_BYTES) ||
-           error_set(error, "there is no such process");
+           error_set(error,
+                     process_can_look() ? "there is no such process" : "/proc is not mounted");
 }
 
 pid_t examine_own_pid(pid_t pid) {

@@ -43,13 +43,20 @@ static int compare_pids(const void *a, const void *b) {
     return (*first > *second) - (*first < *second);
 }
 
+static DIR *open_processes(struct error *error) {
+    DIR *entries = process_can_look() ? opendir("/proc") : NULL;
+    if (!entries)
+        error_set(error, "/proc: %s", process_can_look() ? strerror(errno) : "it is not mounted");
+    return entries;
+}
+
 static bool running_list(const char *name, running_is_wanted *is_wanted, void *context,
                          struct running_list *list, struct error *error) {
     int best = CALLED_ELSE;
     bool has_memory = true;
     *list = (struct running_list){0};
-    DIR *entries = opendir("/proc");
-    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
+    DIR *entries = open_processes(error);
+    if (!entries) return false;
     for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
         if (!running_is_number(entry->d_name)) continue;
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -226,9 +233,10 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
     if (!file) {
         bool is_absent = errno == ENOENT;
         free(line);
+        if (!is_absent) return error_set(error, "process %s belongs to somebody else", pid);
         return error_set(error,
-                         is_absent ? "there is no process %s, and no file of this name"
-                                   : "process %s belongs to somebody else",
+                         process_can_look() ? "there is no process %s, and no file of this name"
+                                            : "%s: no file of this name, and /proc is not mounted",
                          pid);
     }
     bool has_memory = false;
@@ -295,8 +303,8 @@ static int compare_processes(const void *a, const void *b) {
 
 bool live_list(struct live_list *list, struct error *error) {
     *list = (struct live_list){0};
-    DIR *entries = opendir("/proc");
-    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
+    DIR *entries = open_processes(error);
+    if (!entries) return false;
     bool has_memory = true;
     for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
         struct live_process process;
@@ -361,7 +369,11 @@ bool live_tell_absence(const char *which, struct error *error) {
         return error_set(error, "no process called \"%s\" is being recorded%s", which, recorded);
     }
     snprintf(path, sizeof path, "/proc/%s", which);
-    if (access(path, F_OK)) return error_set(error, "there is no process %s", which);
+    if (access(path, F_OK))
+        return error_set(error,
+                         process_can_look() ? "there is no process %s"
+                                            : "process %s: /proc is not mounted",
+                         which);
     if (live_find(which, path, error))
         error_set(error, "process %s is not being recorded: it is cairn", which);
     return false;

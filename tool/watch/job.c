@@ -61,9 +61,8 @@ bool launch_find_library(struct launch *launch, bool has_operators, struct error
     static const char *const places[] = {"", "../lib/cairn/"};
     const char *name = has_operators ? "libcairn-cxx.so" : "libcairn.so";
     char own[PATH_MAX], path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length <= 0) return error_set(error, "/proc/self/exe: %s", strerror(errno));
-    own[length] = 0;
+    if (!process_own_executable(own))
+        return error_set(error, "cairn does not find its own place: /proc is not mounted");
     *(strrchr(own, '/') + 1) = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s%s%s", own, places[i], name);
