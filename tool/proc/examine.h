@@ -10,6 +10,7 @@
 
 struct examined {
     bool has_filter;  // a seccomp filter is in force
+    bool has_musl;    // its interpreter (PT_INTERP) is musl's, which is its libc as well
 };
 
 // False, with a clause that says why, if the process cannot be attached to. `is_anyway`: not for a
