@@ -101,6 +101,7 @@ FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g -fsanitize=fuzzer-no-
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
 OPERATOR_OBJECTS := $(BUILD)/obj/runtime/preload/operators.o
 RUNTIME_OBJECTS := $(filter-out $(OPERATOR_OBJECTS),$(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o))
+MUSL_OBJECTS := $(RUNTIME_OBJECTS:$(BUILD)/obj/%=$(BUILD)/musl/%)
 CHECK_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/check/%.o)
 UNIT_TOOL_OBJECTS := $(TOOL_ROOMS:%.c=$(BUILD)/san/%.o)
 UNIT_RUNTIME_OBJECTS := $(RUNTIME_ROOMS:%.c=$(BUILD)/san/%.o)
@@ -141,7 +142,7 @@ QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
-all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn_stub.a \
+all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn-musl.so $(BUILD)/libcairn_stub.a \
 	$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
@@ -171,6 +172,18 @@ $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/export
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
 		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
+	$(Q)mv -f $@.new $@
+
+# For processes with musl's libc that are attached to: its dlopen takes no library with initial-exec thread-locals.
+# Descriptors of thread-locals (gnu2) are found by a call that changes no register and allocates nothing there.
+MUSL_FLAGS := $(filter-out -ftls-model=%,$(RUNTIME_FLAGS)) -ftls-model=global-dynamic -mtls-dialect=gnu2 -DCAIRN_MUSL=1
+$(BUILD)/musl/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(MUSL_FLAGS) -c -o $@ $<
+$(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # For programs that use include/cairn and have linkers that want every symbol defined.
@@ -368,6 +381,7 @@ lint: tidy all
 	dev/check-directions.py
 	dev/check-runtime.sh $(BUILD)/libcairn.so
 	dev/check-runtime.sh $(BUILD)/libcairn-cxx.so
+	dev/check-runtime.sh $(BUILD)/libcairn-musl.so
 
 format:
 	@dev/check-style.sh --sources | xargs clang-format -i
@@ -464,6 +478,7 @@ install: all install-api
 	install -m 755 $(BUILD)/cairn $(DESTDIR)$(PREFIX)/bin/cairn
 	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(LIBDIR)/cairn/libcairn.so
 	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-cxx.so
+	install -m 644 $(BUILD)/libcairn-musl.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-musl.so
 	install -m 644 README.md CHANGELOG.md LICENSE THIRD_PARTY.md $(DESTDIR)$(DOCDIR)/
 	for file in $(wildcard docs/*.md docs/*/*.md docs/images/*.png); do \
 		install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done

@@ -83,6 +83,7 @@ def lint_tests(build):
         Test("lint/directions", ["dev/check-directions.py"], "lint"),
         Test("lint/runtime", ["dev/check-runtime.sh", f"{build}/libcairn.so"], "lint"),
         Test("lint/runtime-cxx", ["dev/check-runtime.sh", f"{build}/libcairn-cxx.so"], "lint"),
+        Test("lint/runtime-musl", ["dev/check-runtime.sh", f"{build}/libcairn-musl.so"], "lint"),
         *tidy_tests(build),
     ]
 

@@ -130,7 +130,8 @@ struct cairn_attachment {
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool
     uint64_t count;  // int (struct cairn_census *); between the two, before anything is recorded
     uint64_t code_start, code_end;
-    int64_t tls_offset;  // its thread-locals, from each thread's thread pointer
+    int64_t tls_offset;   // its thread-locals, from each thread's thread pointer
+    uint64_t tls_module;  // not 0: they are where this entry of each thread's table leads (musl)
     uint64_t tls_bytes;
     uint8_t tls_image[CAIRN_ATTACHMENT_TLS_MAX];  // what they hold in a new thread
 

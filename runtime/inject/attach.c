@@ -187,6 +187,24 @@ static uintptr_t thread_pointer(void) {
     return pointer;
 }
 
+#if defined(CAIRN_MUSL)
+// musl's dlopen gives every thread, present and future, a block of its own, and a table of such
+// blocks, which begins with their number; the thread's second word leads to it. 0: it does not look
+// like that.
+static uint64_t locals_module(const void *locals) {
+    const uintptr_t *table = ((uintptr_t *const *)thread_pointer())[1];
+    for (uintptr_t i = 1; table && i <= table[0]; i++)
+        if (table[i] == (uintptr_t)locals) return i;
+    return 0;
+}
+#else
+// They have a fixed place beside those of the program.
+static uint64_t locals_module(const void *locals) {
+    (void)locals;
+    return 0;
+}
+#endif
+
 // gate_self is the only one that does not begin as zero, and so the first of all.
 void attach_loaded(void) {
     real_finder = find;
@@ -197,6 +215,7 @@ void attach_loaded(void) {
         locals->p_memsz > sizeof attachment->tls_image)
         return;
     attachment->tls_offset = (int64_t)((uintptr_t)&gate_self - thread_pointer());
+    attachment->tls_module = locals_module(&gate_self);
     attachment->tls_bytes = locals->p_memsz;
     memcpy(attachment->tls_image, &initial, sizeof initial);
     attachment->code_start = (uintptr_t)__ehdr_start;

@@ -107,7 +107,7 @@ static bool is_valgrind(const struct start *start) {
 }
 
 static bool is_our_entry(const char *entry, size_t length) {
-    static const char *const names[] = {"libcairn.so", "libcairn-cxx.so"};
+    static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t own = strlen(names[i]);
         if (length < own || strncmp(entry + length - own, names[i], own) != 0) continue;

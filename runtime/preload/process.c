@@ -5,6 +5,7 @@
 //   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
+//   clone       without CLONE_VM, where the kernel does not wipe the gate in forked children
 //   _exit       a recording that this process writes itself is finished before its image goes
 //   dlopen      with RTLD_DEEPBIND: calls from there bypass us, and that is counted
 //   dlmopen     into another namespace: calls from there are led to us afterwards (namespaces.h),
@@ -12,6 +13,7 @@
 //               counted as bypassing us
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -47,19 +49,57 @@ EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned lon
     return real.prctl(option, a, b, c, d);
 }
 
-// syscall() must not get a frame of ours: through it programs clone onto new stacks. All registers
-// and the stack are as the program left them when the real one is entered.
-// Calls with other flags or no filter are questions of what the kernel knows.
-HIDDEN __attribute__((used)) void syscall_is_seccomp(long operation, long flags,
-                                                     const void *filter) {
+// syscall() and clone() must not get a frame of ours: through them programs clone onto new stacks.
+// All registers and the stack are as the program left them when the real one is entered.
+// Calls of seccomp with other flags or no filter are questions of what the kernel knows.
+static void note_seccomp(long operation, long flags, const void *filter) {
     const long set_strict = 0, set_filter = 1;
     if (operation == set_strict && !flags && !filter) sys_confine(SYS_STRICT);
     if (operation == set_filter && filter) sys_confine(SYS_FILTERED);
 }
 
+// A child with memory of its own; clone3 is younger than what wipes that of the gate.
+static void note_clone(long flags) {
+    if (!(flags & CLONE_VM)) gate_expect_fork();
+}
+
+HIDDEN __attribute__((used)) void syscall_note(long number, long a, long b, const void *c) {
+    if (number == SYS_seccomp) note_seccomp(a, b, c);
+    if (number == SYS_clone) note_clone(a);
+#ifdef SYS_fork
+    if (number == SYS_fork) gate_expect_fork();
+#endif
+}
+
+HIDDEN __attribute__((used)) void clone_note(const void *start, const void *stack, long flags) {
+    (void)start, (void)stack;
+    be_ready();
+    note_clone(flags);
+}
+
 HIDDEN __attribute__((used)) void *const *const syscall_real = (void *const *)&real.syscall;
+HIDDEN __attribute__((used)) void *const *const clone_real = (void *const *)&real.clone;
 
 #if defined(__x86_64__)
+// Tells NOTE of the arguments, which all arrive in registers or are left where they are, and jumps.
+#define NOTE_AND_JUMP(note, real)                                                                  \
+    "    pushq %rdi\n    .cfi_adjust_cfa_offset 8\n"                                               \
+    "    pushq %rsi\n    .cfi_adjust_cfa_offset 8\n"                                               \
+    "    pushq %rdx\n    .cfi_adjust_cfa_offset 8\n"                                               \
+    "    pushq %rcx\n    .cfi_adjust_cfa_offset 8\n"                                               \
+    "    pushq %r8\n    .cfi_adjust_cfa_offset 8\n"                                                \
+    "    pushq %r9\n    .cfi_adjust_cfa_offset 8\n"                                                \
+    "    pushq %rax\n    .cfi_adjust_cfa_offset 8\n"                                               \
+    "    call " note "\n"                                                                          \
+    "    popq %rax\n    .cfi_adjust_cfa_offset -8\n"                                               \
+    "    popq %r9\n    .cfi_adjust_cfa_offset -8\n"                                                \
+    "    popq %r8\n    .cfi_adjust_cfa_offset -8\n"                                                \
+    "    popq %rcx\n    .cfi_adjust_cfa_offset -8\n"                                               \
+    "    popq %rdx\n    .cfi_adjust_cfa_offset -8\n"                                               \
+    "    popq %rsi\n    .cfi_adjust_cfa_offset -8\n"                                               \
+    "    popq %rdi\n    .cfi_adjust_cfa_offset -8\n"                                               \
+    "    movq " real "(%rip), %r11\n"                                                              \
+    "    jmpq *(%r11)\n"
 __asm__(".text\n"
         ".globl syscall\n"
         ".type syscall, @function\n"
@@ -67,37 +107,47 @@ __asm__(".text\n"
         "    .cfi_startproc\n"
         "    cmpq $317, %rdi\n"  // SYS_seccomp
         "    je 1f\n"
+        "    cmpq $56, %rdi\n"  // SYS_clone
+        "    je 1f\n"
+        "    cmpq $57, %rdi\n"  // SYS_fork
+        "    je 1f\n"
         "    movq syscall_real(%rip), %rax\n"
         "    jmpq *(%rax)\n"
-        "1:  pushq %rdi\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    pushq %rsi\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    pushq %rdx\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    pushq %rcx\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    pushq %r8\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    movq %rsi, %rdi\n"
-        "    movq %rdx, %rsi\n"
-        "    movq %rcx, %rdx\n"
-        "    call syscall_is_seccomp\n"
-        "    popq %r8\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    popq %rcx\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    popq %rdx\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    popq %rsi\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    popq %rdi\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    movq syscall_real(%rip), %rax\n"
-        "    jmpq *(%rax)\n"
-        "    .cfi_endproc\n"
-        ".size syscall, .-syscall\n");
+        "1:\n" NOTE_AND_JUMP("syscall_note",
+                             "syscall_real") "    .cfi_endproc\n"
+                                             ".size syscall, .-syscall\n"
+                                             ".globl clone\n"
+                                             ".type clone, @function\n"
+                                             "clone:\n"
+                                             "    .cfi_startproc\n" NOTE_AND_JUMP(
+                                                 "clone_note",
+                                                 "clone_real") "    .cfi_endproc\n"
+                                                               ".size clone, .-clone\n");
 #elif defined(__aarch64__)
+#define NOTE_AND_JUMP(note, real)                                                                  \
+    "    stp x29, x30, [sp, #-80]!\n"                                                              \
+    "    .cfi_def_cfa_offset 80\n"                                                                 \
+    "    .cfi_offset x29, -80\n"                                                                   \
+    "    .cfi_offset x30, -72\n"                                                                   \
+    "    mov x29, sp\n"                                                                            \
+    "    stp x0, x1, [sp, #16]\n"                                                                  \
+    "    stp x2, x3, [sp, #32]\n"                                                                  \
+    "    stp x4, x5, [sp, #48]\n"                                                                  \
+    "    stp x6, x7, [sp, #64]\n"                                                                  \
+    "    bl " note "\n"                                                                            \
+    "    ldp x0, x1, [sp, #16]\n"                                                                  \
+    "    ldp x2, x3, [sp, #32]\n"                                                                  \
+    "    ldp x4, x5, [sp, #48]\n"                                                                  \
+    "    ldp x6, x7, [sp, #64]\n"                                                                  \
+    "    ldp x29, x30, [sp], #80\n"                                                                \
+    "    .cfi_def_cfa_offset 0\n"                                                                  \
+    "    .cfi_restore x29\n"                                                                       \
+    "    .cfi_restore x30\n" JUMP(real)
+#define JUMP(real)                                                                                 \
+    "    adrp x16, " real "\n"                                                                     \
+    "    ldr x16, [x16, #:lo12:" real "]\n"                                                        \
+    "    ldr x16, [x16]\n"                                                                         \
+    "    br x16\n"
 __asm__(".text\n"
         ".globl syscall\n"
         ".type syscall, %function\n"
@@ -105,32 +155,17 @@ __asm__(".text\n"
         "    .cfi_startproc\n"
         "    cmp x0, #277\n"  // SYS_seccomp
         "    b.eq 1f\n"
-        "2:  adrp x16, syscall_real\n"
-        "    ldr x16, [x16, #:lo12:syscall_real]\n"
-        "    ldr x16, [x16]\n"
-        "    br x16\n"
-        "1:  stp x29, x30, [sp, #-64]!\n"
-        "    .cfi_def_cfa_offset 64\n"
-        "    .cfi_offset x29, -64\n"
-        "    .cfi_offset x30, -56\n"
-        "    mov x29, sp\n"
-        "    stp x0, x1, [sp, #16]\n"
-        "    stp x2, x3, [sp, #32]\n"
-        "    str x4, [sp, #48]\n"
-        "    mov x0, x1\n"
-        "    mov x1, x2\n"
-        "    mov x2, x3\n"
-        "    bl syscall_is_seccomp\n"
-        "    ldp x0, x1, [sp, #16]\n"
-        "    ldp x2, x3, [sp, #32]\n"
-        "    ldr x4, [sp, #48]\n"
-        "    ldp x29, x30, [sp], #64\n"
-        "    .cfi_def_cfa_offset 0\n"
-        "    .cfi_restore x29\n"
-        "    .cfi_restore x30\n"
-        "    b 2b\n"
-        "    .cfi_endproc\n"
-        ".size syscall, .-syscall\n");
+        "    cmp x0, #220\n"  // SYS_clone
+        "    b.eq 1f\n" JUMP("syscall_real") "1:\n" NOTE_AND_JUMP(
+            "syscall_note", "syscall_real") "    .cfi_endproc\n"
+                                            ".size syscall, .-syscall\n"
+                                            ".globl clone\n"
+                                            ".type clone, %function\n"
+                                            "clone:\n"
+                                            "    .cfi_startproc\n" NOTE_AND_JUMP(
+                                                "clone_note",
+                                                "clone_real") "    .cfi_endproc\n"
+                                                              ".size clone, .-clone\n");
 #endif
 
 // Both words of a limit have 64 bits here, whatever the function is called.

@@ -79,7 +79,7 @@ void place_path(char *path, size_t size, unsigned attempt) {
     if (pattern[0] != '/') {
         if (directory[0] != '/') return;  // it was removed, or lies outside the root
         text_add(&text, directory, strlen(directory));
-        text_add(&text, "/", 1);
+        if (directory[1]) text_add(&text, "/", 1);
     }
     text_add_template(&text, pattern);
     if (attempt && !text.is_too_long) text_number(&text, attempt);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "format/settings.h"
 #include "runtime/sink/compact.h"
@@ -61,12 +62,32 @@ static long file_create(char *path, size_t size) {
     return -EEXIST;
 }
 
+static void say(const char *text) {
+    sys_call(SYS_write, STDERR_FILENO, (long)text, (long)strlen(text), 0, 0, 0);
+}
+
+// One line, as the dynamic linker has for a library that it cannot preload, where whoever started
+// the program chose a place that cannot be written to. A fork that dropped privileges, or what a
+// run goes on to without its tool, is not asked for.
+static void say_no_place(long problem, const char *path, uint32_t forked_from) {
+    const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
+    if (forked_from || (socket && socket[0])) return;
+    if (problem != -EROFS && problem != -EACCES && problem != -ENOENT && problem != -ENOTDIR)
+        return;
+    say("cairn: ");
+    say(path);
+    say(": this file cannot be made: nothing is recorded\n");
+}
+
 // The recording as a file of this process' own.
-static bool sink_open_file(uint64_t bytes) {
+static bool sink_open_file(uint64_t bytes, uint32_t forked_from) {
     char path[CAIRN_TEXT_PATH];
     if (bytes > sys_limit(RLIMIT_FSIZE)) return false;
     long file = file_create(path, sizeof path);
-    if (file < 0) return false;
+    if (file < 0) {
+        say_no_place(file, path, forked_from);
+        return false;
+    }
     if (sys_call(SYS_ftruncate, file, (long)bytes, 0, 0, 0, 0) == 0)
         sink.header = sink_map(file, bytes);
     file_close(file);
@@ -113,7 +134,7 @@ static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
                                   : TOOL_ABSENT;
     if (answer == TOOL_REFUSED) return false;
     if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, bytes);
-    return !is_attached && sink_open_file(bytes);
+    return !is_attached && sink_open_file(bytes, forked_from);
 }
 
 static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
@@ -131,7 +152,7 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
     header->forked_from = forked_from;
     header->start_unix_ns = sys_clock_wall_ns();
     header->start_clock_ns = sys_clock_ns();
-    environment_read("/proc/self/cmdline", header->command, sizeof header->command - 1);
+    environment_command(header->command, sizeof header->command - 1);
     environment_executable(header->executable, sizeof header->executable);
     environment_directory(header->directory, sizeof header->directory);
     memcpy(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES);
@@ -171,13 +192,18 @@ struct region sink_region(uint32_t kind) {
     return region;
 }
 
+// The coarse clock, which counts under seccomp too, is behind the one that told the start.
+static uint64_t since_start(uint64_t now) {
+    uint64_t start = sink.header->start_clock_ns;
+    return now > start ? now - start : 0;
+}
+
 uint64_t sink_now_ns(void) {
-    return sys_clock_ns() - sink.header->start_clock_ns;
+    return since_start(sys_clock_ns());
 }
 
 uint64_t sink_now_coarse_ns(void) {
-    uint64_t now = sys_clock_coarse_ns(), start = sink.header->start_clock_ns;
-    return now > start ? now - start : 0;
+    return since_start(sys_clock_coarse_ns());
 }
 
 // Peak resident memory from the kernel's own account; 0 if /proc is not there.

@@ -51,12 +51,14 @@ uint32_t module_string(const char *text) {
     return (uint32_t)((uint8_t *)copy - modules.strings.base);
 }
 
+// The executable's was read as the recording began: neither seccomp nor the lack of /proc hides it.
+static const char *object_path(const struct object *object) {
+    return object->path[0] ? object->path : modules.header->executable;
+}
+
 static uint32_t module_path(const struct object *object) {
-    char path[CAIRN_TEXT_PATH] = {0};
-    if (object->path[0]) return module_string(object->path);
-    long length = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
-                           sizeof path - 1, 0, 0);
-    return length > 0 ? module_string(path) : 0;
+    const char *path = object_path(object);
+    return path[0] ? module_string(path) : 0;
 }
 
 // Finds the build-id among the notes of one segment.
@@ -96,7 +98,8 @@ static void module_read_segments(struct cairn_module *module, const struct objec
 }
 
 static uint64_t module_now_ns(void) {
-    return sys_clock_ns() - modules.header->start_clock_ns;
+    uint64_t now = sys_clock_ns(), start = modules.header->start_clock_ns;
+    return now > start ? now - start : 0;  // see sink_now_ns
 }
 
 static bool module_is_same(const struct cairn_module *a, const struct cairn_module *b) {
@@ -137,7 +140,9 @@ static COLD void module_note_file(const struct object *object, struct cairn_modu
     const uint64_t ns_per_s = 1000000000;
     const char *path = object->path[0] ? object->path : "/proc/self/exe";
     struct stat status;
-    if (sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0) return;
+    if (sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0 &&
+        sys_call(SYS_newfstatat, AT_FDCWD, (long)object_path(object), (long)&status, 0, 0, 0) != 0)
+        return;
     module->file_bytes = (uint64_t)status.st_size;
     module->file_modified_ns =
         (uint64_t)status.st_mtim.tv_sec * ns_per_s + (uint64_t)status.st_mtim.tv_nsec;

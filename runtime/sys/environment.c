@@ -3,10 +3,14 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/sys/sys.h"
+
+// The kernel reads no more of a script.
+enum { SHEBANG_BYTES = 256 };
 
 static const char *given;
 
@@ -60,10 +64,73 @@ size_t environment_read(const char *path, char *text, size_t size) {
     return used;
 }
 
+// The kernel puts the number of arguments, their addresses, a NULL and then the variables on the
+// stack, and the path that it executed above all that. A list of variables that lies elsewhere is
+// one that the program has made.
+static char *const *arguments_on_stack(long *count) {
+    char *const *variables = variables_now();
+    uintptr_t below = (uintptr_t)__builtin_frame_address(0), above = getauxval(AT_EXECFN);
+    if ((uintptr_t)variables <= below || (uintptr_t)variables >= above || variables[-1])
+        return NULL;
+    char *const *first = variables - 1;
+    for (*count = 0; (uintptr_t)(first - 1) > below; (*count)++, first--)
+        if ((long)first[-1] == *count) return first;
+    return NULL;
+}
+
+void environment_command(char *text, size_t size) {
+    long count = 0;
+    if (environment_read("/proc/self/cmdline", text, size)) return;
+    char *const *argument = arguments_on_stack(&count);
+    for (size_t used = 0; argument && count > 0 && used < size; count--, argument++) {
+        size_t length = strnlen(*argument, size - used);
+        memcpy(text + used, *argument, length);
+        used += length + 1;
+    }
+}
+
+static void append(char *path, size_t size, const char *piece) {
+    size_t used = strlen(path), length = strlen(piece);
+    if (used + length >= size)
+        path[0] = 0;  // none rather than a wrong one
+    else
+        memcpy(path + used, piece, length + 1);
+}
+
+// A script was executed as its first line says.
+static const char *interpreter_of(const char *path, char *line, size_t size) {
+    const size_t mark = 2;
+    size_t length = environment_read(path, line, size - 1);
+    line[length] = 0;
+    if (length <= mark || memcmp(line, "#!", mark) != 0) return path;
+    char *name = line + mark;
+    while (*name == ' ' || *name == '\t') name++;
+    name[strcspn(name, " \t\n")] = 0;
+    return name;
+}
+
+static void executable_told(char *path, size_t size) {
+    char line[SHEBANG_BYTES];
+    const char *told = (const char *)getauxval(AT_EXECFN);
+    path[0] = 0;
+    if (!told) return;
+    told = interpreter_of(told, line, sizeof line);
+    if (told[0] != '/') {
+        environment_directory(path, size);
+        if (path[0] != '/') {
+            path[0] = 0;
+            return;
+        }
+        append(path, size, "/");
+    }
+    append(path, size, told);
+}
+
 void environment_executable(char *path, size_t size) {
     long length = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
                            (long)size - 1, 0, 0);
     path[length > 0 ? length : 0] = 0;
+    if (length <= 0 && !sys_is_confined()) executable_told(path, size);
 }
 
 void environment_directory(char *path, size_t size) {

@@ -27,7 +27,12 @@ const char *environment_get(const char *name);
 // Fills `text` with at most `size` bytes of a file of /proc/self; the number read.
 size_t environment_read(const char *path, char *text, size_t size);
 
-// The link of /proc/self/exe or the working directory; "" if unreadable.
+// The arguments as /proc/self/cmdline has them, and without /proc as they lie on the stack, in at
+// most `size` bytes.
+void environment_command(char *text, size_t size);
+
+// The link of /proc/self/exe, and without /proc what the kernel was asked to execute; the working
+// directory. "" if unreadable.
 void environment_executable(char *path, size_t size);
 void environment_directory(char *path, size_t size);
 

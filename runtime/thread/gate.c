@@ -22,6 +22,7 @@ __thread struct thread *gate_self = &nobody;
 
 struct gate_page gate_page;
 static uint32_t last_stamp;  // (atomic) not wiped: a child goes on from its parent's
+static bool is_wiped_by_kernel;
 
 // Two threads may store in the other order: both are stamps that no thread had before.
 static void stamp_move(void) {
@@ -31,8 +32,24 @@ static void stamp_move(void) {
 }
 
 void gate_stamp_begin(void) {
-    sys_call(SYS_madvise, (long)&gate_page, sizeof gate_page, MADV_WIPEONFORK, 0, 0, 0);
+    long result =
+        sys_call(SYS_madvise, (long)&gate_page, sizeof gate_page, MADV_WIPEONFORK, 0, 0, 0);
+    is_wiped_by_kernel = result == 0;
     stamp_move();
+}
+
+// The stamp leads the next event to gate_enter_slow, in the child as well. A parent that is asked
+// there is known by its number, and asked no more.
+void gate_expect_fork(void) {
+    if (is_wiped_by_kernel || process_state() != PROCESS_RECORDING) return;
+    gate_self->forker_pid = sys_pid();
+    stamp_move();
+}
+
+COLD bool gate_is_forked(void) {
+    int32_t forker = gate_self->forker_pid;
+    gate_self->forker_pid = 0;
+    return sys_pid() != forker;
 }
 
 void gate_stamp_wipe(void) {
@@ -210,6 +227,7 @@ static struct thread *gate_enter_new(uintptr_t here) {
 
 COLD struct thread *gate_enter_slow(uintptr_t here) {
     struct thread *self = gate_self, *thread = NULL;
+    if (unlikely(self->forker_pid)) slots_is_wiped();
     uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
     if (process_state() == PROCESS_INERT) return NULL;
     int saved_errno = errno;

@@ -51,6 +51,13 @@ extern HIDDEN struct gate_page gate_page;
 void gate_stamp_begin(void);
 void gate_stamp_wipe(void);
 
+// The calling thread is about to fork in a way that does not come back through us. Where the kernel
+// does not wipe, its next event looks which process it is in.
+void gate_expect_fork(void);
+
+// Whether this is the child of such a fork; asked where forker_pid is set.
+bool gate_is_forked(void);
+
 // Unwind rules are no longer valid, nor is any thread's last stack.
 void gate_forget_rules(void);
 

@@ -187,6 +187,7 @@ void slots_wipe(void) {
 }
 
 bool slots_is_wiped(void) {
+    if (unlikely(gate_self->forker_pid) && gate_is_forked()) slots_wipe();
     return slots && !slots->is_in_use;
 }
 

@@ -31,7 +31,8 @@ void slots_open(struct region records);
 // 4.14).
 void slots_wipe(void);
 
-// True in a forked child: the slots were wiped.
+// True in a forked child: the slots were wiped, or are now, if the kernel does not do that and a
+// fork was expected (gate_expect_fork).
 bool slots_is_wiped(void);
 
 // A slot for the calling thread, its gate BUSY for the hook with the frame `here`; NULL when there

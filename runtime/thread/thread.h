@@ -75,6 +75,7 @@ struct thread {
     struct stack_thread stack;
     struct region_stack nest;
     int32_t tid;
+    int32_t forker_pid;   // set while a clone that may fork is expected (gate_expect_fork), or 0
     uint32_t is_exiting;  // its exit was seen; the slot is free once the tid is gone
     uint32_t next_free;   // of a slot that was given up: the next such slot + 1, or 0
     struct gate_inner_call inner_calls[GATE_INNER_CALLS];  // found to be such, by a hash of pc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Children that go on with what they inherited, each with an account of its own (ledger.h).
 //   fork clone clone3   a child and a grandchild, made by that call, free and allocate
+//   function            the same by clone() of libc, on a new stack
 //   vm                  a child in the parent's memory (CLONE_VM | CLONE_VFORK) allocates for it
 //   vfork spawn system  children that execute `true` while the parent goes on
 //   daemon              forks twice, its first process ends at once
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -34,6 +36,20 @@ static pid_t born_by_fork(void) {
 
 static pid_t born_by_clone(void) {
     return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+// The child begins on a stack of its own, and goes on with its copy of the old one.
+static jmp_buf born;
+
+static int function_of_child(void *unused) {
+    (void)unused;
+    longjmp(born, 1);
+}
+
+static pid_t born_by_function(void) {
+    static char stack[STACK_BYTES];
+    if (setjmp(born)) return 0;
+    return clone(function_of_child, stack + sizeof stack, SIGCHLD, NULL);
 }
 
 static pid_t born_by_clone3(void) {
@@ -244,6 +260,7 @@ static int run_bare(void) {
 static int run(const char *what, int count) {
     if (!strcmp(what, "fork")) return run_born(born_by_fork);
     if (!strcmp(what, "clone")) return run_born(born_by_clone);
+    if (!strcmp(what, "function")) return run_born(born_by_function);
     if (!strcmp(what, "clone3")) return run_born(born_by_clone3);
     if (!strcmp(what, "vm")) return run_vm();
     if (!strcmp(what, "vfork")) return run_executed(execute_vfork);

@@ -12,7 +12,7 @@ import ledger
 
 SYS_CLONE3 = 435
 ctypes.CDLL(None, use_errno=True).syscall(SYS_CLONE3, None, 0)
-BIRTHS = ["fork", "clone", *([] if ctypes.get_errno() == errno.ENOSYS else ["clone3"])]
+BIRTHS = ["fork", "clone", "function", *([] if ctypes.get_errno() == errno.ENOSYS else ["clone3"])]
 
 
 def run(how, *arguments, **options):

@@ -33,10 +33,10 @@ class Target:
 class Attached:
     """cairn attach in the background; leave() has it leave and returns the report."""
 
-    def __init__(self, pid, *options):
+    def __init__(self, pid, *options, before=()):
         self.path = fresh_path("attached") + ".cairn"
         self.process = subprocess.Popen(
-            [CAIRN, "attach", str(pid), "-o", self.path, *options], env=environment(),
+            [*before, CAIRN, "attach", str(pid), "-o", self.path, *options], env=environment(),
             stderr=subprocess.PIPE, bufsize=0)  # of what is read as a line nothing behind it is lost
         self.first = self.process.stderr.readline().decode()
         check("cairn: recording" in self.first, f"attach begins: {self.first}")

@@ -7,10 +7,10 @@ import cairn_test as t
 
 
 class Commanded:
-    """`with Commanded("run.cairn", "--off") as program: program.do("early 100")`."""
+    """`with Commanded("run.cairn", "--off") as program: program.do("early 100")`; `before`: what runs cairn."""
 
-    def __init__(self, path, *options, program=None):
-        argv = [t.CAIRN, "run", "-q", "-o", path, *options, "--", *(program or t.program("commands"))]
+    def __init__(self, path, *options, program=None, before=()):
+        argv = [*before, t.CAIRN, "run", "-q", "-o", path, *options, "--", *(program or t.program("commands"))]
         self.tool = subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.do("hello")

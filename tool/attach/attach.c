@@ -54,6 +54,19 @@ static bool find_entries(struct attach *attach, struct error *error) {
     return true;
 }
 
+// musl has a library of its own, beside the other.
+static bool choose_library(struct attach *attach, bool has_musl, struct error *error) {
+    const char *slash = strrchr(attach->library_path, '/');
+    int directory = slash ? (int)(slash + 1 - attach->library_path) : 0;
+    if (!has_musl) return true;
+    int length = snprintf(attach->musl_library, sizeof attach->musl_library, "%.*slibcairn-musl.so",
+                          directory, attach->library_path);
+    if (length >= (int)sizeof attach->musl_library || access(attach->musl_library, R_OK))
+        return error_set(error, "it uses musl's libc, and there is no %s", attach->musl_library);
+    attach->library_path = attach->musl_library;
+    return true;
+}
+
 static bool open_all(struct attach *attach, bool is_anyway, struct error *error) {
     struct examined examined = {0};
     if (!examine(attach->pid, is_anyway, &examined, error)) return false;
@@ -62,10 +75,15 @@ static bool open_all(struct attach *attach, bool is_anyway, struct error *error)
         !find_entries(attach, error) || !survey(attach, error) ||
         !session_find_functions(attach, error) || !session_check_library(attach, error))
         return false;
-    if (!load_read_library(attach, error)) return false;
+    if (!choose_library(attach, examined.has_musl, error) || !load_read_library(attach, error))
+        return false;
     uint64_t allocator = attach->entries.is_malloc ? 0 : attach->allocator;
     attach->unwinder = remote_unwind_open(&attach->remote, allocator, attach->library_path, error);
     if (!attach->unwinder) return false;
+    if (examined.has_musl) {
+        const struct loaded_module *libc = session_libc(attach);
+        remote_unwind_set_blind(attach->unwinder, libc->start, libc->end);
+    }
     if (attach->entries.is_malloc) remote_unwind_set_entries(attach->unwinder, &attach->entries);
     return true;
 }
@@ -179,17 +197,26 @@ static bool begin_calls(struct attach *attach, const struct stopped_thread *thre
     return caller_begin(caller, &attach->remote, thread, attach->system_call_at, error);
 }
 
+// Where a thread has the thread-locals of the library; 0: nowhere. With musl, in the block of a
+// table (cairn_attachment.tls_module).
+static uint64_t locals_of(const struct attach *attach, const struct registers *registers) {
+    uint64_t pointer = registers_thread_pointer(registers), table, count, block;
+    const uint64_t module = attach->known.tls_module, word = sizeof(uint64_t);
+    if (!pointer || !module) return pointer ? pointer + (uint64_t)attach->known.tls_offset : 0;
+    bool is_there = remote_read(&attach->remote, pointer + word, &table, word) &&
+                    remote_read(&attach->remote, table, &count, word) && module <= count &&
+                    remote_read(&attach->remote, table + module * word, &block, word);
+    return is_there ? block : 0;
+}
+
 // What the thread-locals of the library hold in every thread, as in a new one: a thread may have
 // them from an attach of before.
 static void reset_locals(struct attach *attach) {
     const struct cairn_attachment *known = &attach->known;
     if (known->tls_bytes > sizeof known->tls_image) return;
     for (size_t i = 0; i < attach->threads.stopped.count; i++) {
-        const struct registers *registers = &attach->threads.stopped.items[i].registers;
-        uint64_t pointer = registers_thread_pointer(registers);
-        if (pointer)
-            remote_write(&attach->remote, pointer + (uint64_t)known->tls_offset, known->tls_image,
-                         known->tls_bytes);
+        uint64_t at = locals_of(attach, &attach->threads.stopped.items[i].registers);
+        if (at) remote_write(&attach->remote, at, known->tls_image, known->tls_bytes);
     }
 }
 

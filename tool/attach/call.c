@@ -52,8 +52,11 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
     caller->saved = caller->now = thread->registers;
     caller->stack = 0;
     caller->has_faults = !is_ignored(remote->pid, SIGSEGV);
-    if (!vector_registers_get(thread->tid, &caller->vectors) ||
-        ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof mask, &caller->signal_mask) != 0 ||
+    bool is_masked =
+        ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof mask, &caller->signal_mask) == 0;
+    if (!is_masked && errno == EIO)
+        return error_set(error, "this kernel cannot block its signals from outside (Linux 3.11)");
+    if (!is_masked || !vector_registers_get(thread->tid, &caller->vectors) ||
         ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) != 0)
         return error_set(error, "the registers of thread %d cannot be kept: %s", (int)thread->tid,
                          strerror(errno));

@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tool/base/unnamed_file.h"
 #include "tool/proc/process.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -35,6 +37,38 @@ static bool make_file(struct caller *caller, uint64_t name, unsigned flags, int6
     return caller_system_call(caller, SYS_memfd_create, arguments, there, error);
 }
 
+// Where libraries may be mapped from, as the process sees that place.
+static bool may_have_library(pid_t pid, const char *place) {
+    char there[PATH_MAX], root[PROCESS_PATH_BYTES];
+    struct statvfs status;
+    snprintf(there, sizeof there, "%s%s", process_path(root, pid, "root"), place);
+    return statvfs(there, &status) == 0 && !(status.f_flag & ST_NOEXEC);
+}
+
+// The second form of unnamed_file.h, made by the process itself: `*there` is -ENOSYS if no place
+// will do.
+static bool make_removed_file(struct attach *attach, struct caller *caller, const char *name,
+                              bool is_library, int64_t *there, struct error *error) {
+    const uint64_t here = (uint64_t)(int64_t)AT_FDCWD;
+    char path[NAME_MAX];
+    for (size_t i = 0; i < UNNAMED_FILE_PLACES && *there == -ENOSYS; i++) {
+        int64_t opened = 0, unused = 0;
+        if (is_library && !may_have_library(attach->pid, unnamed_file_places[i])) continue;
+        unnamed_file_path(path, unnamed_file_places[i], name);
+        uint64_t room = caller_room(caller, sizeof path, error);
+        const uint64_t create[REGISTERS_ARGUMENTS] = {
+            here, room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600};
+        const uint64_t remove[REGISTERS_ARGUMENTS] = {here, room};
+        if (!room || !remote_write(&attach->remote, room, path, sizeof path) ||
+            !caller_system_call(caller, SYS_openat, create, &opened, error))
+            return false;
+        if (opened < 0) continue;
+        if (!caller_system_call(caller, SYS_unlinkat, remove, &unused, error)) return false;
+        *there = opened;
+    }
+    return true;
+}
+
 bool load_make_file(struct attach *attach, struct caller *caller, const char *name, bool is_library,
                     int64_t *there, int *here, struct error *error) {
     char file[PROCESS_PATH_BYTES];
@@ -45,6 +79,8 @@ bool load_make_file(struct attach *attach, struct caller *caller, const char *na
         !make_file(caller, room, flags | (is_library ? 0 : MFD_NOEXEC_SEAL), there, error))
         return false;
     if (*there == -EINVAL && !make_file(caller, room, flags, there, error)) return false;
+    if (*there == -ENOSYS && !make_removed_file(attach, caller, name, is_library, there, error))
+        return false;
     if (*there < 0)
         return error_set(error, "it cannot make a file in memory: %s", strerror((int)-*there));
     snprintf(file, sizeof file, "fd/%d", (int)*there);

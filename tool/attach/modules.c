@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/proc/elf_headers.h"
 #include "tool/proc/process.h"
 
@@ -240,8 +241,8 @@ void modules_free(struct loaded_modules *modules) {
 }
 
 bool module_is_libc(const struct loaded_module *module) {
-    const char *slash = strrchr(module->name, '/');
-    return !strcmp(slash ? slash + 1 : module->name, "libc.so.6");
+    const char *name = text_base_name(module->name);
+    return !strcmp(name, "libc.so.6") || !strncmp(name, "ld-musl-", strlen("ld-musl-"));
 }
 
 // The number of symbols is that of the chains of the older hash table; the newer one has to be

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/attach/blind_stack.h"
 #include "tool/attach/entries.h"
+#include "tool/base/unnamed_file.h"
 
 enum { FRAMES_MAX = 512, PAGE_BYTES = 4096, STACK_PAGES = 16, NAMES = 1024 };
 
@@ -34,6 +36,8 @@ struct remote_unwinder {
     uint64_t allocator;
     const char *own_path;
     const struct entries *entries;        // NULL: the executable has no allocator
+    struct blind_stack blind;             // that thread's, in such a process
+    uint64_t blind_start, blind_end;      // of a libc without unwind information; 0: it has it
     const struct stopped_thread *thread;  // that is being unwound
     struct safe_point_frame frames[FRAMES_MAX];
     size_t frame_count;
@@ -56,7 +60,7 @@ static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_A
                      char **path, Elf **elf) {
     const struct remote_unwinder *unwinder = *data;
     char there[PATH_MAX];
-    bool is_own = strstr(name, "memfd:libcairn") != NULL;
+    bool is_own = unnamed_file_is_called(name, "libcairn");
     if (!unwinder || name[0] != '/' || (strstr(name, "(deleted)") && !is_own))
         return dwfl_linux_proc_find_elf(module, data, name, base, path, elf);
     if (is_own)
@@ -169,6 +173,11 @@ void remote_unwind_set_entries(struct remote_unwinder *unwinder, const struct en
     unwinder->entries = entries;
 }
 
+void remote_unwind_set_blind(struct remote_unwinder *unwinder, uint64_t start, uint64_t end) {
+    unwinder->blind_start = start;
+    unwinder->blind_end = end;
+}
+
 static bool starts_with(const char *text, const char *start) {
     return !strncmp(text, start, strlen(start));
 }
@@ -223,6 +232,44 @@ static int visit_frame(Dwfl_Frame *state, void *argument) {
     return DWARF_CB_OK;
 }
 
+static bool read_blind(void *context, uint64_t address, uint64_t *word) {
+    return read_word(NULL, address, word, context);
+}
+
+// What belongs to no module may be code that the program made: it has no frames to be seen. The
+// kernel's own code is called by libc and by cairn.
+static enum blind_place place_blind(void *context, uint64_t address) {
+    const struct remote_unwinder *unwinder = context;
+    if (address >= unwinder->blind_start && address < unwinder->blind_end) return BLIND_LIBC;
+    Dwfl_Module *module = dwfl_addrmodule(unwinder->dwfl, address);
+    const char *name =
+        module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+    if (!name) return BLIND_NO_CODE;
+    if (name[0] == '[') return BLIND_LIBC;
+    return unnamed_file_is_called(name, "libcairn") ? BLIND_OWN : BLIND_PROGRAM;
+}
+
+static const char *name_blind(void *context, uint64_t pc) {
+    struct remote_unwinder *unwinder = context;
+    return name_of(unwinder, dwfl_addrmodule(unwinder->dwfl, pc), pc);
+}
+
+// The same where libc is blind. Frames of a waiting thread that have no name are left out there.
+static bool follow_blind(struct remote_unwinder *unwinder, const struct stopped_thread *thread,
+                         bool is_for_calls) {
+    const struct blind_view view = {read_blind, place_blind, name_blind, unwinder};
+    struct blind_stack *stack = &unwinder->blind;
+    blind_stack_read(stack, &view, thread, is_for_calls);
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct blind_frame *frame = &stack->frames[i];
+        bool is_libc = frame->place == BLIND_LIBC;
+        const char *name = is_libc && is_for_calls ? name_blind(unwinder, frame->pc) : NULL;
+        unwinder->frames[unwinder->frame_count++] = (struct safe_point_frame){
+            .pc = frame->pc, .kind = is_libc ? FRAME_LIBC : FRAME_PROGRAM, .name = name};
+    }
+    return stack->is_known;
+}
+
 // Fills the frames; false: not up to the outermost.
 static bool follow(struct remote_unwinder *unwinder, const struct stopped_thread *thread,
                    bool has_names) {
@@ -230,6 +277,7 @@ static bool follow(struct remote_unwinder *unwinder, const struct stopped_thread
     unwinder->has_names = has_names;
     unwinder->frame_count = 0;
     for (size_t i = 0; i < STACK_PAGES; i++) unwinder->pages[i].is_read = false;
+    if (unwinder->blind_end) return follow_blind(unwinder, thread, has_names);
     int result = dwfl_getthread_frames(unwinder->dwfl, thread->tid, visit_frame, unwinder);
     return result == 0 && unwinder->frame_count > 0;
 }
@@ -242,6 +290,7 @@ bool remote_unwind_meets(struct remote_unwinder *unwinder, const struct stopped_
                          bool (*is_met)(const void *context, uint64_t pc), const void *context) {
     follow(unwinder, thread, false);
     if (is_met(context, registers_pc(&thread->registers))) return true;
+    if (unwinder->blind_end && unwinder->blind.is_full) return true;  // it may
     for (size_t i = 0; i < unwinder->frame_count; i++)
         if (is_met(context, unwinder->frames[i].pc)) return true;
     return false;

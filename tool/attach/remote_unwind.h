@@ -23,6 +23,9 @@ bool remote_unwind_refresh(struct remote_unwinder *unwinder, struct error *error
 // Sets the functions of an allocator that is in the executable. They stay the caller's.
 void remote_unwind_set_entries(struct remote_unwinder *unwinder, const struct entries *entries);
 
+// Sets where libc lies, if that has no unwind information (blind_stack.h).
+void remote_unwind_set_blind(struct remote_unwinder *unwinder, uint64_t start, uint64_t end);
+
 // `thread` is stopped. `code_start`, `code_end`: what is_in_range is about.
 struct safe_point remote_unwind_thread(struct remote_unwinder *unwinder,
                                        const struct stopped_thread *thread, uint64_t code_start,

@@ -9,7 +9,8 @@
 #include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 
-enum { SEARCH_BYTES = 64 };
+// musl puts the arguments on the stack first.
+enum { SEARCH_BYTES = 128 };
 
 bool session_stop(struct attach *attach, struct error *error) {
     if (!threads_stop(&attach->threads, attach->pid, error)) return false;
@@ -58,7 +59,7 @@ struct loaded_module *session_libc(const struct attach *attach) {
 
 bool session_find_functions(struct attach *attach, struct error *error) {
     struct loaded_module *libc = session_libc(attach);
-    if (!libc) return error_set(error, "it does not use glibc");
+    if (!libc) return error_set(error, "it uses neither glibc nor musl");
     attach->dlopen_at = find_function(attach, "dlopen");
     attach->dlerror_at = find_function(attach, "dlerror");
     if (!attach->dlopen_at) {

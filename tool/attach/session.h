@@ -4,6 +4,8 @@
 #ifndef TOOL_ATTACH_SESSION_H
 #define TOOL_ATTACH_SESSION_H
 
+#include <limits.h>
+
 #include "format/attachment.h"
 #include "tool/attach/call.h"
 #include "tool/attach/got_patch.h"
@@ -39,8 +41,9 @@ struct existing_blocks;  // existing_blocks.h
 struct attach {
     pid_t pid;
     struct sched_boost boost;  // of the tool, while it attaches or leaves
-    const char *library_path;  // of libcairn.so
-    uint8_t *library_bytes;    // its content, marked as loaded by the tool
+    const char *library_path;  // of libcairn.so, or what is for the process' libc
+    char musl_library[PATH_MAX];
+    uint8_t *library_bytes;  // its content, marked as loaded by the tool
     size_t library_count;
     bool has_filter;
     struct remote remote;

@@ -12,6 +12,7 @@
 #include "format/settings.h"
 #include "tool/base/output.h"
 #include "tool/check/budgets.h"
+#include "tool/proc/process.h"
 
 struct check {
     const struct command_args *args;
@@ -74,6 +75,7 @@ static bool has_damage_budget(const struct budgets *budgets) {
 // Becomes `cairn run -q -o PATH -- COMMAND`.
 static void exec_run(const struct check *check) {
     enum { OWN_WORDS = 6 };
+    char own_path[PATH_MAX];
     int count = check->args->word_count;
     char **words = calloc((size_t)count + OWN_WORDS + 1, sizeof *words);
     if (!words) _exit(STATUS_FAILURE);
@@ -82,6 +84,7 @@ static void exec_run(const struct check *check) {
     memcpy(words, own, sizeof own);
     memcpy(words + OWN_WORDS, check->args->words, (size_t)count * sizeof *words);
     execv("/proc/self/exe", words);
+    if (process_own_executable(own_path)) execv(own_path, words);
     _exit(STATUS_FAILURE);
 }
 

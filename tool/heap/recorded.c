@@ -10,6 +10,7 @@
 
 #include "format/live_map.h"
 #include "format/sample.h"
+#include "tool/base/unnamed_file.h"
 
 enum { PAGE_BYTES = 4096, COPY_BYTES = 1 << 16 };
 
@@ -75,7 +76,7 @@ bool core_copy_recording(const struct core_image *core, const struct cairn_heade
     const uint64_t most = 1ull << 36;
     if (header->mapped_bytes > most || header->mapped_bytes < sizeof *header)
         return error_set(error, "the recording in it is damaged");
-    int file = memfd_create("cairn core", MFD_CLOEXEC);
+    int file = unnamed_file_make("cairn core");
     bool is_ok = file >= 0 && !ftruncate(file, (off_t)header->mapped_bytes);
     for (size_t i = 0; i < core->segments.count && is_ok; i++) {
         const struct memory_segment *segment = &core->segments.items[i];

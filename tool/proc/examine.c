@@ -4,12 +4,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tool/proc/maps.h"
+#include "tool/base/text.h"
 #include "tool/proc/process.h"
 #include "tool/proc/registers.h"
 
@@ -83,16 +84,20 @@ static bool check_machine(pid_t pid, struct error *error) {
     return true;
 }
 
-// musl refuses libraries with thread-locals of cairn's kind once a program runs.
-static bool check_libc(pid_t pid, struct error *error) {
-    struct maps maps;
-    struct mapping mapping;
-    bool has_musl = false;
-    if (!maps_open(&maps, pid, "maps", error)) return false;
-    while (!has_musl && maps_next(&maps, &mapping))
-        has_musl = strstr(mapping.name, "/ld-musl-") || strstr(mapping.name, "/libc.musl-");
-    maps_close(&maps);
-    return !has_musl || error_set(error, "it uses musl's libc; cairn attaches to glibc only");
+// By the interpreter that its executable names.
+static bool has_musl(pid_t pid) {
+    Elf64_Ehdr header;
+    Elf64_Phdr segment = {0};
+    char interpreter[PATH_MAX] = "";
+    int file = process_open(pid, "exe", O_RDONLY);
+    bool is_read = file >= 0 && pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header;
+    for (unsigned i = 0; is_read && i < header.e_phnum && segment.p_type != PT_INTERP; i++)
+        is_read = pread(file, &segment, sizeof segment,
+                        (off_t)(header.e_phoff + i * sizeof segment)) == (ssize_t)sizeof segment;
+    if (is_read && segment.p_type == PT_INTERP && segment.p_filesz < sizeof interpreter)
+        is_read = pread(file, interpreter, segment.p_filesz, (off_t)segment.p_offset) > 0;
+    if (file >= 0) close(file);
+    return is_read && !strncmp(text_base_name(interpreter), "ld-musl-", strlen("ld-musl-"));
 }
 
 // The library is loaded from a file in memory, whose only path is there.
@@ -110,7 +115,8 @@ static bool has_shadow_stack(const char *status) {
 
 static bool read_status(pid_t pid, char status[STATUS_BYTES], struct error *error) {
     return process_read(pid, "status", status, STATUS_BYTES) ||
-           error_set(error, "there is no such process");
+           error_set(error,
+                     process_can_look() ? "there is no such process" : "/proc is not mounted");
 }
 
 pid_t examine_own_pid(pid_t pid) {
@@ -141,8 +147,9 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
     if (!read_status(pid, status, error) || !check_state(pid, status, error) ||
         !check_running(pid, status, error) || !check_permission(pid, status, error) ||
         !examine_processor(is_anyway, error) || !check_machine(pid, error) ||
-        !check_libc(pid, error) || !check_proc(pid, error))
+        !check_proc(pid, error))
         return false;
+    examined->has_musl = has_musl(pid);
     long seccomp = number(status, "Seccomp");
     examined->has_filter = seccomp == SECCOMP_FILTER;
     if (seccomp == SECCOMP_STRICT)

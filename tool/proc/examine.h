@@ -10,6 +10,7 @@
 
 struct examined {
     bool has_filter;  // a seccomp filter is in force
+    bool has_musl;    // its interpreter (PT_INTERP) is musl's, which is its libc as well
 };
 
 // False, with a clause, on a kind of processor for which calls into a program and changes of its

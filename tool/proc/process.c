@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "tool/base/text.h"
@@ -26,6 +27,20 @@ int process_open(pid_t pid, const char *file, int flags) {
 FILE *process_open_text(pid_t pid, const char *file) {
     char path[PROCESS_PATH_BYTES];
     return fopen(process_path(path, pid, file), "re");
+}
+
+bool process_own_executable(char path[PATH_MAX]) {
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (length > 0) {
+        path[length] = 0;
+        return true;
+    }
+    const char *told = (const char *)getauxval(AT_EXECFN);
+    return told && realpath(told, path);
+}
+
+bool process_can_look(void) {
+    return access("/proc/self", F_OK) == 0;
 }
 
 static size_t read_all(int file, void *bytes, size_t size) {

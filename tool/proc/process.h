@@ -5,6 +5,7 @@
 #define TOOL_PROC_PROCESS_H
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,10 @@ const char *process_path(char path[PROCESS_PATH_BYTES], pid_t pid, const char *f
 // Opens a file below /proc/PID with O_CLOEXEC; -1 or NULL and errno on failure.
 int process_open(pid_t pid, const char *file, int flags);
 FILE *process_open_text(pid_t pid, const char *file);
+
+// The path of this program; without /proc the one that the kernel was asked to execute, made
+// absolute. False if neither is known.
+bool process_own_executable(char path[PATH_MAX]);
 
 // Reads a file below /proc/PID as a text, terminated. Returns its length, 0 if there is none.
 size_t process_read(pid_t pid, const char *file, char *text, size_t size);
@@ -51,6 +56,9 @@ bool process_stat(pid_t pid, struct process_stat *stat);
 // The state of thread `tid` of process `pid`, of its main thread if `tid` is 0: one of the letters
 // of proc_pid_stat(5), such as 'R', 'S', 'T'; 0 if there is no such thread or it cannot be read.
 char process_state(pid_t pid, pid_t tid);
+
+// Whether there is a /proc to look in: small containers have none.
+bool process_can_look(void);
 
 // Parent of a process; 0: unknown.
 pid_t process_parent(pid_t pid);

@@ -15,6 +15,7 @@
 
 #include "format/format.h"
 #include "tool/base/text.h"
+#include "tool/base/unnamed_file.h"
 #include "tool/model/reader.h"
 #include "tool/proc/process.h"
 
@@ -42,13 +43,20 @@ static int compare_pids(const void *a, const void *b) {
     return (*first > *second) - (*first < *second);
 }
 
+static DIR *open_processes(struct error *error) {
+    DIR *entries = process_can_look() ? opendir("/proc") : NULL;
+    if (!entries)
+        error_set(error, "/proc: %s", process_can_look() ? strerror(errno) : "it is not mounted");
+    return entries;
+}
+
 static bool running_list(const char *name, running_is_wanted *is_wanted, void *context,
                          struct running_list *list, struct error *error) {
     int best = CALLED_ELSE;
     bool has_memory = true;
     *list = (struct running_list){0};
-    DIR *entries = opendir("/proc");
-    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
+    DIR *entries = open_processes(error);
+    if (!entries) return false;
     for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
         if (!running_is_number(entry->d_name)) continue;
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -160,7 +168,6 @@ bool running_find_tree(const char *which, pid_t *pid, struct error *error) {
 }
 
 enum { LINE_BYTES = PATH_MAX + 128 };
-static const char memory_name[] = "/memfd:cairn";
 
 // Whether a file starts like a recording: other files may have such a name.
 static bool is_recording(const char *path) {
@@ -203,14 +210,16 @@ static bool find_holder(ino_t inode, char path[PATH_MAX]) {
     return is_found;
 }
 
-// The recording that a line of /proc/PID/maps is about, if it is one.
-static bool find_mapped(char *line, char path[PATH_MAX]) {
+// The recording that a line of /proc/PID/maps is about, if it is one; or memory of one, whoever
+// holds it.
+static bool find_mapped(char *line, char path[PATH_MAX], bool *is_memory) {
     uintmax_t inode = 0;
     int name = 0;
+    *is_memory = false;
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%*s %*s %*s %*s %ju %n", &inode, &name) < 1 || !name || !inode) return false;
-    if (!strncmp(line + name, memory_name, sizeof memory_name - 1))
-        return find_holder((ino_t)inode, path);
+    *is_memory = unnamed_file_is_called(line + name, "cairn");
+    if (*is_memory) return find_holder((ino_t)inode, path);
     bool is_shared = strstr(line, "-s ") != NULL;
     snprintf(path, PATH_MAX, "%s", line + name);
     return is_shared && line[name] == '/' && is_recording(path);
@@ -224,16 +233,15 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
     if (!file) {
         bool is_absent = errno == ENOENT;
         free(line);
+        if (!is_absent) return error_set(error, "process %s belongs to somebody else", pid);
         return error_set(error,
-                         is_absent ? "there is no process %s, and no file of this name"
-                                   : "process %s belongs to somebody else",
+                         process_can_look() ? "there is no process %s, and no file of this name"
+                                            : "%s: no file of this name, and /proc is not mounted",
                          pid);
     }
     bool has_memory = false;
-    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file)) {
-        has_memory = strstr(line, memory_name) != NULL;  // looked for once, for all its parts
-        is_found = find_mapped(line, path);
-    }
+    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file))
+        is_found = find_mapped(line, path, &has_memory);  // looked for once, for all its parts
     fclose(file);
     free(line);
     if (is_found) return true;
@@ -295,8 +303,8 @@ static int compare_processes(const void *a, const void *b) {
 
 bool live_list(struct live_list *list, struct error *error) {
     *list = (struct live_list){0};
-    DIR *entries = opendir("/proc");
-    if (!entries) return error_set(error, "/proc: %s", strerror(errno));
+    DIR *entries = open_processes(error);
+    if (!entries) return false;
     bool has_memory = true;
     for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
         struct live_process process;
@@ -361,7 +369,11 @@ bool live_tell_absence(const char *which, struct error *error) {
         return error_set(error, "no process called \"%s\" is being recorded%s", which, recorded);
     }
     snprintf(path, sizeof path, "/proc/%s", which);
-    if (access(path, F_OK)) return error_set(error, "there is no process %s", which);
+    if (access(path, F_OK))
+        return error_set(error,
+                         process_can_look() ? "there is no process %s"
+                                            : "process %s: /proc is not mounted",
+                         which);
     if (live_find(which, path, error))
         error_set(error, "process %s is not being recorded: it is cairn", which);
     return false;

@@ -18,9 +18,10 @@
 
 #include "tool/base/fnv.h"
 #include "tool/base/one_file.h"
+#include "tool/proc/process.h"
 
 enum { LIBRARY_MODE = 0755, NAME_BYTES = 64, REASON_BYTES = 400, READ_BYTES = 1 << 16 };
-static const char *const names[] = {"libcairn.so", "libcairn-cxx.so"};
+static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so"};
 enum { NAMES = sizeof names / sizeof *names };
 
 // ---- directories that nobody else can change ----------------------------------------------------
@@ -137,11 +138,9 @@ static const char *write_library(int directory, const struct carried_library *li
 // The program may ask for reports (include/cairn): the library looks for the tool beside itself.
 static void link_tool(int directory) {
     char tool[PATH_MAX], there[PATH_MAX], fresh[NAME_BYTES];
-    ssize_t length = readlink("/proc/self/exe", tool, sizeof tool - 1);
-    if (length <= 0) return;
-    tool[length] = 0;
+    if (!process_own_executable(tool)) return;
     ssize_t known = readlinkat(directory, "cairn", there, sizeof there);
-    if (known == length && !memcmp(there, tool, (size_t)length)) return;
+    if (known == (ssize_t)strlen(tool) && !memcmp(there, tool, (size_t)known)) return;
     snprintf(fresh, sizeof fresh, ".cairn.%d", (int)getpid());
     if (symlinkat(tool, directory, fresh) == 0 &&
         renameat(directory, fresh, directory, "cairn") != 0)
@@ -187,12 +186,22 @@ static size_t list_places(struct place places[PLACES]) {
     return count;
 }
 
-// NULL, or why it cannot be there.
-static const char *put_into(const struct place *place, const struct carried_library *library,
-                            const char *id, char path[PATH_MAX]) {
+// All of them: attaching to a program of musl takes the one beside.
+static const char *put_all(int directory) {
+    const char *reason = NULL;
+    for (size_t i = 0; !reason && i < NAMES; i++) {
+        const struct carried_library *library = one_file_library(names[i]);
+        if (library && !is_equal(directory, library)) reason = write_library(directory, library);
+    }
+    if (!reason) link_tool(directory);
+    return reason;
+}
+
+// NULL, or why they cannot be there. `path`: of the one called `name`.
+static const char *put_into(const struct place *place, const char *id, const char *name,
+                            char path[PATH_MAX]) {
     const char *below[] = {place->own, "lib", id}, *reason = NULL;
-    int used =
-        snprintf(path, PATH_MAX, "%s/%s/lib/%s/%s", place->base, place->own, id, library->name);
+    int used = snprintf(path, PATH_MAX, "%s/%s/lib/%s/%s", place->base, place->own, id, name);
     if (used >= PATH_MAX) return "too long a path";
     if (strpbrk(path, " :")) return "LD_PRELOAD allows no space and no colon";
     // What root starts may become another user, and is to find the library then.
@@ -204,8 +213,7 @@ static const char *put_into(const struct place *place, const struct carried_libr
         directory = next;
     }
     if (directory < 0) return reason;
-    if (!is_equal(directory, library)) reason = write_library(directory, library);
-    if (!reason) link_tool(directory);
+    reason = put_all(directory);
     close(directory);
     return reason;
 }
@@ -219,22 +227,22 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size
     va_end(arguments);
 }
 
-static bool put_somewhere(const struct carried_library *library, char path[PATH_MAX],
-                          struct error *error) {
+// `first`: whose build-id names the directory.
+static bool put_somewhere(const struct carried_library *first, const char *name,
+                          char path[PATH_MAX], struct error *error) {
     struct place places[PLACES];
     char id[NAME_BYTES], reasons[REASON_BYTES] = "";
     size_t count = list_places(places);
-    if (!build_id_of(library, id))
-        return error_set(error, "%s in cairn: no build-id", library->name);
+    if (!build_id_of(first, id)) return error_set(error, "%s in cairn: no build-id", first->name);
     for (size_t i = 0; i < count; i++) {
-        const char *reason = put_into(&places[i], library, id, path);
+        const char *reason = put_into(&places[i], id, name, path);
         if (!reason) return true;
         append(reasons, sizeof reasons, "%s%s: %s", i ? ", " : "", places[i].base, reason);
     }
     return error_set(error,
                      "no place for %s (%s); set XDG_CACHE_HOME to a directory of yours from which "
                      "programs may run",
-                     library->name, reasons);
+                     name, reasons);
 }
 
 // ---- a library beside the tool ------------------------------------------------------------------
@@ -274,9 +282,8 @@ static bool find_beside(const char *name, char library[PATH_MAX], struct error *
     static const char *const places[] = {"", "../lib/cairn/", "../lib64/cairn/",
                                          "../lib/" TRIPLET "/cairn/"};
     char own[PATH_MAX], path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length <= 0) return error_set(error, "/proc/self/exe: %s", strerror(errno));
-    own[length] = 0;
+    if (!process_own_executable(own))
+        return error_set(error, "cairn does not find its own place: /proc is not mounted");
     *(strrchr(own, '/') + 1) = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s%s%s", own, places[i], name);
@@ -290,8 +297,8 @@ static bool find_beside(const char *name, char library[PATH_MAX], struct error *
 
 bool library_find(char path[PATH_MAX], bool has_operators, struct error *error) {
     const char *name = names[has_operators];
-    const struct carried_library *library = one_file_library(name);
-    if (library) return put_somewhere(library, path, error);
+    const struct carried_library *first = one_file_library(names[0]);
+    if (first) return put_somewhere(first, name, path, error);
     if (!find_beside(name, path, error)) return false;
     return !strpbrk(path, " :") || link_library(path, error);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime library as a file that the dynamic linker can open.
 //
-// A tool that carries its libraries (tool/base/one_file.h) puts the one that is wanted into
-// $XDG_CACHE_HOME/cairn/lib/BUILD-ID, or ~/.cache, or, where that does not do, into a directory of
-// this user's in /var/tmp, /tmp or /dev/shm. It stays there: programs may start others after
-// cairn's end. Otherwise it lies beside cairn, or where `make install` put it
+// A tool that carries its libraries (tool/base/one_file.h) puts them into
+// $XDG_CACHE_HOME/cairn/lib/BUILD-ID, libcairn.so's, or ~/.cache, or, where that does not do, into
+// a directory of this user's in /var/tmp, /tmp or /dev/shm. It stays there: programs may start
+// others after cairn's end. Otherwise it lies beside cairn, or where `make install` put it
 // (tests/e2e/install.py).
 #ifndef TOOL_WATCH_LIBRARY_H
 #define TOOL_WATCH_LIBRARY_H

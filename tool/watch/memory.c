@@ -14,11 +14,8 @@
 
 #include "format/compact.h"
 #include "format/packed.h"
+#include "tool/base/unnamed_file.h"
 #include "tool/model/source.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
 
 // Sparse: address space for the largest recording. Less where a limit forbids it.
 static const uint64_t memory_most_bytes = 6ull << 30, memory_least_bytes = 64ull << 20;
@@ -33,15 +30,10 @@ static uint64_t memory_space(void) {
     return (limit.rlim_cur / share + page_bytes) & ~(page_bytes - 1);
 }
 
-static int memory_file(void) {
-    int file = memfd_create("cairn", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    return file >= 0 ? file : memfd_create("cairn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-
 bool memory_make(struct memory *memory, struct error *error) {
     *memory = (struct memory){.file = -1};
-    int file = memory_file();
-    if (file < 0) return error_set(error, "memfd_create: %s", strerror(errno));
+    int file = unnamed_file_make("cairn");
+    if (file < 0) return error_set(error, "cannot make a file in memory: %s", strerror(errno));
     return memory_adopt(memory, file, error);
 }
 
@@ -57,6 +49,7 @@ bool memory_adopt(struct memory *memory, int file, struct error *error) {
         memory->file = -1;
         return false;
     }
+    // a file of the older kind has no seals; only the library ever has its descriptor
     fcntl(memory->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     memory->header = mapping;
     return true;

@@ -10,6 +10,7 @@
 
 #include "tool/base/clock.h"
 #include "tool/base/text.h"
+#include "tool/base/unnamed_file.h"
 #include "tool/glibc/arenas.h"
 #include "tool/glibc/chunks.h"
 #include "tool/proc/pagemap.h"
@@ -134,7 +135,7 @@ static void add_named(struct reading *reading) {
     const struct mapping *now = &reading->now;
     struct cairn_picture *picture = &reading->out->picture;
     uint64_t *part = &picture->other_bytes;
-    if (starts(now->name, "/memfd:cairn") || is_own_library(now->name))
+    if (unnamed_file_is_called(now->name, "cairn") || is_own_library(now->name))
         part = &picture->own_bytes;
     else if (is_shared_memory(now->name))
         part = &picture->shared_bytes;
