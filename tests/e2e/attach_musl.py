@@ -170,7 +170,7 @@ def waiting():
 def without_the_library(path):
     """An installation that lacks it says so, and leaves the program alone."""
     os.mkdir("lacking")
-    for name in (t.CAIRN, t.RUNTIME):
+    for name in (t.BUILT_CAIRN, t.RUNTIME):
         shutil.copy(name, "lacking")
     target = Target(1, path)
     result = t.run(["lacking/cairn", "attach", str(target.pid)])

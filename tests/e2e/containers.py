@@ -52,6 +52,9 @@ def build():
     os.chmod(JAIL / "data", 0o777)
     for path in (pathlib.Path.cwd(), JAIL):
         os.chmod(path, 0o755)
+    for user in (0, NOBODY):  # where the tool as one file puts the library
+        (JAIL / "data" / str(user)).mkdir()
+        os.chown(JAIL / "data" / str(user), user, user)
 
 
 def run(argv, env=None, has_proc=False, is_read_only=False, user=0):
@@ -72,7 +75,7 @@ def run(argv, env=None, has_proc=False, is_read_only=False, user=0):
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
-    done = subprocess.run(argv, env=env or {}, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+    done = subprocess.run(argv, env={"XDG_CACHE_HOME": f"/data/{user}", **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, check=False,
                           preexec_fn=enter, timeout=t.TIMEOUT_S)
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
     return t.Result(status, done.stdout, done.stderr)

@@ -204,8 +204,6 @@ static const char *put_into(const struct place *place, const char *id, const cha
     int used = snprintf(path, PATH_MAX, "%s/%s/lib/%s/%s", place->base, place->own, id, name);
     if (used >= PATH_MAX) return "too long a path";
     if (strpbrk(path, " :")) return "LD_PRELOAD allows no space and no colon";
-    // What root starts may become another user, and is to find the library then.
-    if (!geteuid() && !is_open_to_all(place->base)) return "other users may not enter it";
     int directory = open_base(place->base, &reason);
     for (size_t i = 0; directory >= 0 && i < sizeof below / sizeof *below; i++) {
         int next = open_below(directory, below[i], &reason);
@@ -234,10 +232,16 @@ static bool put_somewhere(const struct carried_library *first, const char *name,
     char id[NAME_BYTES], reasons[REASON_BYTES] = "";
     size_t count = list_places(places);
     if (!build_id_of(first, id)) return error_set(error, "%s in cairn: no build-id", first->name);
-    for (size_t i = 0; i < count; i++) {
-        const char *reason = put_into(&places[i], id, name, path);
-        if (!reason) return true;
-        append(reasons, sizeof reasons, "%s%s: %s", i ? ", " : "", places[i].base, reason);
+    // What root starts may become another user, and is to find the library then; a place of root's
+    // alone is better than none.
+    for (int is_private = geteuid() != 0; is_private < 2; is_private++) {
+        for (size_t i = 0; i < count; i++) {
+            if (!is_private && !is_open_to_all(places[i].base)) continue;
+            const char *reason = put_into(&places[i], id, name, path);
+            if (!reason) return true;
+            if (is_private)
+                append(reasons, sizeof reasons, "%s%s: %s", i ? ", " : "", places[i].base, reason);
+        }
     }
     return error_set(error,
                      "no place for %s (%s); set XDG_CACHE_HOME to a directory of yours from which "
