@@ -85,6 +85,14 @@ def check_statuses():
         t.check_equal(f"status of {argv}", result.status, wanted)
         if wanted in (126, 127):
             t.check(argv[0].encode() in result.err, f"{argv}: {result.err!r} does not name it")
+    (place / "main.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["gcc", "-Wl,--dynamic-linker=/lib/ld-none.so.1", "-o", "foreign", "main.c"], cwd=place, check=True)
+    (place / "script").write_text("#! /usr/bin/no-such-interpreter -x\n")
+    (place / "script").chmod(0o755)
+    for name, missing in (("./foreign", "/lib/ld-none.so.1"), ("./script", "/usr/bin/no-such-interpreter")):
+        result = t.run_cairn("run", "-q", name, cwd=place)
+        t.check_equal(f"{name}: status", result.status, 127)
+        t.check(result.err.endswith(f"{name} needs {missing}, which is not there\n".encode()), f"{name}: {result.err!r}")
     t.check_equal("no program", t.run_cairn("run", cwd=place).status, 2)
     t.check_equal("no such option", t.run_cairn("run", "--no-such-option", "true").status, 2)
     t.check_equal("no such command", t.run_cairn("no-such-command").status, 2)

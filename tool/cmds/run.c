@@ -293,6 +293,9 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     job_started(&run->job, launched.pid);
     watch_start(&run->watch, launched.pid, program_base_name(run->args->words[0]), run->children);
     if (launch_go(&launched, pattern, run->program.path, status, error)) return true;
+    if (run->program.missing[0])
+        error_set(error, "%s needs %s, which is not there", run->program.path,
+                  run->program.missing);
     run_directory_finish(&run->store, false, &unused);
     return false;
 }

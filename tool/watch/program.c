@@ -120,6 +120,11 @@ static bool search_path(const char *name, char *path) {
     return false;
 }
 
+static void note_missing(struct program *program, const char *path) {
+    if (path[0] && access(path, F_OK) != 0)
+        snprintf(program->missing, sizeof program->missing, "%s", path);
+}
+
 // The interpreter of a script, or the path itself.
 static void find_image(struct program *program) {
     char line[SCRIPT_LINE_MAX + 1] = {0};
@@ -132,7 +137,9 @@ static void find_image(struct program *program) {
     char *start = line + 2 + strspn(line + 2, " \t");
     start[strcspn(start, " \t\r\n")] = 0;
     if (!strcmp(program_base_name(start), "env")) return;  // env finds what comes after it
-    if (start[0] == '/') snprintf(program->image, sizeof program->image, "%s", start);
+    if (start[0] != '/') return;
+    note_missing(program, start);
+    snprintf(program->image, sizeof program->image, "%s", start);
 }
 
 static const char *privilege_obstacle(const char *path) {
@@ -147,13 +154,20 @@ static const char *privilege_obstacle(const char *path) {
     return NULL;
 }
 
-static bool has_interpreter(Elf *elf) {
-    size_t count = 0;
+// The dynamic linker that the program names; NULL: none.
+static const char *interpreter_of(Elf *elf) {
+    size_t count = 0, bytes = 0;
     GElf_Phdr segment;
-    if (elf_getphdrnum(elf, &count) != 0) return false;
-    for (size_t i = 0; i < count; i++)
-        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_INTERP) return true;
-    return false;
+    const char *file = elf_rawfile(elf, &bytes);
+    if (!file || elf_getphdrnum(elf, &count) != 0) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_INTERP) continue;
+        bool is_inside = segment.p_offset < bytes && segment.p_filesz &&
+                         segment.p_filesz <= bytes - segment.p_offset;
+        return is_inside && !file[segment.p_offset + segment.p_filesz - 1] ? file + segment.p_offset
+                                                                           : "";
+    }
+    return NULL;
 }
 
 // Our runtime is linked into the program (libcairn_static.a, libcairn_embed.a).
@@ -274,15 +288,16 @@ enum { OWN_MACHINE = EM_AARCH64 };
 
 static void examine_elf(Elf *elf, struct program *program) {
     GElf_Ehdr header;
-    const char *preload = getenv("LD_PRELOAD");
+    const char *preload = getenv("LD_PRELOAD"), *interpreter = interpreter_of(elf);
     if (!gelf_getehdr(elf, &header)) return;
+    if (interpreter) note_missing(program, interpreter);
     if (gelf_getclass(elf) == ELFCLASS32)
         program->obstacle = "it is a 32-bit program, and cairn's library is 64-bit";
     else if (header.e_machine != OWN_MACHINE)
         program->obstacle = "it is built for another processor";
-    else if (!has_interpreter(elf) && has_runtime(elf))
+    else if (!interpreter && has_runtime(elf))
         program->records_itself = true;
-    else if (!has_interpreter(elf))
+    else if (!interpreter)
         program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
     if (program->records_itself) return;
     struct findings findings = look_at_tables(elf);

@@ -15,13 +15,14 @@
 #define PROGRAM_PATH_MAX 4096
 
 struct program {
-    char path[PROGRAM_PATH_MAX];   // what will be executed
-    char image[PROGRAM_PATH_MAX];  // the ELF file: the same, or a script's interpreter
-    const char *obstacle;          // why it cannot be recorded, a clause; NULL if it can
-    const char *own_allocator;     // allocator linked into it, or NULL
-    bool records_itself;           // static, with our runtime linked in: nothing to preload
-    bool refuses_preload;          // it would not even start with the library
-    bool brings_operator_new;      // linked to a shared allocator with its own operator new
+    char path[PROGRAM_PATH_MAX];     // what will be executed
+    char image[PROGRAM_PATH_MAX];    // the ELF file: the same, or a script's interpreter
+    char missing[PROGRAM_PATH_MAX];  // the dynamic linker or interpreter that is not there; or ""
+    const char *obstacle;            // why it cannot be recorded, a clause; NULL if it can
+    const char *own_allocator;       // allocator linked into it, or NULL
+    bool records_itself;             // static, with our runtime linked in: nothing to preload
+    bool refuses_preload;            // it would not even start with the library
+    bool brings_operator_new;        // linked to a shared allocator with its own operator new
 };
 
 // Finds `name` as execvp would. False: not found, or not executable; `status` is then 127 or
