@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import time
 
-from attached import files_mapped, state_of
+from attached import files_mapped, settled, state_of
 from cairn_test import (CAIRN, PROGRAMS, cannot_run_here, check, check_equal, environment, finish,
                         fresh_path)
 
@@ -80,15 +80,6 @@ def mapped_bytes(pid):
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         ends = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
     return sum(end - begin for begin, end in ends)
-
-
-def settled(pid):
-    """The state once no thread is just being started."""
-    while True:
-        state = state_of(pid)
-        time.sleep(0.1)
-        if state == state_of(pid) and all(int(thread["SigBlk"], 16) == 0 for thread in state["threads"].values()):
-            return state
 
 
 def check_unchanged(what, state, before):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import cairn_test as t
-from attached import Attached, Target, check_left, recordings_of, state_of
+from attached import Attached, Target, check_left, recordings_of, settled, state_of
 
 if os.uname().machine != "x86_64":
     t.cannot_run_here("cairn attach knows x86-64")
@@ -113,7 +113,7 @@ def with_children(path):
 
 def again_and_again(path):
     target = Target(THREADS, path)
-    before = state_of(target.pid)
+    before = settled(target.pid)
     for cycle in range(CYCLES):
         attached = Attached(target.pid, *([] if cycle % 3 else ["--exact"]))
         target.tell("keep 50 2000")

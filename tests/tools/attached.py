@@ -3,6 +3,7 @@
 
 import json
 import os
+import time
 import pathlib
 import signal
 import subprocess
@@ -91,6 +92,15 @@ def state_of(pid):
                                       os.getpriority(os.PRIO_PROCESS, number))
     links = {name: os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
     return {"threads": threads, "files": links}
+
+
+def settled(pid):
+    """The state once no thread is just being started."""
+    while True:
+        state = state_of(pid)
+        time.sleep(0.1)
+        if state == state_of(pid) and all(int(thread["SigBlk"], 16) == 0 for thread in state["threads"].values()):
+            return state
 
 
 def files_mapped(pid):
