@@ -176,7 +176,8 @@ $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/export
 
 # For processes with musl's libc that are attached to: its dlopen takes no library with initial-exec thread-locals.
 # Descriptors of thread-locals (gnu2) are found by a call that changes no register and allocates nothing there.
-MUSL_FLAGS := $(filter-out -ftls-model=%,$(RUNTIME_FLAGS)) -ftls-model=global-dynamic -mtls-dialect=gnu2 -DCAIRN_MUSL=1
+TLS_DESCRIPTORS_x86_64 := -mtls-dialect=gnu2
+MUSL_FLAGS := $(filter-out -ftls-model=%,$(RUNTIME_FLAGS)) -ftls-model=global-dynamic $(TLS_DESCRIPTORS_$(ARCH)) -DCAIRN_MUSL=1
 $(BUILD)/musl/runtime/%.o: runtime/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )

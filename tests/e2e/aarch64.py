@@ -8,6 +8,7 @@ same program's on this machine; signed return addresses; a stack that is guessed
 import os
 import pathlib
 import platform
+import re
 import subprocess
 
 import cairn_test as t
@@ -135,6 +136,18 @@ def check_larger_pages():
     t.check(not os.path.exists(path), "64 KiB pages: a recording")
 
 
+def check_compiles():
+    """The parts of the tool that know processors or system calls, by the headers of this machine."""
+    sources = [path for path in sorted((t.SOURCE / "tool").rglob("*.c")) if not path.name.endswith("_x86_64.c") and
+               re.search(r"\bSYS_\w|__x86_64__|__aarch64__|registers\.h|code\.h|stopped\.h", path.read_text(encoding="utf-8"))]
+    t.check(len(sources) > 10, f"sources: {sources}")
+    for start in range(0, len(sources), 8):
+        made = t.run(["clang", "--target=aarch64-linux-gnu", "-fsyntax-only", "-std=gnu17", "-D_GNU_SOURCE", "-I.", "-Iinclude",
+                      "-idirafter", "/usr/include", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-warning-option",
+                      *map(str, sources[start:start + 8])], cwd=t.SOURCE)
+        t.check_equal(f"the tool for aarch64: {made.err.decode()[-2000:]}", made.status, 0)
+
+
 t.need("qemu-aarch64", "clang", "ld.lld", "make")
 if platform.machine() != "x86_64" or not os.path.exists(SYSROOT + "/lib/libstdc++.so.6"):
     t.cannot_run_here("not an x86-64 machine with Debian's libraries of aarch64 (dev/deps.sh check)")
@@ -152,6 +165,7 @@ if t.check_equal("make ARCH=aarch64: status", made.returncode, 0):
             t.check_equal(f"{name}: stacks that are cut", found["trust"]["stacks_incomplete"], {})
     for name in ("frames", "shapes"):
         check_like_here(name)
+    check_compiles()
     check_signed()
     check_guess()
     moved = emulated(target("moved_code"))

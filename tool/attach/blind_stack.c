@@ -44,8 +44,13 @@ static bool follows_call(const struct blind_view *view, uint64_t address) {
 
 // Where handlers return to.
 static bool is_restorer(const struct blind_view *view, uint64_t address) {
+#if defined(__x86_64__)
     static const uint8_t code[] = {0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
     static const uint8_t narrow[] = {0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
+#else
+    static const uint8_t code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};  // mov x8, #139; svc
+#define narrow code
+#endif
     uint64_t words[2];
     for (size_t i = 0; i < 2; i++)
         if (!view->read(view->context, address + i * sizeof *words, &words[i])) return false;
@@ -56,21 +61,45 @@ static bool is_restorer(const struct blind_view *view, uint64_t address) {
 
 static bool waits_elsewhere(const struct registers *registers) {
     static const uint16_t numbers[] = {
-        SYS_read,      SYS_readv,           SYS_recvfrom,      SYS_recvmsg,
-        SYS_recvmmsg,  SYS_write,           SYS_writev,        SYS_sendto,
-        SYS_sendmsg,   SYS_connect,         SYS_accept,        SYS_accept4,
-        SYS_poll,      SYS_ppoll,           SYS_select,        SYS_pselect6,
-        SYS_nanosleep, SYS_clock_nanosleep, SYS_epoll_wait,    SYS_epoll_pwait,
-        SYS_pause,     SYS_wait4,           SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
-        SYS_waitid,    SYS_flock,           SYS_msgrcv,        SYS_semtimedop};
+#if defined(SYS_poll)  // newer processors have the more general ones alone
+        SYS_poll,
+        SYS_select,
+        SYS_epoll_wait,
+        SYS_pause,
+#endif
+        SYS_read,
+        SYS_readv,
+        SYS_recvfrom,
+        SYS_recvmsg,
+        SYS_recvmmsg,
+        SYS_write,
+        SYS_writev,
+        SYS_sendto,
+        SYS_sendmsg,
+        SYS_connect,
+        SYS_accept,
+        SYS_accept4,
+        SYS_ppoll,
+        SYS_pselect6,
+        SYS_nanosleep,
+        SYS_clock_nanosleep,
+        SYS_wait4,
+        SYS_rt_sigsuspend,
+        SYS_rt_sigtimedwait,
+        SYS_epoll_pwait,
+        SYS_waitid,
+        SYS_flock,
+        SYS_msgrcv,
+        SYS_semtimedop
+    };
     if (!registers_are_in_system_call(registers)) return false;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (registers_number(registers) == numbers[i]) return true;
+        if (registers_system_call(registers) == numbers[i]) return true;
     return false;
 }
 
 static bool waits_for_lock(const struct registers *registers) {
-    uint64_t number = registers_number(registers);
+    int64_t number = registers_system_call(registers);
     return registers_are_in_system_call(registers) &&
            (number == SYS_futex || number == SYS_restart_syscall);
 }

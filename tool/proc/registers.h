@@ -82,6 +82,10 @@ static inline int64_t registers_result(const struct registers *registers) {
 static inline uint64_t registers_number(const struct registers *registers) {
     return registers->words.orig_rax;
 }
+// The number of the system call that it is in.
+static inline int64_t registers_system_call(const struct registers *registers) {
+    return (int64_t)registers->words.orig_rax;
+}
 // A system call that was interrupted is not to be started again, one that is entered is left out.
 static inline void registers_drop_system_call(struct registers *registers) {
     registers->words.orig_rax = UINT64_MAX;
@@ -190,6 +194,10 @@ static inline int64_t registers_result(const struct registers *registers) {
 // At the entry of a system call: what stood in the register of results before it.
 static inline uint64_t registers_number(const struct registers *registers) {
     return registers->words.regs[0];
+}
+// The number of the system call that it is in.
+static inline int64_t registers_system_call(const struct registers *registers) {
+    return registers->system_call;
 }
 static inline void registers_drop_system_call(struct registers *registers) {
     registers->is_system_call_ended = true;
