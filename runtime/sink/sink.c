@@ -69,9 +69,27 @@ static void say(const char *text) {
 // One line, as the dynamic linker has for a library that it cannot preload, where whoever started
 // the program chose a place that cannot be written to. A fork that dropped privileges, or what a
 // run goes on to without its tool, is not asked for.
-static void say_no_place(long problem, const char *path, uint32_t forked_from) {
+// A recording that is about to be opened: what it consists of, and how much that takes.
+struct opening {
+    struct cairn_header *layout;
+    struct sink_rooms rooms;
+    uint64_t bytes;  // 0: there is too little room
+};
+
+// Lays it out anew where there is less room than it would take.
+static bool opening_fits(struct opening *opening, uint64_t most_bytes) {
+    if (opening->bytes > most_bytes)
+        opening->bytes = layout_make(opening->layout, most_bytes, opening->rooms);
+    return opening->bytes && opening->bytes <= most_bytes;
+}
+
+static bool is_asked_for(uint32_t forked_from) {
     const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
-    if (forked_from || (socket && socket[0])) return;
+    return !forked_from && !(socket && socket[0]);
+}
+
+static void say_no_place(long problem, const char *path, uint32_t forked_from) {
+    if (!is_asked_for(forked_from)) return;
     if (problem != -EROFS && problem != -EACCES && problem != -ENOENT && problem != -ENOTDIR)
         return;
     say("cairn: ");
@@ -79,17 +97,25 @@ static void say_no_place(long problem, const char *path, uint32_t forked_from) {
     say(": this file cannot be made: nothing is recorded\n");
 }
 
+static void say_too_small(uint32_t forked_from) {
+    if (is_asked_for(forked_from))
+        say("cairn: ulimit -f leaves no room for a recording's file: nothing is recorded\n");
+}
+
 // The recording as a file of this process' own.
-static bool sink_open_file(uint64_t bytes, uint32_t forked_from) {
+static bool sink_open_file(struct opening *opening, uint32_t forked_from) {
     char path[CAIRN_TEXT_PATH];
-    if (bytes > sys_limit(RLIMIT_FSIZE)) return false;
+    if (!opening_fits(opening, sys_limit(RLIMIT_FSIZE))) {
+        say_too_small(forked_from);
+        return false;
+    }
     long file = file_create(path, sizeof path);
     if (file < 0) {
         say_no_place(file, path, forked_from);
         return false;
     }
-    if (sys_call(SYS_ftruncate, file, (long)bytes, 0, 0, 0, 0) == 0)
-        sink.header = sink_map(file, bytes);
+    if (sys_call(SYS_ftruncate, file, (long)opening->bytes, 0, 0, 0, 0) == 0)
+        sink.header = sink_map(file, opening->bytes);
     file_close(file);
     if (!sink.header) {
         sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
@@ -102,10 +128,11 @@ static bool sink_open_file(uint64_t bytes, uint32_t forked_from) {
 }
 
 // The recording as the memfd that the tool gave; its size was set by the tool.
-static bool sink_open_memory(int memory_fd, uint64_t bytes) {
+static bool sink_open_memory(int memory_fd, struct opening *opening) {
     struct stat status;
     long result = sys_call(SYS_fstat, memory_fd, (long)&status, 0, 0, 0, 0);
-    if (result == 0 && (uint64_t)status.st_size >= bytes) sink.header = sink_map(memory_fd, bytes);
+    if (result == 0 && opening_fits(opening, (uint64_t)status.st_size))
+        sink.header = sink_map(memory_fd, opening->bytes);
     file_close(memory_fd);
     sink.is_file = false;
     sys_set_claims_safe(true);
@@ -121,20 +148,20 @@ static long lent_memory(void) {
     return number;
 }
 
-static bool sink_obtain(uint64_t bytes, uint32_t forked_from) {
+static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
     const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
     int memory_fd = -1;
     bool is_attached = environment_is_given();
     if (is_attached && !forked_from) {
         sink.is_lent = true;
-        return sink_open_memory((int)lent_memory(), bytes);
+        return sink_open_memory((int)lent_memory(), opening);
     }
     enum tool_answer answer = name && name[0]
                                   ? tool_link_ask(name, forked_from, sink.attachment, &memory_fd)
                                   : TOOL_ABSENT;
     if (answer == TOOL_REFUSED) return false;
-    if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, bytes);
-    return !is_attached && sink_open_file(bytes, forked_from);
+    if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, opening);
+    return !is_attached && sink_open_file(opening, forked_from);
 }
 
 static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
@@ -161,17 +188,17 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
 
 bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
     struct cairn_header *layout = sys_map(sizeof *layout);
-    uint64_t space = sink_space();
+    struct opening opening = {.layout = layout, .rooms = rooms};
     sink.header = NULL;
     if (!layout) return false;
-    uint64_t bytes = layout_make(layout, space, rooms);
-    bool is_open = bytes && sink_obtain(bytes, forked_from);
+    opening.bytes = layout_make(layout, sink_space(), rooms);
+    bool is_open = opening.bytes && sink_obtain(&opening, forked_from);
     if (is_open) {
         memcpy(sink.header->sections, layout->sections, sizeof layout->sections);
         sink.header->section_count = layout->section_count;
         sink.header->has_python_frames = rooms.has_codes;
         sink.header->has_mappings = rooms.has_mappings;
-        sink.header->mapped_bytes = bytes;
+        sink.header->mapped_bytes = opening.bytes;
         sink_describe(sink.header, forked_from);
     }
     sys_unmap(layout, sizeof *layout);

@@ -5,7 +5,9 @@ locked memory, a full disk for the recording. A program that limits its own addr
 cairn, and is recorded whole."""
 
 import os
+import pathlib
 import resource
+import shutil
 import subprocess
 
 import cairn_test as t
@@ -62,7 +64,45 @@ def own_limit(mebibytes):
     t.check(found and found["totals"]["allocations"] >= 40000, f"{name}: {found and found['totals']}")
 
 
+def limited_tool():
+    """Files limited with the tool, too: root's tool raises that for itself; others say that they cannot, and leave the
+    program alone, whether they start it or attach to it."""
+    command = ["sh", "-c", "ulimit -f"]
+    can_raise = t.run(["sh", "-c", "ulimit -f 10; ulimit -f unlimited"]).status == 0
+    for kibibytes in (0, 8, 5000, 30000, 4000000):
+        path = t.fresh_path("limited") + ".cairn"
+        shell = ["sh", "-c", f"ulimit -f {2 * kibibytes}; exec \"$@\"", "sh"]
+        plain = t.run([*shell, *command])
+        result = t.run([*shell, t.CAIRN, "run", "-q", "-o", path, *command])
+        result.check_like(f"{kibibytes} KiB with the tool", plain)
+        if can_raise or kibibytes > 20 * KIB:
+            t.check(t.report(path), f"{kibibytes} KiB with the tool: nothing recorded")
+        else:
+            said = t.run([*shell, t.CAIRN, "run", "-o", t.fresh_path("limited") + ".cairn", *command])
+            t.check(b"ulimit -f" in said.err, f"{kibibytes} KiB with the tool: {said.err}")
+    if os.getuid() != 0:
+        return t.skip_part("another user's limits need root")
+    place = pathlib.Path("tool").resolve()
+    place.mkdir()
+    for name in ("cairn", "libcairn.so", "libcairn-cxx.so"):
+        shutil.copy(t.BUILD / name, place)
+    pathlib.Path(".").resolve().chmod(0o777)
+    become = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    shell = [*become, "sh", "-c", "ulimit -f 10000; exec \"$@\"", "sh", str(place / "cairn")]
+    result = t.run([*shell, "run", "-o", "other.cairn", "sh", "-c", "echo alive; exit 6"])
+    t.check_equal("another user: end", (result.status, result.out), (6, b"alive\n"))
+    t.check(b"ulimit -f" in result.err and b"Bus error" not in result.err, f"another user: {result.err}")
+    with t.Process([*become, "sleep", "60"]) as process:
+        t.wait_until(lambda: t.is_called(process.pid, "sleep"))
+        result = t.run([*shell, "attach", str(process.pid), "-o", "attached.cairn", "--record-for", "10ms"])
+        t.check_equal("another user, attach: status", result.status, 1)
+        t.check(result.err.count(b"\n") == 1 and b"ulimit -f" in result.err, f"another user, attach: {result.err}")
+        t.check(process.poll() is None and not os.path.exists("attached.cairn"), "another user, attach: it left traces")
+        process.kill()
+
+
 told_limit()
+limited_tool()
 for own_mebibytes in (30, 40, 50, 64, 100, 150, 300, 2000):
     own_limit(own_mebibytes)
 for how in ("run", "alone"):

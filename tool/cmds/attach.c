@@ -83,6 +83,7 @@ static void take_signals(struct session *session) {
     for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) sigaddset(&handled, asking[i]);
     session->signal_file = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
     sigaddset(&handled, SIGPIPE);
+    sigaddset(&handled, SIGXFSZ);  // a limit of file sizes is an error where a file is written
     sigprocmask(SIG_BLOCK, &handled, NULL);
 }
 
@@ -112,7 +113,7 @@ static bool session_prepare(struct session *session, struct error *error) {
     tree->is_anyway = args_has(args, OPTION_IGNORE_CHECKS);
     tree->is_quiet = args_has(args, OPTION_QUIET);
     tree->watch = &session->watch;
-    bool is_ok = library_find(session->launch.library, false, error);
+    bool is_ok = limits_leave_room(error) && library_find(session->launch.library, false, error);
     tree->library_path = session->launch.library;
     if (!is_ok || !attach_tree_open(tree, session->pid, error))
         return error_wrap(error, "cannot attach to %s %d", session->safe, (int)session->pid);
@@ -232,20 +233,13 @@ static void come_first(void) {
     if (getpriority(PRIO_PROCESS, 0) == 0) setpriority(PRIO_PROCESS, 0, nicest);
 }
 
-// Each process costs some descriptors.
-static void raise_files(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int cmd_attach(const struct command_args *args) {
     struct session session = {.args = args};
+    struct limits old_limits;
     struct error error;
     if (!session_read(&session, &error)) return command_fail(STATUS_USAGE, &error);
     come_first();
-    if (args_has(args, OPTION_CHILDREN)) raise_files();
+    limits_raise(&old_limits);
     take_signals(&session);
     if (!session_prepare(&session, &error) || !session_start(&session, &error)) {
         attach_tree_close(&session.tree);

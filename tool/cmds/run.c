@@ -98,9 +98,14 @@ static const char *run_empty_reason(const struct run_command *run) {
     static char text[MESSAGE_BYTES];
     const rlim_t room_bytes = 256 << 20;  // what the library reserves, rounded up (thread/slots.c)
     struct rlimit space;
+    struct error error;
     if (run->program.obstacle) return run->program.obstacle;
     if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur < room_bytes)
         return "cairn needs some 250 MiB of address space, and ulimit -v leaves less";
+    if (!limits_leave_room(&error)) {
+        snprintf(text, sizeof text, "%s", error.text);
+        return text;
+    }
     if (!run->program.own_allocator || !run->begin.refused_count) return NULL;
     snprintf(text, sizeof text, "the program is linked with %s, whose calls cannot be seen",
              run->program.own_allocator);
@@ -282,7 +287,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.begin_context = &run->begin;
     run->launch.socket_name = run->watch.listener.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
-                     &run->job.old_files, &launched, error))
+                     &run->job.old_limits, &launched, error))
         return false;
     if (!run_make_store(run, &launched, error)) {
         launch_cancel(&launched);

@@ -68,7 +68,7 @@ static void execute_as_script(const char *path, char **words) {
 
 // In the child: waits for the output's name, becomes the program.
 static void launch_execute(const struct launch *launch, const char *path, char **words,
-                           const sigset_t *mask, const struct rlimit *files, int go, int report) {
+                           const sigset_t *mask, const struct limits *limits, int go, int report) {
     struct launch own = *launch;
     struct error error;
     char output[PATH_MAX];
@@ -76,7 +76,7 @@ static void launch_execute(const struct launch *launch, const char *path, char *
     if (length <= 0) _exit(STATUS_NOT_FOUND);
     output[length] = 0;
     own.output = output;
-    setrlimit(RLIMIT_NOFILE, files);
+    limits_restore(limits);
     int problem = ENOMEM;
     if (launch_set_environment(&own, &error)) {
         sigprocmask(SIG_SETMASK, mask, NULL);
@@ -90,7 +90,7 @@ static void launch_execute(const struct launch *launch, const char *path, char *
 }
 
 bool launch_fork(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
-                 const struct rlimit *files, struct launched *launched, struct error *error) {
+                 const struct limits *limits, struct launched *launched, struct error *error) {
     int go[2], report[2];
     if (pipe2(go, O_CLOEXEC) != 0) return error_set(error, "pipe: %s", strerror(errno));
     if (pipe2(report, O_CLOEXEC) != 0) {
@@ -101,7 +101,7 @@ bool launch_fork(const struct launch *launch, const char *path, char **words, co
     *launched = (struct launched){.pid = fork(), .go = go[1], .report = report[0]};
     if (launched->pid == 0) {
         close(go[1]);  // its end comes when the tool's does
-        launch_execute(launch, path, words, mask, files, go[0], report[1]);
+        launch_execute(launch, path, words, mask, limits, go[0], report[1]);
     }
     int problem = errno;
     close(go[0]);
@@ -141,15 +141,6 @@ static void forwarded_set(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGCHLD);
     for (size_t i = 0; i < FORWARDED_COUNT; i++) sigaddset(set, forwarded_signals[i]);
-}
-
-// Each recorded process costs a descriptor.
-static void raise_files(struct job *job) {
-    struct rlimit wanted;
-    if (getrlimit(RLIMIT_NOFILE, &job->old_files) != 0) return;
-    wanted = job->old_files;
-    wanted.rlim_cur = wanted.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &wanted);
 }
 
 // Answers, for the number of a signal, whether it came; ends with the tool. Its signals are
@@ -215,7 +206,7 @@ bool job_prepare(struct job *job, struct error *error) {
     sigaddset(&blocked, SIGPIPE);  // the reader of the summary may be gone
     sigaddset(&blocked, SIGXFSZ);  // a limit of file sizes is an error of the recording's file
     sigprocmask(SIG_BLOCK, &blocked, &job->old_mask);
-    raise_files(job);
+    limits_raise(&job->old_limits);
     job->signal_file = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
     return job->signal_file >= 0 || error_set(error, "signalfd: %s", strerror(errno));
 }

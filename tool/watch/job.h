@@ -18,16 +18,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "tool/base/error.h"
+#include "tool/watch/limits.h"
 
 struct job {
-    sigset_t old_mask;        // the program gets this one
-    struct rlimit old_files;  // and this limit of descriptors
-    int signal_file;          // readable when job_handle has work
-    int witness;              // socket to it; -1: there is none
+    sigset_t old_mask;         // the program gets this one
+    struct limits old_limits;  // and these
+    int signal_file;           // readable when job_handle has work
+    int witness;               // socket to it; -1: there is none
     pid_t witness_pid;
     pid_t child;
     bool is_over;
@@ -76,10 +76,10 @@ struct launched {
 // Puts the variables into this process' environment, the library first in LD_PRELOAD.
 bool launch_set_environment(const struct launch *launch, struct error *error);
 
-// Makes the child that will execute `path` with the signal mask `mask` and the limit of
-// descriptors `files`. Its pid is known then, and nothing of the program has run.
+// Makes the child that will execute `path` with the signal mask `mask` and these limits. Its pid is
+// known then, and nothing of the program has run.
 bool launch_fork(const struct launch *launch, const char *path, char **words, const sigset_t *mask,
-                 const struct rlimit *files, struct launched *launched, struct error *error);
+                 const struct limits *limits, struct launched *launched, struct error *error);
 
 // Lets it execute, with `output` for CAIRN_OUTPUT. False, with `status` 126 or 127, when it could
 // not be executed.

@@ -18,7 +18,7 @@
 #include "tool/model/source.h"
 
 // Sparse: address space for the largest recording. Less where a limit forbids it.
-static const uint64_t memory_most_bytes = 6ull << 30, memory_least_bytes = 64ull << 20;
+static const uint64_t memory_most_bytes = 6ull << 30;
 
 // Under a limit on address space, which is the program's too, no more than the program lays out
 // (runtime/sink).
@@ -39,10 +39,14 @@ bool memory_make(struct memory *memory, struct error *error) {
 
 bool memory_adopt(struct memory *memory, int file, struct error *error) {
     *memory = (struct memory){.file = file, .bytes = memory_space()};
-    while (ftruncate(memory->file, (off_t)memory->bytes) != 0 && memory->bytes > memory_least_bytes)
+    bool is_large = ftruncate(memory->file, (off_t)memory->bytes) == 0;
+    while (!is_large && memory->bytes / 2 >= MEMORY_LEAST_BYTES) {
         memory->bytes /= 2;
-    void *mapping = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                         memory->file, 0);
+        is_large = ftruncate(memory->file, (off_t)memory->bytes) == 0;
+    }
+    void *mapping = is_large ? mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_NORESERVE, memory->file, 0)
+                             : MAP_FAILED;
     if (mapping == MAP_FAILED) {
         error_set(error, "cannot map a recording: %s", strerror(errno));
         close(memory->file);

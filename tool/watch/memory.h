@@ -10,6 +10,9 @@
 #include "format/format.h"
 #include "tool/base/error.h"
 
+// Of the smallest memory that something can be recorded in.
+#define MEMORY_LEAST_BYTES (UINT64_C(16) << 20)
+
 struct memory {
     int file;  // the memfd, -1 when closed
     uint64_t bytes;
