@@ -52,6 +52,8 @@ bool held_free_find(const struct recording *recording, struct held_free *held) {
     uint64_t others = 0, free_ns = 0, first_ns = 0, last_ns = 0;
     struct cairn_resident value, next;
     *held = (struct held_free){0};
+    // what was allocated before it was attached to is in the heap, and not free
+    if (recording->header.is_attached && !recording->header.has_census) return false;
     if (!note_others(recording, CAIRN_PICTURE_AT_PEAK, &others) ||
         !note_others(recording, CAIRN_PICTURE_LAST, &others))
         return false;
