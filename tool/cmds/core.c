@@ -5,10 +5,6 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_heap.h"
 
-// Of a process' memory, unasked: it stands while that is copied, which takes some tens of
-// milliseconds.
-static const uint64_t copied_bytes_max = 128ull << 20;
-
 // What the core as a whole has to say: by who asked for it, or as the allocator sees it.
 static bool answer_overview(struct core_subject *subject, const struct core_question *question,
                             struct error *error) {
@@ -57,7 +53,7 @@ int cmd_core(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     const struct heap_wish wish = {
         .depth = core_question_depth(&question),
-        .bytes_max = args_has(args, OPTION_NO_COPY_LIMIT) ? UINT64_MAX : copied_bytes_max,
+        .bytes_max = args_has(args, OPTION_NO_COPY_LIMIT) ? UINT64_MAX : CORE_COPIED_BYTES_MAX,
         .way_around = "--no-copy-limit"};
     if (!core_subject_open(args->words[0], &wish, args_text(args, OPTION_RECORDING, NULL), &subject,
                            &error))

@@ -13,6 +13,10 @@
 #include "tool/heap/types.h"
 #include "tool/query/heap_views.h"
 
+// Of a process' memory, unasked: it stands while that is copied, which takes some tens of
+// milliseconds.
+#define CORE_COPIED_BYTES_MAX (UINT64_C(128) << 20)
+
 struct core_subject {
     struct heap_look look;
     const struct core_image *core;  // of the look

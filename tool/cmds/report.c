@@ -6,6 +6,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/core_owners.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
@@ -248,6 +249,11 @@ int cmd_report(const struct command_args *args) {
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
     if (view_is_of_memory(report.request.view) && heap_views_have_memory(args->words[0]))
         return heap_views_report(args->words[0], &report.request, &error)
+                   ? STATUS_OK
+                   : command_fail(STATUS_FAILURE, &error);
+    if (view_is_of_owners(report.request.view) && heap_views_have_memory(args->words[0]))
+        return core_owners_report(args->words[0], &report.request,
+                                  !args_has(args, OPTION_NO_COPY_LIMIT), &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
     if (!filter_open(&report.filter, &report.request.filter, &error)) {

@@ -19,7 +19,8 @@
 #include "tool/tui/browser.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
-static const double tree_threshold = 0.01, growth_threshold = 0.001;
+enum { OWNERS_TOP = 8, OWNERS_DEPTH = 4 };
+static const double tree_threshold = 0.01, owners_threshold = 0.01, growth_threshold = 0.001;
 
 static bool print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
@@ -164,6 +165,14 @@ static bool print_heap_totals(FILE *out, const struct view_subject *subject, str
     return true;
 }
 
+// A recording does not have what blocks refer to; processes and cores do not come here.
+static bool print_no_owners(FILE *out, const struct view_subject *subject, struct error *error) {
+    (void)out;
+    (void)subject;
+    return error_set(error,
+                     "view owners is of a running process or a core dump, not of a recording");
+}
+
 // clang-format off
 // What a list of stacks goes by, and what groups of frames do.
 #define LIST_OPTIONS "--by --blocks --top --depth --all-frames"
@@ -255,6 +264,10 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_heap_totals,
      {"Which stacks keep pages resident?",
       "--top --depth --all-frames", "a PID or core; of a recording, totals"}},
+    {"owners", "of a process (PID) or core: who keeps the blocks, and how much each keeps", "exit",
+     OWNERS_TOP, OWNERS_DEPTH, owners_threshold, false, false, print_no_owners,
+     {"Who keeps this memory, and what would go with it?",
+      "--top --depth --threshold", "a PID or core"}},
     {"overruns", "blocks that were written past, and whose they were (cairn run --guard)", "peak",
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_overruns,
      {"Which blocks were written past their end or start?",
@@ -282,6 +295,10 @@ const struct view *view_find(const char *name) {
 
 bool view_is_of_memory(const struct view *view) {
     return view && view->print == print_heap_totals;
+}
+
+bool view_is_of_owners(const struct view *view) {
+    return view && view->print == print_no_owners;
 }
 
 bool view_is_of_mappings(const struct view *view) {

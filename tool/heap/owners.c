@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/heap/owners.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/heap/roots.h"
+#include "tool/model/index_table.h"
+
+enum { NAME_BYTES = 512, EVERYTHING = 0 };
+#define THREAD_NAME "stack and registers of thread %" PRId32
+
+struct building {
+    struct core_owners *owners;
+    struct core_reach *reach;
+    struct core_types *types;
+    struct index_table names;    // of roots
+    uint32_t *starts, *targets;  // edges of all nodes
+    uint32_t leaked;             // the root of what no other one leads to
+};
+
+static uint32_t node_of_block(const struct core_owners *owners, uint32_t number) {
+    return 1 + (uint32_t)owners->roots.count + number;
+}
+
+const struct owner_root *core_owners_root(const struct core_owners *owners, uint32_t place) {
+    uint32_t node = owners->tree.nodes[place];
+    return node != EVERYTHING && node <= owners->roots.count ? &owners->roots.items[node - 1]
+                                                             : NULL;
+}
+
+uint32_t core_owners_block(const struct core_owners *owners, uint32_t place) {
+    return owners->tree.nodes[place] - 1 - (uint32_t)owners->roots.count;
+}
+
+// --- roots
+
+static uint64_t hash_of(const char *name) {
+    uint64_t hash = index_table_seed();
+    for (; *name; name++) hash = hash_mix(hash, (uint8_t)*name);
+    return hash;
+}
+
+// The root of that name; UINT32_MAX without memory.
+static uint32_t root_named(struct building *building, const char *name, bool is_passing) {
+    struct core_owners *owners = building->owners;
+    uint64_t hash = hash_of(name);
+    struct index_probe probe = index_probe_start(&building->names, hash);
+    for (uint32_t index; index_probe_next(&building->names, &probe, &index);)
+        if (!strcmp(owners->roots.items[index].name, name)) return index;
+    uint32_t index = (uint32_t)owners->roots.count;
+    struct owner_root *root = array_push(&owners->roots);
+    if (!root) return UINT32_MAX;
+    *root = (struct owner_root){.name = strdup(name), .is_passing = is_passing};
+    return root->name && index_table_insert(&building->names, hash, index) ? index : UINT32_MAX;
+}
+
+// "held" for an address in a variable, without the distance from its start. False: it is behind the
+// module, in memory that only looks like a part of its data.
+static bool name_variable(struct building *building, const struct core_root *root, uint64_t address,
+                          char name[NAME_BYTES]) {
+    char module[NAME_BYTES / 2];
+    if (!core_types_place(building->types, address, name, NAME_BYTES)) return false;
+    char *distance = strrchr(name, '+');
+    text_escape(module, sizeof module, text_base_name(root->file->path));
+    if (distance) *distance = 0;
+    if (!name[0] || !strcmp(name, module)) snprintf(name, NAME_BYTES, "data of %s", module);
+    return true;
+}
+
+static uint32_t root_at(struct building *building, uint64_t address) {
+    char name[NAME_BYTES];
+    const struct core_root root = core_root_of(building->reach->core, address);
+    if (root.thread)
+        snprintf(name, sizeof name, THREAD_NAME, (int32_t)root.thread->tid);
+    else if (!root.file || !name_variable(building, &root, address, name))
+        snprintf(name, sizeof name, "other memory of the process");
+    return root_named(building, name, root.thread);
+}
+
+static bool add_edge(struct building *building, uint32_t root, uint64_t place) {
+    struct core_owners *owners = building->owners;
+    uint32_t number = core_graph_number(&owners->graph, place);
+    size_t count = owners->edges.count;
+    const struct owner_edge *last = count ? &owners->edges.items[count - 1] : NULL;
+    if (root == UINT32_MAX) return false;
+    if (last && last->root == root && last->number == number) return true;
+    struct owner_edge *edge = array_push(&owners->edges);
+    if (edge) *edge = (struct owner_edge){root, number};
+    return edge;
+}
+
+static bool note_root(void *context, const struct core_word *word) {
+    struct building *building = context;
+    uint64_t place;
+    return !block_map_find(&building->reach->map, word->value, &place) ||
+           add_edge(building, root_at(building, word->at), place);
+}
+
+static bool note_registers(struct building *building) {
+    const struct core_image *core = building->reach->core;
+    char name[NAME_BYTES];
+    uint64_t place;
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        snprintf(name, sizeof name, THREAD_NAME, (int32_t)thread->tid);
+        for (uint32_t k = 0; k < thread->register_count; k++)
+            if (block_map_find(&building->reach->map, thread->registers[k], &place) &&
+                !add_edge(building, root_named(building, name, true), place))
+                return false;
+    }
+    return true;
+}
+
+static bool find_roots(struct building *building) {
+    const struct spans *roots = &building->reach->roots;
+    struct core_scan scan = {.core = building->reach->core,
+                             .map = &building->reach->map,
+                             .see = note_root,
+                             .context = building};
+    bool is_ok = core_scan_open(&scan) && note_registers(building);
+    for (size_t i = 0; i < roots->items.count && is_ok; i++)
+        is_ok = core_scan_words(&scan, roots->items.items[i].start, roots->items.items[i].end);
+    core_scan_close(&scan);
+    building->leaked = is_ok ? root_named(building, CORE_LEAKED_NAME, false) : UINT32_MAX;
+    return building->leaked != UINT32_MAX;
+}
+
+// --- edges of all nodes
+
+// Calls for each edge between blocks, by the block that it comes from.
+static void each_inner_edge(const struct core_graph *graph,
+                            void (*see)(void *context, uint32_t from, uint32_t to), void *context) {
+    for (uint32_t group = 0; group <= graph->count / GROUP_BLOCKS; group++)
+        for (uint32_t i = graph->starts[group]; i < graph->starts[group + 1]; i++)
+            see(context, group * GROUP_BLOCKS + graph->sources.items[i], graph->targets.items[i]);
+}
+
+static void count_edge(void *context, uint32_t from, uint32_t to) {
+    struct building *building = context;
+    (void)to;
+    building->starts[node_of_block(building->owners, from) + 1]++;
+}
+
+static void put_edge(void *context, uint32_t from, uint32_t to) {
+    struct building *building = context;
+    uint32_t node = node_of_block(building->owners, from);
+    building->targets[building->starts[node]++] = node_of_block(building->owners, to);
+}
+
+// Starts move on by what is put, and are one node behind until they are back.
+static bool make_edges(struct building *building) {
+    struct core_owners *owners = building->owners;
+    uint32_t roots = (uint32_t)owners->roots.count, nodes = 1 + roots + owners->graph.count;
+    free(building->starts);
+    free(building->targets);
+    building->starts = calloc((size_t)nodes + 2, sizeof *building->starts);
+    building->targets = malloc((roots + owners->edges.count + owners->graph.targets.count + 1) *
+                               sizeof *building->targets);
+    if (!building->starts || !building->targets) return false;
+    uint32_t *starts = building->starts;
+    starts[1] = roots;
+    for (size_t i = 0; i < owners->edges.count; i++) starts[owners->edges.items[i].root + 2]++;
+    each_inner_edge(&owners->graph, count_edge, building);
+    for (uint32_t i = 1; i <= nodes; i++) starts[i] += starts[i - 1];
+    for (uint32_t i = 0; i < roots; i++) building->targets[starts[EVERYTHING]++] = 1 + i;
+    for (size_t i = 0; i < owners->edges.count; i++) {
+        const struct owner_edge *edge = &owners->edges.items[i];
+        building->targets[starts[edge->root + 1]++] = node_of_block(owners, edge->number);
+    }
+    each_inner_edge(&owners->graph, put_edge, building);
+    memmove(starts + 1, starts, nodes * sizeof *starts);
+    starts[0] = 0;
+    return true;
+}
+
+// --- what no root leads to
+
+struct searching {
+    const struct building *building;
+    uint8_t *is_reached;  // by node
+    uint32_t *waiting;
+    uint32_t nodes;
+};
+
+static void reach_from(struct searching *searching, uint32_t node) {
+    const struct building *building = searching->building;
+    uint32_t count = 0;
+    if (searching->is_reached[node]) return;
+    searching->is_reached[node] = true;
+    searching->waiting[count++] = node;
+    while (count) {
+        node = searching->waiting[--count];
+        for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++) {
+            uint32_t target = building->targets[i];
+            if (searching->is_reached[target]) continue;
+            searching->is_reached[target] = true;
+            searching->waiting[count++] = target;
+        }
+    }
+}
+
+// Those that no leaked block refers to, then one of each ring.
+static bool add_leaked(struct building *building, struct searching *searching) {
+    struct core_owners *owners = building->owners;
+    uint32_t first = node_of_block(owners, 0);
+    uint8_t *is_referred = calloc(searching->nodes, 1);
+    bool is_ok = is_referred;
+    for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
+        if (searching->is_reached[node]) continue;
+        owners->leaked_count++;
+        owners->leaked_bytes += owners->sizes[node - first];
+        for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++)
+            if (building->targets[i] != node) is_referred[building->targets[i]] = true;
+    }
+    for (int rings = 0; rings < 2 && is_ok; rings++) {
+        for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
+            if (searching->is_reached[node] || (!rings && is_referred[node])) continue;
+            struct owner_edge *edge = array_push(&owners->edges);
+            if (edge) *edge = (struct owner_edge){building->leaked, node - first};
+            is_ok = edge;
+            reach_from(searching, node);
+        }
+    }
+    free(is_referred);
+    return is_ok;
+}
+
+// What lasting roots lead to first; then what stacks and registers lead to beyond that.
+static void reach_from_roots(struct building *building, struct searching *searching) {
+    struct core_owners *owners = building->owners;
+    uint32_t first = node_of_block(owners, 0), kept = 0;
+    searching->is_reached[EVERYTHING] = true;
+    for (uint32_t i = 0; i < owners->roots.count; i++)
+        if (!owners->roots.items[i].is_passing) reach_from(searching, 1 + i);
+    for (size_t i = 0; i < owners->edges.count; i++) {
+        const struct owner_edge edge = owners->edges.items[i];
+        bool is_needless =
+            owners->roots.items[edge.root].is_passing && searching->is_reached[first + edge.number];
+        if (!is_needless) owners->edges.items[kept++] = edge;
+    }
+    owners->edges.count = kept;
+    for (uint32_t i = 0; i < owners->roots.count; i++)
+        if (owners->roots.items[i].is_passing) reach_from(searching, 1 + i);
+}
+
+static bool find_leaked(struct building *building) {
+    const struct core_owners *owners = building->owners;
+    uint32_t nodes = node_of_block(owners, owners->graph.count);
+    struct searching searching = {.building = building,
+                                  .is_reached = calloc((size_t)nodes + 1, 1),
+                                  .waiting = malloc(((size_t)nodes + 1) * sizeof(uint32_t)),
+                                  .nodes = nodes};
+    bool is_ok = searching.is_reached && searching.waiting;
+    if (is_ok) {
+        reach_from_roots(building, &searching);
+        is_ok = add_leaked(building, &searching);
+    }
+    free(searching.is_reached);
+    free(searching.waiting);
+    return is_ok;
+}
+
+// --- sums
+
+// Numbers ascend as addresses do.
+static bool find_sizes(struct building *building) {
+    struct core_owners *owners = building->owners;
+    const struct glibc_heap *heap = &building->reach->heap;
+    uint32_t number = 0;
+    owners->sizes = calloc((size_t)owners->graph.count + 1, sizeof *owners->sizes);
+    for (size_t i = 0; owners->sizes && i < heap->chunks.count; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (!chunk_is_free(chunk) && number < owners->graph.count)
+            owners->sizes[number++] = chunk->size;
+    }
+    return owners->sizes;
+}
+
+static void sum_up(struct core_owners *owners) {
+    const struct dominators *tree = &owners->tree;
+    uint32_t first = node_of_block(owners, 0);
+    for (uint32_t place = tree->reached; place-- > 1;) {
+        uint32_t node = tree->nodes[place], parent = tree->parents[place];
+        if (node >= first) {
+            owners->retained[place] += owners->sizes[node - first];
+            owners->counts[place]++;
+        }
+        owners->retained[parent] += owners->retained[place];
+        owners->counts[parent] += owners->counts[place];
+        owners->starts[parent + 1]++;
+    }
+    for (uint32_t place = 0; place < tree->reached; place++)
+        owners->starts[place + 1] += owners->starts[place];
+    for (uint32_t place = tree->reached; place-- > 1;)
+        owners->children[--owners->starts[tree->parents[place] + 1]] = place;
+    memmove(owners->starts, owners->starts + 1, tree->reached * sizeof *owners->starts);
+    owners->starts[tree->reached] = tree->reached ? tree->reached - 1 : 0;
+}
+
+// `places`: of nodes.
+static void find_shared(struct building *building, uint32_t *places, uint8_t *is_direct) {
+    struct core_owners *owners = building->owners;
+    const struct dominators *tree = &owners->tree;
+    uint32_t first = node_of_block(owners, 0);
+    for (uint32_t place = 0; place < tree->reached; place++) places[tree->nodes[place]] = place;
+    for (uint32_t place = 0; place < tree->reached; place++) {
+        uint32_t node = tree->nodes[place];
+        for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++) {
+            uint32_t target = places[building->targets[i]];
+            is_direct[target] |= tree->parents[target] == place;
+        }
+    }
+    for (uint32_t place = 1; place < tree->reached; place++) {
+        if (is_direct[place] || tree->nodes[place] < first) continue;
+        owners->shared_count++;
+        owners->shared_bytes += owners->sizes[tree->nodes[place] - first];
+    }
+}
+
+static bool sum(struct building *building) {
+    struct core_owners *owners = building->owners;
+    uint32_t nodes = node_of_block(owners, owners->graph.count);
+    const struct dominator_graph graph = {nodes, building->starts, building->targets};
+    if (!dominators_find(&graph, &owners->tree)) return false;
+    size_t reached = owners->tree.reached;
+    owners->retained = calloc(reached + 1, sizeof *owners->retained);
+    owners->counts = calloc(reached + 1, sizeof *owners->counts);
+    owners->starts = calloc(reached + 2, sizeof *owners->starts);
+    owners->children = calloc(reached + 1, sizeof *owners->children);
+    uint32_t *places = calloc((size_t)nodes + 1, sizeof *places);
+    uint8_t *is_direct = calloc(reached + 1, 1);
+    bool is_ok = owners->retained && owners->counts && owners->starts && owners->children &&
+                 places && is_direct;
+    if (is_ok) {
+        sum_up(owners);
+        find_shared(building, places, is_direct);
+    }
+    free(places);
+    free(is_direct);
+    return is_ok;
+}
+
+bool core_owners_find(struct core_reach *reach, struct core_types *types,
+                      struct core_owners *owners, struct error *error) {
+    struct building building = {.owners = owners, .reach = reach, .types = types};
+    *owners = (struct core_owners){0};
+    reach->edges_most = UINT32_MAX;
+    bool is_ok = core_graph_open(reach, &owners->graph) && core_graph_fill(&owners->graph) &&
+                 find_sizes(&building) && find_roots(&building);
+    bool is_whole = !is_ok || owners->graph.known >= owners->graph.count;
+    is_ok = is_ok && is_whole && make_edges(&building) && find_leaked(&building) &&
+            make_edges(&building) && sum(&building);
+    free(building.starts);
+    free(building.targets);
+    index_table_free(&building.names);
+    if (!is_ok) core_owners_free(owners);
+    if (!is_whole) return error_set(error, "its blocks refer to each other 2^32 times and more");
+    return is_ok || error_set(error, "out of memory");
+}
+
+void core_owners_free(struct core_owners *owners) {
+    core_graph_close(&owners->graph);
+    for (size_t i = 0; i < owners->roots.count; i++)
+        free((char *)(uintptr_t)owners->roots.items[i].name);
+    array_free(&owners->roots);
+    array_free(&owners->edges);
+    dominators_free(&owners->tree);
+    free(owners->sizes);
+    free(owners->retained);
+    free(owners->counts);
+    free(owners->starts);
+    free(owners->children);
+    *owners = (struct core_owners){0};
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who keeps the blocks of a process: the tree of dominators of what refers to what, from its roots.
+// A block's retained size is what would go if it went: its own and that of all blocks that every
+// way to them passes it.
+//
+// What variables and other lasting memory keep is theirs, whatever stacks and registers refer to it
+// as well: these hold what is just in use, and much that was.
+//
+// References are found as reach.h finds them, conservatively: a number that looks like an address
+// counts as one. A root is a variable, the stack and registers of a thread, or other memory of
+// the process. What no root leads to is below a root of its own, CORE_LEAKED_NAME, by the blocks
+// that nothing else leaked refers to; of a ring, by the one with the lowest address.
+//
+//     node   0 is everything; then come the roots, then the blocks by their numbers (references.h)
+//     place  of a node in the order of dominators.h: each node comes behind its owner
+#ifndef TOOL_HEAP_OWNERS_H
+#define TOOL_HEAP_OWNERS_H
+
+#include "tool/heap/dominators.h"
+#include "tool/heap/references.h"
+#include "tool/heap/types.h"
+
+#define CORE_LEAKED_NAME "leaked: no root leads there"
+
+struct owner_root {
+    const char *name;  // safe to print
+    bool is_passing;   // a thread's
+};
+
+struct owner_edge {
+    uint32_t root;    // index of it
+    uint32_t number;  // of the block that it refers to
+};
+
+struct core_owners {
+    struct core_graph graph;  // numbers
+    ARRAY(struct owner_root) roots;
+    ARRAY(struct owner_edge) edges;  // of the roots
+    struct dominators tree;
+    uint64_t *sizes;     // of blocks, by number
+    uint64_t *retained;  // bytes, by place
+    uint32_t *counts;    // retained blocks, by place
+    uint32_t *starts;    // places of those that a place owns: children[starts[place]] to ...
+    uint32_t *children;  // ... starts[place + 1] - 1
+    uint64_t leaked_bytes, leaked_count;
+    uint64_t shared_bytes, shared_count;  // blocks whose owner does not refer to them itself:
+                                          // several of what it owns do
+};
+
+// Of a reach with a map; nothing need be marked. `types` names the roots' variables.
+bool core_owners_find(struct core_reach *reach, struct core_types *types,
+                      struct core_owners *owners, struct error *error);
+void core_owners_free(struct core_owners *owners);
+
+// The root at a place; NULL: a block is there, or everything.
+const struct owner_root *core_owners_root(const struct core_owners *owners, uint32_t place);
+
+// The number of the block at a place that has one.
+uint32_t core_owners_block(const struct core_owners *owners, uint32_t place);
+
+#endif
