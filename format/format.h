@@ -546,7 +546,10 @@ struct cairn_header {
     uint32_t has_census;    // older blocks were counted then: those of the thread "(before attach)"
     uint64_t live_samples;  // address of struct cairn_live_samples (sample.h) in the process
     char comm[16];  // name of the main thread, from the kernel (proc_pid_comm(5)); "": not known
-    uint64_t reserved[3];
+    uint32_t
+        page_bytes;  // of the kernel's pages there; 0: 4096, as all had it before this was said
+    uint32_t reserved_word;
+    uint64_t reserved[2];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;
