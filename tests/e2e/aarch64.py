@@ -5,6 +5,8 @@ itself; this machine's tool reads them. Totals against the counting preload and 
 accounts; stacks against libgcc's unwinder in the program (the check build, every event) and against the
 same program's on this machine; signed return addresses; a stack that is guessed; larger pages."""
 
+import gzip
+import json
 import os
 import pathlib
 import platform
@@ -13,6 +15,7 @@ import subprocess
 
 import cairn_test as t
 import ledger
+from kept_recordings import fields
 
 SYSROOT = "/usr/aarch64-linux-gnu"
 ARM = t.BUILD / "aarch64"
@@ -20,7 +23,7 @@ PLACE = str(ARM).removeprefix(f"{t.SOURCE}/")  # as the Makefile spells it
 BUILT = ["runtime", "check-runtime", *(f"{PLACE}/tests/{name}" for name in (
     "count_preload.so", "programs/frames", "programs/shapes", "programs/containers", "programs/exceptions",
     "programs/signal_handler", "programs/coroutines", "programs/births", "programs/short_threads",
-    "programs/blind", "programs/threads", "programs/moved_code"))]
+    "programs/blind", "programs/threads", "programs/moved_code", "programs/mappings"))]
 HEADER_BYTES, PAGE_BYTES_AT = 16384, 0x170  # docs/reference/format.md
 SIGNED = "-mbranch-protection=standard"
 
@@ -145,6 +148,33 @@ def own_sums(found):
     return sums
 
 
+def check_mappings(machine):
+    """The program's own list of pages; the map of qemu's process is not one of pages that large."""
+    result, path = record(target("mappings", 2000, 7), {"CAIRN_MMAP": "1"}, machine=machine)
+    said, found = json.loads(result.out), report(path)["mappings"]
+    for place in [name for name in said if name.startswith("place")]:
+        stacks = [stack for stack in found["stacks"] if place in t.functions(stack)]
+        sums = [sum(stack[key] for stack in stacks) for key in ("at_exit_bytes", "peak_bytes")]
+        t.check_equal(f"{place} {machine}", sums, said[place])
+    t.check_equal(f"mappings {machine}: peak", found["peak_bytes"], said["highest"])
+
+
+def check_said(path, size):
+    """The page size of a recording, as its header, its information and its exports have it."""
+    header = pathlib.Path(path).read_bytes()[:HEADER_BYTES]
+    t.check_equal("page size in the header", struct.unpack_from("<I", header, PAGE_BYTES_AT)[0], size)
+    lines = t.run_cairn("info", path, "--sysroot", SYSROOT).out.decode().splitlines()
+    wanted = ["page", "size", f"{size / 1024:.1f}", "KiB"]
+    t.check(wanted in [line.split() for line in lines], f"cairn info: {lines}")
+    events = gzip.decompress(t.export(path, "heaptrack", "--sysroot", SYSROOT)).decode().splitlines()
+    units = [line.split()[1] for line in events if line.startswith("I ")]
+    t.check_equal("page size of an export to heaptrack", units, [f"{size:x}"])
+    # field 3 of a profile is a mapping, whose field 2 is its start
+    profile = gzip.decompress(t.export(path, "pprof", "--sysroot", SYSROOT))
+    starts = [dict(fields(value)).get(2) for number, value in fields(profile) if number == 3]
+    t.check(any(starts) and not any(start % size for start in starts if start), f"mappings of pprof: {starts}")
+
+
 def check_larger_pages():
     """Kernels with pages of 16 and 64 KiB: the same figures and stacks, and the recording says which."""
     for name in ("frames", "shapes", "containers", "exceptions"):
@@ -157,8 +187,8 @@ def check_larger_pages():
         machine = PAGES[size]
         result, path = record(target("frames"), machine=machine)
         t.check_equal(f"pages of {size}: stderr", result.err, b"")
-        header = pathlib.Path(path).read_bytes()[:HEADER_BYTES]
-        t.check_equal("page size in the header", struct.unpack_from("<I", header, PAGE_BYTES_AT)[0], size)
+        check_said(path, size)
+        check_mappings(machine)
         for name in ("frames", "exceptions", "coroutines", "signal_handler"):
             check_against_libgcc(target(name), machine)
         check_account("short_threads", "pool", machine=machine)
