@@ -90,7 +90,8 @@ RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,
 RUNTIME_FIRST := -Wl,-z,initfirst
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE)
+# Pages vary: unit tests say how large those of the kernel are (runtime/sys/sys.h).
+UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE) -DCAIRN_PAGES_VARY=1
 UNIT_RUNTIME_FLAGS := $(UNIT_FLAGS) -ftls-model=initial-exec $(NO_BUILTINS)
 AFL_CC ?= afl-clang-fast
 AFL_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g -fsanitize=address,undefined \

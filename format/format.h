@@ -20,7 +20,7 @@
 #define CAIRN_MAGIC "cairn\r\n\x1a"  // 8 bytes, no terminator; \r\n\x1a shows text-mode damage
 #define CAIRN_MAGIC_BYTES 8
 #define CAIRN_VERSION 2u
-#define CAIRN_HEADER_BYTES 16384u  // header, then the first section
+#define CAIRN_HEADER_BYTES 16384u  // of the header; on larger pages sections begin on the next
 #define CAIRN_SECTION_MAX 32u
 #define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
 #define CAIRN_WINDOW_BITS 28u      // a window covers 2^28 bytes of code, aligned to its size
@@ -546,7 +546,9 @@ struct cairn_header {
     uint32_t has_census;    // older blocks were counted then: those of the thread "(before attach)"
     uint64_t live_samples;  // address of struct cairn_live_samples (sample.h) in the process
     char comm[16];  // name of the main thread, from the kernel (proc_pid_comm(5)); "": not known
-    uint64_t reserved[3];
+    uint32_t page_bytes;  // of the kernel's pages there; 0, in older recordings: CAIRN_PAGE_LEAST
+    uint32_t reserved_word;
+    uint64_t reserved[2];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;
@@ -559,6 +561,16 @@ struct cairn_header {
     char directory[CAIRN_TEXT_PATH];    // working directory at the start
     char destination[CAIRN_TEXT_PATH];  // absolute path of the recording's file
 };
+
+#define CAIRN_PAGE_LEAST 4096u
+#define CAIRN_PAGE_MOST 65536u
+
+// The size of a process' pages by what is said of it, in a header or elsewhere: 0, or what is none,
+// counts as the least.
+static inline uint32_t cairn_page_bytes(uint64_t said) {
+    int is_one = said >= CAIRN_PAGE_LEAST && said <= CAIRN_PAGE_MOST && !(said & (said - 1));
+    return is_one ? (uint32_t)said : CAIRN_PAGE_LEAST;
+}
 
 // Why a program is started without us; format/sanitizers.def names what is linked to what.
 enum cairn_unrecorded {

@@ -246,7 +246,7 @@ EXPORT void *valloc(size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.valloc(size);
     event_inside_end(inside);
-    event_record_aligned(block, size, SYS_PAGE_BYTES, EVENT_HERE());
+    event_record_aligned(block, size, sys_page_bytes(), EVENT_HERE());
     return block;
 }
 
@@ -255,7 +255,7 @@ EXPORT void *pvalloc(size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.pvalloc(size);
     event_inside_end(inside);
-    event_record_aligned(block, size, SYS_PAGE_BYTES, EVENT_HERE());
+    event_record_aligned(block, size, sys_page_bytes(), EVENT_HERE());
     return block;
 }
 

@@ -119,13 +119,12 @@ static const Elf64_Phdr *segment_find(uint32_t type, uint32_t flags) {
 
 // Writable data: the writable segment without what the linker has made read-only.
 static struct span data_span(void) {
-    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
     const Elf64_Phdr *data = segment_find(PT_LOAD, PF_W), *fixed = segment_find(PT_GNU_RELRO, 0);
     if (!data) return (struct span){0};
     uintptr_t base = (uintptr_t)__ehdr_start, start = base + data->p_vaddr;
     uintptr_t end = start + data->p_memsz;
     uintptr_t fixed_end = fixed ? base + fixed->p_vaddr + fixed->p_memsz : 0;
-    fixed_end = (fixed_end + page_mask) & ~page_mask;
+    fixed_end = sys_page_up(fixed_end);
     if (fixed_end > start) start = fixed_end;
     return (struct span){(uint8_t *)start, end > start ? end - start : 0};
 }

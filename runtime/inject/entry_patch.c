@@ -49,7 +49,7 @@ static bool read_plan(struct lead *lead) {
     lead->digits = environment_get(CAIRN_VARIABLE(ENTRIES));
     if (!lead->digits || !read_digits(&lead->digits, &lead->plan, sizeof lead->plan)) return false;
     lead->bias = getauxval(AT_ENTRY) - lead->plan.start;
-    return lead->plan.magic == CAIRN_LEAD_MAGIC && lead->bias % SYS_PAGE_BYTES == 0 &&
+    return lead->plan.magic == CAIRN_LEAD_MAGIC && lead->bias % sys_page_bytes() == 0 &&
            lead->plan.count && lead->plan.count <= PARTS_MAX;
 }
 
@@ -126,8 +126,7 @@ static bool put_back(const struct lead *lead, uint64_t number, const struct cair
 }
 
 static size_t mapping_bytes(const struct lead *lead) {
-    size_t bytes = lead->plan.count * CAIRN_LEAD_CODE_BYTES;
-    return (bytes + SYS_PAGE_BYTES - 1) & ~(size_t)(SYS_PAGE_BYTES - 1);
+    return sys_page_up(lead->plan.count * CAIRN_LEAD_CODE_BYTES);
 }
 
 // Where the plan wants it, or nowhere: older kernels take the address for a wish.

@@ -54,7 +54,7 @@ static bool read_module(struct module *module, const struct link_map *map) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)map->l_addr;
     *module = (struct module){.name = map->l_name, .symbols.bias = map->l_addr};
     if (!map->l_ld || map->l_addr == getauxval(AT_BASE) || !sys_is_readable(header) ||
-        memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_BYTES)
+        memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_LEAST)
         return false;
     module->segments = (const Elf64_Phdr *)(map->l_addr + header->e_phoff);
     module->segment_count = header->e_phnum;
@@ -94,7 +94,7 @@ static bool is_within(const struct module *module, uint32_t type, uint32_t flags
 
 // The linker makes whole pages read-only, from the one that the range begins in.
 static bool is_fixed(const struct module *module, uintptr_t address) {
-    const uintptr_t page_mask = ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+    const uintptr_t page_mask = ~(uintptr_t)(sys_page_bytes() - 1);
     for (uint32_t i = 0; i < module->segment_count; i++) {
         const Elf64_Phdr *segment = &module->segments[i];
         if (segment->p_type != PT_GNU_RELRO) continue;
@@ -120,14 +120,14 @@ static void store(uintptr_t address, uintptr_t value) {
 }
 
 static void write_slot(const struct module *module, uintptr_t address, uintptr_t value) {
-    long page = (long)(address & ~(uintptr_t)(SYS_PAGE_BYTES - 1));
+    long page = (long)(address & ~(uintptr_t)(sys_page_bytes() - 1));
     if (!is_within(module, PT_LOAD, PF_W, address)) return;
     if (!is_fixed(module, address)) return store(address, value);
     if (is_writable(address) ||
-        sys_call(SYS_mprotect, page, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) != 0)
+        sys_call(SYS_mprotect, page, sys_page_bytes(), PROT_READ | PROT_WRITE, 0, 0, 0) != 0)
         return;
     store(address, value);
-    sys_call(SYS_mprotect, page, SYS_PAGE_BYTES, PROT_READ, 0, 0, 0);
+    sys_call(SYS_mprotect, page, sys_page_bytes(), PROT_READ, 0, 0, 0);
 }
 
 static int find_name(const char *name) {

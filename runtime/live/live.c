@@ -229,7 +229,7 @@ struct each {
 // A forked child lacks memory that its parent excluded (MADV_DONTFORK); asked once a page.
 static bool is_header_readable(uintptr_t address) {
     static uintptr_t known_page;
-    uintptr_t page = (address - 8) / SYS_PAGE_BYTES;
+    uintptr_t page = (address - 8) / sys_page_bytes();
     if (page == known_page) return true;
     if (!sys_is_readable((const void *)(address - 8))) return false;
     known_page = page;
@@ -309,15 +309,18 @@ static uint64_t untouched_of_leaves(uint32_t top, uint32_t from, uint32_t count)
 
 // Pages that were never touched are left alone: looking into one would make it one of the process.
 uint64_t live_untouched_bytes(void) {
-    enum { WORDS = SYS_PAGE_BYTES / sizeof(uintptr_t), PAGES = LIVE_MID_COUNT / WORDS };
-    unsigned char is_touched[PAGES];
+    enum { PAGES_MOST = LIVE_MID_COUNT * sizeof(uintptr_t) / SYS_PAGE_LEAST };
+    const uint32_t page_words = sys_page_bytes() / sizeof(uintptr_t);
+    const uint32_t pages = LIVE_MID_COUNT / page_words;
+    unsigned char is_touched[PAGES_MOST];
     uint64_t untouched = 0;
     for (uint32_t top = 0; top < top_count(); top++) {
         if (live.tops[top] == &empty_mid) continue;
-        if (!sys_find_touched(live.tops[top], PAGES, is_touched)) return 0;
-        for (uint32_t page = 0; page < PAGES; page++)
-            untouched += is_touched[page] & 1 ? untouched_of_leaves(top, page * WORDS, WORDS)
-                                              : SYS_PAGE_BYTES;
+        if (!sys_find_touched(live.tops[top], pages, is_touched)) return 0;
+        for (uint32_t page = 0; page < pages; page++)
+            untouched += is_touched[page] & 1
+                             ? untouched_of_leaves(top, page * page_words, page_words)
+                             : sys_page_bytes();
     }
     return untouched;
 }

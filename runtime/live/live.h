@@ -199,7 +199,7 @@ ALWAYS_INLINE uint64_t live_waste(uintptr_t address, uint64_t size) {
     if (plain < chunk_least) plain = chunk_least;
     if (header & mapped_flag) {
         taken += *(const uint64_t *)(address - 2 * word);
-        plain = (plain + word + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+        plain = sys_page_up(plain + word);
     }
     return taken > plain ? taken - plain : 0;
 }

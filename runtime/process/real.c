@@ -99,7 +99,7 @@ static void *absent_reallocarray(void *block, size_t count, size_t size) {
     return NULL;
 }
 static void *absent_pages(size_t size) {
-    return real.memalign(SYS_PAGE_BYTES, size);
+    return real.memalign(sys_page_bytes(), size);
 }
 // HOOK_LATE: looked for at their first call. Where the system has none, what its callers would get.
 static void late_cfree(void *block) {

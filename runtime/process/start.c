@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -198,17 +197,8 @@ static bool open_live_map(void) {
     return live_init(!real_is_glibc() || attach_has_entries() || settings.guard_bytes);
 }
 
-// aarch64 has kernels with pages of 16 or 64 KiB, where our mappings would not fit.
-static bool are_pages_known(void) {
-    static const char text[] =
-        "cairn: the pages of this kernel are larger than 4 KiB: nothing is recorded\n";
-    if (getauxval(AT_PAGESZ) == SYS_PAGE_BYTES) return true;
-    sys_call(SYS_write, 2, (long)text, sizeof text - 1, 0, 0, 0);
-    return false;
-}
-
 static bool process_open(void) {
-    if (!is_wanted() || !are_pages_known()) return false;
+    if (!is_wanted()) return false;
     sys_clock_init();
     check_start();
     configure();

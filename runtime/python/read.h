@@ -19,7 +19,7 @@ ALWAYS_INLINE bool python_read(bool is_careful, uintptr_t address, void *bytes, 
 #else
     const unsigned user_bits = 47;
 #endif
-    if (unlikely(address < SYS_PAGE_BYTES || address >> user_bits || address % sizeof address))
+    if (unlikely(address < SYS_PAGE_LEAST || address >> user_bits || address % sizeof address))
         return false;
     if (unlikely(is_careful)) return python_read_carefully(address, bytes, size);
     __builtin_memcpy(bytes, (const void *)address, size);

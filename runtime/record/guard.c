@@ -205,16 +205,16 @@ static int guard_posix_memalign(void **result, size_t alignment, size_t size) {
 }
 
 static void *guard_valloc(size_t size) {
-    void *block = aligned_with_bands(SYS_PAGE_BYTES, size);
+    void *block = aligned_with_bands(sys_page_bytes(), size);
     return block ? block : below.valloc(size);
 }
 
 // The whole pages are the program's.
 static void *guard_pvalloc(size_t size) {
-    const size_t mask = SYS_PAGE_BYTES - 1;
+    const size_t mask = sys_page_bytes() - 1;
     size_t bytes = size ? size : 1;
     void *block = bytes <= SIZE_MAX - mask
-                      ? aligned_with_bands(SYS_PAGE_BYTES, (bytes + mask) & ~mask)
+                      ? aligned_with_bands(sys_page_bytes(), (bytes + mask) & ~mask)
                       : NULL;
     return block ? block : below.pvalloc(size);
 }

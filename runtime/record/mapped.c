@@ -17,7 +17,7 @@
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
 
-enum { HUGE_DEFAULT_SHIFT = 21, HUGE_SHIFT_AT = 26, HUGE_SHIFT_MASK = 63 };
+enum { HUGE_SHIFT_AT = 26, HUGE_SHIFT_MASK = 63 };
 enum { TABLE_SLOTS = 2 * CAIRN_MAPPER_LIMIT };
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -128,14 +128,17 @@ static void count_range(struct cairn_mapper *mapper, uint64_t bytes) {
     if (mapper->kind != CAIRN_MAPPING_RESERVED) ledger.live_bytes += bytes;
 }
 
-static uint64_t page_up(uint64_t bytes, uint64_t page_bytes) {
-    return (bytes + page_bytes - 1) & ~(page_bytes - 1);
+// Of huge pages as they are by default: as many pages as a page has room for their entries.
+static uint64_t huge_page_bytes(unsigned flags) {
+    const uint64_t entries = sys_page_bytes() / sizeof(uint64_t);
+    unsigned shift = flags >> HUGE_SHIFT_AT & HUGE_SHIFT_MASK;
+    return shift ? 1ull << shift : entries * sys_page_bytes();
 }
 
 static uint64_t bytes_of(const struct mapped_call *call) {
-    unsigned shift = (unsigned)call->flags >> HUGE_SHIFT_AT & HUGE_SHIFT_MASK;
-    if (!(call->flags & MAP_HUGETLB)) return page_up(call->length, SYS_PAGE_BYTES);
-    return page_up(call->length, 1ull << (shift ? shift : HUGE_DEFAULT_SHIFT));
+    if (!(call->flags & MAP_HUGETLB)) return sys_page_up(call->length);
+    uint64_t page_bytes = huge_page_bytes((unsigned)call->flags);
+    return (call->length + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 static enum cairn_mapping_kind kind_of(const struct mapped_call *call) {
@@ -207,7 +210,7 @@ void mapped_note_map(const void *result, const struct mapped_call *call, uintptr
 }
 
 void mapped_note_unmap(const void *address, size_t length, uint32_t stamp, uintptr_t *frame) {
-    uint64_t start = (uintptr_t)address, end = start + page_up(length, SYS_PAGE_BYTES);
+    uint64_t start = (uintptr_t)address, end = start + sys_page_up(length);
     if (process_state() != PROCESS_RECORDING || !has_recording(frame) || !ledger_lock()) return;
     if (ranges_prepare(&ledger.ranges))
         ranges_remove(&ledger.ranges, start, end, stamp, count_lost_range);
@@ -223,12 +226,11 @@ static void move_range(const struct mapped_move *move, uint32_t cell) {
     uint32_t kind = range ? mapper_at(range->mapper)->kind : CAIRN_MAPPING_ANONYMOUS;
     bool is_copy = !move->old_length || (move->flags & MREMAP_DONTUNMAP);
     if (!is_copy)
-        ranges_remove(&ledger.ranges, old, old + page_up(move->old_length, SYS_PAGE_BYTES),
-                      move->stamp, count_lost_range);
+        ranges_remove(&ledger.ranges, old, old + sys_page_up(move->old_length), move->stamp,
+                      count_lost_range);
     if (!cell || !ranges_prepare(&ledger.ranges)) return;
     if (kind == CAIRN_MAPPING_ALLOCATOR) cell = CAIRN_CELL_OTHER;
-    enter_range((uintptr_t)move->result, page_up(move->length, SYS_PAGE_BYTES),
-                mapper_of(cell, kind));
+    enter_range((uintptr_t)move->result, sys_page_up(move->length), mapper_of(cell, kind));
 }
 
 void mapped_note_move(const struct mapped_move *move, uintptr_t *frame) {

@@ -19,15 +19,13 @@ enum { CELLS_PER_ENTRY = 32 };
 // Values at snapshots: room for four million where there is room for most cells, no more.
 enum { VALUE_BYTES_PER_CELL = 3 };
 
-static uint64_t page_up(uint64_t bytes) {
-    return (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
-}
-
 static uint64_t layout_put(struct cairn_header *header, uint64_t at, uint32_t kind,
                            uint32_t entry_bytes, uint64_t bytes) {
     struct cairn_section *section = &header->sections[header->section_count++];
-    *section = (struct cairn_section){
-        .kind = kind, .entry_bytes = entry_bytes, .offset = at, .capacity_bytes = page_up(bytes)};
+    *section = (struct cairn_section){.kind = kind,
+                                      .entry_bytes = entry_bytes,
+                                      .offset = at,
+                                      .capacity_bytes = sys_page_up(bytes)};
     return at + section->capacity_bytes;
 }
 
@@ -68,7 +66,7 @@ static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
 
 static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
                              struct sink_rooms rooms) {
-    uint64_t at = CAIRN_HEADER_BYTES;
+    uint64_t at = sys_page_up(CAIRN_HEADER_BYTES);
     header->section_count = 0;
     if (rooms.has_samples) at = layout_samples(header, at, cell_limit);
     if (rooms.has_sample_values) at = layout_sample_values(header, at, cell_limit);

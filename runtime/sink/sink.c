@@ -42,7 +42,7 @@ static void file_close(long file) {
 static struct cairn_header *sink_map(long file, uint64_t bytes) {
     long at = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                        file, 0);
-    if (at < 0 && at > -(long)SYS_PAGE_BYTES) return NULL;
+    if (sys_is_error(at)) return NULL;
     sys_call(SYS_madvise, at, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
     // Without this, file systems with large folios read ahead in the hole: milliseconds a section.
     sys_call(SYS_madvise, at, (long)bytes, MADV_RANDOM, 0, 0, 0);
@@ -173,6 +173,7 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
 #else
     header->machine = EM_AARCH64;
 #endif
+    header->page_bytes = sys_page_bytes();
     header->pid = (uint32_t)sys_pid();
     header->ppid = (uint32_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0);
     header->uid = (uint32_t)sys_call(SYS_getuid, 0, 0, 0, 0, 0, 0);
@@ -233,9 +234,11 @@ uint64_t sink_now_coarse_ns(void) {
     return since_start(sys_clock_coarse_ns());
 }
 
+enum { STATUS_BYTES = 4096 };
+
 // Peak resident memory from the kernel's own account; 0 if /proc is not there.
 static uint64_t resident_peak(void) {
-    char text[SYS_PAGE_BYTES];
+    char text[STATUS_BYTES];
     const uint64_t kib = 1024;
     uint64_t value = 0;
     size_t length = environment_read("/proc/self/status", text, sizeof text - 1);

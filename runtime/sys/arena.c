@@ -6,7 +6,7 @@
 enum { LINE_BYTES = 64, CHUNK_MIN_BYTES = 16 << 10, CHUNK_MAX_BYTES = 1 << 20 };
 
 static bool arena_grow_slow(struct arena *arena) {
-    size_t bytes = arena->next_bytes ? arena->next_bytes : CHUNK_MIN_BYTES;
+    size_t bytes = arena->next_bytes ? arena->next_bytes : sys_page_up(CHUNK_MIN_BYTES);
     uint8_t *chunk = sys_map(bytes);
     if (!chunk) return false;
     arena->at = chunk;

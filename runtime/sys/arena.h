@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private memory that a thread hands out to its own tables and never takes back. One owner, no
-// locks. Chunks double from 16 KiB to 1 MiB, so a short-lived thread costs little.
+// locks. Chunks double from 16 KiB, or a page that is larger, to 1 MiB, so a short-lived thread
+// costs little.
 #ifndef RUNTIME_SYS_ARENA_H
 #define RUNTIME_SYS_ARENA_H
 

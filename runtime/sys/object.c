@@ -26,7 +26,7 @@ void object_init(void) {
 }
 
 static void object_set_segments(struct object *object, const Elf64_Ehdr *header) {
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_BYTES) return;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > SYS_PAGE_LEAST) return;
     object->segments = (const Elf64_Phdr *)((const uint8_t *)header + header->e_phoff);
     object->segment_count = header->e_phnum;
 }
@@ -40,7 +40,7 @@ static void object_span(struct object *object) {
         uintptr_t start = object->bias + segment->p_vaddr;
         if (segment->p_type == PT_GNU_EH_FRAME) object->eh_frame_hdr = (const uint8_t *)start;
         if (segment->p_type != PT_LOAD) continue;
-        uintptr_t page = start & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+        uintptr_t page = start & ~(uintptr_t)(sys_page_bytes() - 1);
         if (page < object->start) object->start = page;
         if (start + segment->p_memsz > object->end) object->end = start + segment->p_memsz;
     }

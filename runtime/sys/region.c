@@ -8,10 +8,14 @@ static bool region_fill(struct region *region) {
     return false;
 }
 
+// A quarter: most processes of a build never need more.
+static uint64_t first_chunk_bytes(const struct region *region) {
+    return sys_page_up(region->chunk_bytes / 4);
+}
+
 static COLD bool region_claim_slow(struct region *region, uint64_t end_bytes) {
     uint64_t from = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE);
-    // A quarter at first: most processes of a build never need more.
-    uint64_t chunk = from ? region->chunk_bytes : region->chunk_bytes / 4;
+    uint64_t chunk = from ? region->chunk_bytes : first_chunk_bytes(region);
     uint64_t to = (end_bytes + chunk - 1) / chunk * chunk;
     if (to > region->capacity_bytes) to = region->capacity_bytes;
     if (to < end_bytes || !sys_claim(region->base + from, to - from)) return region_fill(region);
@@ -51,7 +55,7 @@ bool region_reach(struct region *region, uint64_t end_bytes) {
 void region_shrink(struct region *region, uint64_t headroom_bytes) {
     uint64_t keep = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE) + headroom_bytes;
     uint64_t capacity = region->capacity_bytes;
-    keep = (keep + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+    keep = sys_page_up(keep);
     if (keep >= capacity) return;
     __atomic_store_n(&region->capacity_bytes, keep, __ATOMIC_RELEASE);
     *region->space_bytes = keep;

@@ -22,6 +22,18 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+#if defined(SYS_PAGE_VARIES)
+uint32_t sys_page_known;
+
+// 64 KiB where the kernel does not say: a multiple of every page.
+COLD uint32_t sys_page_ask(void) {
+    unsigned long bytes = getauxval(AT_PAGESZ);
+    bool is_plausible = bytes >= SYS_PAGE_LEAST && bytes <= SYS_PAGE_MOST && !(bytes & (bytes - 1));
+    sys_page_known = is_plausible ? (uint32_t)bytes : SYS_PAGE_MOST;
+    return sys_page_known;
+}
+#endif
+
 static uint64_t own_bytes;
 static int (*vdso_clock)(clockid_t, struct timespec *);
 
@@ -119,10 +131,6 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f) {
     return raw_call(number, a, b, c, d, e, f);
 }
 
-static bool is_error(long result) {
-    return (unsigned long)result > -4096UL;
-}
-
 // See sys_space_open; end is 0 where there is none.
 static struct {
     uintptr_t start, end;
@@ -133,17 +141,16 @@ static struct {
 static void *map_at_kernels_choice(size_t bytes, int protection) {
     long result = sys_call(SYS_mmap, 0, (long)bytes, protection,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return is_error(result) ? NULL : (void *)result;
+    return sys_is_error(result) ? NULL : (void *)result;
 }
 
 static COLD void *space_take(size_t bytes) {
-    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
-    size_t whole = (bytes + page_mask) & ~page_mask;
+    size_t whole = sys_page_up(bytes);
     uintptr_t at = __atomic_fetch_add(&space.used, whole, __ATOMIC_RELAXED);
     if (at > space.end || space.end - at < whole) return NULL;
     if (!space.is_closed) return (void *)at;
     long result = sys_call(SYS_mprotect, (long)at, (long)whole, PROT_READ | PROT_WRITE, 0, 0, 0);
-    return is_error(result) ? NULL : (void *)at;
+    return sys_is_error(result) ? NULL : (void *)at;
 }
 
 static void *map_anonymous(size_t bytes) {
@@ -228,8 +235,8 @@ uint64_t sys_own_bytes(void) {
 // would be SIGBUS.
 COLD static bool claim_by_pages(char *memory, size_t bytes) {
     const long add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
-    for (char *at = memory; at < memory + bytes; at += SYS_PAGE_BYTES)
-        if (is_error(
+    for (char *at = memory; at < memory + bytes; at += sys_page_bytes())
+        if (sys_is_error(
                 sys_call(SYS_futex, (long)at, FUTEX_WAKE_OP_PRIVATE, 0, 0, (long)at, add_nothing)))
             return false;
     return true;
@@ -238,7 +245,7 @@ COLD static bool claim_by_pages(char *memory, size_t bytes) {
 bool sys_claim(void *memory, size_t bytes) {
     if (unlikely(confinement)) return are_claims_safe;
     long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
-    if (result == -EINVAL ? !claim_by_pages(memory, bytes) : is_error(result)) return false;
+    if (result == -EINVAL ? !claim_by_pages(memory, bytes) : sys_is_error(result)) return false;
     sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
     return true;
 }
@@ -282,20 +289,20 @@ uint64_t sys_clock_cpu_ns(void) {
 }
 
 bool sys_find_touched(void *memory, size_t page_count, unsigned char *pages) {
-    long bytes = (long)(page_count * SYS_PAGE_BYTES);
+    long bytes = (long)(page_count * sys_page_bytes());
     return sys_call(SYS_mincore, (long)memory, bytes, (long)pages, 0, 0, 0) == 0;
 }
 
 uint64_t sys_untouched_bytes(void *memory, size_t bytes) {
     unsigned char pages[512] = {0};
-    const size_t most_bytes = sizeof pages * SYS_PAGE_BYTES;
+    const size_t most_bytes = sizeof pages * sys_page_bytes();
     uint64_t untouched = 0;
     for (size_t at = 0; at < bytes; at += most_bytes) {
         size_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
-        if (!sys_find_touched((uint8_t *)memory + at, part / SYS_PAGE_BYTES, pages))
+        if (!sys_find_touched((uint8_t *)memory + at, part / sys_page_bytes(), pages))
             return untouched;
-        for (size_t i = 0; i < part / SYS_PAGE_BYTES; i++)
-            if (!(pages[i] & 1)) untouched += SYS_PAGE_BYTES;
+        for (size_t i = 0; i < part / sys_page_bytes(); i++)
+            if (!(pages[i] & 1)) untouched += sys_page_bytes();
     }
     return untouched;
 }
@@ -370,7 +377,7 @@ void sys_clock_init(void) {
 uint64_t sys_limit(int resource) {
     struct rlimit limit = {0};
     long result = sys_call(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
-    if (is_error(result) || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    if (sys_is_error(result) || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
     return limit.rlim_cur;
 }
 

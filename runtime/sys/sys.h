@@ -30,10 +30,37 @@
 #define publish_barrier() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
-#define SYS_PAGE_BYTES 4096u
+// Bytes of the kernel's pages: 4 KiB on x86-64, 4, 16 or 64 KiB on aarch64. Unit tests vary them:
+// they set `sys_page_known`, which is 0 until it is asked for.
+#define SYS_PAGE_LEAST 4096u  // nothing lies below this address, and so much of a file is mapped
+#if defined(__aarch64__) || defined(CAIRN_PAGES_VARY)
+#define SYS_PAGE_VARIES 1
+#define SYS_PAGE_MOST 65536u
+extern HIDDEN uint32_t sys_page_known;
+uint32_t sys_page_ask(void);
+ALWAYS_INLINE uint32_t sys_page_bytes(void) {
+    return likely(sys_page_known) ? sys_page_known : sys_page_ask();
+}
+#else
+#define SYS_PAGE_MOST SYS_PAGE_LEAST
+ALWAYS_INLINE uint32_t sys_page_bytes(void) {
+    return SYS_PAGE_LEAST;
+}
+#endif
+
+// Up to whole pages.
+ALWAYS_INLINE uint64_t sys_page_up(uint64_t bytes) {
+    return (bytes + sys_page_bytes() - 1) & ~(uint64_t)(sys_page_bytes() - 1);
+}
 
 // The system call `number`; the result, or -errno.
 long sys_call(long number, long a, long b, long c, long d, long e, long f);
+
+// What sys_call returns is -errno.
+ALWAYS_INLINE bool sys_is_error(long result) {
+    const unsigned long errors = 4096;
+    return (unsigned long)result > -errors;
+}
 
 // From now on all memory of sys_map and sys_reserve comes from one reserved piece of address space,
 // in order, and sys_space_close unmaps it all at once. For a process that was attached to, where

@@ -107,7 +107,7 @@ static struct walk_search search_from(const uintptr_t *frame, uintptr_t address,
 static bool is_all_readable(uintptr_t from, uintptr_t to) {
     const uintptr_t most_bytes = 64u << 20;
     if (to - from > most_bytes) return false;
-    for (; from < to; from += SYS_PAGE_BYTES)
+    for (; from < to; from += sys_page_bytes())
         if (!sys_is_readable((const void *)from)) return false;
     return true;
 }

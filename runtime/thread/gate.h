@@ -42,7 +42,7 @@ ALWAYS_INLINE struct gate_line *gate_line(void) {
 
 // The stamp of this process; GATE_NO_STAMP in a forked child. Alone on its page.
 struct gate_page {
-    _Alignas(SYS_PAGE_BYTES) uint32_t stamp;  // (atomic)
+    _Alignas(SYS_PAGE_MOST) uint32_t stamp;  // (atomic)
 };
 extern HIDDEN struct gate_page gate_page;
 

@@ -73,7 +73,7 @@ static void find_tid_offset(void) {
     const void *told = linker_find("_thread_db_pthread_tid");
     if (told) memcpy(&where, told, sizeof where);
     bool is_plausible =
-        where.bits == 8 * sizeof(int32_t) && where.count == 1 && where.offset <= SYS_PAGE_BYTES / 2;
+        where.bits == 8 * sizeof(int32_t) && where.count == 1 && where.offset <= SYS_PAGE_LEAST / 2;
     if (is_plausible) tid_offset = where.offset;
 #endif
 }
@@ -346,9 +346,8 @@ struct thread *slots_register(uintptr_t here) {
 
 // Gives back what lies beyond the first `keep` of `count` entries.
 static void array_shrink(void *start, size_t entry_bytes, uint32_t keep, uint32_t count) {
-    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
     uintptr_t end = (uintptr_t)start + entry_bytes * count;
-    uintptr_t from = ((uintptr_t)start + entry_bytes * keep + page_mask) & ~page_mask;
+    uintptr_t from = sys_page_up((uintptr_t)start + entry_bytes * keep);
     if (from < end) sys_release((void *)from, end - from);
 }
 

@@ -21,8 +21,7 @@ static size_t checks_bytes(size_t limit) {
 }
 
 static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
-    const size_t page_mask = SYS_PAGE_BYTES - 1;
-    keep_bytes = (keep_bytes + page_mask) & ~page_mask;
+    keep_bytes = sys_page_up(keep_bytes);
     if (keep_bytes < bytes) sys_release((uint8_t *)start + keep_bytes, bytes - keep_bytes);
 }
 

@@ -91,7 +91,7 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
     uint64_t rule = RULE_NO_CFI;
-    if (pc >> PROCESSOR_ADDRESS_BITS || pc < SYS_PAGE_BYTES) return RULE_NO_CFI;
+    if (pc >> PROCESSOR_ADDRESS_BITS || pc < SYS_PAGE_LEAST) return RULE_NO_CFI;
     if (object_find(pc - 1, &object)) {
         struct row_source source = {(const uint8_t *)object.start, (const uint8_t *)object.end,
                                     object.eh_frame_hdr};
@@ -107,6 +107,6 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
 
 COLD uint64_t rule_find_slow(uintptr_t pc) {
     uint64_t rule = rule_work_out(pc);
-    if (!(pc >> PROCESSOR_ADDRESS_BITS) && pc >= SYS_PAGE_BYTES) rule_remember(pc, rule);
+    if (!(pc >> PROCESSOR_ADDRESS_BITS) && pc >= SYS_PAGE_LEAST) rule_remember(pc, rule);
     return rule;
 }

@@ -44,7 +44,7 @@ enum step { STEP_ON = 0, STEP_END = CAIRN_CUT_LIMIT };  // between them: enum ca
 // Where a guess may not lead: to or beyond the thread's control block, which lies above the frames
 // of every thread but the first, or far from what is known of the stack.
 static bool is_guess_wild(const struct walk_range *range, uintptr_t end) {
-    const uintptr_t largest_gap_bytes = 16 * SYS_PAGE_BYTES;
+    const uintptr_t largest_gap_bytes = 64u << 10;
     uintptr_t control_block = (uintptr_t)__builtin_thread_pointer();
     return end - range->high > largest_gap_bytes ||
            (range->unreadable && end > range->unreadable) ||
@@ -55,7 +55,7 @@ static bool is_guess_wild(const struct walk_range *range, uintptr_t end) {
 // was found readable stays so, and what was not ends all later guesses. Unwind information may ask
 // for such a page again.
 static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end, bool is_guessed) {
-    const uintptr_t page_mask = SYS_PAGE_BYTES - 1;
+    const uintptr_t page_mask = sys_page_bytes() - 1;
     const uintptr_t largest_gap_bytes = 64u << 20;  // bigger frames than this are not believed
     if (end < range->low || end - range->high > largest_gap_bytes) return false;
     if (is_guessed && is_guess_wild(range, end)) return false;
@@ -74,18 +74,18 @@ static void range_restart(struct walk_range *range, uintptr_t stack) {
     range->high = 0;
     range->unreadable = range->sure_high = 0;
     compiler_barrier();
-    range->low = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+    range->low = stack & ~(uintptr_t)(sys_page_bytes() - 1);
     compiler_barrier();
-    range->high = range->low + SYS_PAGE_BYTES;
+    range->high = range->low + sys_page_bytes();
 }
 
 // The stack pointer is outside the known range: a little below it, the stack has grown, if all
 // pages between can be read; elsewhere, it is another stack.
 static COLD void range_enter_slow(struct walk_range *range, uintptr_t stack) {
     const uintptr_t near_bytes = 1u << 20;
-    uintptr_t page = stack & ~(uintptr_t)(SYS_PAGE_BYTES - 1), at = page;
+    uintptr_t page = stack & ~(uintptr_t)(sys_page_bytes() - 1), at = page;
     bool is_near = stack < range->low && range->low - stack < near_bytes;
-    while (is_near && at < range->low && sys_is_readable((const void *)at)) at += SYS_PAGE_BYTES;
+    while (is_near && at < range->low && sys_is_readable((const void *)at)) at += sys_page_bytes();
     if (is_near && at == range->low)
         range->low = page;
     else
@@ -201,7 +201,7 @@ static void walk_note_guess(struct walk *walk) {
 // frame. Otherwise no later guess goes there, since it may be gone by then.
 static void walk_settle_guesses(const struct walk *walk, enum step step) {
     struct walk_range *range = walk->range;
-    bool is_whole = step == STEP_END && walk->pc >= SYS_PAGE_BYTES;
+    bool is_whole = step == STEP_END && walk->pc >= SYS_PAGE_LEAST;
     if (!walk->is_guessed || is_whole || range->high <= walk->guess_high) return;
     if (walk->guess_high > range->low)
         range->high = range->unreadable = walk->guess_high;
@@ -213,14 +213,14 @@ static void walk_settle_guesses(const struct walk *walk, enum step step) {
 // frame pointer, return address) lies where it points.
 static COLD enum step step_guess(struct walk *walk) {
     uintptr_t frame = 0;
-    if (walk->pc < SYS_PAGE_BYTES) return STEP_END;
+    if (walk->pc < SYS_PAGE_LEAST) return STEP_END;
     if (!frame_read(walk, &frame)) return (enum step)CAIRN_CUT_NO_CFI;
     if (frame < walk->stack || frame % WORD_BYTES) {
         step_end_cut(walk, frame);
         return (enum step)CAIRN_CUT_NO_CFI;
     }
     walk_note_guess(walk);
-    if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_BYTES)
+    if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_LEAST)
         return (enum step)CAIRN_CUT_NO_CFI;
     step_end_guess(walk, frame);
     walk->plain_rule = GUESSED_RULE;
@@ -539,7 +539,7 @@ ALWAYS_INLINE void progress_start(struct progress *progress, const struct walk_t
 // The end of a walk that met nothing known: takes away the zero that ends some stacks (the word
 // that held it stays one to check), and puts a pseudo frame outermost if the stack was cut.
 static void progress_finish(struct progress *progress, enum step step) {
-    if (progress->fresh[progress->fresh_count - 1].frame.pc < SYS_PAGE_BYTES)
+    if (progress->fresh[progress->fresh_count - 1].frame.pc < SYS_PAGE_LEAST)
         progress->fresh_count--;
     if (progress->slow_count > progress->fresh_count) progress->slow_count = progress->fresh_count;
     walk_settle_guesses(&progress->walk, step);

@@ -17,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PAGES = 4096, LONGEST = 64, PLACES = 4, MOVED = 3, MIB = 1 << 20 };
+enum { PAGES = 4096, LONGEST = 64, PLACES = 4, MOVED = 3, MIB = 1 << 20 };
+static size_t page_bytes;  // of the kernel
 static char *window;
 static uint8_t owner[PAGES];          // place + 1; 0: given back
 static uint32_t piece[PAGES], calls;  // by which call the page came; mremap moves one mapping
@@ -25,8 +26,13 @@ static long held[PLACES], at_peak[PLACES], highest;
 
 #define PLACE __attribute__((noinline)) static void *
 
+// A length that ends in the last page is rounded up to its end.
+static size_t length_of(uint32_t count) {
+    return (count - 1) * page_bytes + 1;
+}
+
 static void *fixed(uint32_t page, uint32_t count, int flags) {
-    void *result = mmap(window + (size_t)page * PAGE, (size_t)count * PAGE, PROT_READ | PROT_WRITE,
+    void *result = mmap(window + page * page_bytes, length_of(count), PROT_READ | PROT_WRITE,
                         MAP_ANONYMOUS | MAP_FIXED | flags, -1, 0);
     if (result == MAP_FAILED) abort();
     return result;
@@ -42,16 +48,16 @@ PLACE place_third(uint32_t page, uint32_t count) {
     return fixed(page, count, MAP_SHARED);
 }
 PLACE place_moved(uint32_t from, uint32_t count, uint32_t to) {
-    return mremap(window + (size_t)from * PAGE, (size_t)count * PAGE, (size_t)count * PAGE,
-                  MREMAP_MAYMOVE | MREMAP_FIXED, window + (size_t)to * PAGE);
+    return mremap(window + from * page_bytes, count * page_bytes, count * page_bytes,
+                  MREMAP_MAYMOVE | MREMAP_FIXED, window + to * page_bytes);
 }
 
 static void own(uint32_t page, uint32_t count, int place) {
     long all = 0;
     calls++;
     for (uint32_t i = page; i < page + count; i++) {
-        if (owner[i]) held[owner[i] - 1] -= PAGE;
-        if (place >= 0) held[place] += PAGE;
+        if (owner[i]) held[owner[i] - 1] -= (long)page_bytes;
+        if (place >= 0) held[place] += (long)page_bytes;
         owner[i] = (uint8_t)(place + 1);
         piece[i] = calls;
     }
@@ -90,7 +96,7 @@ static void step(uint64_t *seed) {
     case 3:
         return move(seed, page);
     default:
-        if (munmap(window + (size_t)page * PAGE, (size_t)count * PAGE) != 0) abort();
+        if (munmap(window + page * page_bytes, length_of(count)) != 0) abort();
         own(page, count, -1);
     }
 }
@@ -98,7 +104,7 @@ static void step(uint64_t *seed) {
 // Mapped bytes of the window that may be read, as the kernel has it.
 static uint64_t kernel_says(void) {
     char line[512], permissions[5];
-    uint64_t start, end, all = 0, first = (uintptr_t)window, last = first + (uint64_t)PAGES * PAGE;
+    uint64_t start, end, all = 0, first = (uintptr_t)window, last = first + PAGES * page_bytes;
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps && fgets(line, sizeof line, maps))
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, permissions) == 3 &&
@@ -119,7 +125,7 @@ static void *reserve(size_t bytes) {
 static void at_random(int steps, uint64_t seed) {
     static const char *const names[PLACES] = {"place_first", "place_second", "place_third",
                                               "place_moved"};
-    window = reserve((size_t)PAGES * PAGE);
+    window = reserve(PAGES * page_bytes);
     for (int i = 0; i < steps; i++) step(&seed);
     printf("{\"kernel\": %" PRIu64 ", \"highest\": %ld", kernel_says(), highest);
     for (int i = 0; i < PLACES; i++) printf(", \"%s\": [%ld, %ld]", names[i], held[i], at_peak[i]);
@@ -154,6 +160,7 @@ static void in_a_child(void) {
 }
 
 int main(int argc, char **argv) {
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     if (argc > 1 && !strcmp(argv[1], "fork"))
         in_a_child();
     else if (argc > 3 && !strcmp(argv[1], "threads"))

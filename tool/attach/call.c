@@ -20,7 +20,7 @@
 #define SLOW_NS UINT64_C(30000000)
 #define SYSTEM_CALL_PATIENCE_NS UINT64_C(10000000000)
 
-enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10, PAGE_BYTES = 4096 };
+enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10 };
 enum { SLOW_LOOK_US = 200, STATUS_BYTES = 8192 };
 
 // Signals that the thread's own instructions raise are not blocked: the kernel would end the
@@ -114,13 +114,12 @@ bool caller_system_call(struct caller *caller, long number,
 }
 
 bool caller_map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error) {
-    const uint64_t page_bytes = 4096,
-                   arguments[] = {
-                       0,          bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                       UINT64_MAX, 0};
+    const int64_t errors = 4096;
+    const uint64_t arguments[] = {
+        0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
     int64_t result = 0;
     if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
-    if (result < 0 && result > -(int64_t)page_bytes)
+    if (result < 0 && result > -errors)
         return error_set(error, "no memory can be mapped in it: %s", strerror((int)-result));
     *address = (uint64_t)result;
     return true;
@@ -137,7 +136,8 @@ static bool make_stack(struct caller *caller, struct error *error) {
     if (!caller_map(caller, CALL_STACK_BYTES, &caller->stack, error)) return false;
     caller->stack_bytes = CALL_STACK_BYTES;
     // a program with an executable stack has nothing else
-    const uint64_t arguments[REGISTERS_ARGUMENTS] = {caller->stack, PAGE_BYTES, PROT_NONE};
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {caller->stack, process_page_bytes(),
+                                                     PROT_NONE};
     int64_t result = 0;
     if (!caller->has_faults) return true;
     if (!caller_system_call(caller, SYS_mprotect, arguments, &result, error)) return false;
@@ -150,7 +150,7 @@ uint64_t caller_room(struct caller *caller, size_t room, struct error *error) {
         error_set(error, "a text is too long");
         return 0;
     }
-    return make_stack(caller, error) ? caller->stack + PAGE_BYTES : 0;
+    return make_stack(caller, error) ? caller->stack + process_page_bytes() : 0;
 }
 
 // Where calls return to, with the stack as a return leaves it.

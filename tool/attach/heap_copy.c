@@ -10,24 +10,25 @@
 #include "tool/proc/pagemap.h"
 #include "tool/proc/remote.h"
 
-enum { PAGE_BYTES = PAGEMAP_PAGE_BYTES, PAGES_AT_A_TIME = 4096 };
+enum { PAGES_AT_A_TIME = 4096 };
 enum { WITH_MEMORY = PAGE_RESIDENT | PAGE_SWAPPED };
 
 // Which pages of the process have memory.
 struct pages {
-    int pagemap;  // -1: all pages count as such
+    struct pagemap pagemap;  // closed: all pages count as such
     uint8_t flags[PAGES_AT_A_TIME];
     uint64_t first;  // page number of flags[0]
     uint64_t count;
 };
 
 static bool is_there(struct pages *pages, uint64_t page, uint64_t end_page) {
-    if (pages->pagemap < 0) return true;
+    if (pages->pagemap.file < 0) return true;
     if (page < pages->first || page >= pages->first + pages->count) {
         uint64_t left = end_page - page;
         size_t wanted = left < PAGES_AT_A_TIME ? (size_t)left : PAGES_AT_A_TIME;
         pages->first = page;
-        pages->count = pagemap_flags(pages->pagemap, page * PAGE_BYTES, wanted, pages->flags);
+        pages->count =
+            pagemap_flags(&pages->pagemap, page * pages->pagemap.page_bytes, wanted, pages->flags);
         if (!pages->count) return true;
     }
     return pages->flags[page - pages->first] & WITH_MEMORY;
@@ -46,7 +47,7 @@ static bool add_heaps(struct heap_copy *copy, const struct remote *remote,
     for (uint64_t at = first; at < mapping->end; at += ARENA_HEAP_BYTES) {
         struct page_heads heads;
         struct arena_heap heap;
-        page_heads_read(&heads, remote, WITH_MEMORY, at, at + PAGE_BYTES);
+        page_heads_read(&heads, remote, WITH_MEMORY, at, at + remote->pagemap.page_bytes);
         if (!heads.count) continue;
         memcpy(&heap, heads.items[0].words, sizeof heap);
         uint64_t end = at + heap.bytes;
@@ -60,16 +61,18 @@ static bool add_heaps(struct heap_copy *copy, const struct remote *remote,
 // memory.
 static bool add_mapped(struct heap_copy *copy, const struct remote *remote, uint64_t start,
                        uint64_t end) {
+    const uint64_t page_bytes = remote->pagemap.page_bytes;
     struct page_heads heads;
     for (uint64_t at = start; at<end; at = at> heads.end ? at : heads.end) {
         page_heads_read(&heads, remote, WITH_MEMORY, at, end);
         for (size_t i = 0; i < heads.count; i++) {
             uint64_t address = heads.items[i].address;
             if (address < at) continue;  // inside the block before
-            uint64_t least = address == start ? PAGE_BYTES : CHUNK_MAPPED_LEAST;
-            uint64_t size = chunk_mapped_bytes(heads.items[i].words, least, end - address);
-            at = address + (size ? size : PAGE_BYTES);
-            if (size && !add_part(copy, address, address + PAGE_BYTES, at)) return false;
+            uint64_t least = address == start ? page_bytes : CHUNK_MAPPED_LEAST;
+            uint64_t size =
+                chunk_mapped_bytes(heads.items[i].words, page_bytes, least, end - address);
+            at = address + (size ? size : page_bytes);
+            if (size && !add_part(copy, address, address + page_bytes, at)) return false;
         }
     }
     return true;
@@ -125,17 +128,19 @@ static bool plan(struct heap_copy *copy, const struct remote *remote, struct err
                                            .is_writable = true};
         offset += bytes;
     }
+    copy->image.page_bytes = remote->pagemap.page_bytes;
     copy->image.source = (struct source){.descriptor = -1, .size = offset};
     return true;
 }
 
 // A run of pages that are there, next from `*at` on; false: none before `end`.
 static bool next_run(struct pages *pages, uint64_t *at, uint64_t end, struct heap_part *run) {
-    uint64_t page = *at / PAGE_BYTES, end_page = end / PAGE_BYTES;
+    const uint64_t page_bytes = pages->pagemap.page_bytes;
+    uint64_t page = *at / page_bytes, end_page = end / page_bytes;
     while (page < end_page && !is_there(pages, page, end_page)) page++;
-    run->start = page * PAGE_BYTES;
+    run->start = page * page_bytes;
     while (page < end_page && is_there(pages, page, end_page)) page++;
-    run->end = *at = page * PAGE_BYTES;
+    run->end = *at = page * page_bytes;
     return run->start < run->end;
 }
 
@@ -151,7 +156,7 @@ bool heap_copy_measure(struct heap_copy *copy, const struct remote *remote, uint
         uint64_t at = copy->parts.items[i].start;
         while (next_run(&pages, &at, copy->parts.items[i].end, &run)) *bytes += run.end - run.start;
     }
-    if (pages.pagemap >= 0) close(pages.pagemap);
+    pagemap_close(&pages.pagemap);
     return is_ok;
 }
 
@@ -189,7 +194,7 @@ bool heap_copy_take(struct heap_copy *copy, const struct remote *remote, struct 
     }
     if (has_room && !is_ok) error_set(error, "out of memory");
     if (is_ok) remote_copy(remote, copy->runs.items.items, copy->runs.items.count);
-    if (pages.pagemap >= 0) close(pages.pagemap);
+    pagemap_close(&pages.pagemap);
     return is_ok;
 }
 

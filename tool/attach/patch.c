@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "tool/proc/maps.h"
+#include "tool/proc/process.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -19,7 +20,6 @@ enum { PART_BYTES = CAIRN_LEAD_CODE_BYTES };
 // mapping stays, so that neither grows into the other.
 #define LOWEST_ADDRESS (1u << 20)
 #define DISTANCE_BYTES (1u << 16)
-#define PAGE_BYTES UINT64_C(4096)
 #define MAPPING_MAX_BYTES (1u << 20)
 
 // The code of a function with what follows it, as it lies in the process; NULL without memory or if
@@ -59,9 +59,12 @@ static bool make_part(struct patch *patch, const struct entry *entry, uint64_t p
     return is_made || error_wrap(error, "%s", entry->name);
 }
 
+static uint64_t whole_pages(uint64_t bytes) {
+    return (bytes + process_page_bytes() - 1) & ~(process_page_bytes() - 1);
+}
+
 uint64_t patch_place_below(uint64_t low, uint64_t bytes) {
-    uint64_t pages = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-    return (low & ~(PAGE_BYTES - 1)) - DISTANCE_BYTES - pages;
+    return (low & ~(process_page_bytes() - 1)) - DISTANCE_BYTES - whole_pages(bytes);
 }
 
 // The end of the free memory right below the executable, if that is large enough: 0 if not.
@@ -129,7 +132,7 @@ bool patch_prepare(struct patch *patch, const struct entries *entries,
                    const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,
                    struct error *error) {
     uint64_t bytes = head_bytes(entries->items.count) + entries->items.count * PART_BYTES;
-    bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    bytes = whole_pages(bytes);
     patch->items.count = 0;
     patch->is_taken = false;
     uint64_t place = find_place(caller->remote, entries->low, bytes);

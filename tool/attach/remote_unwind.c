@@ -14,7 +14,7 @@
 #include "tool/attach/entries.h"
 #include "tool/base/unnamed_file.h"
 
-enum { FRAMES_MAX = 512, PAGE_BYTES = 4096, STACK_PAGES = 16, NAMES = 1024 };
+enum { FRAMES_MAX = 512, PIECE_BYTES = 4096, STACK_PIECES = 16, NAMES = 1024 };
 
 // The name found for an address: finding it takes longer than all else of a frame.
 struct known_name {
@@ -23,10 +23,10 @@ struct known_name {
 };
 
 // Pages of the stack that is being unwound, which is read word by word.
-struct stack_page {
+struct stack_piece {
     uint64_t start;
     bool is_read;
-    uint8_t bytes[PAGE_BYTES];
+    uint8_t bytes[PIECE_BYTES];
 };
 
 struct remote_unwinder {
@@ -41,9 +41,9 @@ struct remote_unwinder {
     const struct stopped_thread *thread;  // that is being unwound
     struct safe_point_frame frames[FRAMES_MAX];
     size_t frame_count;
-    struct stack_page pages[STACK_PAGES];  // by the low bits of their number
-    struct known_name names[NAMES];        // by the low bits of the address
-    bool has_names;                        // of the frames: they were asked for
+    struct stack_piece pieces[STACK_PIECES];  // by the low bits of their number
+    struct known_name names[NAMES];           // by the low bits of the address
+    bool has_names;                           // of the frames: they were asked for
     bool is_attached;
 };
 
@@ -90,16 +90,16 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *argument, void **thread_argu
 static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *argument) {
     struct remote_unwinder *unwinder = argument;
     (void)dwfl;
-    uint64_t inside = address % PAGE_BYTES, start = address - inside;
-    struct stack_page *page = &unwinder->pages[start / PAGE_BYTES % STACK_PAGES];
-    if (inside > PAGE_BYTES - sizeof *word)
+    uint64_t inside = address % PIECE_BYTES, start = address - inside;
+    struct stack_piece *piece = &unwinder->pieces[start / PIECE_BYTES % STACK_PIECES];
+    if (inside > PIECE_BYTES - sizeof *word)
         return remote_read(unwinder->remote, address, word, sizeof *word);
-    if (!page->is_read || page->start != start) {
-        page->start = start;
-        page->is_read = remote_read(unwinder->remote, start, page->bytes, PAGE_BYTES);
+    if (!piece->is_read || piece->start != start) {
+        piece->start = start;
+        piece->is_read = remote_read(unwinder->remote, start, piece->bytes, PIECE_BYTES);
     }
-    if (page->is_read) memcpy(word, page->bytes + inside, sizeof *word);
-    return page->is_read;
+    if (piece->is_read) memcpy(word, piece->bytes + inside, sizeof *word);
+    return piece->is_read;
 }
 
 static bool set_registers(Dwfl_Thread *thread, void *argument) {
@@ -276,7 +276,7 @@ static bool follow(struct remote_unwinder *unwinder, const struct stopped_thread
     unwinder->thread = thread;
     unwinder->has_names = has_names;
     unwinder->frame_count = 0;
-    for (size_t i = 0; i < STACK_PAGES; i++) unwinder->pages[i].is_read = false;
+    for (size_t i = 0; i < STACK_PIECES; i++) unwinder->pieces[i].is_read = false;
     if (unwinder->blind_end) return follow_blind(unwinder, thread, has_names);
     int result = dwfl_getthread_frames(unwinder->dwfl, thread->tid, visit_frame, unwinder);
     return result == 0 && unwinder->frame_count > 0;

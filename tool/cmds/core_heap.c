@@ -12,7 +12,7 @@
 #include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 
-enum { SIZE_CLASSES = 64, KINDS = CHUNK_CACHED + 1, PAGE_BYTES = 4096, PATH_TEXT_BYTES = 1024 };
+enum { SIZE_CLASSES = 64, KINDS = CHUNK_CACHED + 1, PATH_TEXT_BYTES = 1024 };
 
 struct sum {
     uint64_t count, bytes;
@@ -86,23 +86,23 @@ static void print_kinds(const struct glibc_heap *heap) {
 }
 
 // Of free memory between blocks in use only whole pages can go back to the system.
-static void print_fragmentation(const struct glibc_heap *heap) {
-    uint64_t free_bytes = 0, page_bytes = 0, used_bytes = 0, largest = 0;
+static void print_fragmentation(const struct glibc_heap *heap, uint64_t page_bytes) {
+    uint64_t free_bytes = 0, whole_bytes = 0, used_bytes = 0, largest = 0;
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (chunk->kind == CHUNK_USED) used_bytes += chunk->size;
         if (!chunk_is_free(chunk)) continue;
-        uint64_t first = (chunk->address + PAGE_BYTES - 1) / PAGE_BYTES;
-        uint64_t last = (chunk->address + chunk->size) / PAGE_BYTES;
+        uint64_t first = (chunk->address + page_bytes - 1) / page_bytes;
+        uint64_t last = (chunk->address + chunk->size) / page_bytes;
         free_bytes += chunk->size;
-        if (last > first) page_bytes += (last - first) * PAGE_BYTES;
+        if (last > first) whole_bytes += (last - first) * page_bytes;
         if (chunk->size > largest) largest = chunk->size;
     }
     printf("\nFragmentation: %s of the arenas are free between blocks in use (%s), the largest "
            "piece has %s;\n%s of it are whole pages, which malloc_trim gives back\n",
            units_percent((int64_t)free_bytes, (int64_t)(free_bytes + used_bytes)).text,
            units_size((int64_t)free_bytes).text, units_size((int64_t)largest).text,
-           units_size((int64_t)page_bytes).text);
+           units_size((int64_t)whole_bytes).text);
 }
 
 static void print_doubts(const struct core_subject *subject, const struct glibc_heap *heap) {
@@ -123,7 +123,7 @@ bool core_print_heap(struct core_subject *subject, struct error *error) {
     print_classes(heap);
     putchar('\n');
     print_kinds(heap);
-    print_fragmentation(heap);
+    print_fragmentation(heap, core_page_bytes(subject->core));
     print_doubts(subject, heap);
     text_escape(path, sizeof path, subject->look.name);
     printf("\nNext: cairn core %s summarize used | summarize leaked | explain ADDRESS\n", path);

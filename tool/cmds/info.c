@@ -86,6 +86,13 @@ static void print_python(const struct cairn_header *header) {
            header->has_python_frames ? "stacks have its frames" : "native frames only");
 }
 
+// Of kernels of aarch64; others need no line.
+static void print_pages(const struct command_args *args, const struct cairn_header *header) {
+    if (header->page_bytes == CAIRN_PAGE_LEAST) return;
+    print_key("page size");
+    puts(size_of(args, header->page_bytes).text);
+}
+
 static void print_process(const struct opened *opened) {
     const struct cairn_header *header = &opened->recording.header;
     print_key("process");
@@ -288,6 +295,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_process(&opened);
     print_allocator(&opened.recording);
     print_python(header);
+    print_pages(args, header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);
     print_exactness(args, &opened.profile);

@@ -13,7 +13,7 @@
 #include "tool/export/export.h"
 #include "tool/model/strings.h"
 
-enum { NS_PER_MS = 1000000, PAGE_BYTES = 4096 };
+enum { NS_PER_MS = 1000000 };
 // A line a call: more of them than this are no file that anybody reads.
 static const uint64_t calls_max = 200000000;
 
@@ -61,7 +61,8 @@ static void put_head(struct writer *writer) {
     char command[2 * CAIRN_TEXT_COMMAND];
     text_escape(command, sizeof command, writer->export->command);
     fprintf(writer->out, "v 10400 3\nX %s\n# cairn %s: %s\nI %x 0\n", command,
-            writer->export->tool_version, writer->export->trust, PAGE_BYTES);
+            writer->export->tool_version, writer->export->trust,
+            writer->export->profile->recording->header.page_bytes);
 }
 
 static void put_place(struct writer *writer, uint32_t index) {
@@ -250,7 +251,7 @@ static void put_events(struct writer *writer) {
     put_part(writer, count, PART_KEPT, '+');
     put_part(writer, count, PART_PEAK_ONLY, '+');
     if (header->rss_peak_bytes)
-        fprintf(writer->out, "R %" PRIx64 "\n", header->rss_peak_bytes / PAGE_BYTES);
+        fprintf(writer->out, "R %" PRIx64 "\n", header->rss_peak_bytes / header->page_bytes);
     put_part(writer, count, PART_PEAK_ONLY, '-');
     put_part(writer, count, PART_EXIT_ONLY, '+');
     fprintf(writer->out, "c %" PRIx64 "\n", last_ns / NS_PER_MS);

@@ -315,13 +315,13 @@ static void add_mapping(struct writer *writer, struct mapping mapping) {
 }
 
 static void add_module(struct writer *writer, uint32_t index) {
-    enum { PAGE_BYTES = 4096 };
+    const uint64_t page_bytes = writer->export->profile->recording->header.page_bytes;
     const struct module *module = &writer->export->profile->modules.modules[index];
     if (!module->is_valid || module->same_as != index || writer->mapping_of_module[index]) return;
     writer->mapping_of_module[index] = (uint32_t)writer->mappings.count + 1;
     for (uint32_t i = 0; i < module->segment_count; i++) {
         const struct module_segment *segment = &module->segments[i];
-        uint64_t start = module->bias + segment->address, into_page = start % PAGE_BYTES;
+        uint64_t start = module->bias + segment->address, into_page = start % page_bytes;
         add_mapping(writer, (struct mapping){.module = index,
                                              .start = start - into_page,
                                              .limit = start + segment->size,

@@ -18,7 +18,7 @@ enum {
     THREADS_MAX = 1 << 16,  // what the arena took from the system is more
     EMPTY_BINS_LEAST = 4,   // those of the largest sizes hardly ever hold anything
     ARENAS_MAX = 4096,
-    PAGE_BYTES = 4096,
+    PAGE_LEAST = 4096,  // larger pages are multiples of it
 };
 static const uint64_t data_bytes_max = 4ull << 20;
 // From an arena's start to its first bin: since 2.26, and before.
@@ -129,12 +129,12 @@ void arenas_free(struct arenas *arenas) {
 bool arena_heap_is_valid(const struct arena_heap *heap, uint64_t start, uint64_t end) {
     uint64_t arena_at = heap->arena % ARENA_HEAP_BYTES, accessible = heap->accessible_bytes;
     bool has_arena =
-        arena_at >= sizeof *heap && arena_at < PAGE_BYTES && arena_at % (2 * WORD) == 0;
+        arena_at >= sizeof *heap && arena_at < PAGE_LEAST && arena_at % (2 * WORD) == 0;
     bool is_first = heap->arena - arena_at == start;
     bool is_linked = heap->previous % ARENA_HEAP_BYTES == 0 && heap->previous != start &&
                      is_first == !heap->previous;
     return start % ARENA_HEAP_BYTES == 0 && has_arena && is_linked && heap->bytes &&
-           heap->bytes % PAGE_BYTES == 0 && heap->bytes <= accessible &&
-           accessible <= ARENA_HEAP_BYTES && accessible % PAGE_BYTES == 0 &&
+           heap->bytes % PAGE_LEAST == 0 && heap->bytes <= accessible &&
+           accessible <= ARENA_HEAP_BYTES && accessible % PAGE_LEAST == 0 &&
            accessible <= end - start;
 }

@@ -13,7 +13,7 @@ enum {
     FENCE = 16,  // size of the last chunk of a heap that is not its arena's newest
     BROKEN_BINS_MAX = 2,
     HEAPS_MAX = 4096,
-    PAGE_BYTES = 4096,
+    FENCE_ROOM = 4096,  // at the end of a heap, where that chunk is
 };
 
 // A stretch of memory that chunks fill, or where some with mappings of their own may be.
@@ -68,7 +68,7 @@ static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
     while (at < end) {
         if (!memory_window_word(&walk->window, at + WORD, &word)) break;
         uint64_t size = word & ~(uint64_t)CHUNK_FLAGS;
-        if (size <= FENCE && at + CHUNK_HEADER_BYTES + WORD >= end - PAGE_BYTES)
+        if (size <= FENCE && at + CHUNK_HEADER_BYTES + WORD >= end - FENCE_ROOM)
             return true;  // a heap's end
         if (size == FENCE) return true;
         if (size < CHUNK_LEAST || size % CHUNK_HEADER_BYTES || size > end - at) break;
@@ -83,14 +83,15 @@ static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
 
 // The kernel joins neighbours, so one may follow the other, or something else.
 static bool walk_mapped(struct walk *walk, uint64_t at, uint64_t end) {
-    for (uint64_t start = at, words[2]; at + PAGE_BYTES <= end;) {
+    const uint64_t page_bytes = walk->view->page_bytes;
+    for (uint64_t start = at, words[2]; at + page_bytes <= end;) {
         if (!memory_window_word(&walk->window, at, &words[0]) ||
             !memory_window_word(&walk->window, at + WORD, &words[1]))
             return true;
-        uint64_t least = at == start ? PAGE_BYTES : CHUNK_MAPPED_LEAST;
-        uint64_t size = chunk_mapped_bytes(words, least, end - at);
+        uint64_t least = at == start ? page_bytes : CHUNK_MAPPED_LEAST;
+        uint64_t size = chunk_mapped_bytes(words, page_bytes, least, end - at);
         if (size && !add_chunk(walk, at, size - CHUNK_HEADER_BYTES, CHUNK_MAPPED)) return false;
-        at += size ? size : PAGE_BYTES;
+        at += size ? size : page_bytes;
         place_done(walk);
     }
     return true;

@@ -21,10 +21,11 @@ enum {
 #define CHUNK_MAPPED_LEAST (128u << 10)
 
 // Bytes of the chunk with a mapping of its own that has these first words, 0 if it is none: whole
-// pages, at least `least` and at most `room` bytes. The kernel joins neighbours, so that one chunk
-// may follow another in a mapping, or other memory.
-static inline uint64_t chunk_mapped_bytes(const uint64_t words[2], uint64_t least, uint64_t room) {
-    const uint64_t page_bytes = 4096, size = words[1] & ~(uint64_t)CHUNK_FLAGS;
+// pages of `page_bytes`, at least `least` and at most `room` bytes. The kernel joins neighbours, so
+// that one chunk may follow another in a mapping, or other memory.
+static inline uint64_t chunk_mapped_bytes(const uint64_t words[2], uint64_t page_bytes,
+                                          uint64_t least, uint64_t room) {
+    const uint64_t size = words[1] & ~(uint64_t)CHUNK_FLAGS;
     bool is_mapped = !words[0] && (words[1] & CHUNK_FLAGS) == CHUNK_HAS_MAPPING;
     return is_mapped && size >= least && size % page_bytes == 0 && size <= room ? size : 0;
 }

@@ -204,8 +204,10 @@ static void view_place_done(const void *context, uint64_t *places) {
 }
 
 struct memory_view core_view(const struct core_image *core) {
-    return (struct memory_view){
-        {view_read, view_piece, view_place_done, core}, core->segments.items, core->segments.count};
+    return (struct memory_view){{view_read, view_piece, view_place_done, core},
+                                core->segments.items,
+                                core->segments.count,
+                                core_page_bytes(core)};
 }
 
 // --- notes
@@ -284,10 +286,13 @@ static bool read_files(struct core_image *core, const uint8_t *bytes, size_t siz
     return true;
 }
 
-// Of the words that the kernel leaves for the program, one leads to the stack it was started on.
+// Of the words that the kernel leaves for the program, one leads to the stack it was started on,
+// and one is the size of a page.
 static void read_vector(struct core_image *core, const uint8_t *bytes, size_t size) {
-    for (size_t at = 0; at + 2 * (size_t)WORD <= size; at += 2 * (size_t)WORD)
+    for (size_t at = 0; at + 2 * (size_t)WORD <= size; at += 2 * (size_t)WORD) {
         if (word_at(bytes, at) == AT_RANDOM) core->first_stack = word_at(bytes, at + WORD);
+        if (word_at(bytes, at) == AT_PAGESZ) core->page_bytes = word_at(bytes, at + WORD);
+    }
 }
 
 static bool read_note(struct core_image *core, const struct core_note *note) {

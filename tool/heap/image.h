@@ -8,6 +8,7 @@
 #ifndef TOOL_HEAP_IMAGE_H
 #define TOOL_HEAP_IMAGE_H
 
+#include "format/format.h"
 #include "tool/base/array.h"
 #include "tool/base/error.h"
 #include "tool/model/source.h"
@@ -42,7 +43,13 @@ struct core_image {
     uint64_t missing_bytes;  // that the file should have and does not: it was cut off
     uint32_t pid;            // 0: not known
     uint32_t machine;        // ELF e_machine
+    uint64_t page_bytes;     // of its kernel's pages; 0: not known
 };
+
+// The size of its pages. Where it is not known, the least there is: others are multiples of it.
+static inline uint64_t core_page_bytes(const struct core_image *core) {
+    return cairn_page_bytes(core->page_bytes);
+}
 
 // Whether the file is an ELF core dump, of any machine. False too if it cannot be read.
 bool core_is_one(const char *path);

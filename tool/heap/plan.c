@@ -14,7 +14,6 @@
 #include "tool/proc/remote.h"
 
 enum {
-    PAGE = PAGEMAP_PAGE_BYTES,
     HEADER = CHUNK_HEADER_BYTES,
     // Pages whose heads a search reads in all; fewer where the map has the sizes of blocks.
     SEARCHED_MAX = 1 << 20,
@@ -33,13 +32,18 @@ struct planning {
     bool is_bad;   // no memory
 };
 
+static uint64_t page_size(const struct planning *planning) {
+    return planning->remote->pagemap.page_bytes;
+}
+
 static void add_piece(struct planning *planning, uint64_t start, uint64_t end,
                       enum piece_kind kind) {
-    const uint64_t mask = ~(uint64_t)(PAGE - 1);
+    const uint64_t page_bytes = page_size(planning), mask = ~(page_bytes - 1);
     struct piece *slot = array_push(&planning->plan->pieces);
     if (!slot) planning->is_bad = true;
     if (slot)
-        *slot = (struct piece){start & mask, (end + PAGE - 1) & mask, kind, planning->is_code};
+        *slot =
+            (struct piece){start & mask, (end + page_bytes - 1) & mask, kind, planning->is_code};
 }
 
 static void add_number(struct planning *planning, uint64_t **items, size_t *count, size_t *capacity,
@@ -140,12 +144,12 @@ static uint64_t arena_heap_bytes(const struct planning *planning, const struct p
 // The pages that its head may lie on: an aligned block has it in front of its own place.
 static void add_heads(struct planning *planning, uint64_t at, uint64_t size) {
     struct plan *plan = planning->plan;
+    const uint64_t page_bytes = page_size(planning);
     uint64_t last = at;
     add_number(planning, &plan->head_pages.items, &plan->head_pages.count,
                &plan->head_pages.capacity, at);
-    for (uint64_t align = 2 * (uint64_t)PAGE; align <= aligned_most && align < size; align *= 2) {
-        uint64_t page =
-            ((at + HEADER + align - 1) / align * align - HEADER) & ~(uint64_t)(PAGE - 1);
+    for (uint64_t align = 2 * page_bytes; align <= aligned_most && align < size; align *= 2) {
+        uint64_t page = ((at + HEADER + align - 1) / align * align - HEADER) & ~(page_bytes - 1);
         if (page == last || page >= at + size) continue;
         last = page;
         add_number(planning, &plan->head_pages.items, &plan->head_pages.count,
@@ -181,9 +185,10 @@ static uint64_t add_at(struct planning *planning, const struct page_head *head,
     }
     // a block that does not begin where one is expected has the usual size at least
     bool is_expected = at == extent->start || at == stretch->end;
-    size =
-        chunk_mapped_bytes(head->words, is_expected ? PAGE : CHUNK_MAPPED_LEAST, extent->end - at);
-    if (!size) return at + PAGE;
+    const uint64_t page_bytes = page_size(planning);
+    size = chunk_mapped_bytes(head->words, page_bytes,
+                              is_expected ? page_bytes : CHUNK_MAPPED_LEAST, extent->end - at);
+    if (!size) return at + page_bytes;
     if (at != stretch->end) {
         end_stretch(planning, stretch);
         stretch->start = at;
@@ -210,7 +215,7 @@ static void add_heaps(struct planning *planning, const struct extent *extent) {
     for (uint64_t at = extent->start, next; at < extent->end;) {
         bool is_search = planning->searched_left;
         page_heads_read(&heads, planning->remote, PAGE_OWN, at,
-                        is_search ? extent->end : at + PAGE);
+                        is_search ? extent->end : at + page_size(planning));
         next = at;
         for (size_t i = 0; i < heads.count; i++) {
             if (heads.items[i].address < next) continue;
@@ -236,16 +241,18 @@ static void add_memory(struct planning *planning, const struct extent *extent) {
 // What a module's words lead to: its headers, and what the dynamic linker changed before it became
 // constant. The rest is as in the module's file.
 static void add_constants(struct planning *planning, const struct extent *extent) {
-    size_t count = (extent->end - extent->start) / PAGE;
+    const uint64_t page_bytes = page_size(planning);
+    size_t count = (extent->end - extent->start) / page_bytes;
     uint8_t *flags = malloc(count + 1);
     if (!flags) planning->is_bad = true;
-    if (flags) pagemap_flags(planning->remote->pagemap, extent->start, count, flags);
+    if (flags) pagemap_flags(&planning->remote->pagemap, extent->start, count, flags);
     if (flags && !extent->offset && flags[0])
-        add_piece(planning, extent->start, extent->start + PAGE, PIECE_CONSTANT);
+        add_piece(planning, extent->start, extent->start + page_bytes, PIECE_CONSTANT);
     for (size_t i = 0, from; flags && i < count; i++) {
         if (!(flags[i] & PAGE_OWN)) continue;
         for (from = i; i < count && flags[i] & PAGE_OWN;) i++;
-        add_piece(planning, extent->start + from * PAGE, extent->start + i * PAGE, PIECE_CONSTANT);
+        add_piece(planning, extent->start + from * page_bytes, extent->start + i * page_bytes,
+                  PIECE_CONSTANT);
     }
     free(flags);
 }

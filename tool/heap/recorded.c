@@ -12,7 +12,7 @@
 #include "format/sample.h"
 #include "tool/base/unnamed_file.h"
 
-enum { PAGE_BYTES = 4096, COPY_BYTES = 1 << 16 };
+enum { COPY_BYTES = 1 << 16 };
 
 // A recording begins on a page and says where it is.
 static bool read_header_at(const struct core_image *core, uint64_t address,
@@ -27,7 +27,7 @@ static bool search_segment(const struct core_image *core, const struct memory_se
                            struct cairn_header *header) {
     char magic[CAIRN_MAGIC_BYTES];
     uint64_t places = 0;
-    for (uint64_t at = 0; at + sizeof magic <= segment->bytes; at += PAGE_BYTES) {
+    for (uint64_t at = 0; at + sizeof magic <= segment->bytes; at += core_page_bytes(core)) {
         if (!core_read(core, segment->start + at, magic, sizeof magic)) return false;
         core_place_done(core, 0, &places);
         if (memcmp(magic, CAIRN_MAGIC, sizeof magic) != 0) continue;

@@ -10,7 +10,7 @@
 enum {
     WORD = 8,
     HEADER = 2 * WORD,
-    PAGE_BYTES = 4096,
+    PAGE_LEAST = CAIRN_PAGE_LEAST,  // larger pages are multiples of it
     RED_ZONE = 128,  // below the stack pointer, that functions may use (x86-64 ABI, 3.2.2)
     THREAD_AREA_BYTES = 4096,  // more than glibc's struct pthread has
 };
@@ -24,7 +24,7 @@ static bool find_stack(const struct core_image *core, const struct core_thread *
     uint64_t pair[2];
     for (uint64_t at = thread->pointer; at < thread->pointer + THREAD_AREA_BYTES; at += WORD) {
         if (!core_read(core, at, pair, sizeof pair)) return false;
-        bool is_aligned = pair[0] && pair[1] && !(pair[0] % PAGE_BYTES) && !(pair[1] % PAGE_BYTES);
+        bool is_aligned = pair[0] && pair[1] && !(pair[0] % PAGE_LEAST) && !(pair[1] % PAGE_LEAST);
         if (!is_aligned || pair[0] + pair[1] < pair[0]) continue;
         if (pair[0] > thread->stack || pair[0] + pair[1] <= thread->pointer) continue;
         *stack = (struct span){pair[0], pair[0] + pair[1]};
@@ -103,15 +103,16 @@ static bool is_elf(const struct source *source) {
 // The pages of a mapping that are as in its file.
 static bool leave_out_equal(const struct core_image *core, const struct core_file *file,
                             const struct source *source, struct spans *out) {
-    uint8_t scratch[PAGE_BYTES], in_file[PAGE_BYTES];
+    uint8_t scratch[CAIRN_PAGE_MOST], in_file[CAIRN_PAGE_MOST];
+    const uint64_t page_bytes = core_page_bytes(core);
     const uint8_t *in_core;
     bool is_ok = true;
-    for (uint64_t at = file->start; at < file->end && is_ok; at += PAGE_BYTES) {
-        if (core_piece(core, at, scratch, PAGE_BYTES, &in_core) != PAGE_BYTES) break;
+    for (uint64_t at = file->start; at < file->end && is_ok; at += page_bytes) {
+        if (core_piece(core, at, scratch, page_bytes, &in_core) != page_bytes) break;
         uint64_t offset = file->offset + (at - file->start);
-        size_t size = source_read(source, offset, in_file, PAGE_BYTES);
-        if (size == PAGE_BYTES && !memcmp(in_core, in_file, PAGE_BYTES))
-            is_ok = spans_add(out, at, at + PAGE_BYTES);
+        size_t size = source_read(source, offset, in_file, page_bytes);
+        if (size == page_bytes && !memcmp(in_core, in_file, page_bytes))
+            is_ok = spans_add(out, at, at + page_bytes);
     }
     return is_ok;
 }

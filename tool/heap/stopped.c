@@ -19,7 +19,7 @@
 #include "tool/proc/process.h"
 #include "tool/proc/threads.h"
 
-enum { PAGE = PAGEMAP_PAGE_BYTES, MEMORY_PERCENT = 75 };
+enum { MEMORY_PERCENT = 75 };
 static const uint64_t room_spare_bytes = 1 << 20, memory_spare_bytes = 1ull << 30,
                       dense_bytes = 2ull << 20, trial_bytes = 32ull << 20;
 
@@ -38,6 +38,10 @@ struct taking {
     uint64_t used_bytes;  // of the memory
     struct remote_runs runs;
 };
+
+static uint64_t page_size(const struct taking *taking) {
+    return taking->remote.pagemap.page_bytes;
+}
 
 static uint64_t available_bytes(void) {
     char line[256];
@@ -65,7 +69,7 @@ static bool find_room(struct taking *taking, const struct piece *piece, uint64_t
         *offset = known->offset;
         return true;
     }
-    bytes += bytes / 4 / PAGE * PAGE + room_spare_bytes;
+    bytes += bytes / 4 / page_size(taking) * page_size(taking) + room_spare_bytes;
     struct room *room = array_push(&taking->rooms);
     if (!room || bytes > taking->image->memory_bytes - taking->used_bytes) return false;
     *room = (struct room){piece->start, taking->used_bytes, bytes};
@@ -98,13 +102,14 @@ static bool add_runs(struct taking *taking, const struct piece *piece, const uin
                      uint64_t offset) {
     const uint8_t wanted =
         piece->kind == PIECE_WHOLE ? PAGE_OWN : (uint8_t)(PAGE_OWN | PAGE_RESIDENT);
-    size_t count = (piece->end - piece->start) / PAGE;
+    const uint64_t page_bytes = page_size(taking);
+    size_t count = (piece->end - piece->start) / page_bytes;
     bool is_ok = true;
     for (size_t i = 0, from; i < count && is_ok; i++) {
         if (!(flags[i] & wanted)) continue;
         for (from = i; i < count && flags[i] & wanted;) i++;
-        is_ok =
-            add_run(taking, piece->start + from * PAGE, offset + from * PAGE, (i - from) * PAGE);
+        is_ok = add_run(taking, piece->start + from * page_bytes, offset + from * page_bytes,
+                        (i - from) * page_bytes);
     }
     return is_ok;
 }
@@ -116,7 +121,8 @@ static bool add_heads(struct taking *taking, const struct piece *piece, uint64_t
     const uint64_t *pages = taking->plan.head_pages.items;
     while (*head < count && pages[*head] < piece->start) ++*head;
     for (; *head < count && pages[*head] < piece->end && is_ok; ++*head)
-        is_ok = add_run(taking, pages[*head], offset + pages[*head] - piece->start, PAGE);
+        is_ok =
+            add_run(taking, pages[*head], offset + pages[*head] - piece->start, page_size(taking));
     return is_ok;
 }
 
@@ -147,14 +153,14 @@ static void drop_segments(struct stopped_image *image) {
 }
 
 static bool look_at_piece(struct taking *taking, const struct piece *piece, size_t *head) {
-    size_t count = (piece->end - piece->start) / PAGE;
+    size_t count = (piece->end - piece->start) / page_size(taking);
     uint64_t offset = 0;
     uint8_t *flags = malloc(count + 1);
     if (!flags || (piece->kind != PIECE_PAGES && !find_room(taking, piece, &offset))) {
         free(flags);
         return false;
     }
-    pagemap_flags(taking->remote.pagemap, piece->start, count, flags);
+    pagemap_flags(&taking->remote.pagemap, piece->start, count, flags);
     if (!add_segment(taking, piece, offset, flags)) return false;
     if (piece->kind == PIECE_HEADS) return add_heads(taking, piece, offset, head);
     if (piece->kind == PIECE_WHOLE || piece->kind == PIECE_PRESENT)
@@ -190,7 +196,7 @@ static uint64_t wanted_bytes(const struct taking *taking) {
 static void make_ready(const struct remote_run *runs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct remote_run *run = &runs[i];
-        uint8_t *start = run->to - (uintptr_t)run->to % PAGE;
+        uint8_t *start = run->to - (uintptr_t)run->to % process_page_bytes();
         if (run->size >= dense_bytes) madvise(start, run->size, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
         madvise(start, run->size, MADV_POPULATE_WRITE);
@@ -269,9 +275,10 @@ static void settle(struct stopped_image *image, pid_t pid) {
     image->core.map = image->memory;
     image->core.pid = (uint32_t)pid;
     image->core.machine = REGISTERS_MACHINE;
+    image->core.page_bytes = process_page_bytes();
     for (size_t i = 0; i < image->segments.count; i++) {
         struct stopped_segment *segment = &image->segments.items[i];
-        size_t count = (segment->end - segment->start) / PAGE;
+        size_t count = (segment->end - segment->start) / image->core.page_bytes;
         for (size_t k = 0; k < count; k++) segment->are_resident[k] &= PAGE_RESIDENT;
     }
 }
@@ -284,7 +291,7 @@ bool stopped_take(const struct stopped_request *request, struct stopped_image *i
     if (!examine_to_read(pid, error)) return false;
     taking.remote = remote_of(pid);
     taking.remote.pagemap = pagemap_open(pid);
-    if (taking.remote.pagemap < 0)
+    if (taking.remote.pagemap.file < 0)
         return error_set(error, "its pages cannot be looked at: %s", strerror(errno));
     process_auxiliary(pid, AT_RANDOM, &image->core.first_stack);
     bool is_ok = (request->scope == PLAN_HEAP || plan_find_hidden(&taking.plan, pid, error)) &&

@@ -8,7 +8,7 @@
 #include "tool/glibc/chunks.h"
 #include "tool/model/index_table.h"
 
-enum { PAGE = RESIDENCY_PAGE_BYTES, HEADER = 16 };
+enum { HEADER = 16 };
 
 // What samples stand for, of an owner or of a class of sizes.
 struct known_sum {
@@ -41,6 +41,10 @@ static void add(struct heap_sum *sum, uint64_t bytes) {
 
 // --- which pages are resident
 
+static uint64_t page_size(const struct surveying *surveying) {
+    return core_page_bytes(surveying->from->core);
+}
+
 static const struct stopped_segment *segment_of(const struct surveying *surveying,
                                                 uint64_t address) {
     const struct stopped_image *live = surveying->from->live;
@@ -52,14 +56,15 @@ static const struct stopped_segment *segment_of(const struct surveying *surveyin
 
 // Bytes of [start, end) on resident pages.
 static uint64_t resident_bytes(const struct surveying *surveying, uint64_t start, uint64_t end) {
+    const uint64_t page_bytes = page_size(surveying);
     uint64_t sum = 0;
     if (!surveying->from->live) return end - start;
     while (start < end) {
         const struct stopped_segment *segment = segment_of(surveying, start);
         if (!segment) break;
-        uint64_t next = (start / PAGE + 1) * PAGE;
+        uint64_t next = (start / page_bytes + 1) * page_bytes;
         if (next > end) next = end;
-        if (segment->are_resident[(start - segment->start) / PAGE]) sum += next - start;
+        if (segment->are_resident[(start - segment->start) / page_bytes]) sum += next - start;
         start = next;
     }
     return sum;
@@ -157,11 +162,13 @@ static bool sum_arenas(struct surveying *surveying) {
 
 // --- areas: arenas, blocks with mappings of their own, and where else live blocks lie
 
-static bool push_area(struct heap_state *state, uint64_t start, uint64_t end,
+static bool push_area(struct surveying *surveying, uint64_t start, uint64_t end,
                       enum heap_area_kind kind) {
-    struct heap_area *area = array_push(&state->areas);
+    const uint64_t page_bytes = page_size(surveying);
+    struct heap_area *area = array_push(&surveying->state->areas);
     if (area)
-        *area = (struct heap_area){start / PAGE * PAGE, (end + PAGE - 1) / PAGE * PAGE, kind, 0};
+        *area = (struct heap_area){start / page_bytes * page_bytes,
+                                   (end + page_bytes - 1) / page_bytes * page_bytes, kind, 0};
     return area != NULL;
 }
 
@@ -169,7 +176,7 @@ static bool add_mapped_areas(struct surveying *surveying) {
     for (size_t i = 0; i < surveying->heap.chunks.count; i++) {
         const struct glibc_chunk *chunk = &surveying->heap.chunks.items[i];
         if (chunk->kind == CHUNK_MAPPED &&
-            !push_area(surveying->state, chunk->address - HEADER, chunk->address + chunk->size,
+            !push_area(surveying, chunk->address - HEADER, chunk->address + chunk->size,
                        HEAP_AREA_BLOCKS))
             return false;
     }
@@ -195,8 +202,7 @@ static bool add_other_areas(struct surveying *surveying) {
         const struct memory_segment *segment = core_segment_of(surveying->from->core, address);
         if (!segment) continue;
         until = segment->end;
-        if (!push_area(surveying->state, segment->start, segment->end, HEAP_AREA_OTHER))
-            return false;
+        if (!push_area(surveying, segment->start, segment->end, HEAP_AREA_OTHER)) return false;
     }
     return true;
 }
@@ -227,7 +233,7 @@ static bool find_areas(struct surveying *surveying) {
     struct heap_state *state = surveying->state;
     for (size_t i = 0; i < surveying->heap.ranges.count; i++) {
         const struct glibc_range *range = &surveying->heap.ranges.items[i];
-        if (!push_area(state, range->start, range->end,
+        if (!push_area(surveying, range->start, range->end,
                        range->is_main ? HEAP_AREA_MAIN : HEAP_AREA_ARENA))
             return false;
     }
@@ -241,6 +247,7 @@ static bool find_areas(struct surveying *surveying) {
 // An area of a process is the part of it that was looked at: nothing else is known.
 static bool make_ranges(struct surveying *surveying) {
     struct heap_state *state = surveying->state;
+    const uint64_t page_bytes = page_size(surveying);
     size_t kept = 0, page = 0;
     for (size_t i = 0; i < state->areas.count; i++) {
         struct heap_area area = state->areas.items[i];
@@ -249,13 +256,13 @@ static bool make_ranges(struct surveying *surveying) {
             const struct stopped_segment *segment = segment_of(surveying, area.start);
             if (!segment) continue;
             if (area.end > segment->end) area.end = segment->end;
-            are_resident = segment->are_resident + (area.start - segment->start) / PAGE;
+            are_resident = segment->are_resident + (area.start - segment->start) / page_bytes;
         }
         struct residency_range *range = array_push(&surveying->ranges);
         if (!range) return false;
         *range = (struct residency_range){area.start, area.end, are_resident};
         area.first_page = page;
-        page += (area.end - area.start) / PAGE;
+        page += (area.end - area.start) / page_bytes;
         state->areas.items[kept++] = area;
     }
     state->areas.count = kept;
@@ -419,8 +426,9 @@ static bool build(struct surveying *surveying, struct error *error) {
     if (!sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
         !begin_blocks(surveying))
         return error_set(error, "no memory for the figures of the heap");
-    if (!residency_build(&state->residency, surveying->ranges.items, surveying->ranges.count,
-                         &blocks, profile ? profile->stack_count + 1 : HEAP_CLASSES, error))
+    if (!residency_build(&state->residency, page_size(surveying), surveying->ranges.items,
+                         surveying->ranges.count, &blocks,
+                         profile ? profile->stack_count + 1 : HEAP_CLASSES, error))
         return false;
     sum_known(surveying);
     if (state->is_sampled) scale_samples(surveying);

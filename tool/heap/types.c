@@ -10,10 +10,10 @@
 #include "tool/proc/elf_headers.h"
 #include "tool/symbol/name.h"
 
-enum { PAGE_BYTES = 4096, NOTES_BYTES_MAX = 4096 };
+enum { NOTES_BYTES_MAX = 4096 };
 
-static uint64_t page_of(uint64_t address) {
-    return address / PAGE_BYTES * PAGE_BYTES;
+static uint64_t page_of(const struct core_image *core, uint64_t address) {
+    return address & ~(core_page_bytes(core) - 1);
 }
 
 // The mapping that has the file's first bytes: the nearest one below.
@@ -56,11 +56,11 @@ static void read_file_segments(struct elf_module *module) {
 }
 
 // The segment that begins with the file's first page lies where that page was mapped.
-static bool find_bias(struct elf_module *module) {
+static bool find_bias(const struct core_image *core, struct elf_module *module) {
     for (size_t i = 0; i < module->segment_count; i++) {
         const Elf64_Phdr *segment = &module->segments[i];
-        if (segment->p_type != PT_LOAD || page_of(segment->p_offset)) continue;
-        module->bias = module->start - page_of(segment->p_vaddr);
+        if (segment->p_type != PT_LOAD || page_of(core, segment->p_offset)) continue;
+        module->bias = module->start - page_of(core, segment->p_vaddr);
         return true;
     }
     return false;
@@ -111,13 +111,13 @@ bool elf_module_open(const struct core_image *core, const struct core_file *file
         .files = {.module = IMAGE_CLOSED, .debug = IMAGE_CLOSED, .packed = IMAGE_CLOSED}};
     if (!first) return true;
     module->start = first->start;
-    bool is_mapped = read_segments(core, module) && find_bias(module);
+    bool is_mapped = read_segments(core, module) && find_bias(core, module);
     struct symbol_module wanted = {.path = file->path, .build_id = build_id};
     if (is_mapped) wanted.build_id_bytes = read_build_id(core, module, build_id, sizeof build_id);
     locate_open(&module->files, &wanted, options, store);
     if (!is_mapped && module->files.module.elf) {
         read_file_segments(module);
-        is_mapped = find_bias(module);
+        is_mapped = find_bias(core, module);
     }
     module->is_elf = is_mapped;
     if (!is_mapped || read_symbols(module)) return true;

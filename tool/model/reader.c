@@ -180,6 +180,7 @@ bool recording_load_header(struct recording *recording, const struct source *sou
     size_t there = source_read(source, 0, header, sizeof *header);
     if (!check_header(header, there, error)) return false;
     terminate_texts(header);
+    header->page_bytes = cairn_page_bytes(header->page_bytes);
     if (header->section_count > CAIRN_SECTION_MAX) {
         recording->damage.bad_sections += 1;
         header->section_count = CAIRN_SECTION_MAX;

@@ -40,7 +40,7 @@ struct recording_section {
 };
 
 struct recording {
-    struct cairn_header header;  // texts terminated, counts within their arrays
+    struct cairn_header header;  // texts terminated, counts within their arrays, a size of pages
     uint64_t file_bytes;         // what the file takes: its size, less if it is sparse
     struct recording_section sections[RECORDING_SECTION_KINDS];
     struct damage damage;

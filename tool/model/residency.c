@@ -21,10 +21,10 @@ static uint64_t end_of(const struct residency_block *block) {
 }
 
 // What a block has of the page at `page`.
-static uint64_t overlap(const struct residency_block *block, uint64_t page) {
+static uint64_t overlap(const struct residency_block *block, uint64_t page, uint64_t page_bytes) {
     uint64_t from = block->address, to = end_of(block);
     if (from < page) from = page;
-    if (to > page + RESIDENCY_PAGE_BYTES) to = page + RESIDENCY_PAGE_BYTES;
+    if (to > page + page_bytes) to = page + page_bytes;
     return to > from ? to - from : 0;
 }
 
@@ -90,12 +90,13 @@ static const struct residency_block *first_behind(struct sweep *sweep, uint64_t 
 
 // Blocks that overlap, as in a heap in mid-update, may add up to more than a page.
 static uint64_t live_on(struct sweep *sweep, uint64_t page, bool *is_alone) {
+    const uint64_t page_bytes = sweep->residency->page_bytes;
     const struct residency_block *block;
     uint64_t sum = 0;
     *is_alone = true;
     for (size_t i = sweep->first; (block = block_at(sweep, i)); i++) {
-        if (block->address >= page + RESIDENCY_PAGE_BYTES) break;
-        uint64_t bytes = overlap(block, page);
+        if (block->address >= page + page_bytes) break;
+        uint64_t bytes = overlap(block, page, page_bytes);
         if (bytes && block->owner != sweep->window.items[sweep->first].owner) *is_alone = false;
         sum += bytes;
     }
@@ -104,13 +105,14 @@ static uint64_t live_on(struct sweep *sweep, uint64_t page, bool *is_alone) {
 
 // Shares are rounded so that they add up to the page.
 static void charge(const struct sweep *sweep, uint64_t page, uint64_t sum, bool is_alone) {
+    const uint64_t page_bytes = sweep->residency->page_bytes;
     uint64_t before = 0, charged = 0;
     for (size_t i = sweep->first; i < sweep->window.count; i++) {
         const struct residency_block *block = &sweep->window.items[i];
-        if (block->address >= page + RESIDENCY_PAGE_BYTES) break;
+        if (block->address >= page + page_bytes) break;
         struct residency_owner *owner = &sweep->residency->owners[block->owner];
-        before += overlap(block, page);
-        uint64_t until = before * RESIDENCY_PAGE_BYTES / sum;
+        before += overlap(block, page, page_bytes);
+        uint64_t until = before * page_bytes / sum;
         owner->kept_bytes += until - charged;
         owner->estimated_bytes += (double)block->weight * (double)(until - charged);
         if (is_alone) owner->alone_bytes += until - charged;
@@ -118,18 +120,19 @@ static void charge(const struct sweep *sweep, uint64_t page, uint64_t sum, bool 
     }
 }
 
-static void look_at_page(struct sweep *sweep, uint64_t page, bool is_resident, uint16_t *live) {
+static void look_at_page(struct sweep *sweep, uint64_t page, bool is_resident, uint32_t *live) {
     struct residency *residency = sweep->residency;
+    const uint64_t page_bytes = residency->page_bytes;
     bool is_alone;
     first_behind(sweep, page);
     *live = RESIDENCY_ABSENT;
     if (!is_resident) return;
     uint64_t sum = live_on(sweep, page, &is_alone);
-    *live = (uint16_t)(sum < RESIDENCY_PAGE_BYTES ? sum : RESIDENCY_PAGE_BYTES);
-    residency->resident_bytes += RESIDENCY_PAGE_BYTES;
+    *live = (uint32_t)(sum < page_bytes ? sum : page_bytes);
+    residency->resident_bytes += page_bytes;
     residency->live_bytes += *live;
     if (!sum) return;
-    residency->kept_bytes += RESIDENCY_PAGE_BYTES;
+    residency->kept_bytes += page_bytes;
     charge(sweep, page, sum, is_alone);
 }
 
@@ -146,29 +149,31 @@ static bool make_pages(struct residency *residency, const struct residency_range
                        size_t range_count) {
     for (size_t i = 0; i < range_count; i++)
         residency->range_bytes += ranges[i].end - ranges[i].start;
-    size_t count = residency->range_bytes / RESIDENCY_PAGE_BYTES;
+    size_t count = residency->range_bytes / residency->page_bytes;
     residency->pages.items = malloc((count + 1) * sizeof *residency->pages.items);
     residency->pages.count = residency->pages.capacity = residency->pages.items ? count : 0;
     return residency->pages.items != NULL;
 }
 
 static void sweep_ranges(struct sweep *sweep, const struct residency_range *ranges, size_t count) {
-    uint16_t *live = sweep->residency->pages.items;
+    const uint64_t page_bytes = sweep->residency->page_bytes;
+    uint32_t *live = sweep->residency->pages.items;
     for (size_t i = 0; i < count; i++) {
         const struct residency_range *range = &ranges[i];
-        size_t pages = (range->end - range->start) / RESIDENCY_PAGE_BYTES;
+        size_t pages = (range->end - range->start) / page_bytes;
         skip_to(sweep, i ? ranges[i - 1].end : 0, range->start);
         for (size_t k = 0; k < pages; k++)
-            look_at_page(sweep, range->start + k * RESIDENCY_PAGE_BYTES,
+            look_at_page(sweep, range->start + k * page_bytes,
                          !range->are_resident || range->are_resident[k], live++);
     }
     skip_to(sweep, count ? ranges[count - 1].end : 0, UINT64_MAX);
 }
 
-bool residency_build(struct residency *residency, const struct residency_range *ranges,
-                     size_t range_count, const struct residency_blocks *blocks, size_t owner_count,
+bool residency_build(struct residency *residency, uint64_t page_bytes,
+                     const struct residency_range *ranges, size_t range_count,
+                     const struct residency_blocks *blocks, size_t owner_count,
                      struct error *error) {
-    *residency = (struct residency){0};
+    *residency = (struct residency){.page_bytes = page_bytes};
     struct sweep sweep = {.residency = residency, .blocks = blocks};
     bool is_ok =
         make_owners(residency, owner_count + 1) && make_pages(residency, ranges, range_count);

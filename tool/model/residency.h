@@ -13,8 +13,6 @@
 
 #include <stdint.h>
 
-#define RESIDENCY_PAGE_BYTES 4096u
-
 // Memory of the heap. Start and end are multiples of a page.
 struct residency_range {
     uint64_t start, end;
@@ -45,22 +43,24 @@ struct residency_owner {
 struct residency {
     struct residency_owner *owners;
     size_t owner_count, owner_room;
+    uint64_t page_bytes;      // of the kernel's pages
     uint64_t range_bytes;     // of all ranges
     uint64_t resident_bytes;  // of their pages
     uint64_t live_bytes;      // live bytes on resident pages
     uint64_t kept_bytes;      // resident pages with live blocks: the sum of the owners' shares
     uint64_t outside_blocks;  // that lie in no range
-    ARRAY(uint16_t)
+    ARRAY(uint32_t)
     pages;  // live bytes of each page of the ranges, one range behind the other;
             // RESIDENCY_ABSENT: it is not resident
 };
-#define RESIDENCY_ABSENT UINT16_MAX
+#define RESIDENCY_ABSENT UINT32_MAX
 
 // Ranges ascend and lie apart. There are at least `owner_count` owners, and as many as the blocks
 // name: blocks that come later may have owners that were not known before. Takes the blocks to
 // their end. False without memory.
-bool residency_build(struct residency *residency, const struct residency_range *ranges,
-                     size_t range_count, const struct residency_blocks *blocks, size_t owner_count,
+bool residency_build(struct residency *residency, uint64_t page_bytes,
+                     const struct residency_range *ranges, size_t range_count,
+                     const struct residency_blocks *blocks, size_t owner_count,
                      struct error *error);
 void residency_free(struct residency *residency);
 

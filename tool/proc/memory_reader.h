@@ -45,6 +45,7 @@ struct memory_view {
     struct memory_reader reader;
     const struct memory_segment *segments;  // ascending, apart from each other
     size_t segment_count;
+    uint64_t page_bytes;  // of the kernel that it is or was mapped by
 };
 
 // The segment that `address` lies in, or NULL.

@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PAGEMAP_PAGE_BYTES 4096u
+struct pagemap {
+    int file;             // /proc/PID/pagemap; -1: closed, nothing is known
+    uint64_t page_bytes;  // that an entry is for: those of the kernel
+};
 
 // What is known of a page.
 enum page_flag {
@@ -17,14 +20,18 @@ enum page_flag {
     PAGE_SWAPPED = 4,
 };
 
-// Returns a descriptor for the functions below, to be closed, or -1.
-int pagemap_open(pid_t pid);
+// A closed one.
+struct pagemap pagemap_none(void);
+
+// Closed, with errno, if it cannot be opened.
+struct pagemap pagemap_open(pid_t pid);
+void pagemap_close(struct pagemap *pagemap);
 
 // Sets the flags of `count` pages from the page at `start` on, 0 where nothing is known. Returns
-// how many are known. `pagemap` may be -1.
-size_t pagemap_flags(int pagemap, uint64_t start, size_t count, uint8_t *flags);
+// how many are known.
+size_t pagemap_flags(const struct pagemap *pagemap, uint64_t start, size_t count, uint8_t *flags);
 
 // Returns how many bytes from `start` to `end` are on resident pages; 0 if that is not known.
-uint64_t pagemap_resident_bytes(int pagemap, uint64_t start, uint64_t end);
+uint64_t pagemap_resident_bytes(const struct pagemap *pagemap, uint64_t start, uint64_t end);
 
 #endif

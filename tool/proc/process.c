@@ -12,6 +12,10 @@
 
 enum { AUXILIARY_MAX = 64, ENVIRONMENT_BYTES_MAX = 1 << 20, STAT_BYTES = 2048 };
 
+uint64_t process_page_bytes(void) {
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 // --- files below /proc/PID
 
 const char *process_path(char path[PROCESS_PATH_BYTES], pid_t pid, const char *file) {

@@ -16,6 +16,9 @@
 
 enum { PROCESS_PATH_BYTES = 64 };
 
+// Bytes of a page of this machine's kernel, so of every process below /proc.
+uint64_t process_page_bytes(void);
+
 // Writes "/proc/PID/FILE" to `path` and returns it; "" as `file` gives the directory.
 const char *process_path(char path[PROCESS_PATH_BYTES], pid_t pid, const char *file);
 

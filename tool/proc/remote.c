@@ -9,14 +9,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "tool/proc/pagemap.h"
 #include "tool/proc/process.h"
 
-enum { PAGE = PAGEMAP_PAGE_BYTES, RUNS_AT_ONCE = 512, THREADS_MAX = 8 };
+enum { RUNS_AT_ONCE = 512, THREADS_MAX = 8 };
 static const uint64_t batch_bytes = 16 << 20, run_bytes_max = 4 << 20;
 
 struct remote remote_of(pid_t pid) {
-    return (struct remote){.pid = pid, .memory = -1, .pagemap = -1};
+    return (struct remote){.pid = pid, .memory = -1, .pagemap = pagemap_none()};
 }
 
 bool remote_open(struct remote *remote, pid_t pid, struct error *error) {
@@ -27,8 +26,8 @@ bool remote_open(struct remote *remote, pid_t pid, struct error *error) {
 
 void remote_close(struct remote *remote) {
     if (remote->memory >= 0) close(remote->memory);
-    if (remote->pagemap >= 0) close(remote->pagemap);
-    remote->memory = remote->pagemap = -1;
+    remote->memory = -1;
+    pagemap_close(&remote->pagemap);
 }
 
 // --- one part
@@ -64,9 +63,10 @@ bool remote_write(const struct remote *remote, uint64_t address, const void *byt
 }
 
 bool remote_read_text(const struct remote *remote, uint64_t address, char *text, size_t size) {
+    const uint64_t page_bytes = remote->pagemap.page_bytes;
     size_t used = 0;
     while (used + 1 < size) {
-        size_t part = (size_t)(PAGE - (address + used) % PAGE);
+        size_t part = (size_t)(page_bytes - (address + used) % page_bytes);
         if (part > size - 1 - used) part = size - 1 - used;
         if (!remote_read(remote, address + used, text + used, part)) break;
         if (memchr(text + used, 0, part)) return true;
@@ -77,14 +77,15 @@ bool remote_read_text(const struct remote *remote, uint64_t address, char *text,
 }
 
 bool remote_read_present(const struct remote *remote, uint64_t address, void *out, size_t size) {
+    const uint64_t page_bytes = remote->pagemap.page_bytes;
     bool has_any = false;
     memset(out, 0, size);
     for (size_t done = 0; done < size;) {
         uint64_t at = address + done;
-        size_t part = (size_t)(PAGE - at % PAGE);
+        size_t part = (size_t)(page_bytes - at % page_bytes);
         uint8_t flags;
         if (part > size - done) part = size - done;
-        pagemap_flags(remote->pagemap, at, 1, &flags);
+        pagemap_flags(&remote->pagemap, at, 1, &flags);
         bool has_content = flags & (PAGE_RESIDENT | PAGE_OWN);
         if (has_content && remote_read(remote, at, (uint8_t *)out + done, part)) has_any = true;
         done += part;
@@ -209,25 +210,28 @@ enum { FLAGS_AT_ONCE = 1024 };
 
 static void read_flags(const struct remote *remote, uint8_t wanted, uint64_t at, size_t count,
                        uint8_t *flags) {
-    if (remote->pagemap < 0)
+    if (remote->pagemap.file < 0)
         memset(flags, wanted, count);
     else
-        pagemap_flags(remote->pagemap, at, count, flags);
+        pagemap_flags(&remote->pagemap, at, count, flags);
 }
 
 void page_heads_read(struct page_heads *heads, const struct remote *remote, uint8_t wanted,
                      uint64_t at, uint64_t end) {
+    const uint64_t page_bytes = remote->pagemap.page_bytes;
     struct remote_run runs[PAGE_HEADS_MAX];
     uint8_t flags[FLAGS_AT_ONCE];
     heads->count = 0;
     for (heads->end = at; heads->end < end && heads->count < PAGE_HEADS_MAX;) {
-        uint64_t left = (end - heads->end + PAGE - 1) / PAGE;
+        uint64_t left = (end - heads->end + page_bytes - 1) / page_bytes;
         size_t some = left < FLAGS_AT_ONCE ? (size_t)left : FLAGS_AT_ONCE;
         read_flags(remote, wanted, heads->end, some, flags);
-        for (size_t i = 0; i < some && heads->count < PAGE_HEADS_MAX; i++, heads->end += PAGE) {
+        for (size_t i = 0; i < some && heads->count < PAGE_HEADS_MAX; i++) {
+            uint64_t page = heads->end;
+            heads->end += page_bytes;
             struct page_head *head = &heads->items[heads->count];
             if (!(flags[i] & wanted)) continue;
-            *head = (struct page_head){.address = heads->end};
+            *head = (struct page_head){.address = page};
             runs[heads->count++] =
                 (struct remote_run){head->address, (uint8_t *)head->words, sizeof head->words};
         }

@@ -16,11 +16,12 @@
 #include "tool/base/array.h"
 #include "tool/base/error.h"
 #include "tool/proc/memory_reader.h"
+#include "tool/proc/pagemap.h"
 
 struct remote {
     pid_t pid;
-    int memory;   // descriptor of /proc/PID/mem; -1: closed, for reading only
-    int pagemap;  // of /proc/PID/pagemap (pagemap.h); -1: closed
+    int memory;  // descriptor of /proc/PID/mem; -1: closed, for reading only
+    struct pagemap pagemap;
 };
 
 // For reading without descriptors; it need not be closed.

@@ -141,7 +141,7 @@ static bool put_pages(struct json *json, const struct heap_about *about,
     if (view->top && view->top < count) count = view->top;
     json_open_object(json, "pages");
     json_put_bool(json, "residency_known", !about->state->is_core);
-    json_put_uint(json, "page_bytes", RESIDENCY_PAGE_BYTES);
+    json_put_uint(json, "page_bytes", residency->page_bytes);
     json_put_uint(json, "range_bytes", residency->range_bytes);
     json_put_uint(json, "resident_bytes", residency->resident_bytes);
     json_put_uint(json, "kept_bytes", residency->kept_bytes);

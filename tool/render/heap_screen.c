@@ -329,7 +329,7 @@ bool pages_screen_print(const struct terminal *terminal, const struct heap_about
     return true;
 }
 
-enum { KINDS = HEAP_AREA_OTHER + 1, PAGE = RESIDENCY_PAGE_BYTES, PERCENT = 100 };
+enum { KINDS = HEAP_AREA_OTHER + 1, PERCENT = 100 };
 enum { LINE_CELLS = 64, LINES = 16, LABEL_COLUMNS = 14 };
 
 const char *heap_area_name(enum heap_area_kind kind) {
@@ -366,14 +366,15 @@ static void end_cell(struct filling *filling) {
 
 static void add_area(struct filling *filling, struct heap_strip *strip,
                      const struct heap_state *state, const struct heap_area *area) {
-    size_t count = (area->end - area->start) / PAGE;
+    const uint64_t page_bytes = state->residency.page_bytes;
+    size_t count = (area->end - area->start) / page_bytes;
     for (size_t i = 0; i < count; i++) {
-        uint16_t live = state->residency.pages.items[area->first_page + i];
-        if (!filling->pages) filling->start = area->start + i * PAGE;
+        uint32_t live = state->residency.pages.items[area->first_page + i];
+        if (!filling->pages) filling->start = area->start + i * page_bytes;
         if (live != RESIDENCY_ABSENT) {
-            filling->resident_bytes += PAGE;
+            filling->resident_bytes += page_bytes;
             filling->live_bytes += live;
-            strip->resident_bytes += PAGE;
+            strip->resident_bytes += page_bytes;
             strip->live_bytes += live;
         }
         if (++filling->pages == filling->pages_most) end_cell(filling);
@@ -385,7 +386,8 @@ static void add_area(struct filling *filling, struct heap_strip *strip,
 static bool add_strip(struct heap_map *map, const struct heap_state *state,
                       enum heap_area_kind kind) {
     struct heap_strip strip = {.kind = kind, .first_cell = map->cells.count};
-    struct filling filling = {.map = map, .pages_most = map->cell_bytes / PAGE};
+    struct filling filling = {.map = map,
+                              .pages_most = map->cell_bytes / state->residency.page_bytes};
     for (size_t i = 0; i < state->areas.count; i++)
         if (state->areas.items[i].kind == kind)
             add_area(&filling, &strip, state, &state->areas.items[i]);
@@ -399,7 +401,7 @@ static bool add_strip(struct heap_map *map, const struct heap_state *state,
 
 // The smallest power of two pages with which the cells are not more than allowed.
 static uint64_t choose_cell(const struct heap_state *state, size_t cell_limit) {
-    uint64_t cell = PAGE;
+    uint64_t cell = state->residency.page_bytes;
     while (state->residency.range_bytes / cell > cell_limit) cell *= 2;
     return cell;
 }

@@ -16,6 +16,7 @@
 #include "format/packed.h"
 #include "tool/base/unnamed_file.h"
 #include "tool/model/source.h"
+#include "tool/proc/process.h"
 
 // Sparse: address space for the largest recording. Less where a limit forbids it.
 static const uint64_t memory_most_bytes = 6ull << 30;
@@ -23,7 +24,7 @@ static const uint64_t memory_most_bytes = 6ull << 30;
 // Under a limit on address space, which is the program's too, no more than the program lays out
 // (runtime/sink).
 static uint64_t memory_space(void) {
-    const uint64_t share = 8, page_bytes = 4096;
+    const uint64_t share = 8, page_bytes = process_page_bytes();
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur / share >= memory_most_bytes)
         return memory_most_bytes;

@@ -63,9 +63,9 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
     if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
     if (!is_guarded || now->permissions[1] != 'w' || now->is_unreserved) return 0;
     uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;
-    if (!limit || size <= limit || reading->source.pagemap < 0) return now->rss_bytes;
+    if (!limit || size <= limit || reading->source.pagemap.file < 0) return now->rss_bytes;
     uint64_t present =
-        pagemap_resident_bytes(reading->source.pagemap, now->start, now->start + limit);
+        pagemap_resident_bytes(&reading->source.pagemap, now->start, now->start + limit);
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
@@ -91,10 +91,10 @@ static uint64_t heap_bytes_in(const struct rss_parts_source *source, uint64_t st
     for (at *= ARENA_HEAP_BYTES; at >= start && at < end; at += ARENA_HEAP_BYTES) {
         struct arena_heap heap;
         uint8_t flags;
-        pagemap_flags(source->pagemap, at, 1, &flags);
+        pagemap_flags(&source->pagemap, at, 1, &flags);
         if (flags & PAGE_RESIDENT && remote_read(&remote, at, &heap, sizeof heap) &&
             arena_heap_is_valid(&heap, at, end))
-            resident += pagemap_resident_bytes(source->pagemap, at, at + heap.accessible_bytes);
+            resident += pagemap_resident_bytes(&source->pagemap, at, at + heap.accessible_bytes);
     }
     return resident;
 }
@@ -104,7 +104,7 @@ static uint64_t arena_bytes_of(const struct reading *reading) {
     const struct mapping *now = &reading->now;
     const struct rss_parts_source *source = &reading->source;
     if (now->permissions[1] != 'w' || now->is_undumped) return 0;
-    if (!source->pid || source->pagemap < 0)
+    if (!source->pid || source->pagemap.file < 0)
         return now->start % ARENA_HEAP_BYTES == 0 ? now->rss_bytes : 0;
     uint64_t bytes = heap_bytes_in(source, now->start, now->end);
     return bytes < now->rss_bytes ? bytes : now->rss_bytes;
@@ -196,7 +196,7 @@ bool rss_parts_of_process(pid_t pid, struct rss_parts *parts) {
     if (!maps_open(&smaps, pid, "smaps", NULL)) return false;
     struct rss_parts_source source = {pid, pagemap_open(pid), stack_limit(pid)};
     bool is_ok = rss_parts_read(&smaps, &source, parts);
-    if (source.pagemap >= 0) close(source.pagemap);
+    pagemap_close(&source.pagemap);
     maps_close(&smaps);
     return is_ok && parts->picture.rss_bytes;
 }
@@ -214,7 +214,7 @@ void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
 
 // --- what the heap consists of
 
-enum { WORD = 8, PAGE_BYTES = PAGEMAP_PAGE_BYTES };
+enum { WORD = 8 };
 
 // --- free chunks
 
@@ -239,8 +239,9 @@ static bool is_late(struct walk *walk) {
 
 // The links are at the chunk's beginning: that page is resident.
 static uint64_t resident_bytes(const struct walk *walk, uint64_t chunk, uint64_t size) {
-    bool is_on_page = chunk / PAGE_BYTES == (chunk + size - 1) / PAGE_BYTES;
-    return is_on_page ? size : pagemap_resident_bytes(walk->remote.pagemap, chunk, chunk + size);
+    const struct pagemap *pagemap = &walk->remote.pagemap;
+    bool is_on_page = chunk / pagemap->page_bytes == (chunk + size - 1) / pagemap->page_bytes;
+    return is_on_page ? size : pagemap_resident_bytes(pagemap, chunk, chunk + size);
 }
 
 // Adds up the chunks of a bin. False: something makes no sense, such as a wrong size since the
@@ -273,7 +274,7 @@ static void add_top(struct walk *walk, const struct arena *arena) {
     if (size > arena->system_bytes) return;
     walk->sums.free_top_bytes += size;
     walk->sums.free_resident_bytes +=
-        pagemap_resident_bytes(walk->remote.pagemap, arena->top, arena->top + size);
+        pagemap_resident_bytes(&walk->remote.pagemap, arena->top, arena->top + size);
 }
 
 // The process goes on: an arena is read anew right before its bins are walked.
@@ -328,18 +329,20 @@ struct search {
 
 // Resident bytes of malloc's large blocks in [at, end); search->pages_left 0: not all was seen.
 static uint64_t large_blocks(struct search *search, uint64_t at, uint64_t end) {
+    const struct pagemap *pagemap = &search->remote.pagemap;
+    const uint64_t page_bytes = pagemap->page_bytes;
     struct page_heads heads;
     uint64_t found = 0;
     while (at < end && search->pages_left) {
-        uint64_t most = at + search->pages_left * PAGE_BYTES;
+        uint64_t most = at + search->pages_left * page_bytes;
         page_heads_read(&heads, &search->remote, PAGE_RESIDENT, at, end < most ? end : most);
-        search->pages_left -= (heads.end - at) / PAGE_BYTES;
+        search->pages_left -= (heads.end - at) / page_bytes;
         for (size_t i = 0; i < heads.count; i++) {
             uint64_t address = heads.items[i].address;
             if (address < at) continue;  // inside the block before
-            uint64_t size = chunk_mapped_bytes(heads.items[i].words, PAGE_BYTES, end - address);
-            uint64_t resident =
-                pagemap_resident_bytes(search->remote.pagemap, address, address + size);
+            uint64_t size =
+                chunk_mapped_bytes(heads.items[i].words, page_bytes, page_bytes, end - address);
+            uint64_t resident = pagemap_resident_bytes(pagemap, address, address + size);
             found += resident;
             search->untouched_bytes += size - resident;
             at = address + size;
@@ -404,7 +407,7 @@ static bool sum_by_list(const struct search *search, const struct rss_parts *par
             if (start < memory->start) start = memory->start;
             if (end > memory->end) end = memory->end;
             if (start < end && is_private_memory(recording, list[k].mapper))
-                *bytes += pagemap_resident_bytes(search->remote.pagemap, start, end);
+                *bytes += pagemap_resident_bytes(&search->remote.pagemap, start, end);
         }
     }
     free(list);
@@ -416,7 +419,7 @@ bool rss_parts_find_mapped(pid_t pid, const struct rss_parts *parts, struct reco
     struct search search = {.remote = remote_of(pid), .pages_left = PAGES_MAX};
     search.remote.pagemap = pagemap_open(pid);
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC, is_known = false;
-    if (search.remote.pagemap < 0) return false;
+    if (search.remote.pagemap.file < 0) return false;
     if (recording->header.has_mappings)
         is_known = sum_by_list(&search, parts, recording, &picture->mapped_bytes);
     else if (is_glibc)

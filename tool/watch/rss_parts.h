@@ -20,6 +20,7 @@
 #include "tool/base/array.h"
 #include "tool/model/reader.h"
 #include "tool/proc/maps.h"
+#include "tool/proc/pagemap.h"
 
 struct mapped_range {
     uint64_t start, end;
@@ -44,8 +45,8 @@ void rss_parts_free(struct rss_parts *parts);
 
 // What else is known of the process that the mappings are of.
 struct rss_parts_source {
-    pid_t pid;                   // 0: its memory cannot be read; what begins as arenas do is one
-    int pagemap;                 // descriptor of /proc/PID/pagemap, or -1
+    pid_t pid;  // 0: its memory cannot be read; what begins as arenas do is one
+    struct pagemap pagemap;
     uint64_t stack_limit_bytes;  // usual size of a thread's stack, 0 if unknown
 };
 

@@ -301,6 +301,25 @@ static void chunk_write(uintptr_t address, uint64_t extent) {
     *(uint64_t *)(address - 8) = extent | FLAG_IN_USE;
 }
 
+// What memalign skipped at the beginning of a mapping, beyond the smallest mapping.
+static void test_waste_of_a_mapping_is_in_whole_pages(void **state) {
+    (void)state;
+    static uint64_t chunk[4];
+    const uint64_t size = 200000, most = SYS_PAGE_MOST;
+    model_start(area_map(), 5, false);
+    for (uint64_t page = SYS_PAGE_LEAST; page <= most; page *= 4) {
+        sys_page_known = (uint32_t)page;
+        uint64_t plain = (size + 16 + page - 1) / page * page;
+        chunk[0] = 0;
+        chunk[1] = plain | FLAG_MMAPPED;
+        assert_int_equal(live_waste((uintptr_t)&chunk[2], size), 0);
+        chunk[0] = 4 * page - 64;
+        chunk[1] = (plain + 64) | FLAG_MMAPPED;
+        assert_int_equal(live_waste((uintptr_t)&chunk[2], size), 4 * page);
+    }
+    sys_page_known = 0;
+}
+
 static long page_faults(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -310,7 +329,7 @@ static long page_faults(void) {
 // The fast way into slots that were never touched: no page of them is mapped twice, on x86-64.
 static void test_page_of_slots_is_one_fault(void **state) {
     (void)state;
-    const uintptr_t step = (uintptr_t)SYS_PAGE_BYTES / sizeof(uint32_t) << LIVE_NARROW_SHIFT;
+    const uintptr_t step = (uintptr_t)sys_page_bytes() / sizeof(uint32_t) << LIVE_NARROW_SHIFT;
     const uint32_t first = 64, pages = LEAF_BYTES / step;
     struct live_block stale;
     uint32_t word = 0;
@@ -498,6 +517,7 @@ int main(void) {
         cmocka_unit_test(test_block_on_a_forgotten_extension),
         cmocka_unit_test(test_wide_block_on_a_forgotten_extension),
         cmocka_unit_test(test_births),
+        cmocka_unit_test(test_waste_of_a_mapping_is_in_whole_pages),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

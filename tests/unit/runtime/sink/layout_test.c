@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
-static const uint64_t mib = 1 << 20, page = 4096;
+#include "runtime/sys/sys.h"
+
+static const uint64_t mib = 1 << 20;
+static const uint32_t page_sizes[] = {65536, 16384, 4096};
 
 static const struct cairn_section *section_of(const struct cairn_header *header, uint32_t kind) {
     const struct cairn_section *found = NULL;
@@ -29,7 +32,7 @@ static uint64_t entries_of(const struct cairn_header *header, uint32_t kind, uin
 }
 
 static void check_places(const struct cairn_header *header, uint64_t total) {
-    uint64_t end = CAIRN_HEADER_BYTES;
+    uint64_t end = CAIRN_HEADER_BYTES, page = sys_page_bytes();
     assert_true(header->section_count <= CAIRN_SECTION_MAX);
     for (uint32_t i = 0; i < header->section_count; i++) {
         const struct cairn_section *section = &header->sections[i];
@@ -55,8 +58,7 @@ static uint64_t check_columns(const struct cairn_header *header) {
     return cells;
 }
 
-static void test_every_space(void **state) {
-    (void)state;
+static void check_every_space(void) {
     uint64_t last_cells = 0, fitting = 0;
     for (uint64_t space = 0; space <= 8192 * mib; space += space < 64 * mib ? mib / 4 : 31 * mib) {
         struct cairn_header header = {.section_count = 17};
@@ -76,11 +78,18 @@ static void test_every_space(void **state) {
     assert_int_equal(last_cells, 1 << 25);
 }
 
+static void test_every_space(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < sizeof page_sizes / sizeof *page_sizes; i++) {
+        sys_page_known = page_sizes[i];
+        check_every_space();
+    }
+}
+
 static const struct sink_rooms everything = {true, true, true, true, true};
 
 // One byte less than a layout needs gives a smaller one.
-static void test_exact_space(void **state) {
-    (void)state;
+static void check_exact_space(void) {
     struct cairn_header header;
     int layouts = 0;
     for (uint64_t bytes = layout_make(&header, 8192 * mib, everything); bytes; layouts++) {
@@ -92,10 +101,30 @@ static void test_exact_space(void **state) {
     assert_true(layouts > 10);
 }
 
+static void test_exact_space(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < sizeof page_sizes / sizeof *page_sizes; i++) {
+        sys_page_known = page_sizes[i];
+        check_exact_space();
+    }
+}
+
+// The least limit on address space under which a program is recorded gives the recording an eighth.
+static void test_least_space_with_larger_pages(void **state) {
+    (void)state;
+    struct cairn_header header;
+    const struct sink_rooms usual = {.has_mappings = true};
+    for (unsigned i = 0; i < sizeof page_sizes / sizeof *page_sizes; i++) {
+        sys_page_known = page_sizes[i];
+        assert_true(layout_make(&header, 16 * mib, usual) > 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_space),
         cmocka_unit_test(test_exact_space),
+        cmocka_unit_test(test_least_space_with_larger_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,7 +174,7 @@ static int wanted_visit(struct dl_phdr_info *info, size_t bytes, void *data) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + segment->p_vaddr;
         if (segment->p_type != PT_LOAD) continue;
-        if (start < found.start) found.start = start & ~(uintptr_t)(SYS_PAGE_BYTES - 1);
+        if (start < found.start) found.start = start & ~(uintptr_t)(sys_page_bytes() - 1);
         if (start + segment->p_memsz > found.end) found.end = start + segment->p_memsz;
         found.code_segments += (segment->p_flags & PF_X) != 0;
     }
@@ -200,7 +200,7 @@ static void check_entry(const struct cairn_module *entry, uintptr_t pc, const ch
     const char *path = (const char *)modules.strings.base + entry->path;
     assert_int_equal(dl_iterate_phdr(wanted_visit, &wanted), 1);
     assert_int_equal(entry->start, wanted.start);
-    assert_true(entry->end >= wanted.end && entry->end < wanted.end + SYS_PAGE_BYTES);
+    assert_true(entry->end >= wanted.end && entry->end < wanted.end + sys_page_bytes());
     assert_int_equal(entry->bias, wanted.bias);
     assert_int_equal(entry->segment_count, wanted.code_segments);
     assert_int_equal(entry->is_ready, 1);

@@ -21,7 +21,7 @@ static uint64_t recording_used[RECORDING_REGIONS];
 static struct region recording_regions[RECORDING_REGIONS];
 
 static inline struct region recording_region(int number, uint64_t bytes) {
-    bytes = (bytes + SYS_PAGE_BYTES - 1) & ~(uint64_t)(SYS_PAGE_BYTES - 1);
+    bytes = sys_page_up(bytes);
     struct region *region = &recording_regions[number];
     if (region->base) munmap(region->base, region->capacity_bytes);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,

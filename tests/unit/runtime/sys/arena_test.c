@@ -55,6 +55,19 @@ static void test_chunks_begin_small_and_double(void **state) {
     assert_int_equal(sys_own_bytes() - before, (16 << 10) + (32 << 10));
 }
 
+// A smaller chunk than a page would waste the rest of it.
+static void test_first_chunk_is_a_whole_page(void **state) {
+    (void)state;
+    struct arena arena = {0};
+    uint64_t before = sys_own_bytes();
+    sys_page_known = 64 << 10;
+    for (int i = 0; i < 1024; i++) arena_alloc(&arena, 64);
+    assert_int_equal(sys_own_bytes() - before, 64 << 10);
+    arena_alloc(&arena, 64);
+    assert_int_equal(sys_own_bytes() - before, (64 << 10) + (128 << 10));
+    sys_page_known = 0;
+}
+
 static void test_absurd_size_is_refused(void **state) {
     (void)state;
     struct arena arena = {0};
@@ -66,6 +79,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_are_zeroed_aligned_and_apart),
         cmocka_unit_test(test_chunks_begin_small_and_double),
+        cmocka_unit_test(test_first_chunk_is_a_whole_page),
         cmocka_unit_test(test_absurd_size_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,8 @@ static struct region region_make(uint64_t capacity, uint64_t chunk) {
 
 static void test_takes_follow_each_other_until_full(void **state) {
     (void)state;
-    const uint64_t capacity = 5 * SYS_PAGE_BYTES, piece = 100;
-    struct region region = region_make(capacity, 2 * SYS_PAGE_BYTES);
+    const uint64_t capacity = 5 * sys_page_bytes(), piece = 100;
+    struct region region = region_make(capacity, 2 * sys_page_bytes());
     for (uint64_t at = 0; at + piece <= capacity; at += piece) {
         uint8_t *taken = region_take(&region, piece);
         assert_ptr_equal(taken, region.base + at);
@@ -44,12 +44,12 @@ static void test_takes_follow_each_other_until_full(void **state) {
 
 static void test_exact_fit_and_absurd_sizes(void **state) {
     (void)state;
-    const uint64_t capacity = SYS_PAGE_BYTES;
-    struct region region = region_make(capacity, 16 * SYS_PAGE_BYTES);
+    const uint64_t capacity = sys_page_bytes();
+    struct region region = region_make(capacity, 16 * sys_page_bytes());
     assert_ptr_equal(region_take(&region, capacity), region.base);
     assert_null(region_take(&region, 1));
     munmap(region.base, capacity);
-    region = region_make(capacity, SYS_PAGE_BYTES);
+    region = region_make(capacity, sys_page_bytes());
     assert_non_null(region_take(&region, 8));
     assert_null(region_take(&region, UINT64_MAX - 4));
     assert_null(region_take(&region, 8));
@@ -59,13 +59,33 @@ static void test_exact_fit_and_absurd_sizes(void **state) {
 // The memory behind the second page is gone: claiming it fails, touching it would be a fault.
 static void test_a_chunk_that_cannot_be_claimed(void **state) {
     (void)state;
-    const uint64_t capacity = 8 * SYS_PAGE_BYTES;
-    struct region region = region_make(capacity, SYS_PAGE_BYTES);
-    munmap(region.base + 2 * SYS_PAGE_BYTES, capacity - 2 * SYS_PAGE_BYTES);
-    assert_non_null(region_take(&region, 2 * SYS_PAGE_BYTES));
+    const uint64_t capacity = 8 * sys_page_bytes();
+    struct region region = region_make(capacity, sys_page_bytes());
+    munmap(region.base + 2 * sys_page_bytes(), capacity - 2 * sys_page_bytes());
+    assert_non_null(region_take(&region, 2 * sys_page_bytes()));
     assert_null(region_take(&region, 16));
     assert_null(region_take(&region, 16));
-    munmap(region.base, 2 * SYS_PAGE_BYTES);
+    munmap(region.base, 2 * sys_page_bytes());
+}
+
+// The pages there are smaller than the region is told: what it claims is a multiple of both.
+static void test_whole_pages_are_claimed_and_given_back(void **state) {
+    (void)state;
+    const uint64_t chunk = 64 << 10, capacity = 16 * chunk;
+    for (uint64_t page = SYS_PAGE_LEAST; page <= SYS_PAGE_MOST; page *= 4) {
+        uint64_t space = capacity;
+        sys_page_known = (uint32_t)page;
+        struct region region = region_make(capacity, chunk);
+        region.space_bytes = &space;
+        assert_non_null(region_take(&region, 8));
+        assert_int_equal(region.claimed_bytes, page > chunk / 4 ? page : chunk / 4);
+        assert_non_null(region_take(&region, chunk));
+        assert_int_equal(region.claimed_bytes, 2 * chunk);
+        region_shrink(&region, 100);
+        assert_int_equal(space, 2 * chunk + page);
+        munmap(region.base, space);
+    }
+    sys_page_known = 0;
 }
 
 struct taker {
@@ -87,8 +107,8 @@ static void *take_until_full(void *argument) {
 
 static void test_threads_never_share_a_byte(void **state) {
     (void)state;
-    const uint64_t capacity = PAGES * (uint64_t)SYS_PAGE_BYTES;
-    struct region region = region_make(capacity, 4 * SYS_PAGE_BYTES);
+    const uint64_t capacity = PAGES * (uint64_t)sys_page_bytes();
+    struct region region = region_make(capacity, 4 * sys_page_bytes());
     struct taker takers[THREADS] = {{0}};
     for (int i = 0; i < THREADS; i++) {
         takers[i] = (struct taker){.region = &region, .seed = (uint64_t)i};
@@ -113,6 +133,7 @@ int main(void) {
         cmocka_unit_test(test_takes_follow_each_other_until_full),
         cmocka_unit_test(test_exact_fit_and_absurd_sizes),
         cmocka_unit_test(test_a_chunk_that_cannot_be_claimed),
+        cmocka_unit_test(test_whole_pages_are_claimed_and_given_back),
         cmocka_unit_test(test_threads_never_share_a_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static uint8_t *map_pages(size_t count) {
-    uint8_t *pages = mmap(NULL, count * SYS_PAGE_BYTES, PROT_READ | PROT_WRITE,
+    uint8_t *pages = mmap(NULL, count * sys_page_bytes(), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pages, MAP_FAILED);
     return pages;
@@ -25,18 +25,18 @@ static uint8_t *map_pages(size_t count) {
 static void test_readable_up_to_the_byte(void **state) {
     (void)state;
     uint8_t *pages = map_pages(3);
-    uint8_t *middle = pages + SYS_PAGE_BYTES, *after = middle + SYS_PAGE_BYTES;
+    uint8_t *middle = pages + sys_page_bytes(), *after = middle + sys_page_bytes();
     assert_true(sys_is_readable(pages));
-    mprotect(pages, SYS_PAGE_BYTES, PROT_NONE);
-    munmap(after, SYS_PAGE_BYTES);
+    mprotect(pages, sys_page_bytes(), PROT_NONE);
+    munmap(after, sys_page_bytes());
     assert_false(sys_is_readable(middle - 1));
     assert_true(sys_is_readable(middle));
     assert_true(sys_is_readable(middle + 5));
     assert_true(sys_is_readable(after - 1));
     assert_false(sys_is_readable(after));
-    mprotect(middle, SYS_PAGE_BYTES, PROT_READ);
+    mprotect(middle, sys_page_bytes(), PROT_READ);
     assert_true(sys_is_readable(middle));
-    munmap(pages, 2 * SYS_PAGE_BYTES);
+    munmap(pages, 2 * sys_page_bytes());
     assert_false(sys_is_readable(middle));
 }
 
@@ -59,7 +59,7 @@ static void test_asking_changes_neither_mask_nor_errno(void **state) {
     errno = ERANGE;
     uint64_t all_signals = ~(uint64_t)0;
     assert_true(sys_is_readable(&all_signals));
-    assert_false(sys_is_readable((const void *)SYS_PAGE_BYTES));
+    assert_false(sys_is_readable((const void *)(uintptr_t)SYS_PAGE_LEAST));
     assert_null(sys_map((size_t)1 << 60));
     assert_int_equal(errno, ERANGE);
     sigprocmask(SIG_SETMASK, NULL, &after);
@@ -98,7 +98,7 @@ static void test_clocks_agree_with_libc(void **state) {
 
 static void test_own_bytes_are_those_mapped(void **state) {
     (void)state;
-    const size_t bytes = 3 * SYS_PAGE_BYTES;
+    const size_t bytes = 3 * sys_page_bytes();
     uint64_t before = sys_own_bytes();
     uint8_t *memory = sys_map(bytes);
     assert_non_null(memory);
@@ -115,11 +115,11 @@ static void test_own_bytes_are_those_mapped(void **state) {
 static void test_claim_of_missing_memory_fails(void **state) {
     (void)state;
     uint8_t *pages = map_pages(4);
-    assert_true(sys_claim(pages, 4 * SYS_PAGE_BYTES));
-    munmap(pages + 2 * SYS_PAGE_BYTES, SYS_PAGE_BYTES);
-    assert_true(sys_claim(pages, 2 * SYS_PAGE_BYTES));
-    assert_false(sys_claim(pages, 4 * SYS_PAGE_BYTES));
-    munmap(pages, 4 * SYS_PAGE_BYTES);
+    assert_true(sys_claim(pages, 4 * sys_page_bytes()));
+    munmap(pages + 2 * sys_page_bytes(), sys_page_bytes());
+    assert_true(sys_claim(pages, 2 * sys_page_bytes()));
+    assert_false(sys_claim(pages, 4 * sys_page_bytes()));
+    munmap(pages, 4 * sys_page_bytes());
 }
 
 static void *tid_of(void *argument) {
@@ -146,6 +146,20 @@ static void test_threads_and_limits(void **state) {
     assert_true(sys_random() != sys_random());
 }
 
+static void test_pages_are_the_kernels(void **state) {
+    (void)state;
+    sys_page_known = 0;
+    assert_int_equal(sys_page_bytes(), sysconf(_SC_PAGESIZE));
+    for (uint32_t page = SYS_PAGE_LEAST; page <= SYS_PAGE_MOST; page *= 4) {
+        sys_page_known = page;
+        assert_int_equal(sys_page_up(0), 0);
+        assert_int_equal(sys_page_up(1), page);
+        assert_int_equal(sys_page_up(page), page);
+        assert_int_equal(sys_page_up((1ull << 40) + 1), (1ull << 40) + page);
+    }
+    sys_page_known = 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_readable_up_to_the_byte),
@@ -155,6 +169,7 @@ int main(void) {
         cmocka_unit_test(test_own_bytes_are_those_mapped),
         cmocka_unit_test(test_claim_of_missing_memory_fails),
         cmocka_unit_test(test_threads_and_limits),
+        cmocka_unit_test(test_pages_are_the_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static uint8_t *pages;  // unreadable page, PIECE_MAX bytes, unreadable page
 // Instead of the runtime's own: expressions read nothing but the pages (random addresses would hit
 // the sanitizer's memory).
 bool sys_is_readable(const void *address) {
-    uintptr_t start = (uintptr_t)pages + SYS_PAGE_BYTES;
+    uintptr_t start = (uintptr_t)pages + SYS_PAGE_LEAST;
     return (uintptr_t)address - start < PIECE_MAX;
 }
 
@@ -43,16 +43,16 @@ static int setup(void **state) {
         if (entry_end(entry) > end) end = entry_end(entry);
     }
     piece_bytes = end - piece_from;
-    pages = mmap(NULL, PIECE_MAX + 2 * SYS_PAGE_BYTES, PROT_READ | PROT_WRITE,
+    pages = mmap(NULL, PIECE_MAX + 2 * SYS_PAGE_LEAST, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mprotect(pages, SYS_PAGE_BYTES, PROT_NONE);
-    mprotect(pages + PIECE_MAX + SYS_PAGE_BYTES, SYS_PAGE_BYTES, PROT_NONE);
+    mprotect(pages, SYS_PAGE_LEAST, PROT_NONE);
+    mprotect(pages + PIECE_MAX + SYS_PAGE_LEAST, SYS_PAGE_LEAST, PROT_NONE);
     return end <= piece_from || piece_bytes > PIECE_MAX;
 }
 
 // The first `bytes` bytes of the piece, at the very end of the readable pages.
 static struct row_source source_cut(uint64_t bytes) {
-    uint8_t *end = pages + SYS_PAGE_BYTES + PIECE_MAX;
+    uint8_t *end = pages + SYS_PAGE_LEAST + PIECE_MAX;
     memcpy(end - bytes, image.memory + piece_from, bytes);
     return (struct row_source){end - bytes, end, end - bytes};
 }
@@ -67,8 +67,8 @@ static bool probe(const struct row_source *source, uint64_t address) {
     struct row row;
     uintptr_t pc = (uintptr_t)source->start + address - piece_from;
     if (!row_find(source, pc, &row)) return false;
-    struct row_registers registers = {pc, (uintptr_t)pages + SYS_PAGE_BYTES,
-                                      (uintptr_t)pages + SYS_PAGE_BYTES + 512, true};
+    struct row_registers registers = {pc, (uintptr_t)pages + SYS_PAGE_LEAST,
+                                      (uintptr_t)pages + SYS_PAGE_LEAST + 512, true};
     if (row.is_cfa_expression) evaluate(&row.cfa_expression, &registers);
     if (row.frame.how == ROW_AT_EXPRESSION) evaluate(&row.frame.expression, &registers);
     if (row.ret.how == ROW_AT_EXPRESSION) evaluate(&row.ret.expression, &registers);

@@ -96,11 +96,11 @@ static const struct program programs[] = {
 static const uint8_t *at_the_end(const uint8_t *bytes, size_t length) {
     static uint8_t *page;
     if (!page) {
-        page = mmap(NULL, 2 * SYS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+        page = mmap(NULL, 2 * sys_page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                     -1, 0);
-        mprotect(page + SYS_PAGE_BYTES, SYS_PAGE_BYTES, PROT_NONE);
+        mprotect(page + sys_page_bytes(), sys_page_bytes(), PROT_NONE);
     }
-    return memcpy(page + SYS_PAGE_BYTES - length, bytes, length);
+    return memcpy(page + sys_page_bytes() - length, bytes, length);
 }
 
 static bool evaluate(const uint8_t *bytes, size_t length, bool is_frame_known, uintptr_t *result) {
@@ -133,13 +133,13 @@ static void test_unknown_frame_pointer(void **state) {
 static void test_memory_is_read(void **state) {
     (void)state;
     static const uint8_t deref[] = {0x06};
-    uint8_t *pages =
-        mmap(NULL, 2 * SYS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *pages = mmap(NULL, 2 * sys_page_bytes(), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct row_expression expression = {deref, 1};
     struct row_registers registers = {0};
-    uintptr_t result = 0, last = (uintptr_t)pages + SYS_PAGE_BYTES - 8;
+    uintptr_t result = 0, last = (uintptr_t)pages + sys_page_bytes() - 8;
     *(uint64_t *)last = 0x1122334455667788;
-    mprotect(pages + SYS_PAGE_BYTES, SYS_PAGE_BYTES, PROT_NONE);
+    mprotect(pages + sys_page_bytes(), sys_page_bytes(), PROT_NONE);
     assert_true(row_evaluate(&expression, &registers, last, &result));
     assert_int_equal(result, 0x1122334455667788);
     assert_true(row_evaluate(&expression, &registers, last - 3, &result));
@@ -149,7 +149,7 @@ static void test_memory_is_read(void **state) {
         assert_false(row_evaluate(&expression, &registers, at, &result));
         assert_false(row_evaluate(&expression, &registers, 0 - at, &result));
     }
-    munmap(pages, 2 * SYS_PAGE_BYTES);
+    munmap(pages, 2 * sys_page_bytes());
 }
 
 // Without reads of memory: random addresses would hit the sanitizer's own.

@@ -18,7 +18,7 @@
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/unwind/code.h"
 
-enum { STACK_PAGES = 16, STACK_BYTES = STACK_PAGES * SYS_PAGE_BYTES, WORDS = STACK_BYTES / 8 };
+enum { STACK_PAGES = 16, STACK_BYTES = STACK_PAGES * SYS_PAGE_LEAST, WORDS = STACK_BYTES / 8 };
 enum { ROUNDS = 300000, WALKS = 4, LIMIT = 300, FORMS = 14, ODD_VALUES = 16 };
 
 CODE(code_end, ".cfi_undefined 16");
@@ -49,11 +49,11 @@ static uint64_t seed;
 static uintptr_t *stack;  // unreadable pages before and after
 
 static uintptr_t *stack_map(void) {
-    uint8_t *pages =
-        mmap(NULL, STACK_BYTES + 2 * SYS_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *pages = mmap(NULL, STACK_BYTES + 2 * sys_page_bytes(), PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pages, MAP_FAILED);
-    mprotect(pages + SYS_PAGE_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE);
-    return (uintptr_t *)(pages + SYS_PAGE_BYTES);
+    mprotect(pages + sys_page_bytes(), STACK_BYTES, PROT_READ | PROT_WRITE);
+    return (uintptr_t *)(pages + sys_page_bytes());
 }
 
 static uintptr_t pc_pick(void) {
@@ -187,9 +187,9 @@ static void test_a_neighbour_above(void **state) {
     uintptr_t slot = 0;
     assert_true(walk_trace_init(&trace, LIMIT));
     uintptr_t *gap = stack + WORDS / 2;
-    uintptr_t *above = gap + SYS_PAGE_BYTES / 8;
+    uintptr_t *above = gap + sys_page_bytes() / 8;
     memset(stack, 0, STACK_BYTES);
-    mprotect(gap, SYS_PAGE_BYTES, PROT_NONE);
+    mprotect(gap, sys_page_bytes(), PROT_NONE);
     above[1] = (uintptr_t)code_end + 1;
     struct walk_start start = {(uintptr_t)code_small + 1, (uintptr_t)above, &slot};
     check_walk(&trace, &start);
@@ -198,7 +198,7 @@ static void test_a_neighbour_above(void **state) {
     check_walk(&trace, &start);
     assert_int_equal(trace.count, 2);
     assert_int_equal(trace.frames[0].pc, CAIRN_CUT_BAD_STACK);
-    mprotect(gap, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    mprotect(gap, sys_page_bytes(), PROT_READ | PROT_WRITE);
 }
 
 static int setup(void **state) {

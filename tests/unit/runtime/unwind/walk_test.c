@@ -320,7 +320,7 @@ static void take(void) {
 
 // Makes generated code and calls it; the trace is taken by what it calls.
 static void run_generated(const uint8_t *code, size_t bytes) {
-    uint8_t *page = mmap(NULL, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+    uint8_t *page = mmap(NULL, sys_page_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void (*function)(void (*)(void));
     memcpy(page, code, bytes);
@@ -328,7 +328,7 @@ static void run_generated(const uint8_t *code, size_t bytes) {
     function(take);
     assert_true(trace_pc(&trace, 1) > (uintptr_t)page &&
                 trace_pc(&trace, 1) < (uintptr_t)page + bytes);
-    munmap(page, SYS_PAGE_BYTES);
+    munmap(page, sys_page_bytes());
 }
 
 FUNCTION static uint32_t depth_here(void) {
@@ -420,7 +420,7 @@ static void test_generated_code_among_other(void **state) {
     const uint8_t *codes[CODES] = {with_frame_pointer, without, with_null, with_other};
     const size_t sizes[] = {sizeof with_frame_pointer, sizeof without, sizeof with_null,
                             sizeof with_other};
-    uint8_t *page = mmap(NULL, SYS_PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+    uint8_t *page = mmap(NULL, sys_page_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     among.page = page;
     trace.has_one_range = true;
@@ -434,7 +434,7 @@ static void test_generated_code_among_other(void **state) {
         descend();
     }
     trace.has_one_range = false;
-    munmap(page, SYS_PAGE_BYTES);
+    munmap(page, sys_page_bytes());
     assert_true(among.usable_guesses > 100);
     assert_true(among.cuts[0] > 100 && among.cuts[CAIRN_CUT_GUESSED] > 100);
     assert_true(among.cuts[CAIRN_CUT_NO_CFI] > 100);

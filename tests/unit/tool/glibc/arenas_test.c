@@ -128,14 +128,19 @@ static void test_heaps(void **state) {
 
 static void test_mapped_chunks(void **state) {
     (void)state;
-    const uint64_t chunk[] = {0, 4096 | CHUNK_HAS_MAPPING}, used[] = {0, 4096 | CHUNK_USED_BEFORE};
-    const uint64_t behind_free[] = {32, 4096 | CHUNK_HAS_MAPPING}, odd[] = {0, 4112 | 2};
-    assert_int_equal(chunk_mapped_bytes(chunk, 4096, 8192), 4096);
-    assert_int_equal(chunk_mapped_bytes(chunk, 8192, 8192), 0);
-    assert_int_equal(chunk_mapped_bytes(chunk, 4096, 4095), 0);
-    assert_int_equal(chunk_mapped_bytes(used, 4096, 8192), 0);
-    assert_int_equal(chunk_mapped_bytes(behind_free, 4096, 8192), 0);
-    assert_int_equal(chunk_mapped_bytes(odd, 4096, 8192), 0);
+    for (uint64_t page = 4096; page <= 65536; page *= 4) {
+        const uint64_t chunk[] = {0, page | CHUNK_HAS_MAPPING};
+        const uint64_t used[] = {0, page | CHUNK_USED_BEFORE};
+        const uint64_t behind_free[] = {32, page | CHUNK_HAS_MAPPING}, odd[] = {0, (page + 16) | 2};
+        const uint64_t smaller[] = {0, page / 2 * 3 | CHUNK_HAS_MAPPING};
+        assert_int_equal(chunk_mapped_bytes(chunk, page, page, 2 * page), page);
+        assert_int_equal(chunk_mapped_bytes(chunk, page, 2 * page, 2 * page), 0);
+        assert_int_equal(chunk_mapped_bytes(chunk, page, page, page - 1), 0);
+        assert_int_equal(chunk_mapped_bytes(used, page, page, 2 * page), 0);
+        assert_int_equal(chunk_mapped_bytes(behind_free, page, page, 2 * page), 0);
+        assert_int_equal(chunk_mapped_bytes(odd, page, page, 2 * page), 0);
+        assert_int_equal(chunk_mapped_bytes(smaller, page, page, 2 * page), 0);
+    }
 }
 
 int main(void) {

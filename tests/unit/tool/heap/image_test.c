@@ -226,6 +226,31 @@ static void test_order(void **state) {
     free(words);
 }
 
+// The auxiliary vector, which the kernel puts into every core, says how large pages are.
+static void test_page_size(void **state) {
+    (void)state;
+    struct {
+        Elf64_Nhdr head;
+        char name[8];
+        uint64_t words[6];
+    } __attribute__((packed))
+    note = {{5, 6 * sizeof(uint64_t), NT_AUXV}, "CORE", {AT_RANDOM, MADE_AT, AT_PAGESZ, 0, 0, 0}};
+    for (uint64_t page = 4096; page <= 65536; page *= 4) {
+        core = (struct core_image){
+            .source = {.descriptor = -1, .bytes = (const uint8_t *)&note, .size = sizeof note}};
+        assert_int_equal(core_page_bytes(&core), 4096);
+        note.words[3] = page;
+        assert_true(core_read_notes(&core, 0, sizeof note));
+        assert_int_equal(core.first_stack, MADE_AT);
+        assert_int_equal(core_page_bytes(&core), page);
+        assert_int_equal(core_view(&core).page_bytes, page);
+    }
+    note.words[3] = 1000;
+    assert_true(core_read_notes(&core, 0, sizeof note));
+    assert_int_equal(core_page_bytes(&core), 4096);
+    core = (struct core_image){.source.descriptor = -1};
+}
+
 static void test_cut(void **state) {
     (void)state;
     assert_true(open_it(MAKE_CORE_BYTES));
@@ -245,6 +270,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_rejects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_page_size, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,26 @@ static void test_claims_of_sections(void **state) {
     free(bytes);
 }
 
+// Older recordings do not say it, and a damaged one says nonsense.
+static void test_page_size(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t said, is;
+    } cases[] = {{0, 4096},     {4096, 4096},    {16384, 16384}, {65536, 65536},
+                 {12288, 4096}, {1 << 17, 4096}, {1, 4096},      {UINT32_MAX, 4096}};
+    size_t size;
+    uint8_t *bytes = sample(false, &size);
+    struct recording recording;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(bytes + offsetof(struct cairn_header, page_bytes), &cases[i].said,
+               sizeof cases[i].said);
+        assert_true(recording_open_memory(bytes, size, &recording, NULL));
+        assert_int_equal(recording.header.page_bytes, cases[i].is);
+        recording_close(&recording);
+    }
+    free(bytes);
+}
+
 // A later version may append fields to an entry: the step is the writer's, the rest is skipped.
 static void test_longer_entries(void **state) {
     (void)state;
@@ -198,10 +218,15 @@ static void test_strings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compact_and_raw),     cmocka_unit_test(test_unaligned_memory),
-        cmocka_unit_test(test_sparse_file),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_files_that_are_none), cmocka_unit_test(test_claims_of_sections),
-        cmocka_unit_test(test_longer_entries),      cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_compact_and_raw),
+        cmocka_unit_test(test_unaligned_memory),
+        cmocka_unit_test(test_sparse_file),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_files_that_are_none),
+        cmocka_unit_test(test_claims_of_sections),
+        cmocka_unit_test(test_page_size),
+        cmocka_unit_test(test_longer_entries),
+        cmocka_unit_test(test_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static struct rss_parts read_text(const char *text, uint64_t stack_limit) {
     struct rss_parts parts;
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     assert_non_null(file);
-    struct rss_parts_source source = {.pagemap = -1, .stack_limit_bytes = stack_limit};
+    struct rss_parts_source source = {.pagemap = pagemap_none(), .stack_limit_bytes = stack_limit};
     struct maps smaps;
     maps_open_file(&smaps, file);
     assert_true(rss_parts_read(&smaps, &source, &parts));
@@ -129,7 +129,7 @@ static void test_damage(void **state) {
         assert_non_null(file);
         struct maps smaps;
         maps_open_file(&smaps, file);
-        rss_parts_read(&smaps, &(struct rss_parts_source){.pagemap = -1}, &parts);
+        rss_parts_read(&smaps, &(struct rss_parts_source){.pagemap = pagemap_none()}, &parts);
         assert_int_equal(parts.picture.rss_bytes, 0);
         rss_parts_free(&parts);
         maps_close(&smaps);
