@@ -30,6 +30,7 @@ def check_survives(name, content):
         t.check(result.status in (0, 1), f"{' '.join(command)} {name}: status {result.status}")
         if result.status == 1:
             t.check_equal(f"{name}: lines", result.err.count(b"\n"), 1)
+        t.check(not (b"cut off" in result.out and b"nothing lost" in result.out), f"{name}: {result.out.decode()}")
 
 
 _, path = t.record(t.program("leak"))

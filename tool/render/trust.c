@@ -101,7 +101,8 @@ static void add_imported(struct parts *line, struct recording *recording) {
 static const char *const nothing_recorded =
     "lost: everything, without room in memory or on the disk";
 
-static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere) {
+// `is_cut`: a part of the recording is missing, so that nobody knows what was in it.
+static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere, bool is_cut) {
     bool has_lost = elsewhere != 0;
     if (elsewhere)
         parts_add(line, STYLE_WARNING, "lost: %s in processes without a recording",
@@ -113,7 +114,7 @@ static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewh
                   loss_sentence(kind, lost[kind]));
         has_lost = true;
     }
-    if (!has_lost) parts_add(line, STYLE_PLAIN, "nothing lost");
+    if (!has_lost && !is_cut) parts_add(line, STYLE_PLAIN, "nothing lost");
 }
 
 static void add_stacks(struct parts *line, const struct profile *profile) {
@@ -171,7 +172,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
         lost[kind] = recording_lost(profile->recording, kind);
     if (recording_has_begun(profile->recording))
-        add_losses(&line, lost, 0);
+        add_losses(&line, lost, 0, profile->recording->damage.missing_bytes);
     else
         parts_add(&line, STYLE_WARNING, "%s", nothing_recorded);
     add_earlier(&line, recording_earlier_frees(profile->recording));
@@ -214,7 +215,7 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->overrun_blocks)
         parts_add(&line, STYLE_WARNING, "%s written past: --view overruns",
                   units_counted((int64_t)sums->overrun_blocks, "block was", "blocks were").text);
-    add_losses(&line, sums->lost, sums->lost_elsewhere);
+    add_losses(&line, sums->lost, sums->lost_elsewhere, false);
     add_earlier(&line, sums->earlier_frees);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s unreadable",
