@@ -295,7 +295,8 @@ bool sys_find_touched(void *memory, size_t page_count, unsigned char *pages) {
 
 uint64_t sys_untouched_bytes(void *memory, size_t bytes) {
     unsigned char pages[512] = {0};
-    const size_t most_bytes = sizeof pages * sys_page_bytes();
+    // an emulator that says its pages are larger writes as many as the machine below it has
+    const size_t most_bytes = sizeof pages * SYS_PAGE_LEAST;
     uint64_t untouched = 0;
     for (size_t at = 0; at < bytes; at += most_bytes) {
         size_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
