@@ -207,7 +207,7 @@ static void reach_from(struct searching *searching, uint32_t node) {
 static bool add_leaked(struct building *building, struct searching *searching) {
     struct core_owners *owners = building->owners;
     uint32_t first = node_of_block(owners, 0);
-    uint8_t *is_referred = calloc(searching->nodes, 1);
+    uint8_t *is_referred = calloc((size_t)searching->nodes + 1, 1);
     bool is_ok = is_referred;
     for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
         if (searching->is_reached[node]) continue;
@@ -351,14 +351,18 @@ bool core_owners_find(struct core_reach *reach, struct core_types *types,
     reach->edges_most = UINT32_MAX;
     bool is_ok = core_graph_open(reach, &owners->graph) && core_graph_fill(&owners->graph) &&
                  find_sizes(&building) && find_roots(&building);
-    bool is_whole = !is_ok || owners->graph.known >= owners->graph.count;
+    // numbers of nodes have 32 bits
+    bool is_whole = !is_ok || (owners->graph.known >= owners->graph.count &&
+                               owners->roots.count < BLOCKS_MOST - owners->graph.count);
     is_ok = is_ok && is_whole && make_edges(&building) && find_leaked(&building) &&
             make_edges(&building) && sum(&building);
     free(building.starts);
     free(building.targets);
     index_table_free(&building.names);
     if (!is_ok) core_owners_free(owners);
-    if (!is_whole) return error_set(error, "its blocks refer to each other 2^32 times and more");
+    if (!is_whole)
+        return error_set(error,
+                         "it has more blocks, or references between them, than 32 bits count");
     return is_ok || error_set(error, "out of memory");
 }
 
