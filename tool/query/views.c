@@ -264,7 +264,7 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_heap_totals,
      {"Which stacks keep pages resident?",
       "--top --depth --all-frames", "a PID or core; of a recording, totals"}},
-    {"owners", "of a process (PID) or core: who keeps the blocks, and how much each keeps", "exit",
+    {"owners", "of a process (PID) or core: who keeps which blocks", "exit",
      OWNERS_TOP, OWNERS_DEPTH, owners_threshold, false, false, print_no_owners,
      {"Who keeps this memory, and what would go with it?",
       "--top --depth --threshold", "a PID or core"}},
