@@ -231,7 +231,7 @@ const struct command commands[] = {
         .has_views = true,
         .options = {REPORT_OPTIONS(RANKED_BY_PEAK),
                     {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
-                     "view owners: copy more than 128 MiB of a process that stands"}},
+                     "view owners: copy more than 128 MiB of a process"}},
     },
     {
         .name = "leaks",
@@ -433,7 +433,7 @@ const struct command commands[] = {
             OPTION_ROWS_RECORDING,
             OPTION_ROWS_FROM_START,
             {OPTION_FOR, "for", 0, "WHAT", "form: shell (default), systemd, docker or gdb"},
-            {OPTION_LIBRARY, "library", 0, "DIR", "write cairn's libraries into DIR and name that one"},
+            {OPTION_LIBRARY, "library", 0, "DIR", "write cairn's libraries into DIR, and use that"},
         },
     },
     {
