@@ -92,7 +92,7 @@ def check_refusals():
     t.check(not root.exists(), "nothing is installed where the tool would not look")
     alone = pathlib.Path("alone/bin")
     alone.mkdir(parents=True)
-    shutil.copy(t.CAIRN, alone / "cairn")
+    shutil.copy(t.BUILT_CAIRN, alone / "cairn")
     result = t.run([str(alone / "cairn"), "run", "true"])
     t.check(result.status == 125 and b"libcairn.so is neither in " in result.err, f"without its library: {result.err}")
 
