@@ -254,8 +254,7 @@ struct held_list {
     ARRAY(struct live_at) items;
 };
 
-// Index of the block's stack, or `stack_count` if its cell has none.
-static size_t stack_of(const struct profile *profile, uint32_t cell) {
+size_t core_stack_of(const struct profile *profile, uint32_t cell) {
     uint32_t number = cell < profile->cell_count ? profile->stack_of_cell[cell] : 0;
     return number && number <= profile->stack_count ? number - 1 : profile->stack_count;
 }
@@ -326,7 +325,7 @@ static struct live_at *hold_by_stack(const struct core_subject *subject) {
     struct core_block_cursor cursor = {.blocks = &subject->blocks};
     struct core_block block;
     while (held && core_blocks_next(&cursor, &block)) {
-        struct live_at *one = &held[stack_of(profile, block.cell)];
+        struct live_at *one = &held[core_stack_of(profile, block.cell)];
         one->count++;
         one->bytes += block.size;
     }
@@ -412,14 +411,14 @@ static void print_threads_of(const struct core_subject *subject, uint32_t cell) 
 
 void core_want_origin(const struct core_subject *subject, uint32_t cell) {
     const struct profile *profile = &subject->opened.profile;
-    size_t stack = stack_of(profile, cell);
+    size_t stack = core_stack_of(profile, cell);
     if (stack < profile->stack_count)
         names_want_stack(subject->opened.names, profile->stacks[stack].node, 0);
 }
 
 bool core_print_origin(const struct core_subject *subject, uint32_t cell, struct error *error) {
     const struct profile *profile = &subject->opened.profile;
-    size_t stack = stack_of(profile, cell);
+    size_t stack = core_stack_of(profile, cell);
     uint32_t node = stack < profile->stack_count ? profile->stacks[stack].node : TREE_ROOT;
     struct frame_list frames = {.are_all_shown = true};
     const struct frame_names names = names_frames(subject->opened.names);

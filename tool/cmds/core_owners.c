@@ -10,7 +10,7 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/cmds/core_sets.h"
+#include "tool/cmds/core_heap.h"
 #include "tool/heap/owners.h"
 #include "tool/render/frames.h"
 
@@ -54,8 +54,8 @@ static size_t stack_at(const struct listing *listing, uint64_t address) {
     const struct profile *profile = &subject->opened.profile;
     struct core_block block;
     if (!subject->is_recorded || !core_block_of(&subject->blocks, address, &block)) return SIZE_MAX;
-    uint32_t number = block.cell < profile->cell_count ? profile->stack_of_cell[block.cell] : 0;
-    return number && number <= profile->stack_count ? number - 1 : SIZE_MAX;
+    size_t stack = core_stack_of(profile, block.cell);
+    return stack < profile->stack_count ? stack : SIZE_MAX;
 }
 
 static struct kin kin_of(const struct listing *listing, uint32_t place) {
