@@ -58,12 +58,13 @@ def check(what, found, is_recorded):
     t.check_equal(f"{what}: shared", (found["shared_blocks"], found["shared_bytes"]), (1, ITEM))
     for name in ("first_of_two", "second_of_two"):
         t.check_equal(f"{what}: {name}", roots[name]["retained_bytes"], ITEM)
-    both = [row for row in found["owners"] if row["depth"] == 0 and row["kind"] in ("stack", "size") and
+    both = [row for row in found["owners"] if row["depth"] == 0 and row["kind"] in ("stack", "type", "size") and
             row["retained_bytes"] == ITEM + chunk(SHARED)]
     t.check_equal(f"{what}: what two keep", len(both), 1)
     stack = [row for name, row in roots.items() if name.startswith("stack and registers of thread")]
     t.check(ITEM + chunk(LOCAL) in [row["retained_bytes"] for row in stack], f"{what}: the stack's: {stack}")
-    t.check_equal(f"{what}: all", sum(row["retained_bytes"] for row in found["owners"] if row["depth"] == 0), found["bytes"])
+    t.check_equal(f"{what}: all", sum(row["retained_bytes"] for row in found["owners"] if row["depth"] == 0),
+                  found["bytes"])
 
 
 def look(what, command, is_recorded):

@@ -223,15 +223,15 @@ const struct command commands[] = {
             "SUBJECT is a recording, the directory of a run with several processes, or the pid or\n"
             "name of a program that is being recorded; without it, the newest recording in the current\n"
             "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
-            "--process goes into one. Views heap, pages and owners are of any process, by its pid, or a core\n"
-            "dump: the process is stopped for some milliseconds.\n"
+            "--process goes into one. Views heap, pages, owners, types and containers are of any process, by\n"
+            "its pid, or a core dump: the process is stopped for some milliseconds.\n"
             "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
         .run = cmd_report,
         .words_max = 1,
         .has_views = true,
         .options = {REPORT_OPTIONS(RANKED_BY_PEAK),
                     {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
-                     "view owners: copy more than 128 MiB of a process"}},
+                     "owners and the like: copy more than 128 MiB of a process"}},
     },
     {
         .name = "leaks",

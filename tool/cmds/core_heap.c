@@ -134,8 +134,9 @@ bool core_print_heap(struct core_subject *subject, struct error *error) {
 
 // What the blocks of one type, or without one of one size, add up to.
 struct row {
-    const struct core_type *type;  // NULL: none
-    uint64_t size;                 // of those without a type
+    const char *type;    // NULL: none
+    uint64_t signature;  // of a type that is known by the first word; 0: by debug information
+    uint64_t size;       // of those without a type
     struct core_sum sum;
 };
 
@@ -147,16 +148,19 @@ struct summary {
     bool is_out_of_memory;
 };
 
-static struct row *row_of(struct summary *summary, const struct core_type *type, uint64_t size) {
-    uint64_t hash = hash_mix(type ? type->signature : size, index_table_seed() + (type ? 1 : 0));
+static struct row *row_of(struct summary *summary, const char *type, uint64_t signature,
+                          uint64_t size) {
+    uint64_t hash =
+        hash_mix(type ? (uintptr_t)type + signature : size, index_table_seed() + (type ? 1 : 0));
     struct index_probe probe = index_probe_start(&summary->index, hash);
-    for (uint32_t i; index_probe_next(&summary->index, &probe, &i);)
-        if (summary->rows.items[i].type == type && summary->rows.items[i].size == size)
-            return &summary->rows.items[i];
+    for (uint32_t i; index_probe_next(&summary->index, &probe, &i);) {
+        struct row *row = &summary->rows.items[i];
+        if (row->type == type && row->signature == signature && row->size == size) return row;
+    }
     struct row *row = array_push(&summary->rows);
     if (!row || !index_table_insert(&summary->index, hash, (uint32_t)(summary->rows.count - 1)))
         return NULL;
-    *row = (struct row){.type = type, .size = size};
+    *row = (struct row){.type = type, .signature = signature, .size = size};
     return row;
 }
 
@@ -167,11 +171,12 @@ static void add_block(struct core_sum *sum, uint64_t bytes) {
 
 static bool see(void *context, const struct core_member *member) {
     struct summary *summary = context;
-    const struct core_type *type =
-        member->is_free
-            ? NULL
-            : core_type_of_block(summary->subject->types, member->address, member->size);
-    struct row *row = row_of(summary, type, type ? 0 : member->size);
+    struct core_subject *subject = summary->subject;
+    const struct core_type *own =
+        member->is_free ? NULL : core_type_of_block(subject->types, member->address, member->size);
+    const char *type = own ? own->name : NULL;
+    if (!own && !member->is_free) type = typed_name(subject->typed, member->address, member->size);
+    struct row *row = row_of(summary, type, own ? own->signature : 0, type ? 0 : member->size);
     summary->is_out_of_memory = !row;
     if (!row) return false;
     add_block(&row->sum, member->size);
@@ -185,9 +190,9 @@ static int compare_rows(const void *a, const void *b) {
     const struct row *left = a, *right = b;
     if (left->sum.count != right->sum.count) return left->sum.count < right->sum.count ? 1 : -1;
     if (left->type && right->type) {
-        int order = strcmp(left->type->name, right->type->name);
+        int order = strcmp(left->type, right->type);
         if (order) return order;
-        return left->type->signature < right->type->signature ? -1 : 1;
+        return left->signature < right->signature ? -1 : 1;
     }
     return (left->size > right->size) - (left->size < right->size);
 }
@@ -218,7 +223,10 @@ static void print_rows(const struct summary *summary) {
             print_plain(summary);
             is_plain_due = false;
         }
-        printf("Signature %" PRIx64 " (%s) has", row->type->signature, row->type->name);
+        if (row->signature)
+            printf("Signature %" PRIx64 " (%s) has", row->signature, row->type);
+        else
+            printf("Type (%s) has", row->type);
         print_instances(&row->sum);
     }
     if (is_plain_due) print_plain(summary);
@@ -227,7 +235,7 @@ static void print_rows(const struct summary *summary) {
 bool core_print_summary(struct core_subject *subject, const struct core_question *question,
                         struct error *error) {
     struct summary summary = {.subject = subject};
-    if (!core_need_types(subject, error)) return false;
+    if (!core_need_typed(subject, error)) return false;
     bool is_ok = core_each_member(subject, question, see, &summary, error);
     if (summary.is_out_of_memory) is_ok = error_set(error, "out of memory");
     if (is_ok) {

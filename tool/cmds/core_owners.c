@@ -67,8 +67,8 @@ static struct kin kin_of(const struct listing *listing, uint32_t place) {
         block_map_address(&listing->subject->reach.map, core_graph_place(&owners->graph, number));
     size_t stack = stack_at(listing, address);
     if (stack != SIZE_MAX) return (struct kin){KIND_STACK, stack};
-    const struct core_type *type = core_type_of_block(listing->subject->types, address, size);
-    if (type) return (struct kin){KIND_TYPE, (uintptr_t)type->name};
+    const char *type = core_type_name(listing->subject, address, size);
+    if (type) return (struct kin){KIND_TYPE, (uintptr_t)type};
     return (struct kin){KIND_SIZE, size};
 }
 
@@ -351,7 +351,7 @@ bool core_owners_report(const char *word, const struct request *request, bool ha
     struct core_subject subject;
     struct listing listing = {.subject = &subject, .options = &request->options};
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
-    bool is_ok = core_need_map(&subject, error) && core_need_types(&subject, error) &&
+    bool is_ok = core_need_typed(&subject, error) &&
                  core_owners_find(&subject.reach, subject.types, &listing.owners, error);
     if (is_ok) {
         is_ok = list(&listing, request, error);

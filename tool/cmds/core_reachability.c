@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_heap.h"
 #include "tool/cmds/core_sets.h"
@@ -169,6 +170,19 @@ static void print_path(struct core_subject *subject, const struct core_member *m
     }
 }
 
+// The same in the program's words, and for its debugger.
+static void print_typed(struct core_subject *subject, const struct core_member *member) {
+    char text[LAYOUT_TEXT_BYTES];
+    const char *type = typed_name(subject->typed, member->address, member->size);
+    if (type) printf("type: %s\n", type);
+    if (typed_path(subject->typed, member->address, LAYOUT_SHORT, text, sizeof text))
+        printf("path: %s\n", text);
+    if (!typed_path(subject->typed, member->address, LAYOUT_EXACT, text, sizeof text)) return;
+    char safe[sizeof text];
+    text_escape(safe, sizeof safe, text);
+    printf("gdb: p %s\n", safe);
+}
+
 // Who refers to a leaked block: others that are leaked.
 static void print_referring(const struct core_member *member,
                             const struct core_reachability *standing) {
@@ -206,6 +220,7 @@ static bool print_rest(struct core_subject *subject, const struct core_question 
     core_print_signature(subject, member);
     if (member->cell && !core_print_origin(subject, member->cell, error)) return false;
     if (question->verb != VERB_EXPLAIN || member->is_free) return true;
+    print_typed(subject, member);
     if (standing->reached == CORE_REACHABLE)
         print_path(subject, member, &standing->references);
     else
@@ -309,7 +324,9 @@ static bool answer_set(struct core_standings *standings, const struct core_quest
 bool core_answer_details(struct core_subject *subject, const struct core_question *question,
                          struct error *error) {
     struct core_standings standings;
+    bool is_explained = question->verb == VERB_EXPLAIN;
     if (!core_need_types(subject, error)) return false;
+    if (is_explained && !core_need_typed(subject, error)) return false;
     bool is_ok = core_standings_open(subject, question, &standings, error);
     if (is_ok && question->set) is_ok = answer_set(&standings, question, error);
     if (is_ok && !question->set) is_ok = answer_address(&standings, question, error);

@@ -58,6 +58,7 @@ bool core_subject_open(const char *word, const struct heap_wish *wish, const cha
 }
 
 void core_subject_close(struct core_subject *subject) {
+    typed_close(subject->typed);
     core_types_close(subject->types);
     if (subject->has_reach) core_reach_close(&subject->reach);
     glibc_heap_free(&subject->heap);
@@ -135,6 +136,19 @@ bool core_need_reach(struct core_subject *subject, struct error *error) {
 bool core_need_types(struct core_subject *subject, struct error *error) {
     if (!subject->types) subject->types = core_types_open(subject->core, name_options_symbols());
     return subject->types || error_set(error, "out of memory");
+}
+
+bool core_need_typed(struct core_subject *subject, struct error *error) {
+    if (!core_need_map(subject, error) || !core_need_types(subject, error)) return false;
+    if (!subject->typed) subject->typed = typed_open(&subject->reach, subject->types, error);
+    return subject->typed;
+}
+
+const char *core_type_name(struct core_subject *subject, uint64_t address, uint64_t size) {
+    const char *name = subject->typed ? typed_name(subject->typed, address, size) : NULL;
+    if (name) return name;
+    const struct core_type *type = core_type_of_block(subject->types, address, size);
+    return type ? type->name : NULL;
 }
 
 const struct glibc_heap *core_heap_of(const struct core_subject *subject) {
@@ -451,9 +465,9 @@ bool core_read_question(char *const *words, struct core_question *question, stru
 
 enum heap_depth core_question_depth(const struct core_question *question) {
     bool is_by_reach = question->set >= SET_ANCHORED && question->set <= SET_OUTGOING;
-    bool has_types =
-        question->type || question->verb == VERB_LIST || question->verb == VERB_SUMMARIZE;
-    if (is_by_reach || question->verb == VERB_DESCRIBE || question->verb == VERB_EXPLAIN)
-        return HEAP_REFERENCES;
+    bool has_types = question->type || question->verb == VERB_LIST;
+    bool is_by_words = question->verb == VERB_DESCRIBE || question->verb == VERB_EXPLAIN ||
+                       (question->verb == VERB_SUMMARIZE && question->set);
+    if (is_by_reach || is_by_words) return HEAP_REFERENCES;
     return question->set && has_types ? HEAP_TYPES : HEAP_BLOCKS;
 }

@@ -10,6 +10,7 @@
 
 #include "tool/heap/blocks.h"
 #include "tool/heap/reach.h"
+#include "tool/heap/typed.h"
 #include "tool/heap/types.h"
 #include "tool/query/heap_views.h"
 
@@ -27,6 +28,7 @@ struct core_subject {
     struct glibc_heap heap;  // glibc's; moves into `reach` when that is there
     struct core_reach reach;
     struct core_types *types;
+    struct typed *typed;
     bool has_heap, has_reach;
     bool has_foreign;  // some recorded blocks are another allocator's than glibc's
 };
@@ -45,6 +47,12 @@ bool core_need_map(struct core_subject *subject, struct error *error);
 // And which blocks are reachable.
 bool core_need_reach(struct core_subject *subject, struct error *error);
 bool core_need_types(struct core_subject *subject, struct error *error);
+// And those of debug information, with the map and the others.
+bool core_need_typed(struct core_subject *subject, struct error *error);
+
+// The name of a block's type: what debug information leads to, or else what its first word says.
+// Equal names are the same pointer. NULL: none is known.
+const char *core_type_name(struct core_subject *subject, uint64_t address, uint64_t size);
 
 // The heap, once core_need_heap or core_need_reach said that it is there.
 const struct glibc_heap *core_heap_of(const struct core_subject *subject);

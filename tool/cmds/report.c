@@ -7,6 +7,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_owners.h"
+#include "tool/cmds/core_types.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
@@ -239,6 +240,24 @@ static bool report_subject(const struct report *report, const struct subject *su
     return report_recording(report, subject, error);
 }
 
+// Views of what is in the blocks of a process or of a core dump.
+typedef bool memory_report(const char *word, const struct request *request, bool has_limit,
+                           struct error *error);
+
+static memory_report *memory_report_of(const struct request *request) {
+    static const struct {
+        const char *view;
+        memory_report *report;
+    } reports[] = {
+        {"owners", core_owners_report},
+        {"types", core_types_report},
+        {"containers", core_containers_report},
+    };
+    for (size_t i = 0; request->view && i < sizeof reports / sizeof *reports; i++)
+        if (!strcmp(reports[i].view, request->view->name)) return reports[i].report;
+    return NULL;
+}
+
 int cmd_report(const struct command_args *args) {
     struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
@@ -251,9 +270,10 @@ int cmd_report(const struct command_args *args) {
         return heap_views_report(args->words[0], &report.request, &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
-    if (view_is_of_owners(report.request.view) && heap_views_have_memory(args->words[0]))
-        return core_owners_report(args->words[0], &report.request,
-                                  !args_has(args, OPTION_NO_COPY_LIMIT), &error)
+    memory_report *of_memory = memory_report_of(&report.request);
+    if (of_memory && heap_views_have_memory(args->words[0]))
+        return of_memory(args->words[0], &report.request, !args_has(args, OPTION_NO_COPY_LIMIT),
+                         &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
     if (!filter_open(&report.filter, &report.request.filter, &error)) {

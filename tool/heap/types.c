@@ -258,33 +258,42 @@ static const char *keep(struct core_types *types, const char *name) {
     return string_pool_intern(types->store, safe, strlen(safe));
 }
 
-// The class in the name of a symbol that belongs to one: `_ZTV2D1` with "vtable for " is D1. NULL:
-// it is no such name.
-static const char *class_of_symbol(struct core_types *types, const char *symbol,
-                                   const char *beginning) {
-    char *name = types->options->has_full_names ? name_full(symbol) : name_readable(symbol);
-    bool is_class = name && !strncmp(name, beginning, strlen(beginning));
-    const char *kept = is_class ? keep(types, name + strlen(beginning)) : NULL;
+// What follows a beginning in a name that was made of a symbol; NULL: it does not begin so. Frees
+// the name.
+static const char *keep_after(struct core_types *types, char *name, const char *beginning) {
+    bool is_such = name && !strncmp(name, beginning, strlen(beginning));
+    const char *kept = is_such ? keep(types, name + strlen(beginning)) : NULL;
     free(name);
     return kept;
 }
 
+// Takes the class in the name of a symbol that belongs to one: `_ZTV2D1` with "vtable for " is D1.
+// False: it is no such name.
+static bool take_class(struct core_types *types, const char *symbol, const char *beginning,
+                       struct core_type *type) {
+    type->whole_name = keep_after(types, name_full(symbol), beginning);
+    type->name = types->options->has_full_names
+                     ? type->whole_name
+                     : keep_after(types, name_readable(symbol), beginning);
+    return type->name;
+}
+
 // By the type information that the table leads to: its second word is the name of the class.
-static const char *class_by_information(struct core_types *types, const struct elf_module *module,
-                                        uint64_t word) {
+static bool class_by_information(struct core_types *types, const struct elf_module *module,
+                                 uint64_t word, struct core_type *type) {
     uint64_t head[2], information[2];
     char name[NAME_BYTES_MAX], symbol[NAME_BYTES_MAX + sizeof "_ZTS"];
     if (word % WORD || !read_constant(types, module, word - TABLE_HEAD, head, sizeof head))
-        return NULL;
+        return false;
     const struct core_file *file = core_file_of(types->core, head[1]);
-    if (head[0] + TOP_OFFSET_MAX > TOP_OFFSET_MAX || head[1] % WORD || !file) return NULL;
+    if (head[0] + TOP_OFFSET_MAX > TOP_OFFSET_MAX || head[1] % WORD || !file) return false;
     const struct elf_module *owner = module_of(types, file);
     if (!owner || !read_constant(types, owner, head[1], information, sizeof information) ||
         !read_text(types, information[1], name, sizeof name))
-        return NULL;
+        return false;
     // A name that begins with a star is compared by its address; the star is no part of it.
     snprintf(symbol, sizeof symbol, "_ZTS%s", *name == '*' ? name + 1 : name);
-    return class_of_symbol(types, symbol, "typeinfo name for ");
+    return take_class(types, symbol, "typeinfo name for ", type);
 }
 
 static const char *name_of_symbol(struct core_types *types, const struct symtab_entry *entry,
@@ -317,10 +326,11 @@ static bool classify(struct core_types *types, uint64_t word, struct core_type *
     const struct elf_module copy = *module;  // the list may move when another module is opened
     const struct symtab_entry *entry = symtab_find(&module->symbols, word - copy.bias);
     type->kind = CORE_TYPE_CLASS;
-    type->name = class_by_information(types, &copy, word);
-    if (!type->name && entry && !strncmp(entry->name, "_ZTV", strlen("_ZTV")))
-        type->name = class_of_symbol(types, entry->name, "vtable for ");
-    if (type->name) return true;
+    bool is_table = entry && !strncmp(entry->name, "_ZTV", strlen("_ZTV"));
+    if (class_by_information(types, &copy, word, type) ||
+        (is_table && take_class(types, entry->name, "vtable for ", type)))
+        return true;
+    type->whole_name = NULL;
     if (!elf_module_is_constant(&copy, word)) return false;
     type->kind = entry ? CORE_TYPE_SYMBOL : CORE_TYPE_MODULE;
     type->name = entry ? name_of_symbol(types, entry, word - copy.bias - entry->start)
@@ -372,6 +382,22 @@ bool core_types_place(struct core_types *types, uint64_t address, char *text, si
                              : name_of_place(types, module, place);
     if (name) snprintf(text, size, "%s", name);
     return name;
+}
+
+const struct symbol_options *core_types_options(const struct core_types *types) {
+    return types->options;
+}
+
+bool core_types_each_module(struct core_types *types,
+                            bool (*see)(void *context, const struct elf_module *module),
+                            void *context) {
+    for (size_t i = 0; i < types->core->files.count; i++) {
+        const struct core_file *file = &types->core->files.items[i];
+        if (!file->offset && !module_of(types, file)) return false;
+    }
+    for (size_t i = 0; i < types->modules.count; i++)
+        if (types->modules.items[i].is_elf && !see(context, &types->modules.items[i])) return false;
+    return true;
 }
 
 size_t core_types_missing(const struct core_types *types, char *text, size_t size) {

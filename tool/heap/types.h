@@ -34,7 +34,8 @@ enum core_type_kind {
 struct core_type {
     uint64_t signature;
     enum core_type_kind kind;
-    const char *name;  // safe to print; belongs to core_types, which has each text once
+    const char *name;        // safe to print; belongs to core_types, which has each text once
+    const char *whole_name;  // of a class: with all template arguments, as debug information has it
 };
 
 struct core_types;
@@ -78,5 +79,13 @@ struct elf_module {
 bool elf_module_open(const struct core_image *core, const struct core_file *file,
                      const struct symbol_options *options, struct string_pool *store,
                      struct elf_module *module);
+
+// Opens all modules and calls `see` for each. False if `see` was, or without memory.
+bool core_types_each_module(struct core_types *types,
+                            bool (*see)(void *context, const struct elf_module *module),
+                            void *context);
+
+// What it was opened with.
+const struct symbol_options *core_types_options(const struct core_types *types);
 
 #endif

@@ -19,7 +19,7 @@
 #include "tool/tui/browser.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
-enum { OWNERS_TOP = 8, OWNERS_DEPTH = 4 };
+enum { OWNERS_TOP = 8, OWNERS_DEPTH = 4, CONTAINERS_TOP = 20 };
 static const double tree_threshold = 0.01, owners_threshold = 0.01, growth_threshold = 0.001;
 
 static bool print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -165,12 +165,11 @@ static bool print_heap_totals(FILE *out, const struct view_subject *subject, str
     return true;
 }
 
-// A recording does not have what blocks refer to; processes and cores do not come here.
-static bool print_no_owners(FILE *out, const struct view_subject *subject, struct error *error) {
+// A recording does not have what is in blocks; processes and cores do not come here.
+static bool print_no_contents(FILE *out, const struct view_subject *subject, struct error *error) {
     (void)out;
-    (void)subject;
-    return error_set(error,
-                     "view owners is of a running process or a core dump, not of a recording");
+    return error_set(error, "view %s is of a running process or a core dump, not of a recording",
+                     subject->request->view->name);
 }
 
 // clang-format off
@@ -205,7 +204,7 @@ const struct view views[] = {
      GROUPS_TOP, 0, 0, true, false, print_groups,
      {"Which libraries allocate?",
       GROUP_OPTIONS, NULL}},
-    {"types", "containers and elements, as far as templates of the stack tell", "peak",
+    {"types", "containers and elements, by templates of stacks; of a PID or core, types", "peak",
      GROUPS_TOP, 0, 0, true, false, print_groups,
      {"Which containers and element types hold the memory?",
       "--by --blocks --top --threshold --min-bytes", NULL}},
@@ -265,9 +264,13 @@ const struct view views[] = {
      {"Which stacks keep pages resident?",
       "--top --depth --all-frames", "a PID or core; of a recording, totals"}},
     {"owners", "of a process (PID) or core: who keeps which blocks", "exit",
-     OWNERS_TOP, OWNERS_DEPTH, owners_threshold, false, false, print_no_owners,
+     OWNERS_TOP, OWNERS_DEPTH, owners_threshold, false, false, print_no_contents,
      {"Who keeps this memory, and what would go with it?",
       "--top --depth --threshold", "a PID or core"}},
+    {"containers", "of a process (PID) or core: how full vectors and tables are", "exit",
+     CONTAINERS_TOP, 0, 0, false, false, print_no_contents,
+     {"Which containers have room that nothing is in?",
+      "--top", "a PID or core, with debug information"}},
     {"overruns", "blocks that were written past, and whose they were (cairn run --guard)", "peak",
      STACKS_TOP, STACKS_DEPTH, 0, false, false, print_overruns,
      {"Which blocks were written past their end or start?",
@@ -295,10 +298,6 @@ const struct view *view_find(const char *name) {
 
 bool view_is_of_memory(const struct view *view) {
     return view && view->print == print_heap_totals;
-}
-
-bool view_is_of_owners(const struct view *view) {
-    return view && view->print == print_no_owners;
 }
 
 bool view_is_of_mappings(const struct view *view) {

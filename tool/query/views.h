@@ -49,9 +49,6 @@ bool view_is_of_mappings(const struct view *view);
 // It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
 bool view_is_of_memory(const struct view *view);
 
-// Likewise: who keeps the blocks (cmds/core_owners.h).
-bool view_is_of_owners(const struct view *view);
-
 // What a user asks for: view, measure, filters.
 struct request {
     const struct view *view;  // NULL: the list of places, then stacks

@@ -5,7 +5,6 @@
 #include "tool/symbol/resolve.h"
 
 #include <dwarf.h>
-#include <elfutils/libdwelf.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "tool/base/clock.h"
 #include "tool/symbol/candidates.h"
+#include "tool/symbol/debug_information.h"
 #include "tool/symbol/dwp.h"
 #include "tool/symbol/image.h"
 #include "tool/symbol/line.h"
@@ -26,11 +26,7 @@ struct resolution {
     struct string_pool *names;
     struct string_pool *scratch;
     const struct located *files;
-    struct image alternate;
-    const struct image *dwarf_image;  // NULL: no DWARF
-    const char *dwarf_path;
-    Dwarf *dwarf;
-    Dwarf *alternate_dwarf;
+    struct debug_information debug;
     struct dwp *package;  // of split units; NULL: none, or not looked for yet
     bool has_looked_for_package;
     struct unit_list units;
@@ -77,35 +73,10 @@ static bool make_requests(struct resolution *work, const struct symbol_query *qu
     return true;
 }
 
-// Shared debug information (dwz) is handed to libdw only after its build-id was checked.
-static void open_alternate(struct resolution *work) {
-    const char *name;
-    const void *build_id;
-    ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(work->dwarf, &name, &build_id);
-    if (bytes <= 0) return;
-    locate_alternate(&work->alternate, work->dwarf_path, name, build_id, (size_t)bytes,
-                     work->resolver->options, work->names);
-    if (!work->alternate.elf) {
-        work->note = "the file of shared debug information (dwz) is missing";
-        return;
-    }
-    work->alternate_dwarf = dwarf_begin_elf(work->alternate.elf, DWARF_C_READ, NULL);
-    if (work->alternate_dwarf) dwarf_setalt(work->dwarf, work->alternate_dwarf);
-}
-
 static void open_dwarf(struct resolution *work) {
-    if (work->resolver->is_without_lines) return;
-    if (image_has_dwarf(&work->files->module)) {
-        work->dwarf_image = &work->files->module;
-        work->dwarf_path = work->files->module_path;
-    } else if (image_has_dwarf(&work->files->debug)) {
-        work->dwarf_image = &work->files->debug;
-        work->dwarf_path = work->files->debug_path;
-    } else {
-        return;
-    }
-    work->dwarf = dwarf_begin_elf(work->dwarf_image->elf, DWARF_C_READ, NULL);
-    if (work->dwarf) open_alternate(work);
+    if (!work->resolver->is_without_lines)
+        debug_information_open(&work->debug, work->files, work->resolver->options, work->names);
+    work->note = work->debug.note;
 }
 
 static bool read_symtabs(struct resolution *work) {
@@ -147,7 +118,7 @@ static void open_package(struct resolution *work) {
                           work->names);
     work->has_looked_for_package = true;
     for (size_t i = 0; i < list.count && !work->package; i++)
-        work->package = dwp_open(list.paths[i], work->dwarf_image);
+        work->package = dwp_open(list.paths[i], work->debug.image);
 }
 
 // libdw finds .dwo files; a package is found here. Without either the unit has lines only.
@@ -168,7 +139,7 @@ static bool read_skeleton(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Di
 static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *requests,
                       size_t count) {
     if (!line_table_read(&work->lines, unit) ||
-        !line_find(&work->lines, work->dwarf_image, requests, count, work->names))
+        !line_find(&work->lines, work->debug.image, requests, count, work->names))
         return false;
     uint8_t type;
     Dwarf_Die split = {0};
@@ -182,14 +153,14 @@ static bool read_unit(struct resolution *work, Dwarf_Die *unit, struct request *
 
 // Reads each touched unit once.
 static bool read_units(struct resolution *work) {
-    if (!work->dwarf) return true;
+    if (!work->debug.dwarf) return true;
     if (!(work->qualifier = qualifier_open(work->scratch))) return false;
     work->effort.left =
-        EFFORT_STEPS_MIN + EFFORT_STEPS_PER_BYTE * image_file_bytes(work->dwarf_image);
+        EFFORT_STEPS_MIN + EFFORT_STEPS_PER_BYTE * image_file_bytes(work->debug.image);
     work->lines.effort = &work->effort;
-    line_table_open(&work->lines, work->dwarf_image);
-    if (!unit_assign(&work->units, work->dwarf, work->dwarf_image, work->requests, work->count,
-                     &work->effort))
+    line_table_open(&work->lines, work->debug.image);
+    if (!unit_assign(&work->units, work->debug.dwarf, work->debug.image, work->requests,
+                     work->count, &work->effort))
         return false;
     qsort(work->requests, work->count, sizeof *work->requests, request_by_unit);
     for (size_t i = 0, next; i < work->count && work->requests[i].unit != UNIT_NONE; i = next) {
@@ -280,12 +251,12 @@ static void make_report(const struct resolution *work, struct symbol_report *rep
     report->origin = SYMBOL_ORIGIN_FILE;
     report->is_gone = files->is_gone;
     report->note = files->note ? files->note : work->note;
-    if (work->dwarf && !work->effort.left)
+    if (work->debug.dwarf && !work->effort.left)
         report->note = "its debug information takes too long to read, so only a part of it was";
     report->path = files->module_path;
     if (work->has_dwarf_answer) {
         report->source = SYMBOL_SOURCE_DWARF;
-        report->path = work->dwarf_path;
+        report->path = work->debug.path;
     } else if (work->has_symtab) {
         report->source = SYMBOL_SOURCE_SYMTAB;
         if (files->debug.elf) report->path = files->debug_path;
@@ -317,10 +288,8 @@ static bool resolve(struct resolution *work, struct symbol_query *queries, size_
 
 static void resolution_close(struct resolution *work) {
     atomic_fetch_add(work->resolver->done, work->count - work->done);
-    if (work->dwarf) dwarf_end(work->dwarf);
+    debug_information_close(&work->debug);
     dwp_close(work->package);
-    if (work->alternate_dwarf) dwarf_end(work->alternate_dwarf);
-    image_close(&work->alternate);
     unit_free(&work->units);
     line_table_close(&work->lines);
     symtab_free(&work->symtab);
@@ -330,8 +299,10 @@ static void resolution_close(struct resolution *work) {
 
 bool resolve_from_files(struct resolver *resolver, const struct located *files,
                         struct symbol_job *job) {
-    struct resolution work = {
-        .resolver = resolver, .names = resolver->names, .files = files, .alternate = IMAGE_CLOSED};
+    struct resolution work = {.resolver = resolver,
+                              .names = resolver->names,
+                              .files = files,
+                              .debug = {.alternate = IMAGE_CLOSED}};
     bool is_done = (work.scratch = string_pool_open()) && resolve(&work, job->queries, job->count);
     if (is_done) make_report(&work, &job->report);
     resolution_close(&work);

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Types of blocks and the ways to them by debug information: what a program knows of its own objects, live and in its
+core dump, recorded and not; the same expressions evaluated by gdb; how full its containers are; without debug
+information only what objects say themselves."""
+
+import random
+import re
+import shutil
+import subprocess
+
+import cairn_test as t
+
+REGISTRIES, COUNT = 3, 20
+# the list's, deque's, optional's and variant's items lie in other blocks
+ITEMS = REGISTRIES * (7 * COUNT + 2) + 2
+PROGRAM = t.program("typed")[0]
+BLOCK = re.compile(r"allocation at ([0-9a-f]+) of size (\d+)")
+
+
+def explained(subject):
+    """By address: type, path and gdb's expression of each block in use."""
+    blocks = {}
+    for text in t.run_cairn("core", subject, "explain", "used").out.decode().split("\n\n"):
+        block = BLOCK.search(text)
+        if block:
+            lines = dict(line.split(": ", 1) for line in text.split("\n") if re.match(r"(type|path|gdb): ", line))
+            blocks[int(block[1], 16)] = (int(block[2]), lines)
+    return blocks
+
+
+def check_ways(what, known, blocks):
+    for way, address, kind in known:
+        _, lines = blocks.get(int(address, 16), (0, {}))
+        path = lines.get("path", "").split("  (")[0]
+        t.check_equal(f"{what}: {way}", (path, lines.get("type", "")), (way, kind))
+
+
+def check_types(what, subject):
+    found = t.report(subject, "--view", "types")
+    if not t.check(found, f"{what}: nothing"):
+        return
+    counts = {row["type"]: row["blocks"] for row in found["types"]}
+    expected = {"Item": ITEMS, "Derived": REGISTRIES * COUNT, "Registry": 1, "Table::Entry": REGISTRIES * 16,
+                "std::_Rb_tree_node<Item*>": REGISTRIES * COUNT, "std::_List_node<Item>": REGISTRIES * COUNT,
+                "std::_Fwd_list_node<Item*>": REGISTRIES * COUNT,
+                "std::__detail::_Hash_node<Item*, false>": REGISTRIES * COUNT}
+    t.check_equal(f"{what}: types", {name: counts.get(name) for name in expected}, expected)
+    t.check_equal(f"{what}: all", sum(row["bytes"] for row in found["types"]), found["bytes"])
+
+
+def check_containers(what, subject):
+    found = t.report(subject, "--view", "containers")
+    if not t.check(found, f"{what}: nothing"):
+        return
+    rows = {row["type"]: row for row in found["containers"]}
+    for name, count, elements, capacity in (
+            ("std::vector<Base*>", REGISTRIES, REGISTRIES * COUNT, REGISTRIES * 32 * 8),
+            ("std::vector<Item>", REGISTRIES, REGISTRIES * 5, REGISTRIES * 5 * 48),
+            ("std::unordered_set<Item*>", REGISTRIES, REGISTRIES * COUNT, None),
+            ("std::deque<Item>", REGISTRIES, REGISTRIES * COUNT, REGISTRIES * 3 * 480),
+            ("std::vector<int>", REGISTRIES * (COUNT + 1), REGISTRIES * COUNT * 100, REGISTRIES * COUNT * 400)):
+        row = rows.get(name, {})
+        t.check_equal(f"{what}: {name}", (row.get("containers"), row.get("elements")), (count, elements))
+        if capacity is not None:
+            t.check_equal(f"{what}: {name}: capacity", row.get("capacity_bytes"), capacity)
+    t.check_equal(f"{what}: left out", found["left_out"], 0)
+    row = rows.get("std::vector<Base*>", {})
+    t.check_equal(f"{what}: used", row.get("used_bytes"), REGISTRIES * COUNT * 8)
+    t.check(str(row.get("largest_unused")).endswith("bases"), f"{what}: the way to one: {row}")
+
+
+def check_gdb(core, blocks):
+    """The same addresses by gdb."""
+    asked = [(address, size, lines) for address, (size, lines) in blocks.items()
+             if "gdb" in lines and "(" not in lines["path"]]
+    random.seed(1)
+    asked = random.sample(asked, min(200, len(asked)))
+    script = t.fresh_path("evaluate.gdb")
+    with open(script, "w", encoding="utf-8") as out:
+        for _, _, lines in asked:
+            expression = lines["gdb"][len("p "):]
+            out.write(f"python print('=', hex(int(gdb.parse_and_eval({expression!r})) % 2**64))\n")
+    said = t.run(["gdb", "-q", "-batch", "-nx", PROGRAM, core, "-x", script])
+    values = [int(line.split()[1], 16) for line in said.out.decode().splitlines() if line.startswith("= ")]
+    t.check_equal("gdb: evaluated", len(values), len(asked))
+    wrong = [(lines["gdb"], hex(value), hex(address)) for (address, size, lines), value in zip(asked, values)
+             if not address <= value <= address + size]
+    t.check(not wrong and len(asked) == 200,
+            f"gdb: {len(asked)} asked, {len(wrong)} others: {wrong[:3]} {said.err[-500:]}")
+
+
+def look(what, command, is_recorded):
+    with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        known = [line.decode().rstrip("\n").split("\t") for line in iter(process.stdout.readline, b"ready\n") if line]
+        t.check(len(known) == 20 * REGISTRIES + 3, f"{what}: it knows {len(known)} blocks")
+        pid = process.pid
+        if is_recorded:  # the tool has another child that watches signals
+            pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "typed"))
+        blocks = explained(str(pid))
+        check_ways(what, known, blocks)
+        check_types(what, str(pid))
+        check_containers(what, str(pid))
+        screen = t.run_cairn("report", str(pid), "--view", "owners").out.decode()
+        t.check(is_recorded or ("Registry  1 block" in screen and "Derived  " in screen), f"{what}: owners: {screen}")
+        summary = t.run_cairn("core", str(pid), "summarize", "used").out.decode()
+        t.check(re.search(rf"Type \(Item\) has {ITEMS} instances", summary), f"{what}: summary: {summary[:800]}")
+        if shutil.which("gcore"):
+            made = t.run(["gcore", "-o", "dump", str(pid)])
+            if t.check_equal(f"{what}: gcore", made.status, 0):
+                core = f"dump.{pid}"
+                check_ways(f"{what}, core", known, explained(core))
+                check_types(f"{what}, core", core)
+                check_containers(f"{what}, core", core)
+                check_gdb(core, blocks)
+        process.stdin.close()
+        t.check_equal(f"{what}: status", process.wait(), 3)
+
+
+def check_stripped():
+    stripped = t.fresh_path("stripped")
+    t.run(["strip", "-o", stripped, PROGRAM])
+    with t.Process([stripped], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        for line in iter(process.stdout.readline, b"ready\n"):
+            t.check(line, "stripped: it ended")
+        found = t.report(str(process.pid), "--view", "types")
+        counts = {row["type"]: row["blocks"] for row in found["types"]} if found else {}
+        t.check_equal("stripped: what objects say", (counts.get("Derived"), counts.get("Item")),
+                      (REGISTRIES * COUNT, None))
+        process.stdin.close()
+        process.wait()
+
+
+def check_refused():
+    _, path = t.record(t.program("leak"))
+    result = t.run_cairn("report", path, "--view", "containers")
+    t.check_equal("of a recording: status", result.status, 1)
+    t.check(b"view containers is of a running process or a core dump" in result.err, f"of a recording: {result.err}")
+
+
+look("plain", [PROGRAM], False)
+look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", PROGRAM], True)
+check_stripped()
+check_refused()
+t.finish()

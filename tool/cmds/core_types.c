@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/base/text.h"
+#include "tool/cmds/core_sets.h"
+#include "tool/heap/containers.h"
+#include "tool/model/index_table.h"
+#include "tool/render/columns.h"
+
+enum { NAME_BYTES = 1024 };
+
+// What a report works on.
+struct about {
+    struct core_subject *subject;
+    const struct request *request;
+};
+
+static bool open_about(const char *word, const struct request *request, bool has_limit,
+                       bool (*print)(const struct about *about, struct error *error),
+                       struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_REFERENCES,
+                                   .bytes_max = has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
+                                   .way_around = "--no-copy-limit"};
+    struct core_subject subject;
+    const struct about about = {&subject, request};
+    if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
+    bool is_ok = core_need_typed(&subject, error) && print(&about, error);
+    if (is_ok)
+        core_print_doubts(&subject);
+    else
+        heap_look_blame(&subject.look, error);
+    core_subject_close(&subject);
+    return is_ok;
+}
+
+static void print_subject(const struct about *about, const struct terminal *terminal) {
+    char name[NAME_BYTES];
+    text_escape(name, sizeof name, about->subject->look.name);
+    terminal_print(terminal, STYLE_STRONG, "%s", name);
+}
+
+// Why there is nothing, or less than there might be.
+static void print_sources(const struct about *about, const struct terminal *terminal) {
+    const struct typed_counts counts = typed_count(about->subject->typed);
+    if (!counts.modules)
+        terminal_print(terminal, STYLE_DIM,
+                       "no module has debug information (-g, a -dbgsym package, --debuginfod): "
+                       "only C++ classes with virtual functions say what they are\n");
+}
+
+static size_t shown_of(const struct about *about, size_t count) {
+    size_t top = about->request->options.top;
+    return top && top < count ? top : count;
+}
+
+// --- types
+
+struct type_row {
+    const char *name;  // NULL: not known
+    uint64_t count, bytes;
+};
+
+struct type_sums {
+    ARRAY(struct type_row) rows;
+    struct index_table index;  // of rows, by name
+    uint64_t count, bytes;
+};
+
+static struct type_row *row_of(struct type_sums *sums, const char *name) {
+    uint64_t hash = hash_mix((uintptr_t)name, index_table_seed());
+    struct index_probe probe = index_probe_start(&sums->index, hash);
+    for (uint32_t i; index_probe_next(&sums->index, &probe, &i);)
+        if (sums->rows.items[i].name == name) return &sums->rows.items[i];
+    struct type_row *row = array_push(&sums->rows);
+    if (!row || !index_table_insert(&sums->index, hash, (uint32_t)(sums->rows.count - 1)))
+        return NULL;
+    *row = (struct type_row){.name = name};
+    return row;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const struct type_row *left = a, *right = b;
+    if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
+    if (!left->name || !right->name) return left->name ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+struct adding {
+    struct core_subject *subject;
+    struct type_sums *sums;
+    bool is_failed;
+};
+
+static bool add_member(void *context, const struct core_member *member) {
+    struct adding *adding = context;
+    struct type_row *row =
+        row_of(adding->sums, core_type_name(adding->subject, member->address, member->size));
+    adding->is_failed = !row;
+    if (!row) return false;
+    row->count++;
+    row->bytes += member->size;
+    adding->sums->count++;
+    adding->sums->bytes += member->size;
+    return true;
+}
+
+static bool sum_types(const struct about *about, struct type_sums *sums, struct error *error) {
+    const struct core_question used = {.set = SET_USED};
+    struct adding adding = {about->subject, sums, false};
+    if (!core_each_member(about->subject, &used, add_member, &adding, error)) return false;
+    if (adding.is_failed) return error_set(error, "out of memory");
+    if (sums->rows.count)
+        qsort(sums->rows.items, sums->rows.count, sizeof *sums->rows.items, by_bytes);
+    return true;
+}
+
+static void print_type_rows(const struct about *about, const struct type_sums *sums) {
+    static const struct column items[] = {{"BYTES", 10, STYLE_PLAIN, false},
+                                          {"SHARE", 7, STYLE_PLAIN, false},
+                                          {"BLOCKS", 11, STYLE_PLAIN, false}};
+    const struct columns columns = {items, 3, 0, 1};
+    const struct terminal terminal = terminal_of(stdout);
+    size_t shown = shown_of(about, sums->rows.count);
+    print_subject(about, &terminal);
+    printf(" · %s in %s by type", units_size((int64_t)sums->bytes).text,
+           units_counted((int64_t)sums->count, "block", "blocks").text);
+    list_print_cut(&terminal, &about->request->options, shown, sums->rows.count);
+    putchar('\n');
+    print_sources(about, &terminal);
+    columns_print_heads(&terminal, &columns);
+    puts("  TYPE");
+    for (size_t i = 0; i < shown; i++) {
+        const struct type_row *row = &sums->rows.items[i];
+        const struct unit_text texts[] = {units_size((int64_t)row->bytes),
+                                          units_percent((int64_t)row->bytes, (int64_t)sums->bytes),
+                                          units_count((int64_t)row->count)};
+        columns_print(&terminal, &columns, texts);
+        printf("  %s\n", row->name ? row->name : "not known");
+    }
+}
+
+static void print_type_json(const struct type_sums *sums) {
+    struct json json;
+    json_start(&json, stdout);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", "cairn.types/1");
+    json_put_uint(&json, "bytes", sums->bytes);
+    json_put_uint(&json, "blocks", sums->count);
+    json_open_array(&json, "types");
+    for (size_t i = 0; i < sums->rows.count; i++) {
+        json_open_object(&json, NULL);
+        json_put_string(&json, "type", sums->rows.items[i].name);
+        json_put_uint(&json, "bytes", sums->rows.items[i].bytes);
+        json_put_uint(&json, "blocks", sums->rows.items[i].count);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_close(&json);
+}
+
+static bool print_types(const struct about *about, struct error *error) {
+    struct type_sums sums = {0};
+    bool is_ok = sum_types(about, &sums, error);
+    if (is_ok && about->request->is_json)
+        print_type_json(&sums);
+    else if (is_ok)
+        print_type_rows(about, &sums);
+    array_free(&sums.rows);
+    index_table_free(&sums.index);
+    return is_ok;
+}
+
+bool core_types_report(const char *word, const struct request *request, bool has_limit,
+                       struct error *error) {
+    return open_about(word, request, has_limit, print_types, error);
+}
+
+// --- containers
+
+// The way to the one that has the most unused.
+static bool name_largest(const struct about *about, const struct container_row *row, char *text,
+                         size_t size) {
+    return row->largest_unused &&
+           typed_path(about->subject->typed, row->largest_at, LAYOUT_SHORT, text, size);
+}
+
+static void print_container_rows(const struct about *about, const struct containers *containers) {
+    static const struct column items[] = {{"UNUSED", 10, STYLE_PLAIN, false},
+                                          {"CAPACITY", 10, STYLE_PLAIN, false},
+                                          {"USED", 7, STYLE_PLAIN, false},
+                                          {"CONTAINERS", 11, STYLE_PLAIN, false},
+                                          {"EMPTY", 9, STYLE_PLAIN, false}};
+    const struct columns columns = {items, 5, 0, 1};
+    const struct terminal terminal = terminal_of(stdout);
+    uint64_t capacity = 0, used = 0, count = 0;
+    size_t shown = shown_of(about, containers->rows.count);
+    for (size_t i = 0; i < containers->rows.count; i++) {
+        capacity += containers->rows.items[i].capacity_bytes;
+        used += containers->rows.items[i].used_bytes;
+        count += containers->rows.items[i].count;
+    }
+    print_subject(about, &terminal);
+    printf(" · %s with room for %s, %s of it unused",
+           units_counted((int64_t)count, "container", "containers").text,
+           units_size((int64_t)capacity).text, units_size((int64_t)(capacity - used)).text);
+    list_print_cut(&terminal, &about->request->options, shown, containers->rows.count);
+    putchar('\n');
+    print_sources(about, &terminal);
+    columns_print_heads(&terminal, &columns);
+    puts("  TYPE, AND WHERE MOST IS UNUSED");
+    for (size_t i = 0; i < shown; i++) {
+        const struct container_row *row = &containers->rows.items[i];
+        char name[NAME_BYTES], way[LAYOUT_TEXT_BYTES];
+        const struct unit_text texts[] = {
+            units_size((int64_t)(row->capacity_bytes - row->used_bytes)),
+            units_size((int64_t)row->capacity_bytes),
+            units_percent((int64_t)row->used_bytes, (int64_t)row->capacity_bytes),
+            units_count((int64_t)row->count), units_count((int64_t)row->empty)};
+        typed_write_name(row->type, name, sizeof name);
+        columns_print(&terminal, &columns, texts);
+        printf("  %s", name);
+        if (name_largest(about, row, way, sizeof way))
+            terminal_print(&terminal, STYLE_DIM, "  %s", way);
+        putchar('\n');
+    }
+    if (containers->broken_count)
+        printf("%s, which contradict themselves, are left out\n",
+               units_counted((int64_t)containers->broken_count, "container", "containers").text);
+}
+
+static void print_container_json(const struct about *about, const struct containers *containers) {
+    struct json json;
+    json_start(&json, stdout);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", "cairn.containers/1");
+    json_put_uint(&json, "left_out", containers->broken_count);
+    json_open_array(&json, "containers");
+    for (size_t i = 0; i < containers->rows.count; i++) {
+        const struct container_row *row = &containers->rows.items[i];
+        char name[NAME_BYTES], way[LAYOUT_TEXT_BYTES];
+        bool has_way = name_largest(about, row, way, sizeof way);
+        typed_write_name(row->type, name, sizeof name);
+        json_open_object(&json, NULL);
+        json_put_string(&json, "type", name);
+        json_put_uint(&json, "containers", row->count);
+        json_put_uint(&json, "empty", row->empty);
+        json_put_uint(&json, "elements", row->elements);
+        json_put_uint(&json, "capacity_bytes", row->capacity_bytes);
+        json_put_uint(&json, "used_bytes", row->used_bytes);
+        json_put_uint(&json, "largest_unused_bytes", row->largest_unused);
+        json_put_string(&json, "largest_unused", has_way ? way : NULL);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_close(&json);
+}
+
+static bool print_containers(const struct about *about, struct error *error) {
+    struct containers containers;
+    if (!containers_find(about->subject->typed, &containers))
+        return error_set(error, "out of memory");
+    if (about->request->is_json)
+        print_container_json(about, &containers);
+    else
+        print_container_rows(about, &containers);
+    containers_free(&containers);
+    return true;
+}
+
+bool core_containers_report(const char *word, const struct request *request, bool has_limit,
+                            struct error *error) {
+    return open_about(word, request, has_limit, print_containers, error);
+}

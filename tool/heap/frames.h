@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables of functions that a process' threads were in, by their debug information: where
+// they lie on the stack, or what a register has of them.
+//
+// Frames are found by libdwfl out of the image. A variable counts whose place is on the stack, at
+// a register's value plus a distance, or in a register; others are left out.
+#ifndef TOOL_HEAP_FRAMES_H
+#define TOOL_HEAP_FRAMES_H
+
+#include "tool/heap/types.h"
+#include "tool/types/type.h"
+
+// A module whose debug information is read.
+struct typed_module {
+    uint64_t bias;
+    struct types *types;
+    uint64_t tls_offset;  // of its thread-local data from the thread's pointer
+    bool has_tls;
+};
+
+struct frame_variable {
+    const char *name, *function;
+    const struct type *type;
+    uint64_t address, value;
+    bool is_value;  // it has no address
+    const struct core_thread *thread;
+};
+
+// Calls `see` until it returns false: thread by thread, the innermost frame first.
+void frames_each_variable(const struct core_image *core, struct core_types *types,
+                          const struct typed_module *modules, size_t module_count,
+                          bool (*see)(void *context, const struct frame_variable *variable),
+                          void *context);
+
+#endif

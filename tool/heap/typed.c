@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/heap/typed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/search.h"
+#include "tool/base/text.h"
+#include "tool/heap/frames.h"
+#include "tool/heap/typed_internal.h"
+#include "tool/model/index_table.h"
+#include "tool/symbol/name_clean.h"
+
+enum {
+    OBJECT_BYTES_MAX = 1 << 26,  // of one variable or block that is looked through
+    ELEMENTS_LEAST = 2,
+};
+
+// --- memory
+
+const uint8_t *typed_read(struct typed *typed, uint64_t address, uint64_t *size) {
+    const uint8_t *bytes = NULL;
+    uint64_t wanted = *size < OBJECT_BYTES_MAX ? *size : OBJECT_BYTES_MAX;
+    if (wanted > typed->scratch_bytes && !typed->core->map) {
+        uint8_t *grown = realloc(typed->scratch, wanted);
+        if (!grown) return NULL;
+        typed->scratch = grown;
+        typed->scratch_bytes = wanted;
+    }
+    *size = core_piece(typed->core, address, typed->scratch, wanted, &bytes);
+    return *size ? bytes : NULL;
+}
+
+// --- which type
+
+static uint32_t id_of(struct typed *typed, const struct type *type) {
+    uint64_t hash = hash_mix((uintptr_t)type, index_table_seed());
+    struct index_probe probe = index_probe_start(&typed->ids, hash);
+    for (uint32_t i; index_probe_next(&typed->ids, &probe, &i);)
+        if (typed->kinds.items[i].type == type) return i;
+    struct typed_kind *kind = array_push(&typed->kinds);
+    if (!kind) return 0;
+    *kind = (struct typed_kind){.type = type};
+    uint32_t id = (uint32_t)(typed->kinds.count - 1);
+    if (!index_table_insert(&typed->ids, hash, id)) return 0;
+    return id;
+}
+
+// The class that an object says it is of, with its definition; NULL: it says nothing.
+static const struct type *own_type(struct typed *typed, uint64_t address) {
+    const struct core_type *type = core_type_of_block(typed->types, address, sizeof(uint64_t));
+    if (!type || type->kind != CORE_TYPE_CLASS || !type->whole_name) return NULL;
+    uint64_t hash = hash_mix(type->signature, index_table_seed());
+    struct index_probe probe = index_probe_start(&typed->class_index, hash);
+    for (uint32_t i; index_probe_next(&typed->class_index, &probe, &i);)
+        if (typed->classes.items[i].signature == type->signature)
+            return typed->classes.items[i].type;
+    struct typed_class *class = array_push(&typed->classes);
+    if (!class) return NULL;
+    *class = (struct typed_class){.signature = type->signature};
+    for (size_t i = 0; i < typed->modules.count && !class->type; i++)
+        class->type = types_named(typed->modules.items[i].types, type->whole_name);
+    if (!index_table_insert(&typed->class_index, hash, (uint32_t)(typed->classes.count - 1)))
+        typed->classes.count--;
+    return class->type;
+}
+
+// What is not told by a pointer to it: bytes of any meaning.
+static bool is_vague(const struct type *type) {
+    return type->kind == TYPE_NONE || !type->bytes ||
+           (type->kind == TYPE_NUMBER && type->bytes == 1);
+}
+
+// --- blocks
+
+static bool add_waiting(struct typed *typed, enum typed_rank rank, uint64_t item) {
+    uint64_t *slot = array_push(&typed->waiting[rank]);
+    if (slot) *slot = item;
+    typed->is_failed |= !slot;
+    return slot;
+}
+
+// A pointer that leads to a block.
+struct typed_edge {
+    uint64_t value, start, end;  // of the pointer and the block
+    uint64_t place;
+};
+
+static bool find_block(const struct typed *typed, uint64_t value, struct typed_edge *edge) {
+    const struct block_map *map = &typed->reach->map;
+    *edge = (struct typed_edge){.value = value};
+    if (!block_map_may_have(map, value) || !block_map_find(map, value, &edge->place)) return false;
+    edge->start = block_map_address(map, edge->place);
+    edge->end = block_map_end(map, edge->place);
+    return true;
+}
+
+static bool has_room(const struct typed_edge *edge, const struct type *type) {
+    return type->bytes <= edge->end - edge->value;
+}
+
+// Notes a block by a better rank than it had.
+static void note(struct typed *typed, const struct typed_edge *edge, const struct type *target,
+                 enum typed_rank rank, uint32_t parent) {
+    uint32_t number = core_graph_number(&typed->graph, edge->place);
+    uint8_t *known = &typed->ranks[number];
+    if (*known == RANK_DONE || *known <= (uint8_t)rank) return;
+    const struct type *own =
+        target->kind == TYPE_STRUCT || is_vague(target) ? own_type(typed, edge->start) : NULL;
+    bool is_inside = edge->value != edge->start, is_nothing = target->kind == TYPE_NONE;
+    if (own && own->bytes <= edge->end - edge->start)
+        target = own;
+    else if (is_inside || is_nothing || !target->bytes || !has_room(edge, target) ||
+             layout_is_link(target))
+        rank = RANK_UNKNOWN;
+    else if (is_vague(target))
+        rank = RANK_VAGUE;
+    if (*known <= (uint8_t)rank) return;
+    *known = (uint8_t)rank;
+    typed->parents[number] = parent;
+    typed->type_ids[number] = rank == RANK_UNKNOWN ? 0 : id_of(typed, target);
+    if (rank < RANK_VAGUE && typed->type_ids[number]) add_waiting(typed, rank, number);
+}
+
+struct following {
+    struct typed *typed;
+    const uint8_t *bytes;
+    enum typed_rank rank;
+    uint32_t parent;
+    bool is_contradicted;
+};
+
+static uint64_t word_at(const uint8_t *bytes, uint64_t offset) {
+    uint64_t word;
+    memcpy(&word, bytes + offset, sizeof word);
+    return word;
+}
+
+static bool follow(void *context, const struct layout_pointer *pointer) {
+    struct following *following = context;
+    struct typed_edge edge;
+    uint64_t word = word_at(following->bytes, pointer->offset);
+    if (!find_block(following->typed, word, &edge)) return true;
+    edge.value = word - pointer->back;
+    if (edge.value < edge.start) return true;
+    enum typed_rank rank = pointer->is_guess ? RANK_LIKELY : following->rank;
+    note(following->typed, &edge, pointer->target, rank, following->parent);
+    return !following->typed->is_failed;
+}
+
+// Whether a pointer of what may be an element leads where its type lets it: nowhere, to memory that
+// is no block's, or to a block with room for it.
+static bool try(void *context, const struct layout_pointer *pointer) {
+    struct following *following = context;
+    const struct typed *typed = following->typed;
+    struct typed_edge edge;
+    uint64_t value = word_at(following->bytes, pointer->offset);
+    if (!value || pointer->is_guess) return true;
+    bool is_block = find_block(typed, value, &edge);
+    bool is_good =
+        is_block ? has_room(&edge, pointer->target) : core_segment_of(typed->core, value) != NULL;
+    following->is_contradicted = !is_good;
+    return is_good;
+}
+
+static void follow_object(struct typed *typed, const struct type *type, const uint8_t *bytes,
+                          uint64_t size, struct following *following) {
+    struct layout *layout = &typed->layout;
+    *following = (struct following){typed, bytes, following->rank, following->parent, false};
+    layout->bytes = bytes;
+    layout->size = size;
+    layout->see = follow;
+    layout->see_struct = NULL;
+    layout->context = following;
+    layout->words = LAYOUT_NONE;
+    layout_walk(layout, type, 0);
+}
+
+bool typed_is_element(struct typed *typed, const struct type *type, const uint8_t *bytes) {
+    struct following trial = {typed, bytes, RANK_LIKELY, 0, false};
+    struct layout *layout = &typed->layout;
+    layout->bytes = bytes;
+    layout->size = type->bytes;
+    layout->see = try;
+    layout->see_struct = NULL;
+    layout->context = &trial;
+    layout->words = LAYOUT_NONE;
+    layout_walk(layout, type, 0);
+    return !trial.is_contradicted;
+}
+
+bool typed_has_tail(const struct type *type) {
+    const struct type_fields fields = type_fields(type);
+    const struct type *last = fields.count ? fields.items[fields.count - 1].type : NULL;
+    return last && last->kind == TYPE_ARRAY && !type_elements(last);
+}
+
+static void follow_elements(struct typed *typed, const struct type *type, uint32_t number,
+                            const uint8_t *bytes, uint64_t size) {
+    int wrong = 0;
+    for (uint64_t at = type->bytes; at <= size && type->bytes <= size - at; at += type->bytes) {
+        struct following following = {.rank = RANK_LIKELY, .parent = number};
+        bool is_one = typed_is_element(typed, type, bytes + at);
+        wrong = is_one ? 0 : wrong + 1;
+        if (wrong == WRONG_ELEMENTS_MAX) return;
+        if (is_one) follow_object(typed, type, bytes + at, type->bytes, &following);
+        if (typed->is_failed) return;
+    }
+}
+
+// Of the elements behind the first one: what may be none waits as a guess.
+static void follow_block(struct typed *typed, enum typed_rank rank, uint64_t item) {
+    uint32_t number = (uint32_t)item;
+    const struct block_map *map = &typed->reach->map;
+    const struct type *type = typed->kinds.items[typed->type_ids[number]].type;
+    bool is_rest = item & ELEMENTS_WAIT;
+    if ((!is_rest && typed->ranks[number] == RANK_DONE) || !layout_has_pointers(type)) return;
+    uint64_t place = core_graph_place(&typed->graph, number);
+    uint64_t address = block_map_address(map, place), size = block_map_end(map, place) - address;
+    const uint8_t *bytes = typed_read(typed, address, &size);
+    bool has_tail = typed_has_tail(type), has_more = size / type->bytes >= ELEMENTS_LEAST;
+    core_place_done(typed->core, 0, &typed->places);
+    if (!bytes || size < type->bytes) return;
+    if (is_rest) {
+        follow_elements(typed, type, number, bytes, size);
+        return;
+    }
+    struct following following = {.rank = rank, .parent = number};
+    typed->ranks[number] = RANK_DONE;
+    follow_object(typed, type, bytes, has_tail ? size : type->bytes, &following);
+    if (has_more && !has_tail) add_waiting(typed, RANK_LIKELY, item | ELEMENTS_WAIT);
+}
+
+static void follow_waiting(struct typed *typed) {
+    bool was_any = true;
+    while (was_any && !typed->is_failed) {
+        was_any = false;
+        for (int rank = 0; rank < RANK_VAGUE && !was_any && !typed->is_failed; rank++)
+            if (typed->next[rank] < typed->waiting[rank].count) {
+                uint64_t item = typed->waiting[rank].items[typed->next[rank]++];
+                follow_block(typed, (enum typed_rank)rank, item);
+                was_any = true;
+            }
+    }
+    for (int rank = 0; rank < RANK_VAGUE; rank++) {
+        array_free(&typed->waiting[rank]);
+        typed->waiting[rank].capacity = 0;
+        typed->next[rank] = 0;
+    }
+}
+
+// --- where it begins
+
+static void follow_root(struct typed *typed, uint32_t number) {
+    const struct typed_root *root = &typed->roots.items[number];
+    struct following following = {.rank = RANK_SURE, .parent = number | PARENT_ROOT};
+    uint64_t size;
+    const uint8_t *bytes = typed_root_bytes(typed, root, &size);
+    if (bytes) follow_object(typed, root->type, bytes, size, &following);
+}
+
+// Blocks that no way in the program's words leads to, but that say what they are.
+static void note_own(void *context, uint32_t number, uint64_t place) {
+    struct typed *typed = context;
+    const struct block_map *map = &typed->reach->map;
+    if (typed->ranks[number] < RANK_VAGUE || typed->ranks[number] == RANK_DONE || typed->is_failed)
+        return;
+    uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
+    const struct type *own = own_type(typed, start);
+    if (!own || own->bytes > end - start) return;
+    typed->ranks[number] = RANK_SURE;
+    typed->type_ids[number] = id_of(typed, own);
+    if (typed->type_ids[number]) add_waiting(typed, RANK_SURE, number);
+}
+
+// --- all of it
+
+static bool make_room(struct typed *typed) {
+    struct typed_kind *none = array_push(&typed->kinds);
+    if (!none || !core_graph_open(typed->reach, &typed->graph)) return false;
+    *none = (struct typed_kind){0};
+    size_t count = (size_t)typed->graph.count + 1;
+    typed->type_ids = calloc(count, sizeof *typed->type_ids);
+    typed->parents = malloc(count * sizeof *typed->parents);
+    typed->ranks = malloc(count);
+    typed->store = string_pool_open();
+    if (!typed->type_ids || !typed->parents || !typed->ranks || !typed->store) return false;
+    memset(typed->parents, UINT8_MAX, count * sizeof *typed->parents);  // PARENT_NONE
+    memset(typed->ranks, RANK_NONE, count);
+    return true;
+}
+
+struct typed *typed_open(const struct core_reach *reach, struct core_types *types,
+                         struct error *error) {
+    struct typed *typed = calloc(1, sizeof *typed);
+    bool is_ok = typed;
+    if (typed) {
+        typed->reach = reach;
+        typed->core = reach->core;
+        typed->types = types;
+        is_ok = make_room(typed) && typed_open_modules(typed);
+    }
+    if (is_ok && typed->modules.count) {
+        is_ok = typed_read_roots(typed);
+        for (uint32_t i = 0; i < typed->roots.count && is_ok; i++) follow_root(typed, i);
+        follow_waiting(typed);
+        core_graph_each(&typed->graph, note_own, typed);
+        follow_waiting(typed);
+    }
+    if (is_ok && !typed->is_failed) return typed;
+    typed_close(typed);
+    error_set(error, "out of memory");
+    return NULL;
+}
+
+void typed_close(struct typed *typed) {
+    if (!typed) return;
+    for (size_t i = 0; i < typed->modules.count; i++) types_close(typed->modules.items[i].types);
+    for (int rank = 0; rank < RANK_VAGUE; rank++) array_free(&typed->waiting[rank]);
+    array_free(&typed->modules);
+    array_free(&typed->kinds);
+    array_free(&typed->classes);
+    array_free(&typed->roots);
+    index_table_free(&typed->ids);
+    index_table_free(&typed->class_index);
+    core_graph_close(&typed->graph);
+    if (typed->store) string_pool_close(typed->store);
+    free(typed->type_ids);
+    free(typed->parents);
+    free(typed->ranks);
+    free(typed->scratch);
+    free(typed);
+}
+
+// --- answers
+
+const struct type *typed_of(const struct typed *typed, uint64_t address) {
+    uint64_t place;
+    if (!block_map_find(&typed->reach->map, address, &place)) return NULL;
+    return typed->kinds.items[typed->type_ids[core_graph_number(&typed->graph, place)]].type;
+}
+
+// Without what a Rust type has as its last argument unless it is told otherwise.
+static void drop_default_allocator(char *text) {
+    static const char argument[] = ", alloc::alloc::Global";
+    const size_t length = sizeof argument - 1;
+    for (char *at; (at = strstr(text, argument));)
+        memmove(at, at + length, strlen(at + length) + 1);
+}
+
+void typed_write_name(const struct type *type, char *text, size_t size) {
+    char whole[LAYOUT_TEXT_BYTES / 2];
+    type_write_name(type, whole, sizeof whole);
+    drop_default_allocator(whole);
+    char *clean = name_clean_cxx(whole);
+    text_escape(text, size, clean ? clean : whole);
+    free(clean);
+}
+
+const char *typed_name(struct typed *typed, uint64_t address, uint64_t size) {
+    char text[LAYOUT_TEXT_BYTES];
+    uint64_t place;
+    if (!block_map_find(&typed->reach->map, address, &place)) return NULL;
+    struct typed_kind *kind =
+        &typed->kinds.items[typed->type_ids[core_graph_number(&typed->graph, place)]];
+    const struct type *type = kind->type;
+    if (!type) return NULL;
+    bool are_several = type->bytes && size / type->bytes >= ELEMENTS_LEAST && !typed_has_tail(type);
+    const char **name = &kind->names[are_several];
+    if (*name) return *name;
+    typed_write_name(type, text, sizeof text - sizeof "[]");
+    if (are_several) snprintf(text + strlen(text), sizeof "[]", "[]");
+    *name = string_pool_intern(typed->store, text, strlen(text));
+    return *name;
+}
+
+struct counting {
+    const struct typed *typed;
+    struct typed_counts counts;
+};
+
+static void count_block(void *context, uint32_t number, uint64_t place) {
+    struct counting *counting = context;
+    const struct typed *typed = counting->typed;
+    const struct block_map *map = &typed->reach->map;
+    counting->counts.blocks++;
+    if (!typed->type_ids[number]) return;
+    counting->counts.typed_blocks++;
+    counting->counts.typed_bytes += block_map_end(map, place) - block_map_address(map, place);
+}
+
+struct typed_counts typed_count(const struct typed *typed) {
+    struct counting counting = {typed, {0}};
+    core_graph_each(&typed->graph, count_block, &counting);
+    counting.counts.variables = typed->variable_count;
+    counting.counts.modules = typed->modules.count;
+    return counting.counts;
+}

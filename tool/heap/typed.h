@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of blocks and the ways to them in the program's own words, by its debug information:
+// beginning with variables, every pointer in what is known leads to a block of the type that it is
+// declared to lead to, and so on. An object of C++ says itself what it is, by its first word.
+//
+//     sure     a block that a pointer of that type leads to the start of
+//     likely   one of several elements, if the pointers in it lead where their types let them; or
+//              what a union's member leads to
+//     unknown  what a void pointer or a pointer into the midst leads to: the way is known, the type
+//              is not
+//
+// What is sure is followed before what is likely, so that a guess never takes a block from a type
+// that is known. A way is one of those with fewest guesses, not always the shortest one.
+//
+// It takes eight bytes for each block, and whatever libdw takes.
+#ifndef TOOL_HEAP_TYPED_H
+#define TOOL_HEAP_TYPED_H
+
+#include "tool/heap/references.h"
+#include "tool/heap/types.h"
+#include "tool/types/layout.h"
+
+struct typed;
+
+// `types` and `reach` (which has its map) must outlive it. What it found may be nothing: modules
+// without debug information. NULL after an error.
+struct typed *typed_open(const struct core_reach *reach, struct core_types *types,
+                         struct error *error);
+// Takes NULL.
+void typed_close(struct typed *typed);
+
+// The type of the block in use that begins at the address; NULL: not known.
+const struct type *typed_of(const struct typed *typed, uint64_t address);
+
+// Its name for people, safe to print: without default template arguments, "[]" behind it if there
+// are several elements. Kept until typed_close; equal names are the same pointer. NULL as above.
+const char *typed_name(struct typed *typed, uint64_t address, uint64_t size);
+
+// The name of a type for people, safe to print.
+void typed_write_name(const struct type *type, char *text, size_t size);
+
+// The way to the block in use that the address lies in; false: none is known. Safe to print, but
+// for LAYOUT_EXACT, which there is for C and C++ alone.
+bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, char *text,
+                size_t size);
+
+// Calls for every struct and union in variables and typed blocks: what it is, its bytes, how many
+// of them there are.
+void typed_each_struct(struct typed *typed,
+                       void (*see)(void *context, const struct type *type, const uint8_t *bytes,
+                                   uint64_t size, uint64_t address),
+                       void *context);
+
+// Blocks with a type and with a way, variables, modules whose debug information was read.
+struct typed_counts {
+    uint64_t typed_blocks, typed_bytes, blocks, variables, modules;
+};
+struct typed_counts typed_count(const struct typed *typed);
+
+#endif

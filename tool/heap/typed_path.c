@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way to a block as an expression: from its parents, found backwards, the words of each step
+// are made forwards.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/heap/typed.h"
+#include "tool/heap/typed_internal.h"
+#include "tool/symbol/name_clean.h"
+
+enum {
+    STEPS_MAX = 1 << 16,
+    EXPRESSION_BYTES = LAYOUT_TEXT_BYTES,
+};
+
+// What a pointer at the end of an expression so far leads to.
+struct step {
+    struct typed *typed;
+    enum layout_words words;
+    const uint8_t *bytes;
+    uint64_t target;                // place of the block that it leads to
+    uint64_t value;                 // of the pointer
+    struct layout_pointer pointer;  // that was found
+    bool is_found;
+    char *text;  // the expression
+};
+
+// --- one step
+
+static bool see_pointer(void *context, const struct layout_pointer *pointer) {
+    struct step *step = context;
+    uint64_t value, place;
+    memcpy(&value, step->bytes + pointer->offset, sizeof value);
+    if (!block_map_find(&step->typed->reach->map, value, &place) || place != step->target)
+        return true;
+    step->is_found = true;
+    step->pointer = *pointer;
+    step->value = value;
+    return false;
+}
+
+// Finds the pointer in an object whose expression is in the text, and adds the words of its place.
+static bool find_in(struct step *step, const struct type *type, const uint8_t *bytes,
+                    uint64_t size) {
+    struct layout *layout = &step->typed->layout;
+    step->bytes = bytes;
+    layout->bytes = bytes;
+    layout->size = size;
+    layout->see = see_pointer;
+    layout->see_struct = NULL;
+    layout->context = step;
+    layout->words = step->words;
+    snprintf(layout->text, sizeof layout->text, "%s", step->text);
+    layout_walk(layout, type, 0);
+    if (step->is_found) snprintf(step->text, EXPRESSION_BYTES, "%s", layout->text);
+    return step->is_found;
+}
+
+// Whether the elements that a library's container leads to are always numbered.
+static bool is_numbered(const struct type *holder) {
+    static const char *const names[] = {"std::vector<", "std::deque<", "alloc::vec::Vec<",
+                                        "std::collections::hash::map::HashMap<",
+                                        "std::collections::hash::set::HashSet<"};
+    for (size_t i = 0; holder && i < sizeof names / sizeof *names; i++)
+        if (layout_is_of_template(holder, names[i])) return true;
+    return false;
+}
+
+static void add(struct step *step, const char *more) {
+    size_t length = strlen(step->text);
+    snprintf(step->text + length, EXPRESSION_BYTES - length, "%s", more);
+}
+
+// The pointer's expression as one to the type that its block has; to bytes, if that is a library's.
+static void cast(struct step *step, const struct type *type, uint64_t start, uint64_t offset) {
+    char before[EXPRESSION_BYTES], name[EXPRESSION_BYTES / 4];
+    uint64_t back = step->value - start - offset;
+    bool is_library = layout_is_library(type);
+    if (type == step->pointer.declared && !back && !is_library) return;
+    memcpy(before, step->text, sizeof before);
+    layout_write_exact(type, name, sizeof name);
+    if (back)
+        snprintf(step->text, EXPRESSION_BYTES, "((%s *)((char *)%.2900s - %" PRId64 "))", name,
+                 before, (int64_t)back);
+    else
+        snprintf(step->text, EXPRESSION_BYTES, "((%s *)%.2900s)", name, before);
+}
+
+// From the pointer to an element of its block.
+static void lead_to(struct step *step, const struct type *type, uint64_t start, uint64_t index) {
+    char text[32];
+    if (step->words == LAYOUT_EXACT) {
+        bool is_library = layout_is_library(type);
+        cast(step, type, start, is_library ? index * type->bytes : 0);
+        if (is_library) index = 0;
+    }
+    bool is_node = step->words == LAYOUT_SHORT && layout_is_node(type);
+    size_t length = strlen(step->text);
+    if (is_node) {
+        bool is_next = length >= 3 && !strcmp(step->text + length - 3, "[*]");
+        if (!is_next) add(step, "[*]");
+        return;
+    }
+    bool is_struct = type->kind == TYPE_STRUCT || type->kind == TYPE_UNION;
+    bool is_counted = step->words == LAYOUT_SHORT && is_numbered(step->pointer.holder);
+    snprintf(text, sizeof text, "[%" PRIu64 "]", index);
+    bool is_bytes = step->words == LAYOUT_EXACT && layout_is_library(type);
+    add(step, index || !is_struct || is_counted || is_bytes ? text : "->");
+}
+
+// "->" and what follows it, a member's "." or an element's "[", are one; at the end it says
+// nothing.
+static void join(char *text) {
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        bool is_arrow = from[0] == '-' && from[1] == '>';
+        bool is_needless = is_arrow && (!from[2] || from[2] == '[' || from[2] == '-');
+        if (is_needless) {
+            from++;
+            continue;
+        }
+        *to++ = *from;
+        if (is_arrow) *to++ = *++from;
+        if (is_arrow && from[1] == '.') from++;
+    }
+    *to = 0;
+}
+
+// From a block to the next one of the way. False: memory says something else by now.
+static bool step_from_block(struct step *step, uint32_t number) {
+    struct typed *typed = step->typed;
+    const struct block_map *map = &typed->reach->map;
+    const struct type *type = typed->kinds.items[typed->type_ids[number]].type;
+    uint64_t place = core_graph_place(&typed->graph, number), start = block_map_address(map, place);
+    uint64_t size = block_map_end(map, place) - start;
+    const uint8_t *bytes = type ? typed_read(typed, start, &size) : NULL;
+    char before[EXPRESSION_BYTES];
+    if (!bytes || !type->bytes) return false;
+    memcpy(before, step->text, sizeof before);
+    uint64_t each = typed_has_tail(type) ? size : type->bytes;
+    for (uint64_t at = 0, i = 0; at <= size && each <= size - at; at += each, i++) {
+        memcpy(step->text, before, sizeof before);
+        step->is_found = false;
+        lead_to(step, type, start, i);
+        if (find_in(step, type, bytes + at, each)) return true;
+    }
+    return false;
+}
+
+static void name_root(const struct typed_root *root, struct step *step) {
+    char safe[EXPRESSION_BYTES / 2];
+    if (step->words == LAYOUT_EXACT) {
+        snprintf(step->text, EXPRESSION_BYTES, "%s", root->name);
+        return;
+    }
+    char *clean = name_clean_cxx(root->name);
+    text_escape(safe, sizeof safe, clean ? clean : root->name);
+    free(clean);
+    snprintf(step->text, EXPRESSION_BYTES, "%s", safe);
+}
+
+static void name_place(const struct typed_root *root, char *text, size_t size) {
+    char safe[EXPRESSION_BYTES / 2] = "";
+    size_t length = strlen(text);
+    if (root->function) text_escape(safe, sizeof safe, root->function);
+    if (root->function)
+        snprintf(text + length, size - length, "  (%s, thread %" PRIu32 ")", safe,
+                 root->thread->tid);
+    else if (root->thread)
+        snprintf(text + length, size - length, "  (of thread %" PRIu32 ")", root->thread->tid);
+}
+
+// --- the whole way
+
+// Numbers of the blocks on the way, the last one first. Returns how many; 0: there is none.
+static size_t collect(const struct typed *typed, uint32_t number, uint32_t *way, size_t most,
+                      uint32_t *root) {
+    size_t count = 0;
+    uint32_t at = number;
+    while (at != PARENT_NONE && !(at & PARENT_ROOT) && count < most) {
+        way[count++] = at;
+        at = typed->parents[at];
+    }
+    *root = at & ~PARENT_ROOT;
+    return at != PARENT_NONE && at & PARENT_ROOT ? count : 0;
+}
+
+static bool write_way(struct step *step, const uint32_t *way, size_t count, uint32_t root_index) {
+    struct typed *typed = step->typed;
+    const struct typed_root *root = &typed->roots.items[root_index];
+    uint64_t size;
+    const uint8_t *bytes = typed_root_bytes(typed, root, &size);
+    bool is_ok = bytes && !(step->words == LAYOUT_EXACT && root->type->is_rust);
+    name_root(root, step);
+    for (size_t i = count; i-- && is_ok;) {
+        step->target = core_graph_place(&typed->graph, way[i]);
+        step->is_found = false;
+        is_ok = i + 1 == count ? find_in(step, root->type, bytes, size)
+                               : step_from_block(step, way[i + 1]);
+    }
+    return is_ok;
+}
+
+bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, char *text,
+                size_t size) {
+    char expression[EXPRESSION_BYTES];
+    struct step step = {.typed = typed, .words = words, .text = expression};
+    uint64_t place;
+    uint32_t root = 0;
+    if (!block_map_find(&typed->reach->map, address, &place)) return false;
+    uint32_t *way = malloc(STEPS_MAX * sizeof *way);
+    size_t count =
+        way ? collect(typed, core_graph_number(&typed->graph, place), way, STEPS_MAX, &root) : 0;
+    bool is_ok = count && write_way(&step, way, count, root);
+    free(way);
+    if (!is_ok) return false;
+    join(expression);
+    if (words == LAYOUT_SHORT) name_place(&typed->roots.items[root], expression, sizeof expression);
+    snprintf(text, size, "%s", expression);
+    return true;
+}
+
+// --- all of them
+
+struct visiting {
+    struct typed *typed;
+    void (*see)(void *context, const struct type *type, const uint8_t *bytes, uint64_t size,
+                uint64_t address);
+    void *context;
+    uint64_t address;
+    bool is_in_block;
+};
+
+static void see_struct(void *context, uint64_t offset, const struct type *type) {
+    struct visiting *visiting = context;
+    const struct layout *layout = &visiting->typed->layout;
+    if (offset <= layout->size && type->bytes <= layout->size - offset)
+        visiting->see(visiting->context, type, layout->bytes + offset, type->bytes,
+                      visiting->address + offset);
+}
+
+static void visit(struct visiting *visiting, const struct type *type, const uint8_t *bytes,
+                  uint64_t size, uint64_t address) {
+    struct layout *layout = &visiting->typed->layout;
+    visiting->address = address;
+    layout->bytes = bytes;
+    layout->size = size;
+    layout->see = NULL;
+    layout->see_struct = see_struct;
+    layout->context = visiting;
+    layout->words = LAYOUT_NONE;
+    layout_walk(layout, type, 0);
+}
+
+static void visit_block(void *context, uint32_t number, uint64_t place) {
+    struct visiting *visiting = context;
+    struct typed *typed = visiting->typed;
+    const struct block_map *map = &typed->reach->map;
+    const struct type *type = typed->kinds.items[typed->type_ids[number]].type;
+    if (!type || !type->bytes || !layout_has_pointers(type)) return;
+    uint64_t start = block_map_address(map, place), size = block_map_end(map, place) - start;
+    const uint8_t *bytes = typed_read(typed, start, &size);
+    if (!bytes) return;
+    uint64_t each = typed_has_tail(type) ? size : type->bytes;
+    int wrong = 0;
+    for (uint64_t at = 0; at <= size && each <= size - at; at += each) {
+        bool is_one = !at || typed_is_element(typed, type, bytes + at);
+        wrong = is_one ? 0 : wrong + 1;
+        if (wrong == WRONG_ELEMENTS_MAX) return;
+        if (is_one) visit(visiting, type, bytes + at, each, start + at);
+    }
+    core_place_done(typed->core, 0, &typed->places);
+}
+
+void typed_each_struct(struct typed *typed,
+                       void (*see)(void *context, const struct type *type, const uint8_t *bytes,
+                                   uint64_t size, uint64_t address),
+                       void *context) {
+    struct visiting visiting = {.typed = typed, .see = see, .context = context};
+    for (size_t i = 0; i < typed->roots.count; i++) {
+        const struct typed_root *root = &typed->roots.items[i];
+        uint64_t size;
+        const uint8_t *bytes = typed_root_bytes(typed, root, &size);
+        // of what is on the stack the address may be another's as well: only what lasts counts
+        if (bytes && !root->function) visit(&visiting, root->type, bytes, size, root->address);
+    }
+    core_graph_each(&typed->graph, visit_block, &visiting);
+}

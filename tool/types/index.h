@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of type.h's implementation: one walk over a module's debug information, which finds the
+// types that have names, what they are in, and the variables with lasting places.
+#ifndef TOOL_TYPES_INDEX_H
+#define TOOL_TYPES_INDEX_H
+
+#include <elfutils/libdw.h>
+
+#include "tool/base/array.h"
+#include "tool/model/index_table.h"
+
+// A namespace, class or function; the first is the outermost one, without a name.
+struct scope_name {
+    const char *name;  // in the debug information
+    uint32_t parent;   // index
+    uint64_t hash;     // of all names up to here
+};
+
+// A type with a name.
+struct named_die {
+    Dwarf_Die die;
+    uint32_t scope;
+    bool is_definition;
+};
+
+struct variable_die {
+    Dwarf_Die die;
+    uint32_t scope;
+};
+
+struct type_index {
+    ARRAY(struct scope_name) names;
+    ARRAY(struct named_die) dies;  // ascending by the address of their DIEs, once they are settled
+    ARRAY(struct variable_die) variables;
+    struct index_table definitions;  // of `dies`, by hash
+    bool is_failed;                  // no memory
+};
+
+// Adds the units of a file. To be settled when all are there.
+void type_index_add(struct type_index *index, Dwarf *dwarf);
+bool type_index_settle(struct type_index *index);  // false without memory
+void type_index_free(struct type_index *index);
+
+// Writes "a::b" for a name in a scope; false: it is too long.
+bool type_index_qualify(const struct type_index *index, uint32_t scope, const char *name,
+                        char *text, size_t size);
+
+// The entry of a type's DIE; NULL: it has no name.
+const struct named_die *type_index_entry(const struct type_index *index, const Dwarf_Die *die);
+
+// The first definition of that name, if `alike` is not NULL the first that is as that one; NULL:
+// none.
+const struct named_die *type_index_find(const struct type_index *index, const char *name,
+                                        Dwarf_Die *alike);
+
+// Whether two definitions of one name are the same in two units.
+bool type_index_are_alike(Dwarf_Die *one, Dwarf_Die *other);
+
+#endif
