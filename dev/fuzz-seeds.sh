@@ -70,7 +70,7 @@ END
     find . -name 'small.*' -size -600k ! -name '*.c' -exec cp {} "$seeds/small" \;
 }
 
-# Small modules with their code from address 0x1000 on (symbol_fuzz.c), one for each form of debug
+# Small modules with their code from address 0x1000 on (symbol_fuzz.c, types_fuzz.c), one for each form of debug
 # information.
 compile() {
     file=$1
@@ -87,7 +87,8 @@ compile_modules() {
 static volatile int sink;
 static inline __attribute__((always_inline)) int deep(int x) { sink = x; return x * 3; }
 static inline __attribute__((always_inline)) int inner(int x) { return deep(x) + deep(x + 1); }
-int outer(int x) { return inner(x) - 2; }
+struct entry { struct entry *next; void *value; struct hidden *hidden; char *names[]; } *table[8];
+int outer(int x) { static struct entry *last; last = table[x & 7]; return inner(x) - 2 + !last; }
 int other(int x) { while (x > 9) x = outer(x - 1); return x; }
 END
     cat >two.cc <<'END'
@@ -97,6 +98,10 @@ template <class T> struct box {
     T get(T x) const { auto f = [this](T y) { return y * value; }; return f(x) + f(x + 1); }
 };
 struct local { __attribute__((noinline)) static int call(int x) { box<int> b{x}; return b.get(x); } };
+struct base { virtual int count() { return 1; } union { char *text; long number; }; };
+struct list : base { list *next; box<const char *> items[2][3]; int bits : 3; enum { ONE } one; };
+list head, *heads[4];
+thread_local list *of_thread;
 }
 int use(int x) { return space::local::call(x); }
 END
@@ -134,7 +139,7 @@ index)
     for index in */index; do cp "$index" "$seeds/$(dirname "$index")"; done
     ;;
 cfi) "$build/tests/cfi_seeds" "$seeds" ;;
-symbol) compile_modules ;;
+symbol | types) compile_modules ;;
 core)
     "$build/tests/core_seeds" "$seeds"
     dump_core

@@ -271,8 +271,7 @@ static void walk_fields(struct layout *layout, const struct type *type, uint64_t
     if (layout->words) memcpy(before, layout->text, sizeof before);
     for (size_t i = 0; i < fields.count && !layout->is_ended; i++) {
         const struct type_field *field = &fields.items[i];
-        if (field->is_bits || !layout_has_pointers(field->type) ||
-            !is_there(layout, type, &fields, field, offset))
+        if (!layout_has_pointers(field->type) || !is_there(layout, type, &fields, field, offset))
             continue;
         uint64_t alternative = layout->alternative;
         say_field(layout, type, field);

@@ -283,11 +283,11 @@ struct field_list {
 static void add_field(struct types *types, struct field_list *list, Dwarf_Die *die,
                       const struct type_field *like) {
     uint64_t offset = 0;
-    if (dwarf_hasattr(die, DW_AT_external) || list->items.count >= FIELDS_MAX) return;
-    bool has_offset = number_of(die, DW_AT_data_member_location, &offset);
-    bool is_elsewhere = !has_offset && (dwarf_hasattr(die, DW_AT_data_member_location) ||
-                                        dwarf_hasattr(die, DW_AT_data_bit_offset));
-    if (is_elsewhere) return;  // a virtual base, or bits
+    bool is_left_out = dwarf_hasattr(die, DW_AT_external) || dwarf_hasattr(die, DW_AT_bit_size);
+    if (is_left_out || list->items.count >= FIELDS_MAX) return;
+    if (!number_of(die, DW_AT_data_member_location, &offset) &&
+        dwarf_hasattr(die, DW_AT_data_member_location))
+        return;  // a virtual base
     struct type_field *field = array_push(&list->items);
     if (!field) return;
     *field = *like;
@@ -295,7 +295,6 @@ static void add_field(struct types *types, struct field_list *list, Dwarf_Die *d
     field->type = type_of(types, die);
     field->offset = offset;
     field->is_base = dwarf_tag(die) == DW_TAG_inheritance;
-    field->is_bits = dwarf_hasattr(die, DW_AT_bit_size);
     if (field->is_base) field->name = NULL;
 }
 

@@ -40,7 +40,7 @@ struct type {
     struct type_role *role;      // tool/types/layout.c's
 };
 
-// A member or base class of a struct or union.
+// A member or base class of a struct or union. What is narrower than bytes is left out.
 struct type_field {
     const char *name;  // NULL: a base class, or a member without a name
     const struct type *type;
