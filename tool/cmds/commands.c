@@ -223,8 +223,8 @@ const struct command commands[] = {
             "SUBJECT is a recording, the directory of a run with several processes, or the pid or\n"
             "name of a program that is being recorded; without it, the newest recording in the current\n"
             "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
-            "--process goes into one. Views heap, pages, owners, types and containers are of any process, by\n"
-            "its pid, or a core dump: the process is stopped for some milliseconds.\n"
+            "--process goes into one. Views heap, pages, owners, types, containers and waste are of any process,\n"
+            "by its pid, or a core dump: the process is stopped for some milliseconds.\n"
             "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
         .run = cmd_report,
         .words_max = 1,

@@ -10,29 +10,20 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/cmds/core_heap.h"
+#include "tool/cmds/core_kin.h"
 #include "tool/heap/owners.h"
-#include "tool/render/frames.h"
 
-enum { LABEL_BYTES = 1024, FIGURES_COLUMNS = 33, DEPTH_MAX = 32 };
-
-enum kind { KIND_ROOT, KIND_STACK, KIND_TYPE, KIND_SIZE };
-
-// What blocks in one line have in common: a root's place, a stack's number, a type, a size.
-struct kin {
-    enum kind kind;
-    uint64_t value;
-};
+enum { LABEL_BYTES = KIN_LABEL_BYTES, FIGURES_COLUMNS = 33, DEPTH_MAX = 32 };
 
 struct member {
-    struct kin kin;
+    struct core_kin kin;
     uint64_t retained;
     uint32_t place;
 };
 
 struct owner_row {
     unsigned depth;
-    struct kin kin;
+    struct core_kin kin;
     uint64_t retained, own;  // bytes; own: of the blocks themselves
     uint64_t blocks;         // retained ones
     uint32_t count;          // of the blocks themselves
@@ -49,27 +40,13 @@ struct listing {
 
 // --- which blocks are alike
 
-static size_t stack_at(const struct listing *listing, uint64_t address) {
-    const struct core_subject *subject = listing->subject;
-    const struct profile *profile = &subject->opened.profile;
-    struct core_block block;
-    if (!subject->is_recorded || !core_block_of(&subject->blocks, address, &block)) return SIZE_MAX;
-    size_t stack = core_stack_of(profile, block.cell);
-    return stack < profile->stack_count ? stack : SIZE_MAX;
-}
-
-static struct kin kin_of(const struct listing *listing, uint32_t place) {
+static struct core_kin kin_of(const struct listing *listing, uint32_t place) {
     const struct core_owners *owners = &listing->owners;
-    if (core_owners_root(owners, place)) return (struct kin){KIND_ROOT, place};
+    if (core_owners_root(owners, place)) return (struct core_kin){KIND_ROOT, place};
     uint32_t number = core_owners_block(owners, place);
-    uint64_t size = owners->sizes[number];
     uint64_t address =
         block_map_address(&listing->subject->reach.map, core_graph_place(&owners->graph, number));
-    size_t stack = stack_at(listing, address);
-    if (stack != SIZE_MAX) return (struct kin){KIND_STACK, stack};
-    const char *type = core_type_name(listing->subject, address, size);
-    if (type) return (struct kin){KIND_TYPE, (uintptr_t)type};
-    return (struct kin){KIND_SIZE, size};
+    return core_kin_of(listing->subject, address, owners->sizes[number]);
 }
 
 static int by_kin(const void *a, const void *b) {
@@ -96,10 +73,6 @@ static int by_retained(const void *a, const void *b) {
                                             : (one->kin.value < other->kin.value ? -1 : 1);
 }
 
-static bool is_kin(const struct kin *one, const struct kin *other) {
-    return one->kind == other->kind && one->value == other->value;
-}
-
 // Adds the block at a place to those of a row.
 static void add_own(const struct listing *listing, struct owner_row *row, uint32_t place) {
     row->count++;
@@ -122,8 +95,8 @@ static bool open_group(const struct listing *listing, struct group *group) {
         uint32_t place = places.items[i];
         for (uint32_t k = owners->starts[place]; k < owners->starts[place + 1] && is_ok; k++) {
             uint32_t child = owners->children[k];
-            struct kin kin = kin_of(listing, child);
-            if (kin.kind != KIND_ROOT && is_kin(&kin, &group->row.kin)) {
+            struct core_kin kin = kin_of(listing, child);
+            if (kin.kind != KIND_ROOT && core_kin_is(&kin, &group->row.kin)) {
                 uint32_t *slot = array_push(&places);
                 if (slot) *slot = child;
                 is_ok = slot;
@@ -147,7 +120,7 @@ static struct group *groups_of(const struct listing *listing, const struct membe
     struct group *groups = malloc((count + 1) * sizeof *groups);
     *group_count = 0;
     for (size_t i = 0; groups && i < count; i++) {
-        bool is_new = !i || !is_kin(&members[i].kin, &members[i - 1].kin);
+        bool is_new = !i || !core_kin_is(&members[i].kin, &members[i - 1].kin);
         if (is_new)
             groups[(*group_count)++] = (struct group){
                 .row = {.depth = depth, .kin = members[i].kin}, .members = &members[i]};
@@ -203,47 +176,16 @@ static bool resolve(const struct listing *listing, struct error *error) {
     if (!subject->is_recorded) return true;
     for (size_t i = 0; i < listing->rows.count; i++) {
         const struct owner_row *row = &listing->rows.items[i];
-        if (row->kin.kind == KIND_STACK && !row->left_out)
-            names_want_stack(subject->opened.names,
-                             subject->opened.profile.stacks[row->kin.value].node, 0);
+        if (!row->left_out) core_kin_want(subject, &row->kin);
     }
     return names_resolve(subject->opened.names, error);
 }
 
-// "Table::open  table.cc:34": the first function of the program's own.
-static bool label_stack(const struct listing *listing, size_t stack, char *label) {
-    const struct core_subject *subject = listing->subject;
-    const struct frame_names names = names_frames(subject->opened.names);
-    struct frame_list frames = {0};
-    char function[LABEL_BYTES / 2], location[LABEL_BYTES / 2];
-    uint32_t node = subject->opened.profile.stacks[stack].node;
-    if (!frame_list_fill(&frames, &subject->opened.profile, &names, node, 0)) return false;
-    const struct frame *frame = frame_list_first_own(&frames);
-    snprintf(label, LABEL_BYTES, STACK_NOT_RECORDED);
-    if (frame) {
-        frame_label(frame, function, sizeof function, sizeof function);
-        frame_location(frame, location, sizeof location);
-        snprintf(label, LABEL_BYTES, "%s%s%s", function, location[0] ? "  " : "", location);
-    }
-    frame_list_free(&frames);
+static bool label_of(const struct listing *listing, const struct core_kin *kin, char *label) {
+    if (kin->kind != KIND_ROOT) return core_kin_label(listing->subject, kin, label);
+    snprintf(label, LABEL_BYTES, "%s",
+             core_owners_root(&listing->owners, (uint32_t)kin->value)->name);
     return true;
-}
-
-static bool label_of(const struct listing *listing, const struct kin *kin, char *label) {
-    switch (kin->kind) {
-    case KIND_ROOT:
-        snprintf(label, LABEL_BYTES, "%s",
-                 core_owners_root(&listing->owners, (uint32_t)kin->value)->name);
-        return true;
-    case KIND_STACK:
-        return label_stack(listing, kin->value, label);
-    case KIND_TYPE:
-        snprintf(label, LABEL_BYTES, "%s", (const char *)(uintptr_t)kin->value);
-        return true;
-    default:
-        snprintf(label, LABEL_BYTES, "%s of no known type", units_size((int64_t)kin->value).text);
-        return true;
-    }
 }
 
 // --- the screen
@@ -298,7 +240,6 @@ static bool print_screen(const struct listing *listing, struct error *error) {
 
 static bool print_json(const struct listing *listing, struct error *error) {
     const struct core_owners *owners = &listing->owners;
-    static const char *const kinds[] = {"root", "stack", "type", "size"};
     char label[LABEL_BYTES];
     struct json json;
     bool is_ok = true;
@@ -317,7 +258,7 @@ static bool print_json(const struct listing *listing, struct error *error) {
         is_ok = row->left_out || label_of(listing, &row->kin, label);
         json_open_object(&json, NULL);
         json_put_uint(&json, "depth", row->depth);
-        json_put_string(&json, "kind", row->left_out ? "others" : kinds[row->kin.kind]);
+        json_put_string(&json, "kind", row->left_out ? "others" : core_kin_word(row->kin.kind));
         json_put_string(&json, "name", row->left_out ? NULL : label);
         json_put_uint(&json, "retained_bytes", row->retained);
         json_put_uint(&json, "retained_blocks", row->blocks);

@@ -8,6 +8,7 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_types.h"
+#include "tool/cmds/core_waste.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
@@ -252,6 +253,7 @@ static memory_report *memory_report_of(const struct request *request) {
         {"owners", core_owners_report},
         {"types", core_types_report},
         {"containers", core_containers_report},
+        {"waste", core_waste_report},
     };
     for (size_t i = 0; request->view && i < sizeof reports / sizeof *reports; i++)
         if (!strcmp(reports[i].view, request->view->name)) return reports[i].report;

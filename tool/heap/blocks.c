@@ -51,11 +51,14 @@ static uint64_t slot_bytes(const struct reading *reading) {
     return reading->is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
-// Whether the block is in a leaf that has begun, or one begins with it.
+// Whether the block is in a leaf that has begun, or one begins with it. The blocks at odd multiples
+// of 8 come behind all others: they may begin with the leaf that those ended with.
 static bool begin_leaf(struct core_blocks *blocks, uint64_t address) {
     const uint64_t start = address / LEAF_BYTES * LEAF_BYTES;
-    const size_t count = blocks->leaves.count;
-    if (count && blocks->leaves.items[count - 1].start == start) return true;
+    const uint64_t offset = address % LEAF_BYTES >> ADDRESS_SHIFT;
+    const size_t count = blocks->leaves.count, items = blocks->items.count;
+    bool is_behind = items && blocks->items.items[items - 1] >> (SIZE_BITS + CELL_BITS) < offset;
+    if (is_behind && count && blocks->leaves.items[count - 1].start == start) return true;
     struct core_block_leaf *leaf = array_push(&blocks->leaves);
     if (leaf) *leaf = (struct core_block_leaf){start, blocks->items.count};
     return leaf;

@@ -223,11 +223,15 @@ static struct elf_module *module_of(struct core_types *types, const struct core_
         struct elf_module *module = &types->modules.items[i];
         if (strcmp(module->path, file->path) != 0) continue;
         const struct core_file *first = core_file_of(types->core, module->start);
-        if (!module->is_elf || (first && first <= file)) return module;
+        if (module->is_elf && (!first || first > file)) continue;
+        module->is_asked_for = true;
+        return module;
     }
     struct elf_module *module = array_push(&types->modules);
     if (!module) return NULL;
-    if (elf_module_open(types->core, file, types->options, types->store, module)) return module;
+    bool is_open = elf_module_open(types->core, file, types->options, types->store, module);
+    module->is_asked_for = true;
+    if (is_open) return module;
     types->modules.count--;
     return NULL;
 }
@@ -393,7 +397,9 @@ bool core_types_each_module(struct core_types *types,
                             void *context) {
     for (size_t i = 0; i < types->core->files.count; i++) {
         const struct core_file *file = &types->core->files.items[i];
+        size_t known = types->modules.count;
         if (!file->offset && !module_of(types, file)) return false;
+        if (types->modules.count > known) types->modules.items[known].is_asked_for = false;
     }
     for (size_t i = 0; i < types->modules.count; i++)
         if (types->modules.items[i].is_elf && !see(context, &types->modules.items[i])) return false;
@@ -405,7 +411,9 @@ size_t core_types_missing(const struct core_types *types, char *text, size_t siz
     *text = 0;
     for (size_t i = 0; i < types->modules.count; i++) {
         const struct elf_module *module = &types->modules.items[i];
-        if (module->files.module.elf || module->files.debug.elf || !module->files.note) continue;
+        bool has_names = module->files.module.elf || module->files.debug.elf;
+        bool is_recording = !strncmp(module->path, "/memfd:cairn", strlen("/memfd:cairn"));
+        if (has_names || is_recording || !module->files.note || !module->is_asked_for) continue;
         char safe[NAME_BYTES_MAX];
         text_escape(safe, sizeof safe, module->path);
         if (!count++) snprintf(text, size, "%.300s: %s", safe, module->files.note);

@@ -72,6 +72,7 @@ struct elf_module {
     struct located files;  // closed where they are missing or other ones
     struct symtab symbols;
     bool is_elf;
+    bool is_asked_for;  // a word led to it
 };
 
 // Opens the module of a mapped file; `module` is closed and zero if it is none. False without
