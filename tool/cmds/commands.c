@@ -240,12 +240,17 @@ const struct command commands[] = {
         .description =
             "All that is left at the end, reachable or not, in the view leaks or another one:\n"
             "--view tree, --view functions. What libc, ld.so, libstdc++, glib, fontconfig and\n"
-            "openssl allocate once and keep is left out and counted.\n",
+            "openssl allocate once and keep is left out and counted. With --unreachable, of a\n"
+            "running process or a core dump, only what nothing leads to any more.\n",
         .run = cmd_report,
         .words_max = 1,
         .has_views = true,
         .view = "leaks",
-        .options = {REPORT_OPTIONS(RANKED_BY_EXIT)},
+        .options = {REPORT_OPTIONS(RANKED_BY_EXIT),
+                    {OPTION_UNREACHABLE, "unreachable", 0, NULL,
+                     "of a PID or core: blocks that nothing leads to"},
+                    {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
+                     "with it: copy more than 128 MiB of a process"}},
     },
     {
         .name = "open",

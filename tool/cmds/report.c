@@ -8,6 +8,7 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_types.h"
+#include "tool/cmds/core_unreachable.h"
 #include "tool/cmds/core_waste.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
@@ -260,6 +261,21 @@ static memory_report *memory_report_of(const struct request *request) {
     return NULL;
 }
 
+// `cairn leaks --unreachable`.
+static int report_unreachable(const struct command_args *args, const struct report *report) {
+    const char *word = args->words[0];
+    struct error error;
+    uint64_t lost = 0;
+    bool is_ok = word && heap_views_have_memory(word);
+    if (!is_ok)
+        error_set(&error, "leaks: --unreachable: what can be reached is known of a running process "
+                          "or a core dump, not of a recording");
+    is_ok = is_ok && core_unreachable_report(word, &report->request,
+                                             !args_has(args, OPTION_NO_COPY_LIMIT), &lost, &error);
+    if (!is_ok) return command_fail(STATUS_FAILURE, &error);
+    return lost ? report->leaks.error_status : STATUS_OK;
+}
+
 int cmd_report(const struct command_args *args) {
     struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
@@ -285,6 +301,12 @@ int cmd_report(const struct command_args *args) {
     if (!leaks_read(args, &report.request, &report.leaks, &error)) {
         filter_close(report.filter);
         return command_fail(STATUS_USAGE, &error);
+    }
+    if (args_has(args, OPTION_UNREACHABLE)) {
+        int unreachable_status = report_unreachable(args, &report);
+        leaks_free(&report.leaks);
+        filter_close(report.filter);
+        return unreachable_status;
     }
     bool is_ok = subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What nothing leads to any more, of running programs, recorded and not, and of a core dump: directly and indirectly
+lost bytes and blocks of nineteen programs are those of LeakSanitizer."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import cairn_test as t
+
+CASES = 19
+NOTHING = 15  # loses nothing
+PROGRAM = t.program("lost")[0]
+LEAK = re.compile(r"^(Direct|Indirect) leak of (\d+) byte\(s\) in (\d+) object\(s\)", re.M)
+
+
+def build_judge():
+    """The same program with LeakSanitizer; None: it is not here, or cannot work here."""
+    source, judge = str(t.SOURCE / "tests/programs/lost.c"), t.fresh_path("judge")
+    made = t.run(["gcc", "-w", "-O1", "-g", "-fsanitize=leak", "-pthread", "-o", judge, source])
+    if made.status:
+        return None
+    said = t.run([judge, "0"]).err.decode()
+    return judge if "Direct leak of 24 byte(s) in 1 object(s)" in said else None
+
+
+def judged(judge, number):
+    sums = {"Direct": [0, 0], "Indirect": [0, 0]}
+    for kind, size, count in LEAK.findall(t.run([judge, str(number)]).err.decode()):
+        sums[kind][0] += int(size)
+        sums[kind][1] += int(count)
+    return tuple(sums["Direct"] + sums["Indirect"])
+
+
+def lost(subject):
+    result = t.run_cairn("leaks", "--unreachable", "--json", subject)
+    if not t.check_equal(f"{subject}: status", result.status, 0):
+        return None
+    found = json.loads(result.out)
+    t.check_equal("schema", found["schema"], "cairn.unreachable/1")
+    for kind in ("direct_bytes", "direct_blocks"):
+        t.check_equal(f"{subject}: {kind}, by line", sum(row[kind] for row in found["lost"]), found[kind])
+    return tuple(found[kind] for kind in ("direct_bytes", "direct_blocks", "indirect_bytes", "indirect_blocks"))
+
+
+def look(number, command, see):
+    with t.Process(command + [str(number), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   env=t.environment()) as process:
+        t.check_equal(f"{number}: begins", process.stdout.readline(), b"ready\n")
+        see(process)
+        process.stdin.close()
+        t.check_equal(f"{number}: status", process.wait(), 0)
+
+
+def check_cases(judge):
+    for number in range(CASES):
+        expected = judged(judge, number)
+        t.check(any(expected) or number == NOTHING, f"{number}: the judge found nothing")
+        look(number, [PROGRAM], lambda process, number=number, expected=expected:
+             t.check_equal(f"case {number}", lost(str(process.pid)), expected))
+
+
+def recorded_child(process):
+    return str(next(child for child in t.children_of(process.pid) if t.is_called(child, "lost")))
+
+
+def check_recorded():
+    def see(process):
+        pid = recorded_child(process)
+        t.check_equal("recorded: chains", lost(pid), (12 * 56, 12, 66 * 56, 66))
+        result = t.run_cairn("leaks", "--unreachable", pid)
+        t.check(b"lose_chains" in result.out or b"make  lost.c" in result.out, f"recorded: {result.out}")
+        t.check(b"directly lost: 672 B in 12 blocks; indirectly: 3.6 KiB in 66 blocks" in result.out, result.out)
+    look(3, [t.CAIRN, "run", "-q", "-o", t.fresh_path("lost") + ".cairn", PROGRAM], see)
+
+
+def check_core():
+    if not shutil.which("gcore"):
+        t.skip_part("a core dump, since gcore is not here")
+        return
+
+    def see(process):
+        t.check_equal("gcore", t.run(["gcore", "-o", "dump", str(process.pid)]).status, 0)
+        t.check_equal("core: tree", lost(f"dump.{process.pid}"), (24, 1, 62 * 24, 62))
+    look(4, [PROGRAM], see)
+
+
+def check_status():
+    def see(process):
+        result = t.run_cairn("leaks", "--unreachable", "--error-exitcode", "7", str(process.pid))
+        t.check_equal("status where something is lost", result.status, 7)
+    look(1, [PROGRAM], see)
+
+    def see_none(process):
+        result = t.run_cairn("leaks", "--unreachable", "--error-exitcode", "7", str(process.pid))
+        t.check_equal("status where nothing is lost", result.status, 0)
+        t.check(b"directly lost: 0 B in 0 blocks" in result.out, f"nothing: {result.out}")
+    look(NOTHING, [PROGRAM], see_none)
+    _, path = t.record(t.program("leak"))
+    result = t.run_cairn("leaks", "--unreachable", path)
+    t.check_equal("of a recording: status", result.status, 1)
+    t.check(b"running process or a core dump" in result.err, f"of a recording: {result.err}")
+    result = t.run_cairn("leaks", "--unreachable", "--baseline", path, "1")
+    t.check_equal("with --baseline: status", result.status, 2)
+
+
+JUDGE = build_judge()
+if JUDGE:
+    check_cases(JUDGE)
+else:
+    t.skip_part("the comparison, since LeakSanitizer does not work here")
+check_recorded()
+check_core()
+check_status()
+t.finish()

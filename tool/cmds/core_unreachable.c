@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directly lost are blocks that no other lost block refers to, and of a ring of lost blocks that
+// nothing else leads to the one with the lowest address. Indirectly lost are all others: they would
+// be reachable if the directly lost ones were.
+#include "tool/cmds/core_unreachable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/base/text.h"
+#include "tool/cmds/core_kin.h"
+#include "tool/heap/owners.h"
+#include "tool/model/index_table.h"
+#include "tool/render/columns.h"
+
+// Directly lost blocks of one kin.
+struct lost_row {
+    struct core_kin kin;
+    uint64_t blocks, bytes;
+    uint64_t below_blocks, below_bytes;  // indirectly lost ones that only one of these leads to
+};
+
+struct lost_sums {
+    struct core_subject *subject;
+    struct core_owners owners;
+    ARRAY(struct lost_row) rows;
+    struct index_table index;  // of rows, by kin
+    uint64_t blocks, bytes;    // directly lost
+};
+
+// --- sums
+
+static struct lost_row *row_of(struct lost_sums *sums, const struct core_kin *kin) {
+    uint64_t hash = hash_mix(kin->value, index_table_seed() + kin->kind);
+    struct index_probe probe = index_probe_start(&sums->index, hash);
+    for (uint32_t i; index_probe_next(&sums->index, &probe, &i);)
+        if (core_kin_is(&sums->rows.items[i].kin, kin)) return &sums->rows.items[i];
+    struct lost_row *row = array_push(&sums->rows);
+    if (!row || !index_table_insert(&sums->index, hash, (uint32_t)(sums->rows.count - 1)))
+        return NULL;
+    *row = (struct lost_row){.kin = *kin};
+    return row;
+}
+
+static bool add(struct lost_sums *sums, uint32_t place) {
+    const struct core_owners *owners = &sums->owners;
+    uint32_t number = core_owners_block(owners, place);
+    uint64_t size = owners->sizes[number];
+    uint64_t address =
+        block_map_address(&sums->subject->reach.map, core_graph_place(&owners->graph, number));
+    const struct core_kin kin = core_kin_of(sums->subject, address, size);
+    struct lost_row *row = row_of(sums, &kin);
+    if (!row) return false;
+    row->blocks++;
+    row->bytes += size;
+    row->below_blocks += owners->counts[place] - 1;
+    row->below_bytes += owners->retained[place] - size;
+    sums->blocks++;
+    sums->bytes += size;
+    return true;
+}
+
+// Which blocks the root of what is lost refers to, by number.
+static uint8_t *find_direct(const struct core_owners *owners) {
+    uint8_t *are_direct = calloc((size_t)owners->graph.count + 1, 1);
+    for (size_t i = 0; are_direct && i < owners->edges.count; i++) {
+        const struct owner_edge *edge = &owners->edges.items[i];
+        if (!strcmp(owners->roots.items[edge->root].name, CORE_LEAKED_NAME))
+            are_direct[edge->number] = true;
+    }
+    return are_direct;
+}
+
+static int by_lost(const void *a, const void *b) {
+    const struct lost_row *left = a, *right = b;
+    uint64_t one = left->bytes + left->below_bytes, other = right->bytes + right->below_bytes;
+    if (one != other) return one > other ? -1 : 1;
+    return left->kin.value < right->kin.value ? -1 : left->kin.value > right->kin.value;
+}
+
+static bool sum_up(struct lost_sums *sums) {
+    const struct core_owners *owners = &sums->owners;
+    uint8_t *are_direct = find_direct(owners);
+    bool is_ok = are_direct;
+    for (uint32_t place = 1; place < owners->tree.reached && is_ok; place++)
+        if (!core_owners_root(owners, place) && are_direct[core_owners_block(owners, place)])
+            is_ok = add(sums, place);
+    free(are_direct);
+    if (sums->rows.count)
+        qsort(sums->rows.items, sums->rows.count, sizeof *sums->rows.items, by_lost);
+    return is_ok;
+}
+
+// --- output
+
+static void print_head(const struct lost_sums *sums, const struct terminal *terminal) {
+    const struct core_owners *owners = &sums->owners;
+    char name[KIN_LABEL_BYTES];
+    uint64_t indirect = owners->leaked_count - sums->blocks;
+    text_escape(name, sizeof name, sums->subject->look.name);
+    terminal_print(terminal, STYLE_STRONG, "%s", name);
+    printf(" · directly lost: %s in %s", units_size((int64_t)sums->bytes).text,
+           units_counted((int64_t)sums->blocks, "block", "blocks").text);
+    printf("; indirectly: %s in %s", units_size((int64_t)(owners->leaked_bytes - sums->bytes)).text,
+           units_counted((int64_t)indirect, "block", "blocks").text);
+    printf(
+        "; still reachable: %s in %s",
+        units_size((int64_t)(owners->retained[0] - owners->leaked_bytes)).text,
+        units_counted((int64_t)(owners->counts[0] - owners->leaked_count), "block", "blocks").text);
+}
+
+static bool print_rows(const struct lost_sums *sums, const struct view_options *options) {
+    static const struct column items[] = {{"DIRECTLY", 10, STYLE_PLAIN, false},
+                                          {"BLOCKS", 10, STYLE_PLAIN, false},
+                                          {"INDIRECTLY", 11, STYLE_PLAIN, false},
+                                          {"BLOCKS", 10, STYLE_PLAIN, false}};
+    const struct columns columns = {items, sizeof items / sizeof *items, 0, 1};
+    const struct terminal terminal = terminal_of(stdout);
+    size_t count = sums->rows.count,
+           shown = options->top && options->top < count ? options->top : count;
+    bool is_ok = true;
+    print_head(sums, &terminal);
+    if (count) list_print_cut(&terminal, options, shown, count);
+    putchar('\n');
+    if (!count) return true;
+    columns_print_heads(&terminal, &columns);
+    printf("  %s\n", sums->subject->is_recorded ? "ALLOCATED BY" : "TYPE");
+    for (size_t i = 0; i < shown && is_ok; i++) {
+        const struct lost_row *row = &sums->rows.items[i];
+        char label[KIN_LABEL_BYTES];
+        const struct unit_text texts[] = {
+            units_size((int64_t)row->bytes), units_count((int64_t)row->blocks),
+            units_size((int64_t)row->below_bytes), units_count((int64_t)row->below_blocks)};
+        is_ok = core_kin_label(sums->subject, &row->kin, label);
+        columns_print(&terminal, &columns, texts);
+        printf("  %s\n", label);
+    }
+    return is_ok;
+}
+
+static bool print_json(const struct lost_sums *sums) {
+    const struct core_owners *owners = &sums->owners;
+    struct json json;
+    char label[KIN_LABEL_BYTES];
+    bool is_ok = true;
+    json_start(&json, stdout);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", "cairn.unreachable/1");
+    json_put_uint(&json, "direct_bytes", sums->bytes);
+    json_put_uint(&json, "direct_blocks", sums->blocks);
+    json_put_uint(&json, "indirect_bytes", owners->leaked_bytes - sums->bytes);
+    json_put_uint(&json, "indirect_blocks", owners->leaked_count - sums->blocks);
+    json_put_uint(&json, "reachable_bytes", owners->retained[0] - owners->leaked_bytes);
+    json_put_uint(&json, "reachable_blocks", owners->counts[0] - owners->leaked_count);
+    json_open_array(&json, "lost");
+    for (size_t i = 0; i < sums->rows.count && is_ok; i++) {
+        const struct lost_row *row = &sums->rows.items[i];
+        is_ok = core_kin_label(sums->subject, &row->kin, label);
+        json_open_object(&json, NULL);
+        json_put_string(&json, "kind", core_kin_word(row->kin.kind));
+        json_put_string(&json, "name", label);
+        json_put_uint(&json, "direct_bytes", row->bytes);
+        json_put_uint(&json, "direct_blocks", row->blocks);
+        json_put_uint(&json, "indirect_bytes", row->below_bytes);
+        json_put_uint(&json, "indirect_blocks", row->below_blocks);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_close(&json);
+    return is_ok;
+}
+
+static bool print(const struct lost_sums *sums, const struct request *request,
+                  struct error *error) {
+    if (sums->subject->is_recorded) {
+        for (size_t i = 0; i < sums->rows.count; i++)
+            core_kin_want(sums->subject, &sums->rows.items[i].kin);
+        if (!names_resolve(sums->subject->opened.names, error)) return false;
+    }
+    bool is_ok = request->is_json ? print_json(sums) : print_rows(sums, &request->options);
+    return is_ok || error_set(error, "out of memory");
+}
+
+bool core_unreachable_report(const char *word, const struct request *request, bool has_limit,
+                             uint64_t *lost, struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_REFERENCES,
+                                   .bytes_max = has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
+                                   .way_around = "--no-copy-limit"};
+    struct core_subject subject;
+    struct lost_sums sums = {.subject = &subject};
+    if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
+    bool is_ok = core_need_typed(&subject, error) &&
+                 core_owners_find(&subject.reach, subject.types, &sums.owners, error);
+    if (is_ok) {
+        is_ok = sum_up(&sums) ? print(&sums, request, error) : error_set(error, "out of memory");
+        *lost = sums.owners.leaked_count;
+        core_print_doubts(&subject);
+        core_owners_free(&sums.owners);
+    }
+    if (!is_ok) heap_look_blame(&subject.look, error);
+    array_free(&sums.rows);
+    index_table_free(&sums.index);
+    core_subject_close(&subject);
+    return is_ok;
+}
