@@ -8,7 +8,7 @@ import subprocess
 
 import cairn_test as t
 
-ITEMS, TEXT, SHARED, LOCAL = 400, 1000, 50000, 30000
+ITEMS, TEXT, SHARED, LOCAL, MIDST = 400, 1000, 50000, 30000, 5000
 OWN = t.program("owners")
 
 
@@ -56,6 +56,7 @@ def check(what, found, is_recorded):
                   2 * ITEM + chunk(TEXT))
     # neither variable keeps what both lead to
     t.check_equal(f"{what}: shared", (found["shared_blocks"], found["shared_bytes"]), (1, ITEM))
+    t.check_equal(f"{what}: led to inside only", (found["inner_blocks"], found["inner_bytes"]), (1, chunk(MIDST)))
     for name in ("first_of_two", "second_of_two"):
         t.check_equal(f"{what}: {name}", roots[name]["retained_bytes"], ITEM)
     both = [row for row in found["owners"] if row["depth"] == 0 and row["kind"] in ("stack", "type", "size") and
@@ -75,7 +76,7 @@ def look(what, command, is_recorded):
             pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "owners"))
         check(what, owners(str(pid)), is_recorded)
         screen = t.run_cairn("report", str(pid), "--view", "owners").out.decode()
-        t.check("sessions" in screen and "RETAINED" in screen, f"{what}: {screen}")
+        t.check("sessions" in screen and "RETAINED" in screen and "lead only inside" in screen, f"{what}: {screen}")
         if shutil.which("gcore"):
             made = t.run(["gcore", "-o", "dump", str(pid)])
             if t.check_equal(f"{what}: gcore", made.status, 0):

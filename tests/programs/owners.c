@@ -6,7 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SLOTS = 16, ITEMS = 400, TEXT_BYTES = 1000, SHARED_BYTES = 50000, LOCAL_BYTES = 30000 };
+enum {
+    SLOTS = 16,
+    ITEMS = 400,
+    TEXT_BYTES = 1000,
+    SHARED_BYTES = 50000,
+    LOCAL_BYTES = 30000,
+    MIDST_BYTES = 5000
+};
 
 struct item {
     struct item *next;
@@ -19,6 +26,7 @@ struct table {
 
 static struct table *sessions;
 struct item *first_of_two, *second_of_two;
+char *midst;  // of a block
 
 __attribute__((noinline)) static struct item *make_item(struct item *next) {
     struct item *item = malloc(sizeof *item);
@@ -65,6 +73,7 @@ int main(void) {
     char byte;
     fill();
     share();
+    midst = make_text(MIDST_BYTES) + MIDST_BYTES / 2;
     lose_ring();
     forget();
     struct item *volatile local = make_item(NULL);

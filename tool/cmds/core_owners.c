@@ -231,6 +231,12 @@ static bool print_screen(const struct listing *listing, struct error *error) {
            units_size((int64_t)owners->retained[0]).text,
            units_counted(owners->counts[0], "block", "blocks").text,
            units_size((int64_t)owners->shared_bytes).text);
+    if (owners->inner_count)
+        terminal_print(
+            &terminal, STYLE_DIM,
+            "to %s in %s words lead only inside, not to the start: some may be numbers\n",
+            units_size((int64_t)owners->inner_bytes).text,
+            units_counted((int64_t)owners->inner_count, "block", "blocks").text);
     terminal_print(&terminal, STYLE_DIM, "  RETAINED   SHARE      BLOCKS  OWNER\n");
     bool is_ok = true;
     for (size_t i = 0; i < listing->rows.count && is_ok; i++)
@@ -252,6 +258,8 @@ static bool print_json(const struct listing *listing, struct error *error) {
     json_put_uint(&json, "leaked_blocks", owners->leaked_count);
     json_put_uint(&json, "shared_bytes", owners->shared_bytes);
     json_put_uint(&json, "shared_blocks", owners->shared_count);
+    json_put_uint(&json, "inner_bytes", owners->inner_bytes);
+    json_put_uint(&json, "inner_blocks", owners->inner_count);
     json_open_array(&json, "owners");
     for (size_t i = 0; i < listing->rows.count && is_ok; i++) {
         const struct owner_row *row = &listing->rows.items[i];

@@ -81,9 +81,10 @@ static uint32_t root_at(struct building *building, uint64_t address) {
     return root_named(building, name, root.thread);
 }
 
-static bool add_edge(struct building *building, uint32_t root, uint64_t place) {
+static bool add_edge(struct building *building, uint32_t root, uint64_t word, uint64_t place) {
     struct core_owners *owners = building->owners;
     uint32_t number = core_graph_number(&owners->graph, place);
+    core_graph_meet(&owners->graph, word, place, number);
     size_t count = owners->edges.count;
     const struct owner_edge *last = count ? &owners->edges.items[count - 1] : NULL;
     if (root == UINT32_MAX) return false;
@@ -97,7 +98,7 @@ static bool note_root(void *context, const struct core_word *word) {
     struct building *building = context;
     uint64_t place;
     return !block_map_find(&building->reach->map, word->value, &place) ||
-           add_edge(building, root_at(building, word->at), place);
+           add_edge(building, root_at(building, word->at), word->value, place);
 }
 
 static bool note_registers(struct building *building) {
@@ -109,7 +110,7 @@ static bool note_registers(struct building *building) {
         snprintf(name, sizeof name, THREAD_NAME, (int32_t)thread->tid);
         for (uint32_t k = 0; k < thread->register_count; k++)
             if (block_map_find(&building->reach->map, thread->registers[k], &place) &&
-                !add_edge(building, root_named(building, name, true), place))
+                !add_edge(building, root_named(building, name, true), thread->registers[k], place))
                 return false;
     }
     return true;
@@ -321,6 +322,23 @@ static void find_shared(struct building *building, uint32_t *places, uint8_t *is
     }
 }
 
+// Blocks to which words lead only inside. `is_lost`: room for a byte a place.
+static void find_inner(struct building *building, uint8_t *is_lost) {
+    struct core_owners *owners = building->owners;
+    const struct dominators *tree = &owners->tree;
+    uint32_t first = node_of_block(owners, 0);
+    is_lost[0] = false;
+    for (uint32_t place = 1; place < tree->reached; place++) {
+        uint32_t node = tree->nodes[place];
+        is_lost[place] = is_lost[tree->parents[place]] || node == 1 + building->leaked;
+        if (node < first || is_lost[place]) continue;
+        uint32_t number = node - first;
+        if (owners->graph.is_met[number / 64] >> number % 64 & 1) continue;
+        owners->inner_count++;
+        owners->inner_bytes += owners->sizes[number];
+    }
+}
+
 static bool sum(struct building *building) {
     struct core_owners *owners = building->owners;
     uint32_t nodes = node_of_block(owners, owners->graph.count);
@@ -338,6 +356,7 @@ static bool sum(struct building *building) {
     if (is_ok) {
         sum_up(owners);
         find_shared(building, places, is_direct);
+        find_inner(building, is_direct);
     }
     free(places);
     free(is_direct);
@@ -349,8 +368,8 @@ bool core_owners_find(struct core_reach *reach, struct core_types *types,
     struct building building = {.owners = owners, .reach = reach, .types = types};
     *owners = (struct core_owners){0};
     reach->edges_most = UINT32_MAX;
-    bool is_ok = core_graph_open(reach, &owners->graph) && core_graph_fill(&owners->graph) &&
-                 find_sizes(&building) && find_roots(&building);
+    bool is_ok = core_graph_open(reach, &owners->graph) && core_graph_note_starts(&owners->graph) &&
+                 core_graph_fill(&owners->graph) && find_sizes(&building) && find_roots(&building);
     // numbers of nodes have 32 bits
     bool is_whole = !is_ok || (owners->graph.known >= owners->graph.count &&
                                owners->roots.count < BLOCKS_MOST - owners->graph.count);

@@ -45,6 +45,7 @@ struct core_owners {
     uint64_t leaked_bytes, leaked_count;
     uint64_t shared_bytes, shared_count;  // blocks whose owner does not refer to them itself:
                                           // several of what it owns do
+    uint64_t inner_bytes, inner_count;    // reachable blocks that no word leads to the start of
 };
 
 // Of a reach with a map; nothing need be marked. `types` names the roots' variables.

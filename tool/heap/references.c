@@ -102,6 +102,7 @@ static bool note_edge(void *context, const struct core_word *word) {
     if (!block_map_find(&graph->reach->map, word->value, &place)) return true;
     uint32_t to = core_graph_number(graph, place);
     if (to == from) return true;
+    core_graph_meet(graph, word->value, place, to);
     begin_groups(filling, from);
     // a block's words often lead to the same one, as the begin and the end of a vector do
     bool is_again = count > graph->starts[filling->groups - 1] &&
@@ -163,6 +164,11 @@ bool core_graph_fill(struct core_graph *graph) {
     return !filling.is_without_memory;
 }
 
+bool core_graph_note_starts(struct core_graph *graph) {
+    graph->is_met = calloc((size_t)graph->count / WORD_BITS + 1, sizeof *graph->is_met);
+    return graph->is_met;
+}
+
 void core_graph_drop_edges(struct core_graph *graph) {
     free(graph->starts);
     free(graph->is_inner);
@@ -175,6 +181,8 @@ void core_graph_drop_edges(struct core_graph *graph) {
 
 void core_graph_close(struct core_graph *graph) {
     core_graph_drop_edges(graph);
+    free(graph->is_met);
+    graph->is_met = NULL;
     free(graph->ranks);
     graph->ranks = NULL;
 }

@@ -23,13 +23,14 @@ enum { GROUP_BLOCKS = 16, EDGES_SPARE = 1 << 20, EDGES_LEAST = 1 << 24 };
 
 struct core_graph {
     const struct core_reach *reach;
-    uint32_t count;           // of blocks
-    uint32_t known;           // blocks with smaller numbers have their edges here
-    uint64_t room;            // for so many edges
-    bool is_filled;           // core_graph_fill was called
-    uint32_t *ranks;          // number of the first block of each few words of the map
-    uint32_t *starts;         // index of the first edge of each group
-    uint64_t *is_inner;       // a bit for each block that is known: it has an edge
+    uint32_t count;      // of blocks
+    uint32_t known;      // blocks with smaller numbers have their edges here
+    uint64_t room;       // for so many edges
+    bool is_filled;      // core_graph_fill was called
+    uint32_t *ranks;     // number of the first block of each few words of the map
+    uint32_t *starts;    // index of the first edge of each group
+    uint64_t *is_inner;  // a bit for each block that is known: it has an edge
+    uint64_t *is_met;    // a bit for each block: a word leads to its start; NULL: not asked for
     ARRAY(uint32_t) targets;  // numbers, by index of the edge
     ARRAY(uint8_t) sources;   // that number modulo GROUP_BLOCKS, by index of the edge
 };
@@ -40,6 +41,17 @@ bool core_graph_open(const struct core_reach *reach, struct core_graph *graph);
 // Goes once through all blocks for their edges; of a `reach` that is marked, through the reachable
 // ones. False without memory.
 bool core_graph_fill(struct core_graph *graph);
+
+// From now on it is noted which blocks a word leads to the start of; to others words lead only
+// inside. False without memory.
+bool core_graph_note_starts(struct core_graph *graph);
+
+// Notes a word that leads to the block in use at a place.
+static inline void core_graph_meet(struct core_graph *graph, uint64_t word, uint64_t place,
+                                   uint32_t number) {
+    if (graph->is_met && word == block_map_address(&graph->reach->map, place))
+        graph->is_met[number / 64] |= (uint64_t)1 << number % 64;
+}
 
 // The numbers stay.
 void core_graph_drop_edges(struct core_graph *graph);
