@@ -91,12 +91,15 @@ def check_status():
     def see(process):
         result = t.run_cairn("leaks", "--unreachable", "--error-exitcode", "7", str(process.pid))
         t.check_equal("status where something is lost", result.status, 7)
+        result = t.run_cairn("check", str(process.pid), "--max-leaked", "0")
+        t.check_equal("check: status", (result.status, b"672 B in 12 blocks that nothing leads to" in result.out), (1, True))
     look(1, [PROGRAM], see)
 
     def see_none(process):
         result = t.run_cairn("leaks", "--unreachable", "--error-exitcode", "7", str(process.pid))
         t.check_equal("status where nothing is lost", result.status, 0)
         t.check(b"directly lost: 0 B in 0 blocks" in result.out, f"nothing: {result.out}")
+        t.check_equal("check: status", t.run_cairn("check", str(process.pid), "--max-leaked", "0").status, 0)
     look(NOTHING, [PROGRAM], see_none)
     _, path = t.record(t.program("leak"))
     result = t.run_cairn("leaks", "--unreachable", path)

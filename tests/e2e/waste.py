@@ -61,6 +61,26 @@ def check(what, subject, is_live, is_recorded):
     t.check(b"SECRET" not in result.out + result.err, f"{what}: contents are printed: {result.out}")
 
 
+def check_budgets(what, subject):
+    result = t.run_cairn("check", subject, "--max-waste", "99.99%")
+    t.check_equal(f"{what}: within the budget", (result.status, b"the budget holds" in result.out), (0, True))
+    result = t.run_cairn("check", subject, "--max-waste", "1%", "--max-leaked", "1GiB", "--junit", "report.xml")
+    t.check_equal(f"{what}: over the budget", (result.status, b"1 of 2 budgets exceeded" in result.out), (1, True))
+    t.check(b"waste: " in result.out and b"make_large" in result.out, f"{what}: offenders: {result.out}")
+    with open("report.xml", encoding="utf-8") as report:
+        t.check('failures="1"' in report.read(), f"{what}: the report")
+
+
+def check_bad_budgets():
+    _, path = t.record(t.program("leak"))
+    for words, status, said in (((path, "--max-waste", "20%"), 1, b"running process or a core dump"),
+                                ((path, "--max-waste", "much"), 2, b"needs a share such as 20%"),
+                                ((path, "--max-leaked", "-1"), 2, b"needs a size such as 0"),
+                                (("--max-leaked", "0", "--", "true"), 2, b"not of a command")):
+        result = t.run_cairn("check", *words)
+        t.check(result.status == status and said in result.err, f"check {words}: {result.status} {result.err}")
+
+
 def look(what, command, is_recorded):
     with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         t.check_equal(f"{what}: begins", process.stdout.readline(), b"ready\n")
@@ -68,6 +88,8 @@ def look(what, command, is_recorded):
         if is_recorded:  # the tool has another child that watches signals
             pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "waste"))
         check(what, str(pid), True, is_recorded)
+        if is_recorded:
+            check_budgets(what, str(pid))
         if shutil.which("gcore"):
             made = t.run(["gcore", "-o", "dump", str(pid)])
             if t.check_equal(f"{what}: gcore", made.status, 0):
@@ -101,4 +123,5 @@ def check_jemalloc():
 look("plain", PROGRAM, False)
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("waste") + ".cairn", *PROGRAM], True)
 check_jemalloc()
+check_bad_budgets()
 t.finish()

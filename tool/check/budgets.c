@@ -44,7 +44,7 @@ static bool parse_count(const char *text, int64_t *count) {
     return true;
 }
 
-static bool parse_share(const char *text, double *share) {
+bool budgets_parse_share(const char *text, double *share) {
     const double most = 1e6;
     char *end;
     *share = strtod(text, &end) / percent;
@@ -57,7 +57,7 @@ static bool parse_limit(const struct kind *kind, const char *text, struct budget
     uint64_t bytes;
     bool is_share = kind->has_share && strchr(text, '%');
     budget->share = -1;
-    if (is_share) return parse_share(text, &budget->share);
+    if (is_share) return budgets_parse_share(text, &budget->share);
     if (!measure_about(kind->measure)->is_bytes) return parse_count(text, &budget->limit);
     if (units_size_parse(text, &bytes) && bytes <= INT64_MAX) {
         budget->limit = (int64_t)bytes;
@@ -99,7 +99,7 @@ bool budgets_read_options(const struct command_args *args, struct budgets *budge
                              example_of(&kinds[i]), text);
         if (!add(budgets, &budget, error)) return false;
     }
-    if (tolerance && !parse_share(tolerance, &share))
+    if (tolerance && !budgets_parse_share(tolerance, &share))
         return error_set(error, "check: --tolerance needs a share such as 2%%, not \"%s\"",
                          tolerance);
     if (tolerance && !baseline) return error_set(error, "check: --tolerance is for --baseline");
@@ -142,7 +142,7 @@ static bool read_entry(struct budgets *budgets, const char *path, const struct t
         return true;
     }
     if (!strcmp(entry->key, "tolerance"))
-        return parse_share(entry->text, &table->tolerance) ||
+        return budgets_parse_share(entry->text, &table->tolerance) ||
                error_set(error, "%s:%u: tolerance needs a share such as \"2%%\", not \"%s\"", path,
                          entry->line, entry->text);
     return error_set(

@@ -31,6 +31,9 @@ bool budgets_read_options(const struct command_args *args, struct budgets *budge
 bool budgets_read_file(const char *path, struct budgets *budgets, struct error *error);
 void budgets_free(struct budgets *budgets);
 
+// "20%": a share of 1. False: it is none.
+bool budgets_parse_share(const char *text, double *share);
+
 // Compares what a recording or run took with the budgets: one result each, the worst process of
 // those it is meant for. `process` narrows a run to one of them, may be NULL. False with an error.
 bool budgets_evaluate(const struct budgets *budgets, const char *path, const char *process,

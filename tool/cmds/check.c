@@ -12,11 +12,13 @@
 #include "format/settings.h"
 #include "tool/base/output.h"
 #include "tool/check/budgets.h"
+#include "tool/cmds/check_memory.h"
 #include "tool/proc/process.h"
 
 struct check {
     const struct command_args *args;
     struct budgets budgets;
+    struct memory_budgets memory;
     struct results results;
     char directory[PATH_MAX];  // made for the recording of a command; "": none
     char path[PATH_MAX];       // of the recording
@@ -109,12 +111,18 @@ static bool read_words(struct check *check, struct error *error) {
     const char *file = args_text(args, OPTION_BUDGETS, NULL);
     if (!budgets_read_options(args, &check->budgets, error)) return false;
     if (file && !budgets_read_file(file, &check->budgets, error)) return false;
-    if (!check->budgets.list.count)
+    if (!memory_budgets_read(args, &check->memory, error)) return false;
+    bool is_of_memory = memory_budgets_are_any(&check->memory);
+    if (!check->budgets.list.count && !is_of_memory)
         return error_set(
-            error,
-            "check: no budget; --max-peak, --max-exit, --max-calls, "
-            "--max-allocated, --max-temporary, --max-overruns, --baseline or --budgets FILE");
+            error, "check: no budget; --max-peak, --max-exit, --max-calls, "
+                   "--max-allocated, --max-temporary, --max-overruns, --max-waste, --max-leaked, "
+                   "--baseline or --budgets FILE");
     bool is_command = args->has_separator;
+    if (is_command && is_of_memory)
+        return error_set(error,
+                         "check: --max-waste and --max-leaked are of a process that runs or a "
+                         "core dump (cairn check --max-leaked 0 PID), not of a command");
     if (is_command && !args->word_count) return error_set(error, "check: no command behind --");
     if (!is_command && args->word_count > 1)
         return error_set(error, "check: unexpected argument \"%s\"; a command comes behind --",
@@ -153,6 +161,10 @@ static bool find_results(struct check *check, struct error *error) {
     bool is_command = args->has_separator;
     if (is_command && !record(check, error)) return false;
     const char *subject = is_command ? check->path : args->words[0];
+    if (memory_budgets_are_any(&check->memory) &&
+        !memory_budgets_evaluate(&check->memory, subject, &check->results, error))
+        return false;
+    if (!check->budgets.list.count) return true;
     return budgets_evaluate(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
                             &check->results, error) &&
            add_command_result(check, error);

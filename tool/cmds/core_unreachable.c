@@ -14,6 +14,8 @@
 #include "tool/model/index_table.h"
 #include "tool/render/columns.h"
 
+enum { OFFENDERS = 3 };
+
 // Directly lost blocks of one kin.
 struct lost_row {
     struct core_kin kin;
@@ -171,30 +173,55 @@ static bool print_json(const struct lost_sums *sums) {
     return is_ok;
 }
 
-static bool print(const struct lost_sums *sums, const struct request *request,
-                  struct error *error) {
-    if (sums->subject->is_recorded) {
-        for (size_t i = 0; i < sums->rows.count; i++)
-            core_kin_want(sums->subject, &sums->rows.items[i].kin);
-        if (!names_resolve(sums->subject->opened.names, error)) return false;
-    }
+static bool resolve(const struct lost_sums *sums, size_t count, struct error *error) {
+    if (!sums->subject->is_recorded) return true;
+    for (size_t i = 0; i < count; i++) core_kin_want(sums->subject, &sums->rows.items[i].kin);
+    return names_resolve(sums->subject->opened.names, error);
+}
+
+static bool print(const struct lost_sums *sums, void *context, struct error *error) {
+    const struct request *request = context;
+    if (!resolve(sums, sums->rows.count, error)) return false;
     bool is_ok = request->is_json ? print_json(sums) : print_rows(sums, &request->options);
     return is_ok || error_set(error, "out of memory");
 }
 
-bool core_unreachable_report(const char *word, const struct request *request, bool has_limit,
-                             uint64_t *lost, struct error *error) {
+// --- for budgets
+
+static bool measure(const struct lost_sums *sums, void *context, struct error *error) {
+    struct core_lost *lost = context;
+    size_t size, count = sums->rows.count < OFFENDERS ? sums->rows.count : OFFENDERS;
+    char label[KIN_LABEL_BYTES];
+    if (!resolve(sums, count, error)) return false;
+    FILE *out = open_memstream(&lost->offenders, &size);
+    bool is_ok = out;
+    for (size_t i = 0; i < count && is_ok; i++) {
+        const struct lost_row *row = &sums->rows.items[i];
+        is_ok = core_kin_label(sums->subject, &row->kin, label);
+        fprintf(out, "%s in %s: %s\n", units_size((int64_t)(row->bytes + row->below_bytes)).text,
+                units_counted((int64_t)(row->blocks + row->below_blocks), "block", "blocks").text,
+                label);
+    }
+    if (out && fclose(out)) is_ok = false;
+    return is_ok || error_set(error, "out of memory");
+}
+
+static bool sum_of(const char *word, bool has_limit, struct core_lost *lost,
+                   bool (*use)(const struct lost_sums *sums, void *context, struct error *error),
+                   void *context, struct error *error) {
     const struct heap_wish wish = {.depth = HEAP_REFERENCES,
                                    .bytes_max = has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
                                    .way_around = "--no-copy-limit"};
     struct core_subject subject;
     struct lost_sums sums = {.subject = &subject};
+    *lost = (struct core_lost){0};
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
     bool is_ok = core_need_typed(&subject, error) &&
                  core_owners_find(&subject.reach, subject.types, &sums.owners, error);
     if (is_ok) {
-        is_ok = sum_up(&sums) ? print(&sums, request, error) : error_set(error, "out of memory");
-        *lost = sums.owners.leaked_count;
+        is_ok = sum_up(&sums) ? use(&sums, context, error) : error_set(error, "out of memory");
+        lost->bytes = sums.owners.leaked_bytes;
+        lost->blocks = sums.owners.leaked_count;
         core_print_doubts(&subject);
         core_owners_free(&sums.owners);
     }
@@ -203,4 +230,17 @@ bool core_unreachable_report(const char *word, const struct request *request, bo
     index_table_free(&sums.index);
     core_subject_close(&subject);
     return is_ok;
+}
+
+bool core_unreachable_report(const char *word, const struct request *request, bool has_limit,
+                             uint64_t *lost, struct error *error) {
+    struct core_lost found;
+    bool is_ok = sum_of(word, has_limit, &found, print, (void *)(uintptr_t)request, error);
+    *lost = found.blocks;
+    return is_ok;
+}
+
+bool core_unreachable_measure(const char *word, bool has_limit, struct core_lost *lost,
+                              struct error *error) {
+    return sum_of(word, has_limit, lost, measure, lost, error);
 }

@@ -10,4 +10,13 @@
 bool core_unreachable_report(const char *word, const struct request *request, bool has_limit,
                              uint64_t *lost, struct error *error);
 
+// What no root leads to, and lines of text about the directly lost blocks that most is of, for
+// free().
+struct core_lost {
+    uint64_t bytes, blocks;
+    char *offenders;
+};
+bool core_unreachable_measure(const char *word, bool has_limit, struct core_lost *lost,
+                              struct error *error);
+
 #endif

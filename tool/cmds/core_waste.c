@@ -11,6 +11,8 @@
 #include "tool/model/index_table.h"
 #include "tool/render/columns.h"
 
+enum { OFFENDERS = 3 };
+
 // What blocks of one kin add up to.
 struct waste_row {
     struct core_kin kin;
@@ -212,19 +214,42 @@ static bool print_json(const struct waste_sums *sums) {
     return is_ok;
 }
 
-static bool print(const struct waste_sums *sums, const struct request *request,
-                  struct error *error) {
-    if (sums->subject->is_recorded) {
-        for (size_t i = 0; i < sums->rows.count; i++)
-            core_kin_want(sums->subject, &sums->rows.items[i].kin);
-        if (!names_resolve(sums->subject->opened.names, error)) return false;
-    }
+static bool resolve(const struct waste_sums *sums, size_t count, struct error *error) {
+    if (!sums->subject->is_recorded) return true;
+    for (size_t i = 0; i < count; i++) core_kin_want(sums->subject, &sums->rows.items[i].kin);
+    return names_resolve(sums->subject->opened.names, error);
+}
+
+static bool print(const struct waste_sums *sums, void *context, struct error *error) {
+    const struct request *request = context;
+    if (!resolve(sums, sums->rows.count, error)) return false;
     bool is_ok = request->is_json ? print_json(sums) : print_rows(sums, &request->options);
     return is_ok || error_set(error, "out of memory");
 }
 
-bool core_waste_report(const char *word, const struct request *request, bool has_limit,
-                       struct error *error) {
+// --- for budgets
+
+static bool measure(const struct waste_sums *sums, void *context, struct error *error) {
+    struct core_waste *waste = context;
+    size_t size, count = sums->rows.count < OFFENDERS ? sums->rows.count : OFFENDERS;
+    char label[KIN_LABEL_BYTES];
+    waste->wasted = sums->all.wasted;
+    waste->bytes = sums->all.held;
+    if (!resolve(sums, count, error)) return false;
+    FILE *out = open_memstream(&waste->offenders, &size);
+    bool is_ok = out;
+    for (size_t i = 0; i < count && is_ok; i++) {
+        is_ok = core_kin_label(sums->subject, &sums->rows.items[i].kin, label);
+        fprintf(out, "%s of %s: %s\n", units_size((int64_t)sums->rows.items[i].wasted).text,
+                units_size((int64_t)sums->rows.items[i].held).text, label);
+    }
+    if (out && fclose(out)) is_ok = false;
+    return is_ok || error_set(error, "out of memory");
+}
+
+static bool sum_of(const char *word, bool has_limit,
+                   bool (*use)(const struct waste_sums *sums, void *context, struct error *error),
+                   void *context, struct error *error) {
     const struct heap_wish wish = {.depth = HEAP_REFERENCES,
                                    .bytes_max = has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
                                    .way_around = "--no-copy-limit"};
@@ -232,7 +257,7 @@ bool core_waste_report(const char *word, const struct request *request, bool has
     struct waste_sums sums = {.subject = &subject};
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
     bool is_ok =
-        core_need_typed(&subject, error) && sum_up(&sums, error) && print(&sums, request, error);
+        core_need_typed(&subject, error) && sum_up(&sums, error) && use(&sums, context, error);
     if (is_ok)
         core_print_doubts(&subject);
     else
@@ -241,4 +266,15 @@ bool core_waste_report(const char *word, const struct request *request, bool has
     index_table_free(&sums.index);
     core_subject_close(&subject);
     return is_ok;
+}
+
+bool core_waste_report(const char *word, const struct request *request, bool has_limit,
+                       struct error *error) {
+    return sum_of(word, has_limit, print, (void *)(uintptr_t)request, error);
+}
+
+bool core_waste_measure(const char *word, bool has_limit, struct core_waste *waste,
+                        struct error *error) {
+    *waste = (struct core_waste){0};
+    return sum_of(word, has_limit, measure, waste, error);
 }

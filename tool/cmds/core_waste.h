@@ -11,4 +11,13 @@
 bool core_waste_report(const char *word, const struct request *request, bool has_limit,
                        struct error *error);
 
+// What of it is of no use, of how many bytes, and lines of text about the blocks that most is of,
+// for free().
+struct core_waste {
+    uint64_t wasted, bytes;
+    char *offenders;
+};
+bool core_waste_measure(const char *word, bool has_limit, struct core_waste *waste,
+                        struct error *error);
+
 #endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/check_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/check/budgets.h"
+#include "tool/cmds/core_unreachable.h"
+#include "tool/cmds/core_waste.h"
+#include "tool/query/heap_views.h"
+
+static const double percent = 100;
+
+bool memory_budgets_read(const struct command_args *args, struct memory_budgets *budgets,
+                         struct error *error) {
+    const char *waste = args_text(args, OPTION_MAX_WASTE, NULL);
+    const char *lost = args_text(args, OPTION_MAX_LOST, NULL);
+    uint64_t bytes;
+    *budgets = (struct memory_budgets){.waste = -1, .lost = -1};
+    if (waste && !budgets_parse_share(waste, &budgets->waste))
+        return error_set(error, "check: --max-waste needs a share such as 20%%, not \"%s\"", waste);
+    if (!lost) return true;
+    if (!units_size_parse(lost, &bytes) || bytes > INT64_MAX)
+        return error_set(error, "check: --max-leaked needs a size such as 0 or 64KiB, not \"%s\"",
+                         lost);
+    budgets->lost = (int64_t)bytes;
+    return true;
+}
+
+static bool add(struct results *results, struct result *result, const char *word, bool holds,
+                char *offenders, struct error *error) {
+    text_escape(result->subject, sizeof result->subject, word);
+    result->holds = holds;
+    result->offenders = offenders;
+    if (holds) {
+        free(offenders);
+        result->offenders = NULL;
+    }
+    return results_add(results, result) || error_set(error, "no memory for results");
+}
+
+static bool evaluate_waste(double most, const char *word, struct results *results,
+                           struct error *error) {
+    struct core_waste waste;
+    struct result result = {.budget = "waste"};
+    if (!core_waste_measure(word, false, &waste, error)) return false;
+    double share = waste.bytes ? (double)waste.wasted / (double)waste.bytes : 0;
+    snprintf(result.text, sizeof result.text, "%.1f %% of %s, of %.1f %%", percent * share,
+             units_size((int64_t)waste.bytes).text, percent * most);
+    return add(results, &result, word, share <= most, waste.offenders, error);
+}
+
+static bool evaluate_lost(int64_t most, const char *word, struct results *results,
+                          struct error *error) {
+    struct core_lost lost;
+    struct result result = {.budget = "leaked"};
+    if (!core_unreachable_measure(word, false, &lost, error)) return false;
+    snprintf(result.text, sizeof result.text, "%s in %s that nothing leads to, of %s",
+             units_size((int64_t)lost.bytes).text,
+             units_counted((int64_t)lost.blocks, "block", "blocks").text, units_size(most).text);
+    return add(results, &result, word, lost.bytes <= (uint64_t)most, lost.offenders, error);
+}
+
+bool memory_budgets_evaluate(const struct memory_budgets *budgets, const char *word,
+                             struct results *results, struct error *error) {
+    if (!word || !heap_views_have_memory(word))
+        return error_set(error, "check: --max-waste and --max-leaked are of a running process or a "
+                                "core dump: what is in blocks is not in a recording");
+    return (budgets->waste < 0 || evaluate_waste(budgets->waste, word, results, error)) &&
+           (budgets->lost < 0 || evaluate_lost(budgets->lost, word, results, error));
+}
