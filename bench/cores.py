@@ -79,7 +79,7 @@ def ask_all(directory, mebibytes, is_recorded):
     for verb in (("explain",), ("describe",), ("list", "incoming")):
         ask(core, *verb, leaf)
     ask(core, "explain", "leaked")
-    for view in (("heap",), ("pages",), ("heap", "--json")):
+    for view in (("heap",), ("pages",), ("heap", "--json"), ("owners",), ("types",), ("waste",)):
         ask(core, "--view", *view, command="report")
     if int(leaked.split()[0]) != int(line["lost"]):
         sys.exit(f"leaked should be {line['lost']}")

@@ -16,6 +16,7 @@
 enum {
     OBJECT_BYTES_MAX = 1 << 26,  // of one variable or block that is looked through
     ELEMENTS_LEAST = 2,
+    GUESSES_AT_ONCE = 1 << 12,
 };
 
 // --- memory
@@ -233,21 +234,34 @@ static void follow_block(struct typed *typed, enum typed_rank rank, uint64_t ite
     if (has_more && !has_tail) add_waiting(typed, RANK_LIKELY, item | ELEMENTS_WAIT);
 }
 
+static int by_number(const void *a, const void *b) {
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+// Some that wait, in the order of memory: what the image has of blocks that lie apart would be read
+// again and again. Guesses are few at a time, since what they lead to may be sure. False: none
+// waited.
+static bool follow_some(struct typed *typed, enum typed_rank rank) {
+    size_t count = typed->waiting[rank].count - typed->next[rank];
+    if (rank != RANK_SURE && count > GUESSES_AT_ONCE) count = GUESSES_AT_ONCE;
+    if (!count) return false;
+    uint64_t *items = malloc(count * sizeof *items);
+    typed->is_failed |= !items;
+    if (!items) return false;
+    memcpy(items, typed->waiting[rank].items + typed->next[rank], count * sizeof *items);
+    typed->next[rank] += count;
+    if (typed->next[rank] == typed->waiting[rank].count)
+        typed->next[rank] = typed->waiting[rank].count = 0;
+    qsort(items, count, sizeof *items, by_number);
+    for (size_t i = 0; i < count && !typed->is_failed; i++) follow_block(typed, rank, items[i]);
+    free(items);
+    return true;
+}
+
 static void follow_waiting(struct typed *typed) {
-    bool was_any = true;
-    while (was_any && !typed->is_failed) {
-        was_any = false;
-        for (int rank = 0; rank < RANK_VAGUE && !was_any && !typed->is_failed; rank++)
-            if (typed->next[rank] < typed->waiting[rank].count) {
-                uint64_t item = typed->waiting[rank].items[typed->next[rank]++];
-                follow_block(typed, (enum typed_rank)rank, item);
-                was_any = true;
-            }
-    }
-    for (int rank = 0; rank < RANK_VAGUE; rank++) {
-        array_free(&typed->waiting[rank]);
-        typed->waiting[rank].capacity = 0;
-        typed->next[rank] = 0;
+    while (!typed->is_failed &&
+           (follow_some(typed, RANK_SURE) || follow_some(typed, RANK_LIKELY))) {
     }
 }
 
