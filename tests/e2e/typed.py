@@ -36,6 +36,12 @@ def check_ways(what, known, blocks):
         t.check_equal(f"{what}: {way}", (path, lines.get("type", "")), (way, kind))
 
 
+def check_of_threads(what, blocks):
+    """libc's own thread-local variables are not where the program's are."""
+    ways = [lines["path"] for _, lines in blocks.values() if "(of thread" in lines.get("path", "")]
+    t.check(ways and all(way.startswith("of_thread") for way in ways), f"{what}: of threads: {ways[:5]}")
+
+
 def check_types(what, subject):
     found = t.report(subject, "--view", "types")
     if not t.check(found, f"{what}: nothing"):
@@ -93,12 +99,13 @@ def check_gdb(core, blocks):
 def look(what, command, is_recorded):
     with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         known = [line.decode().rstrip("\n").split("\t") for line in iter(process.stdout.readline, b"ready\n") if line]
-        t.check(len(known) == 20 * REGISTRIES + 3, f"{what}: it knows {len(known)} blocks")
+        t.check(len(known) == 20 * REGISTRIES + 4, f"{what}: it knows {len(known)} blocks")
         pid = process.pid
         if is_recorded:  # the tool has another child that watches signals
             pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "typed"))
         blocks = explained(str(pid))
         check_ways(what, known, blocks)
+        check_of_threads(what, blocks)
         check_types(what, str(pid))
         check_containers(what, str(pid))
         screen = t.run_cairn("report", str(pid), "--view", "owners").out.decode()

@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-enum { COUNT = 20, TEXT = 40, LONG = 60 };
+enum { COUNT = 20, TEXT = 40, LONG = 60, LINKS = 400 };
 
 struct Item {
     int id;
@@ -65,6 +65,12 @@ struct Registry {
     Table table;
 };
 
+struct Link {
+    Link *next;
+    char *text;
+};
+
+static Link *links;
 static Registry registry;
 static Registry *made;
 static thread_local Item *of_thread;
@@ -142,6 +148,7 @@ static void show_all(const char *name, const char *arrow, Registry &of) {
 }
 
 int main() {
+    static char long_way[64];
     static Registry inner;
     Item *volatile local = new_item(1);
     made = new Registry;
@@ -152,6 +159,12 @@ int main() {
     show_all("registry", ".", registry);
     show_all("made", "->", *made);
     show_all("main::inner", ".", inner);
+    for (int i = 0; i < LINKS; i++) links = new Link{links, nullptr};
+    Link *last = links;
+    while (last->next) last = last->next;
+    last->text = static_cast<char *>(malloc(TEXT));
+    snprintf(long_way, sizeof long_way, "links->next{x%d}->text", LINKS - 1);
+    show(long_way, last->text, "char[]");
     show("made", made, "Registry");
     show("of_thread", of_thread, "Item");
     show("local", local, "Item");

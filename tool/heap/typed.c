@@ -296,6 +296,7 @@ static bool make_room(struct typed *typed) {
     if (!none || !core_graph_open(typed->reach, &typed->graph)) return false;
     *none = (struct typed_kind){0};
     size_t count = (size_t)typed->graph.count + 1;
+    if (count > PARENT_ROOT) return false;
     typed->type_ids = calloc(count, sizeof *typed->type_ids);
     typed->parents = malloc(count * sizeof *typed->parents);
     typed->ranks = malloc(count);
@@ -324,8 +325,9 @@ struct typed *typed_open(const struct core_reach *reach, struct core_types *type
         follow_waiting(typed);
     }
     if (is_ok && !typed->is_failed) return typed;
+    bool has_too_many = typed && typed->graph.count >= PARENT_ROOT;
     typed_close(typed);
-    error_set(error, "out of memory");
+    error_set(error, has_too_many ? "it has more blocks than 31 bits count" : "out of memory");
     return NULL;
 }
 

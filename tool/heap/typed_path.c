@@ -12,8 +12,9 @@
 #include "tool/symbol/name_clean.h"
 
 enum {
-    STEPS_MAX = 1 << 16,
     EXPRESSION_BYTES = LAYOUT_TEXT_BYTES,
+    EXPRESSION_MOST = 2800,  // longer ones would not fit when they are written into others
+    REPEATS_LEAST = 3,
 };
 
 // What a pointer at the end of an expression so far leads to.
@@ -175,32 +176,77 @@ static void name_place(const struct typed_root *root, char *text, size_t size) {
 
 // --- the whole way
 
-// Numbers of the blocks on the way, the last one first. Returns how many; 0: there is none.
-static size_t collect(const struct typed *typed, uint32_t number, uint32_t *way, size_t most,
-                      uint32_t *root) {
+// How many blocks are on the way to one; 0: there is none. `root`: index of where it begins.
+static size_t length_of(const struct typed *typed, uint32_t number, uint32_t *root) {
     size_t count = 0;
     uint32_t at = number;
-    while (at != PARENT_NONE && !(at & PARENT_ROOT) && count < most) {
-        way[count++] = at;
+    for (; at != PARENT_NONE && !(at & PARENT_ROOT) && count <= typed->graph.count; count++)
         at = typed->parents[at];
-    }
     *root = at & ~PARENT_ROOT;
     return at != PARENT_NONE && at & PARENT_ROOT ? count : 0;
+}
+
+// Words that are said again and again, as along a list.
+struct repeat {
+    char words[EXPRESSION_BYTES];  // of one step
+    size_t count;                  // how often they came after the first time
+};
+
+// Writes what was held back, "{x1531}" for so many times in all.
+static void end_repeat(struct step *step, struct repeat *repeat) {
+    char text[32];
+    snprintf(text, sizeof text, "{x%zu}", repeat->count + 1);
+    if (repeat->count >= REPEATS_LEAST) add(step, text);
+    while (repeat->count < REPEATS_LEAST && repeat->count--) add(step, repeat->words);
+    repeat->count = 0;
+}
+
+// The last step has added the words from a length on.
+static void hold_repeat(struct step *step, struct repeat *repeat, size_t length) {
+    char words[EXPRESSION_BYTES];
+    if (step->words != LAYOUT_SHORT) return;
+    snprintf(words, sizeof words, "%s", step->text + length);
+    step->text[length] = 0;
+    if (*words && !strcmp(words, repeat->words)) {
+        repeat->count++;
+        return;
+    }
+    end_repeat(step, repeat);
+    add(step, words);
+    memcpy(repeat->words, words, sizeof words);
 }
 
 static bool write_way(struct step *step, const uint32_t *way, size_t count, uint32_t root_index) {
     struct typed *typed = step->typed;
     const struct typed_root *root = &typed->roots.items[root_index];
+    struct repeat repeat = {.count = 0};
     uint64_t size;
     const uint8_t *bytes = typed_root_bytes(typed, root, &size);
     bool is_ok = bytes && !(step->words == LAYOUT_EXACT && root->type->is_rust);
     name_root(root, step);
     for (size_t i = count; i-- && is_ok;) {
+        size_t length = strlen(step->text);
         step->target = core_graph_place(&typed->graph, way[i]);
         step->is_found = false;
         is_ok = i + 1 == count ? find_in(step, root->type, bytes, size)
                                : step_from_block(step, way[i + 1]);
+        if (is_ok && i + 1 < count) hold_repeat(step, &repeat, length);
+        is_ok = is_ok && strlen(step->text) <= EXPRESSION_MOST;
+        core_place_done(typed->core, 0, &typed->places);
     }
+    end_repeat(step, &repeat);
+    return is_ok;
+}
+
+// `root`: index of where the way begins.
+static bool write_path(struct step *step, uint32_t number, uint32_t *root) {
+    const struct typed *typed = step->typed;
+    size_t count = length_of(typed, number, root);
+    uint32_t *way = count ? malloc(count * sizeof *way) : NULL;
+    if (!way) return false;
+    for (size_t i = 0; i < count; i++, number = typed->parents[number]) way[i] = number;
+    bool is_ok = write_way(step, way, count, *root);
+    free(way);
     return is_ok;
 }
 
@@ -209,14 +255,10 @@ bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, 
     char expression[EXPRESSION_BYTES];
     struct step step = {.typed = typed, .words = words, .text = expression};
     uint64_t place;
-    uint32_t root = 0;
-    if (!block_map_find(&typed->reach->map, address, &place)) return false;
-    uint32_t *way = malloc(STEPS_MAX * sizeof *way);
-    size_t count =
-        way ? collect(typed, core_graph_number(&typed->graph, place), way, STEPS_MAX, &root) : 0;
-    bool is_ok = count && write_way(&step, way, count, root);
-    free(way);
-    if (!is_ok) return false;
+    uint32_t root;
+    if (!block_map_find(&typed->reach->map, address, &place) ||
+        !write_path(&step, core_graph_number(&typed->graph, place), &root))
+        return false;
     join(expression);
     if (words == LAYOUT_SHORT) name_place(&typed->roots.items[root], expression, sizeof expression);
     snprintf(text, size, "%s", expression);

@@ -11,6 +11,23 @@ static bool is_known_module(const struct typed *typed, const struct elf_module *
     return false;
 }
 
+// A program, not a library: libraries may be started too, as libc is.
+static bool is_program(Elf *elf) {
+    GElf_Ehdr header;
+    GElf_Shdr section;
+    GElf_Dyn entry;
+    if (!gelf_getehdr(elf, &header)) return false;
+    if (header.e_type == ET_EXEC) return true;
+    for (Elf_Scn *at = NULL; (at = elf_nextscn(elf, at));) {
+        Elf_Data *data = gelf_getshdr(at, &section) && section.sh_type == SHT_DYNAMIC
+                             ? elf_getdata(at, NULL)
+                             : NULL;
+        for (int i = 0; data && gelf_getdyn(data, i, &entry); i++)
+            if (entry.d_tag == DT_FLAGS_1) return entry.d_un.d_val & DF_1_PIE;
+    }
+    return false;
+}
+
 // The offset of a program's thread-local data from the thread's pointer ("ELF Handling For
 // Thread-Local Storage", 3.4.2 and 3.4.6: variant II and, on aarch64, I). Of libraries it is in
 // memory that only the dynamic linker knows.
@@ -20,11 +37,8 @@ static void find_tls(const struct core_image *core, const struct elf_module *mod
     GElf_Phdr segment;
     size_t count = 0;
     Elf *elf = module->files.module.elf;
-    bool is_program = false;
-    if (!elf || elf_getphdrnum(elf, &count) < 0) return;
-    for (size_t i = 0; i < count; i++)
-        if (gelf_getphdr(elf, (int)i, &segment)) is_program |= segment.p_type == PT_INTERP;
-    for (size_t i = 0; i < count && is_program; i++) {
+    if (!elf || elf_getphdrnum(elf, &count) < 0 || !is_program(elf)) return;
+    for (size_t i = 0; i < count; i++) {
         if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_TLS) continue;
         uint64_t align = segment.p_align ? segment.p_align : 1;
         uint64_t before = core->machine == EM_AARCH64 ? HEAD_BYTES : segment.p_memsz;
