@@ -54,29 +54,31 @@ enum cairn_allocator {
 
 enum cairn_section_kind {
     CAIRN_SECTION_NONE = 0,
-    CAIRN_SECTION_MODULES = 1,     // struct cairn_module
-    CAIRN_SECTION_STRINGS = 2,     // bytes; a string is an offset and ends in NUL
-    CAIRN_SECTION_THREADS = 3,     // struct cairn_thread
-    CAIRN_SECTION_OWNERS = 4,      // uint16_t: slot that owns cell block i
-    CAIRN_SECTION_CELLS = 5,       // struct cairn_cell, index = cell id
-    CAIRN_SECTION_CELLS_COLD = 6,  // struct cairn_cell_cold, same index
-    CAIRN_SECTION_RECORDS = 7,     // uint32_t words; see CAIRN_RECORD_*
-    CAIRN_SECTION_POINTS = 8,      // struct cairn_point, CAIRN_POINT_LIMIT of them
-    CAIRN_SECTION_SYMBOLS = 9,     // bytes: names, added by the tool (symbols.h)
-    CAIRN_SECTION_CELLS_USE = 10,  // struct cairn_cell_use, index = cell id
-    CAIRN_SECTION_SIZES = 11,      // struct cairn_sizes
-    CAIRN_SECTION_REALLOCS = 12,   // struct cairn_reallocs
-    CAIRN_SECTION_AGES = 13,       // struct cairn_ages
-    CAIRN_SECTION_SNAPSHOTS = 14,  // struct cairn_snapshot, at most CAIRN_SNAPSHOT_LIMIT
-    CAIRN_SECTION_VALUES = 15,     // struct cairn_value: what cells held at snapshots
-    CAIRN_SECTION_CODES = 16,      // struct cairn_code with its texts, one behind the other
-    CAIRN_SECTION_RESIDENT = 17,   // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
-    CAIRN_SECTION_PICTURES = 18,   // struct cairn_picture, CAIRN_PICTURE_COUNT of them
-    CAIRN_SECTION_SCOPES = 19,     // struct cairn_scope, index = scope id
-    CAIRN_SECTION_GUARD = 20,      // struct cairn_guard, one (guard.h)
-    CAIRN_SECTION_OVERRUNS = 21,   // struct cairn_overrun, at most CAIRN_OVERRUN_LIMIT
-    CAIRN_SECTION_MAPPERS = 24,    // struct cairn_mapper (22, 23 and 25: sample.h)
-    CAIRN_SECTION_ALIGNED = 26,    // struct cairn_aligned, at most CAIRN_ALIGNED_LIMIT
+    CAIRN_SECTION_MODULES = 1,        // struct cairn_module
+    CAIRN_SECTION_STRINGS = 2,        // bytes; a string is an offset and ends in NUL
+    CAIRN_SECTION_THREADS = 3,        // struct cairn_thread
+    CAIRN_SECTION_OWNERS = 4,         // uint16_t: slot that owns cell block i
+    CAIRN_SECTION_CELLS = 5,          // struct cairn_cell, index = cell id
+    CAIRN_SECTION_CELLS_COLD = 6,     // struct cairn_cell_cold, same index
+    CAIRN_SECTION_RECORDS = 7,        // uint32_t words; see CAIRN_RECORD_*
+    CAIRN_SECTION_POINTS = 8,         // struct cairn_point, CAIRN_POINT_LIMIT of them
+    CAIRN_SECTION_SYMBOLS = 9,        // bytes: names, added by the tool (symbols.h)
+    CAIRN_SECTION_CELLS_USE = 10,     // struct cairn_cell_use, index = cell id
+    CAIRN_SECTION_SIZES = 11,         // struct cairn_sizes
+    CAIRN_SECTION_REALLOCS = 12,      // struct cairn_reallocs
+    CAIRN_SECTION_AGES = 13,          // struct cairn_ages
+    CAIRN_SECTION_SNAPSHOTS = 14,     // struct cairn_snapshot, at most CAIRN_SNAPSHOT_LIMIT
+    CAIRN_SECTION_VALUES = 15,        // struct cairn_value: what cells held at snapshots
+    CAIRN_SECTION_CODES = 16,         // struct cairn_code with its texts, one behind the other
+    CAIRN_SECTION_RESIDENT = 17,      // struct cairn_resident, CAIRN_RESIDENT_LIMIT of them
+    CAIRN_SECTION_PICTURES = 18,      // struct cairn_picture, CAIRN_PICTURE_COUNT of them
+    CAIRN_SECTION_SCOPES = 19,        // struct cairn_scope, index = scope id
+    CAIRN_SECTION_GUARD = 20,         // struct cairn_guard, one (guard.h)
+    CAIRN_SECTION_OVERRUNS = 21,      // struct cairn_overrun, at most CAIRN_OVERRUN_LIMIT
+    CAIRN_SECTION_MAPPERS = 24,       // struct cairn_mapper (22, 23 and 25: sample.h)
+    CAIRN_SECTION_ALIGNED = 26,       // struct cairn_aligned, at most CAIRN_ALIGNED_LIMIT
+    CAIRN_SECTION_REACHABILITY = 27,  // struct cairn_reachability, one (reachability.h)
+    CAIRN_SECTION_LOST = 28,          // struct cairn_lost
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -458,7 +460,8 @@ struct cairn_control {
         clock_ms;      // (atomic) milliseconds since start_clock_ns, as old as the tool's last look
     uint32_t was_off;  // is_off was set at some time
     uint32_t is_leave_wanted;  // attached: the tool is asked to detach
-    uint32_t reserved[10];
+    uint32_t end_wait_ms;      // the tool copies the memory at the end: it may take so long
+    uint32_t reserved[9];
 };
 
 // Written by the target. Per-stack values at the peak are those of the moment at which

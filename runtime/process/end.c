@@ -26,12 +26,18 @@ void process_end(void) {
     sink_end();
 }
 
+// The tool waits for its end, and it has not been said yet.
+static bool is_end_awaited(void) {
+    return sink.header->control.end_wait_ms && sink.header->state != CAIRN_STATE_ENDED;
+}
+
 void process_exit(void) {
     bool has_bands = settings.guard_bytes && !sys_is_confined();
     if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
-    if ((!sink.is_file && !has_bands) || sys_pid() != (int)sink.header->pid) return;
+    bool has_end = sink.is_file || (is_end_awaited() && !sys_is_confined());
+    if ((!has_end && !has_bands) || sys_pid() != (int)sink.header->pid) return;
     if (has_bands) guard_end();
-    if (sink.is_file) sink_end();
+    if (has_end) sink_end();
 }
 
 void process_leave(void) {

@@ -6,7 +6,8 @@
 // The process ends, or is left by the tool that attached to it.
 void process_end(void);
 
-// The process ends without its exit handlers: finishes a file that it writes itself.
+// The process ends without its exit handlers: finishes a file that it writes itself, and waits for
+// a tool that is to copy its memory.
 void process_exit(void);
 
 // The program may be about to replace its image: finishes a file that this process writes itself.

@@ -268,10 +268,13 @@ static bool is_short_lived(void) {
 }
 
 // How long the tool may look at the memory of a process that ends: a hundredth of its life, within
-// bounds; 0 for small children, of which there may be thousands.
+// bounds; 0 for small children, of which there may be thousands. Longer if it is to copy it.
 static uint32_t last_look_us(const struct cairn_header *header) {
     const uint64_t ns_per_us = 1000, share = 100, least_us = 5000, most_us = 50000;
+    const uint32_t us_per_ms = 1000, wait_ms_most = 60000;
     uint64_t us = header->end_ns / ns_per_us / share;
+    uint32_t wait_ms = header->control.end_wait_ms;
+    if (wait_ms) return (wait_ms < wait_ms_most ? wait_ms : wait_ms_most) * us_per_ms;
     if (header->ppid != header->control.tool_pid && is_short_lived()) return 0;
     return (uint32_t)(us < least_us ? least_us : us > most_us ? most_us : us);
 }

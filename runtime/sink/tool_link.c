@@ -35,7 +35,7 @@ static long link_connect(const char *name) {
     return -1;
 }
 
-static long link_receive(long socket, int *memory_fd) {
+static long link_receive(long socket, uint64_t patience_ns, int *memory_fd) {
     char byte = 0;
     union {
         struct cmsghdr header;
@@ -48,8 +48,10 @@ static long link_receive(long socket, int *memory_fd) {
                              .msg_controllen = sizeof control};
     *memory_fd = -1;
     long got = -EINTR;
-    // the tool may stop the process before it answers; and signals come
-    for (int i = 0; i < INTERRUPTIONS_MAX && got == -EINTR; i++)
+    // the tool may stop the process before it answers; and signals come, perhaps from a quick timer
+    const uint64_t start_ns = sys_clock_ns();
+    for (int i = 0;
+         got == -EINTR && (i < INTERRUPTIONS_MAX || sys_clock_ns() - start_ns < patience_ns); i++)
         got = sys_call(SYS_recvmsg, socket, (long)&message, MSG_CMSG_CLOEXEC, 0, 0, 0);
     struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
     if (got == 1 && attached && attached->cmsg_type == SCM_RIGHTS)
@@ -62,7 +64,7 @@ static bool link_say(const char *name, const struct cairn_hello *hello, int *mem
     long socket = link_connect(name);
     if (socket < 0) return false;
     long sent = sys_call(SYS_sendto, socket, (long)hello, sizeof *hello, MSG_NOSIGNAL, 0, 0);
-    long got = sent == sizeof *hello ? link_receive(socket, memory_fd) : -1;
+    long got = sent == sizeof *hello ? link_receive(socket, 0, memory_fd) : -1;
     link_close(socket);
     return got == 1;
 }
@@ -94,7 +96,8 @@ bool tool_link_is_alive(const char *name) {
 
 bool tool_link_say_end(const char *name, uint32_t wait_us) {
     const struct cairn_hello goodbye = {.magic = CAIRN_HELLO_END_MAGIC, .version = CAIRN_VERSION};
-    const struct timeval patience = {.tv_usec = wait_us};
+    enum { US_PER_S = 1000000, NS_PER_US = 1000 };
+    const struct timeval patience = {.tv_sec = wait_us / US_PER_S, .tv_usec = wait_us % US_PER_S};
     int unused;
     long socket = link_connect(name);
     if (socket < 0) return false;
@@ -102,7 +105,8 @@ bool tool_link_say_end(const char *name, uint32_t wait_us) {
                                sizeof patience, 0) == 0;
     long sent = sys_call(SYS_sendto, socket, (long)&goodbye, sizeof goodbye,
                          MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
-    bool is_heard = is_bounded && sent == sizeof goodbye && link_receive(socket, &unused) == 1;
+    bool is_heard = is_bounded && sent == sizeof goodbye &&
+                    link_receive(socket, (uint64_t)wait_us * NS_PER_US, &unused) == 1;
     link_close(socket);
     return is_heard || tool_link_is_alive(name);  // it may have been killed meanwhile
 }

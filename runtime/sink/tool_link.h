@@ -25,7 +25,7 @@ void tool_link_say_unrecorded(const char *name, enum cairn_unrecorded reason, co
 // True if a tool still listens there.
 bool tool_link_is_alive(const char *name);
 
-// The same, and tells it that this process ends: it gets `wait_us` (below a second) at most for a
+// The same, and tells it that this process ends: it gets `wait_us` at most for a
 // last look at its memory.
 bool tool_link_say_end(const char *name, uint32_t wait_us);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loses blocks: lost CASE [wait]. With "wait" it says "ready" and waits for its input to end, else
-// it ends, so that LeakSanitizer, linked to it, can say what it lost. Sizes are those that glibc's
-// malloc gives, so that both count the same bytes.
+// Loses blocks: lost CASE [wait|timed]; cases behind the last are random graphs. With "wait" it
+// says "ready" and waits for its input to end, else it ends, so that LeakSanitizer, linked to it,
+// can say what it lost. Sizes are those that glibc's malloc gives, so that both count the same
+// bytes.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 enum { SMALL = 24, MEDIUM = 56, LARGE = 1016, COUNT = 12 };
 
@@ -15,6 +18,11 @@ struct node {
 static void *volatile kept[32];
 static __thread void *volatile kept_by_thread;
 static void *hidden;  // with its bits turned over
+
+static unsigned next_random(unsigned *seed) {
+    *seed = *seed * 1103515245u + 12345u;
+    return *seed >> 16 & 0x7fff;
+}
 
 static struct node *make(size_t size) {
     return calloc(1, size);
@@ -128,16 +136,68 @@ static __attribute__((noinline)) void forget(void) {
     for (size_t i = 0; i < sizeof old; i++) old[i] = 0;
 }
 
+// Blocks of random sizes that refer to earlier ones, a few of which are kept.
+static void lose_graph(unsigned seed) {
+    enum { BLOCKS = 60, SIZES = 12, KEPT = 3 };
+    struct node *made[BLOCKS];
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        struct node *node = made[i] = make(SMALL + 16 * (next_random(&seed) % SIZES));
+        if (i) node->left = made[next_random(&seed) % i];
+        if (i && next_random(&seed) % 2) node->right = made[next_random(&seed) % i];
+        if (i && next_random(&seed) % 4 == 0) node->left = NULL;
+    }
+    for (unsigned i = 0; i < KEPT; i++) kept[i] = made[next_random(&seed) % BLOCKS];
+    memset(made, 0, sizeof made);
+}
+
+// Free blocks in the lists of the allocator, among many that are kept.
+static void scatter(void) {
+    enum { MANY = 30000, SIZES = 30, EACH = 7 };
+    struct node *made[MANY / 100], *first = NULL;
+    for (unsigned i = 0; i < MANY; i++) {
+        struct node *node = make(SMALL + 16 * (i % SIZES == i / SIZES % SIZES ? i % SIZES : 0));
+        node->left = first;
+        if (i % 100 || i / 100 >= SIZES * EACH)
+            first = node;
+        else
+            made[i / 100] = node;
+    }
+    for (unsigned i = 0; i < SIZES * EACH; i++) free(made[i]);
+    memset(made, 0, sizeof made);
+    kept[0] = first;
+}
+
 static __attribute__((noinline)) int lose(const char *number) {
-    size_t at = strtoul(number, NULL, 10);
-    if (at >= sizeof cases / sizeof *cases) return 1;
-    cases[at]();
+    if (!strcmp(number, "scattered")) {
+        scatter();
+        return 0;
+    }
+    size_t at = strtoul(number, NULL, 10), count = sizeof cases / sizeof *cases;
+    if (at >= count)
+        lose_graph((unsigned)at);
+    else
+        cases[at]();
     return 0;
+}
+
+static void do_nothing(int signal_number) {
+    (void)signal_number;
+}
+
+static void be_interrupted(void) {
+    const struct timeval soon = {.tv_usec = 500};
+    const struct itimerval timer = {soon, soon};
+    signal(SIGALRM, do_nothing);
+    setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 int main(int argc, char **argv) {
     if (argc < 2 || lose(argv[1])) return 1;
     forget();
+    if (argc > 2 && !strcmp(argv[2], "timed")) {
+        be_interrupted();
+        return 0;
+    }
     if (argc > 2) {
         puts("ready");
         fflush(stdout);

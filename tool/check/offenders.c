@@ -106,21 +106,37 @@ static bool keep_region(struct opened *opened, const char *path) {
     return is_ok;
 }
 
+static bool print_text(const struct opened *opened, enum measure measure, char **text,
+                       struct error *error) {
+    size_t size;
+    FILE *out = open_memstream(text, &size);
+    if (!out) return error_set(error, "no memory for the stacks");
+    bool is_ok = print_sites(out, opened, measure, error);
+    fclose(out);
+    return is_ok;
+}
+
+bool offenders_of(const struct opened *opened, enum measure measure, char **text,
+                  struct error *error) {
+    const struct profile *profile = &opened->profile;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        if (measure_stack(measure, &profile->stacks[i]).value > 0)
+            names_want_stack(opened->names, profile->stacks[i].node, 0);
+    return names_resolve(opened->names, error) && print_text(opened, measure, text, error);
+}
+
 bool offenders_find(const struct command_args *args, const char *path, const char *region,
                     enum measure measure, char **text, struct error *error) {
     struct opened opened;
     struct suppressions suppressions = {0};
-    size_t size;
     *text = NULL;
     if (!*path) return true;
     bool has_rules = measure == MEASURE_EXIT && !region;
     bool is_ok = offenders_open(args, path, &opened, has_rules ? &suppressions : NULL, error);
     if (is_ok) {
-        FILE *out = open_memstream(text, &size);
-        is_ok = out && (!region || keep_region(&opened, region))
-                    ? print_sites(out, &opened, measure, error)
+        is_ok = !region || keep_region(&opened, region)
+                    ? print_text(&opened, measure, text, error)
                     : error_set(error, "no memory for the stacks");
-        if (out) fclose(out);
         opened_close(&opened);
     }
     suppressions_free(&suppressions);

@@ -17,6 +17,9 @@ bool offenders_open(const struct command_args *args, const char *path, struct op
 // NULL: none are known. With "" for a path nothing is known.
 bool offenders_find(const struct command_args *args, const char *path, const char *region,
                     enum measure measure, char **text, struct error *error);
+// The same of what is open.
+bool offenders_of(const struct opened *opened, enum measure measure, char **text,
+                  struct error *error);
 // The stacks that grew the most from one recording to another, likewise.
 bool offenders_find_grown(const struct command_args *args, const char *old_path, const char *path,
                           enum measure measure, char **text, struct error *error);

@@ -74,17 +74,20 @@ static bool has_damage_budget(const struct budgets *budgets) {
     return false;
 }
 
-// Becomes `cairn run -q -o PATH -- COMMAND`.
+// Becomes `cairn run -q -o PATH [--unreachable] -- COMMAND`.
 static void exec_run(const struct check *check) {
-    enum { OWN_WORDS = 6 };
+    enum { OWN_WORDS = 7 };
     char own_path[PATH_MAX];
     int count = check->args->word_count;
     char **words = calloc((size_t)count + OWN_WORDS + 1, sizeof *words);
     if (!words) _exit(STATUS_FAILURE);
     if (has_damage_budget(&check->budgets)) setenv(CAIRN_VARIABLE(GUARD), "16", 0);
-    char *const own[OWN_WORDS] = {"cairn", "run", "-q", "-o", (char *)check->path, "--"};
-    memcpy(words, own, sizeof own);
-    memcpy(words + OWN_WORDS, check->args->words, (size_t)count * sizeof *words);
+    char *own[OWN_WORDS] = {"cairn", "run", "-q", "-o", (char *)check->path};
+    size_t own_count = OWN_WORDS - 2;
+    if (check->memory.lost >= 0) own[own_count++] = "--unreachable";
+    own[own_count++] = "--";
+    memcpy(words, own, own_count * sizeof *words);
+    memcpy(words + own_count, check->args->words, (size_t)count * sizeof *words);
     execv("/proc/self/exe", words);
     if (process_own_executable(own_path)) execv(own_path, words);
     _exit(STATUS_FAILURE);
@@ -119,10 +122,9 @@ static bool read_words(struct check *check, struct error *error) {
                    "--max-allocated, --max-temporary, --max-overruns, --max-waste, --max-leaked, "
                    "--baseline or --budgets FILE");
     bool is_command = args->has_separator;
-    if (is_command && is_of_memory)
-        return error_set(error,
-                         "check: --max-waste and --max-leaked are of a process that runs or a "
-                         "core dump (cairn check --max-leaked 0 PID), not of a command");
+    if (is_command && check->memory.waste >= 0)
+        return error_set(error, "check: --max-waste is of a process that runs or a core dump "
+                                "(cairn check --max-waste 20%% PID), not of a command");
     if (is_command && !args->word_count) return error_set(error, "check: no command behind --");
     if (!is_command && args->word_count > 1)
         return error_set(error, "check: unexpected argument \"%s\"; a command comes behind --",
@@ -164,10 +166,11 @@ static bool find_results(struct check *check, struct error *error) {
     if (memory_budgets_are_any(&check->memory) &&
         !memory_budgets_evaluate(&check->memory, subject, &check->results, error))
         return false;
-    if (!check->budgets.list.count) return true;
-    return budgets_evaluate(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
-                            &check->results, error) &&
-           add_command_result(check, error);
+    if (check->budgets.list.count &&
+        !budgets_evaluate(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
+                          &check->results, error))
+        return false;
+    return add_command_result(check, error);
 }
 
 static bool evaluate(struct check *check, struct error *error) {

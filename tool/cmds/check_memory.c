@@ -7,8 +7,10 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/check/budgets.h"
+#include "tool/check/offenders.h"
 #include "tool/cmds/core_unreachable.h"
 #include "tool/cmds/core_waste.h"
+#include "tool/model/narrow.h"
 #include "tool/query/heap_views.h"
 
 static const double percent = 100;
@@ -63,11 +65,55 @@ static bool evaluate_lost(int64_t most, const char *word, struct results *result
     return add(results, &result, word, lost.bytes <= (uint64_t)most, lost.offenders, error);
 }
 
+static bool narrow_lost(const void *context, struct profile *profile, struct error *error) {
+    (void)context, (void)error;
+    profile_keep_lost(profile);
+    return true;
+}
+
+// Of what is not known for all of its processes nothing holds.
+static bool judge_recorded(int64_t most, const struct opened *opened, struct result *result,
+                           struct error *error) {
+    const struct reachability *reachability = &opened->profile.reachability;
+    const struct cairn_reachability *sums = &reachability->sums;
+    uint64_t bytes = sums->direct_bytes + sums->indirect_bytes,
+             blocks = sums->direct_blocks + sums->indirect_blocks;
+    if (!reachability->known_count && !reachability->unknown_count)
+        return error_set(error, "check: --max-leaked: what can be reached was not looked at when "
+                                "it was recorded: cairn run --unreachable");
+    snprintf(result->text, sizeof result->text, "%s in %s that nothing led to, of %s",
+             units_size((int64_t)bytes).text,
+             units_counted((int64_t)blocks, "block", "blocks").text, units_size(most).text);
+    if (reachability->unknown_count)
+        snprintf(result->text, sizeof result->text, "reachability not known: %s", sums->reason);
+    result->holds = !reachability->unknown_count && bytes <= (uint64_t)most;
+    return !blocks || result->holds ||
+           offenders_of(opened, MEASURE_EXIT, &result->offenders, error);
+}
+
+// `word` NULL: the newest recording here.
+static bool evaluate_lost_recorded(int64_t most, const char *word, struct results *results,
+                                   struct error *error) {
+    char *words[] = {(char *)(uintptr_t)word, NULL};
+    const struct opening opening = {.words = words, .count = word != NULL, .narrow = narrow_lost};
+    struct result result = {.budget = "leaked"};
+    struct opened opened;
+    if (!opening_open(&opening, &opened, error)) return false;
+    bool is_ok = judge_recorded(most, &opened, &result, error) &&
+                 add(results, &result, text_base_name(opened.recording.header.executable),
+                     result.holds, result.offenders, error);
+    opened_close(&opened);
+    return is_ok;
+}
+
 bool memory_budgets_evaluate(const struct memory_budgets *budgets, const char *word,
                              struct results *results, struct error *error) {
-    if (!word || !heap_views_have_memory(word))
-        return error_set(error, "check: --max-waste and --max-leaked are of a running process or a "
-                                "core dump: what is in blocks is not in a recording");
+    bool has_memory = word && heap_views_have_memory(word);
+    if (!has_memory && budgets->waste >= 0)
+        return error_set(error, "check: --max-waste is of a running process or a core dump: what "
+                                "is in blocks is not in a recording");
+    if (!has_memory)
+        return budgets->lost < 0 || evaluate_lost_recorded(budgets->lost, word, results, error);
     return (budgets->waste < 0 || evaluate_waste(budgets->waste, word, results, error)) &&
            (budgets->lost < 0 || evaluate_lost(budgets->lost, word, results, error));
 }

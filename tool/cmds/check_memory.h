@@ -21,8 +21,8 @@ static inline bool memory_budgets_are_any(const struct memory_budgets *budgets) 
     return budgets->waste >= 0 || budgets->lost >= 0;
 }
 
-// Adds a result for each. `word`: a process or a core dump, everything else is refused. False with
-// an error.
+// Adds a result for each. `word`: a process or a core dump; a recording (NULL: the newest here) has
+// only what was lost. False with an error.
 bool memory_budgets_evaluate(const struct memory_budgets *budgets, const char *word,
                              struct results *results, struct error *error);
 

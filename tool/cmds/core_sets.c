@@ -57,6 +57,21 @@ bool core_subject_open(const char *word, const struct heap_wish *wish, const cha
     return false;
 }
 
+bool core_subject_take(pid_t pid, const struct cairn_header *header, struct core_subject *subject,
+                       struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_REFERENCES, .bytes_max = UINT64_MAX};
+    *subject = (struct core_subject){0};
+    if (!heap_look_take_recorded(pid, header, &wish, &subject->look, error)) return false;
+    subject->core = subject->look.core;
+    return true;
+}
+
+bool core_subject_enter(struct core_subject *subject, const char *recording, struct error *error) {
+    if (open_inside(subject, recording, error)) return true;
+    heap_look_close(&subject->look);
+    return false;
+}
+
 void core_subject_close(struct core_subject *subject) {
     typed_close(subject->typed);
     core_types_close(subject->types);

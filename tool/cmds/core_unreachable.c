@@ -13,14 +13,16 @@
 #include "tool/heap/owners.h"
 #include "tool/model/index_table.h"
 #include "tool/render/columns.h"
+#include "tool/render/reachability.h"
 
 enum { OFFENDERS = 3 };
 
-// Directly lost blocks of one kin.
+// Lost blocks of one kin.
 struct lost_row {
     struct core_kin kin;
     uint64_t blocks, bytes;
-    uint64_t below_blocks, below_bytes;  // indirectly lost ones that only one of these leads to
+    uint64_t below_blocks, below_bytes;  // indirectly lost: that only one of these leads to, or of
+                                         // this kin, if several others do
 };
 
 struct lost_sums {
@@ -45,33 +47,18 @@ static struct lost_row *row_of(struct lost_sums *sums, const struct core_kin *ki
     return row;
 }
 
-static bool add(struct lost_sums *sums, uint32_t place) {
-    const struct core_owners *owners = &sums->owners;
-    uint32_t number = core_owners_block(owners, place);
-    uint64_t size = owners->sizes[number];
-    uint64_t address =
-        block_map_address(&sums->subject->reach.map, core_graph_place(&owners->graph, number));
-    const struct core_kin kin = core_kin_of(sums->subject, address, size);
+static bool add(void *context, const struct core_lost_block *lost) {
+    struct lost_sums *sums = context;
+    const struct core_kin kin = core_kin_of(sums->subject, lost->address, lost->size);
     struct lost_row *row = row_of(sums, &kin);
     if (!row) return false;
-    row->blocks++;
-    row->bytes += size;
-    row->below_blocks += owners->counts[place] - 1;
-    row->below_bytes += owners->retained[place] - size;
-    sums->blocks++;
-    sums->bytes += size;
+    row->blocks += lost->is_direct;
+    row->bytes += lost->is_direct ? lost->size : 0;
+    row->below_blocks += lost->below_blocks + !lost->is_direct;
+    row->below_bytes += lost->below_bytes + (lost->is_direct ? 0 : lost->size);
+    sums->blocks += lost->is_direct;
+    sums->bytes += lost->is_direct ? lost->size : 0;
     return true;
-}
-
-// Which blocks the root of what is lost refers to, by number.
-static uint8_t *find_direct(const struct core_owners *owners) {
-    uint8_t *are_direct = calloc((size_t)owners->graph.count + 1, 1);
-    for (size_t i = 0; are_direct && i < owners->edges.count; i++) {
-        const struct owner_edge *edge = &owners->edges.items[i];
-        if (!strcmp(owners->roots.items[edge->root].name, CORE_LEAKED_NAME))
-            are_direct[edge->number] = true;
-    }
-    return are_direct;
 }
 
 static int by_lost(const void *a, const void *b) {
@@ -82,34 +69,34 @@ static int by_lost(const void *a, const void *b) {
 }
 
 static bool sum_up(struct lost_sums *sums) {
-    const struct core_owners *owners = &sums->owners;
-    uint8_t *are_direct = find_direct(owners);
-    bool is_ok = are_direct;
-    for (uint32_t place = 1; place < owners->tree.reached && is_ok; place++)
-        if (!core_owners_root(owners, place) && are_direct[core_owners_block(owners, place)])
-            is_ok = add(sums, place);
-    free(are_direct);
+    if (!core_owners_each_lost(&sums->owners, add, sums)) return false;
     if (sums->rows.count)
         qsort(sums->rows.items, sums->rows.count, sizeof *sums->rows.items, by_lost);
-    return is_ok;
+    return true;
 }
 
 // --- output
 
-static void print_head(const struct lost_sums *sums, const struct terminal *terminal) {
+static struct cairn_reachability reachability_of(const struct lost_sums *sums) {
     const struct core_owners *owners = &sums->owners;
+    return (struct cairn_reachability){
+        .is_known = 1,
+        .direct_blocks = sums->blocks,
+        .direct_bytes = sums->bytes,
+        .indirect_blocks = owners->leaked_count - sums->blocks,
+        .indirect_bytes = owners->leaked_bytes - sums->bytes,
+        .reachable_blocks = owners->counts[0] - owners->leaked_count,
+        .reachable_bytes = owners->retained[0] - owners->leaked_bytes,
+    };
+}
+
+static void print_head(const struct lost_sums *sums, const struct terminal *terminal) {
+    const struct cairn_reachability reachability = reachability_of(sums);
     char name[KIN_LABEL_BYTES];
-    uint64_t indirect = owners->leaked_count - sums->blocks;
     text_escape(name, sizeof name, sums->subject->look.name);
     terminal_print(terminal, STYLE_STRONG, "%s", name);
-    printf(" · directly lost: %s in %s", units_size((int64_t)sums->bytes).text,
-           units_counted((int64_t)sums->blocks, "block", "blocks").text);
-    printf("; indirectly: %s in %s", units_size((int64_t)(owners->leaked_bytes - sums->bytes)).text,
-           units_counted((int64_t)indirect, "block", "blocks").text);
-    printf(
-        "; still reachable: %s in %s",
-        units_size((int64_t)(owners->retained[0] - owners->leaked_bytes)).text,
-        units_counted((int64_t)(owners->counts[0] - owners->leaked_count), "block", "blocks").text);
+    printf(" · ");
+    reachability_print_sums(terminal, &reachability);
 }
 
 static bool print_rows(const struct lost_sums *sums, const struct view_options *options) {
@@ -142,19 +129,14 @@ static bool print_rows(const struct lost_sums *sums, const struct view_options *
 }
 
 static bool print_json(const struct lost_sums *sums) {
-    const struct core_owners *owners = &sums->owners;
+    const struct cairn_reachability reachability = reachability_of(sums);
     struct json json;
     char label[KIN_LABEL_BYTES];
     bool is_ok = true;
     json_start(&json, stdout);
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", "cairn.unreachable/1");
-    json_put_uint(&json, "direct_bytes", sums->bytes);
-    json_put_uint(&json, "direct_blocks", sums->blocks);
-    json_put_uint(&json, "indirect_bytes", owners->leaked_bytes - sums->bytes);
-    json_put_uint(&json, "indirect_blocks", owners->leaked_count - sums->blocks);
-    json_put_uint(&json, "reachable_bytes", owners->retained[0] - owners->leaked_bytes);
-    json_put_uint(&json, "reachable_blocks", owners->counts[0] - owners->leaked_count);
+    reachability_put_sums(&json, &reachability);
     json_open_array(&json, "lost");
     for (size_t i = 0; i < sums->rows.count && is_ok; i++) {
         const struct lost_row *row = &sums->rows.items[i];

@@ -18,6 +18,7 @@
 #include "tool/query/subject.h"
 #include "tool/query/views.h"
 #include "tool/render/interval.h"
+#include "tool/render/reachability.h"
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
 #include "tool/render/trust.h"
@@ -62,6 +63,7 @@ static bool print_view(FILE *out, const struct report *report, struct opened *op
     struct terminal terminal = terminal_of(out);
     struct view_subject subject = {opened, names, &report->request};
     print_filter(out, report, &opened->profile);
+    if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
     if (!(view ? view : views)->print(out, &subject, error)) return false;
     if (leaks) leaks_print(leaks, &terminal, &report->request.options);
     name_hints_print(out, opened);
@@ -261,18 +263,15 @@ static memory_report *memory_report_of(const struct request *request) {
     return NULL;
 }
 
-// `cairn leaks --unreachable`.
+// `cairn leaks --unreachable PID`.
 static int report_unreachable(const struct command_args *args, const struct report *report) {
-    const char *word = args->words[0];
     struct error error;
     uint64_t lost = 0;
-    bool is_ok = word && heap_views_have_memory(word);
-    if (!is_ok)
-        error_set(&error, "leaks: --unreachable: what can be reached is known of a running process "
-                          "or a core dump, not of a recording");
-    is_ok = is_ok && core_unreachable_report(word, &report->request,
-                                             !args_has(args, OPTION_NO_COPY_LIMIT), &lost, &error);
-    if (!is_ok) return command_fail(STATUS_FAILURE, &error);
+    if (!options_check_under(args, OF_UNREACHABLE_NOW, &error))
+        return command_fail(STATUS_USAGE, &error);
+    if (!core_unreachable_report(args->words[0], &report->request,
+                                 !args_has(args, OPTION_NO_COPY_LIMIT), &lost, &error))
+        return command_fail(STATUS_FAILURE, &error);
     return lost ? report->leaks.error_status : STATUS_OK;
 }
 
@@ -302,7 +301,8 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return command_fail(STATUS_USAGE, &error);
     }
-    if (args_has(args, OPTION_UNREACHABLE)) {
+    report.request.is_unreachable = args_has(args, OPTION_UNREACHABLE);
+    if (report.request.is_unreachable && heap_views_have_memory(args->words[0])) {
         int unreachable_status = report_unreachable(args, &report);
         leaks_free(&report.leaks);
         filter_close(report.filter);

@@ -39,8 +39,11 @@ static void next_commands(const char *path, const struct opened *opened,
         text_quote(word + 1, sizeof word - 1, path);
     else
         *word = 0;
+    const struct cairn_reachability *lost = &profile->reachability.sums;
     bool is_much_left = profile->exit_bytes > profile->peak.bytes / LEFT_SHARE;
-    if (view)
+    if (lost->direct_blocks)
+        snprintf(out, size, "cairn leaks --unreachable%s", word);
+    else if (view)
         snprintf(out, size, "cairn report --view %s%s", view, word);
     else if (is_much_left)
         snprintf(out, size, "cairn leaks%s", word);

@@ -16,6 +16,7 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/finish.h"
 #include "tool/cmds/open.h"
+#include "tool/cmds/reachability.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/run_log.h"
 #include "tool/cmds/symbolize.h"
@@ -283,6 +284,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.log = log ? run_log_write : NULL;
     run->watch.has_quick_clock = args_has(run->args, OPTION_AGES);
     run->watch.log_context = run->log;
+    if (args_has(run->args, OPTION_UNREACHABLE)) run->watch.last_look = reachability_last_look();
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;
     run->launch.socket_name = run->watch.listener.name;

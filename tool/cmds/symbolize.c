@@ -50,7 +50,8 @@ static bool keep_names(const char *path, const struct names_effort *effort, stru
         done->recordings++;
     }
     if (is_ok && found.unnamed_count < found.frame_count)
-        is_ok = recording_set_section(path, CAIRN_SECTION_SYMBOLS, found.bytes, found.size, error);
+        is_ok =
+            recording_set_section(path, CAIRN_SECTION_SYMBOLS, 1, found.bytes, found.size, error);
     is_ok = is_ok && names_keep(opened->names, &found, error);
     free(found.bytes);
     return is_ok;

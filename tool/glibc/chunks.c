@@ -190,15 +190,19 @@ static struct glibc_chunk *find_chunk(const struct glibc_heap *heap, uint64_t ad
     return is_found ? &heap->chunks.items[chunk - heap->chunks.items] : NULL;
 }
 
-// The block behind the link that lies in `address`: the word as it is, or XORed. 0: the end, or
-// nothing that makes sense. Heaps are far from the addresses that a XORed end looks like.
+enum link { LINK_XORED = 1, LINK_PLAIN = 2, LINK_EITHER = LINK_XORED | LINK_PLAIN };
+
+// The block behind the link that lies in `address`. 0: the end, or nothing that makes sense. On a
+// heap at low addresses, as of programs that are not position-independent, a XORed link may look
+// like a plain one to another block, and its end is far from any.
 static uint64_t follow(const struct memory_reader *memory, const struct glibc_heap *heap,
-                       uint64_t address, uint64_t bias) {
+                       enum link link, uint64_t address, uint64_t bias) {
     uint64_t word;
     if (!memory_read(memory, address, &word, sizeof word)) return 0;
-    uint64_t plain = word + bias, hidden = (word ^ address >> PROTECT_SHIFT) + bias;
-    if (word && find_chunk(heap, plain)) return plain;
-    return hidden != bias && find_chunk(heap, hidden) ? hidden : 0;
+    uint64_t plain = word + bias, xored = (word ^ address >> PROTECT_SHIFT) + bias;
+    if (link & LINK_XORED && (xored == bias || find_chunk(heap, xored)))
+        return xored == bias ? 0 : xored;
+    return link & LINK_PLAIN && word && find_chunk(heap, plain) ? plain : 0;
 }
 
 static void mark(const struct glibc_heap *heap, uint64_t address, enum chunk_kind kind) {
@@ -218,17 +222,17 @@ static void mark_fast(const struct memory_reader *memory, struct glibc_heap *hea
             const struct glibc_chunk *chunk = find_chunk(heap, block);
             if (!chunk || chunk->kind != CHUNK_USED) break;
             mark(heap, block, CHUNK_FAST);
-            block = follow(memory, heap, block, CHUNK_HEADER_BYTES);
+            block = follow(memory, heap, LINK_EITHER, block, CHUNK_HEADER_BYTES);
         }
     }
 }
 
 // How many blocks the list has, at most `most` + 1.
 static uint64_t chain_length(const struct memory_reader *memory, const struct glibc_heap *heap,
-                             uint64_t block, uint64_t most) {
+                             enum link link, uint64_t block, uint64_t most) {
     uint64_t length = 0;
     for (; block && length <= most && find_chunk(heap, block); length++)
-        block = follow(memory, heap, block, 0);
+        block = follow(memory, heap, link, block, 0);
     return length;
 }
 
@@ -253,12 +257,12 @@ static bool read_cache(const struct memory_reader *memory, const struct cache_fo
 // that is believed where other lists or the links of this one bear it out. If many lists do, so is
 // one that leads nowhere.
 static bool is_cache(const struct memory_reader *memory, const struct glibc_heap *heap,
-                     const struct cache *cache) {
+                     enum link link, const struct cache *cache) {
     unsigned right = 0, near = 0, wrong = 0;
     bool is_linked = false;
     for (unsigned i = 0; i < CACHE_BINS; i++) {
         uint64_t count = cache->counts[i], head = cache->heads[i];
-        uint64_t length = chain_length(memory, heap, head, count + 1);
+        uint64_t length = chain_length(memory, heap, link, head, count + 1);
         bool is_near = (length + 1 == count && (length || !head)) || length == count + 1;
         if (length == count && (length || !head))
             right += count > 0;
@@ -272,13 +276,13 @@ static bool is_cache(const struct memory_reader *memory, const struct glibc_heap
     return wrong ? right >= RIGHT_LISTS_LEAST : !near || right > 0 || is_linked;
 }
 
-static void mark_cache(const struct memory_reader *memory, struct glibc_heap *heap,
+static void mark_cache(const struct memory_reader *memory, struct glibc_heap *heap, enum link link,
                        const struct cache *cache) {
     for (unsigned i = 0; i < CACHE_BINS; i++) {
         uint64_t block = cache->heads[i];
         for (uint64_t left = cache->counts[i] + 1; left && block; left--) {
             mark(heap, block, CHUNK_CACHED);
-            block = follow(memory, heap, block, 0);
+            block = follow(memory, heap, link, block, 0);
         }
     }
 }
@@ -288,18 +292,25 @@ static bool has_size_of(const struct glibc_chunk *chunk, const struct cache_form
            chunk->size == form->usable_bytes + CHUNK_HEADER_BYTES;
 }
 
-// Marks those in threads' caches. A cache is a block of a certain size on the heap, known by its
-// counts, which are those of its lists.
-static void mark_cached(const struct memory_reader *memory, struct glibc_heap *heap) {
+// Marks what is in the cache at that chunk, if it is one: known by its counts, which are those of
+// its lists.
+static void mark_if_cache(const struct memory_reader *memory, struct glibc_heap *heap,
+                          const struct cache_form *form, uint64_t address) {
     struct cache cache;
+    if (!read_cache(memory, form, address, &cache)) return;
+    enum link link = is_cache(memory, heap, LINK_XORED, &cache) ? LINK_XORED : LINK_PLAIN;
+    if (link == LINK_XORED || is_cache(memory, heap, LINK_PLAIN, &cache))
+        mark_cache(memory, heap, link, &cache);
+}
+
+// Marks those in threads' caches. A cache is a block of a certain size on the heap.
+static void mark_cached(const struct memory_reader *memory, struct glibc_heap *heap) {
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (chunk->kind != CHUNK_USED) continue;
         for (size_t k = 0; k < sizeof cache_forms / sizeof *cache_forms; k++)
-            if (has_size_of(chunk, &cache_forms[k]) &&
-                read_cache(memory, &cache_forms[k], chunk->address, &cache) &&
-                is_cache(memory, heap, &cache))
-                mark_cache(memory, heap, &cache);
+            if (has_size_of(chunk, &cache_forms[k]))
+                mark_if_cache(memory, heap, &cache_forms[k], chunk->address);
     }
 }
 

@@ -63,7 +63,8 @@ static uint32_t root_named(struct building *building, const char *name, bool is_
 static bool name_variable(struct building *building, const struct core_root *root, uint64_t address,
                           char name[NAME_BYTES]) {
     char module[NAME_BYTES / 2];
-    if (!core_types_place(building->types, address, name, NAME_BYTES)) return false;
+    if (!building->types || !core_types_place(building->types, address, name, NAME_BYTES))
+        return false;
     char *distance = strrchr(name, '+');
     text_escape(module, sizeof module, text_base_name(root->file->path));
     if (distance) *distance = 0;
@@ -383,6 +384,44 @@ bool core_owners_find(struct core_reach *reach, struct core_types *types,
         return error_set(error,
                          "it has more blocks, or references between them, than 32 bits count");
     return is_ok || error_set(error, "out of memory");
+}
+
+// Which blocks the root of what is lost refers to, by number.
+static uint8_t *find_direct(const struct core_owners *owners) {
+    uint8_t *are_direct = calloc((size_t)owners->graph.count + 1, 1);
+    for (size_t i = 0; are_direct && i < owners->edges.count; i++) {
+        const struct owner_edge *edge = &owners->edges.items[i];
+        if (!strcmp(owners->roots.items[edge->root].name, CORE_LEAKED_NAME))
+            are_direct[edge->number] = true;
+    }
+    return are_direct;
+}
+
+static bool is_below_leaked(const struct core_owners *owners, uint32_t place) {
+    const struct owner_root *root = core_owners_root(owners, owners->tree.parents[place]);
+    return root && !strcmp(root->name, CORE_LEAKED_NAME);
+}
+
+bool core_owners_each_lost(const struct core_owners *owners,
+                           bool (*see)(void *context, const struct core_lost_block *lost),
+                           void *context) {
+    uint8_t *are_direct = find_direct(owners);
+    bool is_ok = are_direct;
+    for (uint32_t place = 1; place < owners->tree.reached && is_ok; place++) {
+        if (core_owners_root(owners, place) || !is_below_leaked(owners, place)) continue;
+        uint32_t number = core_owners_block(owners, place);
+        uint64_t size = owners->sizes[number];
+        const struct core_lost_block lost = {
+            .address = block_map_address(&owners->graph.reach->map,
+                                         core_graph_place(&owners->graph, number)),
+            .size = size,
+            .is_direct = are_direct[number],
+            .below_blocks = owners->counts[place] - 1,
+            .below_bytes = owners->retained[place] - size};
+        is_ok = see(context, &lost);
+    }
+    free(are_direct);
+    return is_ok;
 }
 
 void core_owners_free(struct core_owners *owners) {

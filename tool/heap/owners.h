@@ -48,7 +48,8 @@ struct core_owners {
     uint64_t inner_bytes, inner_count;    // reachable blocks that no word leads to the start of
 };
 
-// Of a reach with a map; nothing need be marked. `types` names the roots' variables.
+// Of a reach with a map; nothing need be marked. `types` names the roots' variables;
+// NULL: they need no names.
 bool core_owners_find(struct core_reach *reach, struct core_types *types,
                       struct core_owners *owners, struct error *error);
 void core_owners_free(struct core_owners *owners);
@@ -58,5 +59,18 @@ const struct owner_root *core_owners_root(const struct core_owners *owners, uint
 
 // The number of the block at a place that has one.
 uint32_t core_owners_block(const struct core_owners *owners, uint32_t place);
+
+// A block that is lost, with what only it leads to; or, not direct, one of several lost ones' own.
+struct core_lost_block {
+    uint64_t address, size;
+    bool is_direct;
+    uint64_t below_blocks, below_bytes;
+};
+
+// Calls `see` for those that nothing lost owns, until it returns false; each lost block is one of
+// them or below one. False without memory, or if `see` was.
+bool core_owners_each_lost(const struct core_owners *owners,
+                           bool (*see)(void *context, const struct core_lost_block *lost),
+                           void *context);
 
 #endif

@@ -136,6 +136,22 @@ static bool add_stacks(struct merge *merge, const struct profile *profile, const
     return true;
 }
 
+static void add_reachability(struct reachability *to, const struct reachability *from) {
+    struct cairn_reachability *sums = &to->sums;
+    const struct cairn_reachability *added = &from->sums;
+    to->known_count += from->known_count;
+    to->unknown_count += from->unknown_count;
+    sums->pause_ns += added->pause_ns;
+    sums->copied_bytes += added->copied_bytes;
+    sums->direct_blocks += added->direct_blocks;
+    sums->direct_bytes += added->direct_bytes;
+    sums->indirect_blocks += added->indirect_blocks;
+    sums->indirect_bytes += added->indirect_bytes;
+    sums->reachable_blocks += added->reachable_blocks;
+    sums->reachable_bytes += added->reachable_bytes;
+    if (!sums->reason[0]) memcpy(sums->reason, added->reason, sizeof sums->reason);
+}
+
 static void add_totals(struct profile *sum, const struct profile *profile, bool has_forks) {
     sum->totals.allocations += profile->totals.allocations;
     sum->totals.frees += profile->totals.frees;
@@ -166,6 +182,7 @@ static void add_totals(struct profile *sum, const struct profile *profile, bool 
     if (added->band_bytes > guard->band_bytes) guard->band_bytes = added->band_bytes;
     guard->overrun_blocks += added->overrun_blocks;
     guard->unguarded_blocks += added->unguarded_blocks;
+    add_reachability(&sum->reachability, &profile->reachability);
 }
 
 // The facts of the first process, with what adds up over all.

@@ -66,6 +66,26 @@ void profile_keep_regions(struct profile *profile, const bool *are_kept, size_t 
     add_up_again(profile);
 }
 
+static void add_lost(struct stack *stack, const struct cairn_lost *lost) {
+    stack->exit_bytes =
+        figures_add(stack->exit_bytes, (int64_t)(lost->direct_bytes + lost->below_bytes));
+    stack->exit_blocks =
+        figures_add(stack->exit_blocks, (int64_t)(lost->direct_blocks + lost->below_blocks));
+}
+
+void profile_keep_lost(struct profile *profile) {
+    struct cairn_lost lost;
+    profile_forget_exit(profile);
+    for (size_t i = 0; recording_lost_cell(profile->recording, i, &lost); i++) {
+        uint32_t stack = lost.cell < profile->cell_count ? profile->stack_of_cell[lost.cell] : 0;
+        if (stack && stack <= profile->stack_count) add_lost(&profile->stacks[stack - 1], &lost);
+        profile->exit_bytes =
+            figures_add(profile->exit_bytes, (int64_t)(lost.direct_bytes + lost.below_bytes));
+        profile->exit_blocks =
+            figures_add(profile->exit_blocks, (int64_t)(lost.direct_blocks + lost.below_blocks));
+    }
+}
+
 void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
     for (size_t i = 0; lifespan != LIFESPAN_ANY && i < profile->stack_count; i++) {
         struct stack *stack = &profile->stacks[i];

@@ -32,6 +32,10 @@ void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan);
 // memory, or if no ages were recorded.
 bool profile_keep_short(struct profile *profile, uint64_t short_ns, struct error *error);
 
+// Of what is left at the end only that counts to which nothing led: a block for the stack that lost
+// it, an indirectly lost one for that of the directly lost one. Needs profile->reachability.
+void profile_keep_lost(struct profile *profile);
+
 // Nothing counts as left at the end.
 void profile_forget_exit(struct profile *profile);
 

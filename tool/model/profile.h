@@ -138,6 +138,12 @@ struct mapped {
     size_t stack_count;
 };
 
+// What nothing led to when processes ended (format/reachability.h).
+struct reachability {
+    size_t known_count, unknown_count;  // processes; none: that was not asked for
+    struct cairn_reachability sums;     // `reason` is that of the first that is not known
+};
+
 struct profile {
     struct recording *recording;
     struct module_map modules;
@@ -153,6 +159,7 @@ struct profile {
     uint64_t inherited_other_blocks, inherited_other_bytes;  // of CAIRN_CELL_OTHER
     ARRAY(struct freed_at) freed_at;
     struct overruns overruns;  // of a sum: how many, and no list
+    struct reachability reachability;
     struct profile_thread *threads;
     size_t thread_count;
     struct profile_totals totals;

@@ -271,6 +271,13 @@ static void sum_up(struct profile *profile, size_t slot_count) {
     if (totals->is_threaded) profile->peak.error_bytes += 2 * slot_count * totals->batch_bytes;
 }
 
+static void read_reachability(struct profile *profile) {
+    struct reachability *reachability = &profile->reachability;
+    if (!recording_reachability(profile->recording, &reachability->sums)) return;
+    reachability->known_count = reachability->sums.is_known != 0;
+    reachability->unknown_count = !reachability->known_count;
+}
+
 static bool build(struct builder *builder) {
     struct profile *profile = builder->profile;
     size_t slot_count = 0;
@@ -295,6 +302,7 @@ static bool build(struct builder *builder) {
     builder->stacks.items = NULL;
     for (size_t i = 0; i < profile->stack_count; i++)
         inherited_add(&profile->inherited, &profile->stacks[i].inherited);
+    read_reachability(profile);
     if (!threads_build(profile, builder->slots, builder->slot_limit, &slot_count)) return false;
     sum_up(profile, slot_count);
     return true;

@@ -44,6 +44,8 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_MAPPERS] = sizeof(struct cairn_mapper),
     [CAIRN_SECTION_SAMPLE_VALUES] = sizeof(struct cairn_sample_value),
     [CAIRN_SECTION_ALIGNED] = sizeof(struct cairn_aligned),
+    [CAIRN_SECTION_REACHABILITY] = sizeof(struct cairn_reachability),
+    [CAIRN_SECTION_LOST] = sizeof(struct cairn_lost),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -346,6 +348,17 @@ bool recording_guard(const struct recording *recording, struct cairn_guard *guar
 bool recording_overrun(const struct recording *recording, size_t index,
                        struct cairn_overrun *damage) {
     return copy_entry(recording, CAIRN_SECTION_OVERRUNS, index, damage);
+}
+
+bool recording_reachability(const struct recording *recording,
+                            struct cairn_reachability *reachability) {
+    if (!copy_entry(recording, CAIRN_SECTION_REACHABILITY, 0, reachability)) return false;
+    reachability->reason[CAIRN_REASON_BYTES - 1] = 0;
+    return true;
+}
+
+bool recording_lost_cell(const struct recording *recording, size_t index, struct cairn_lost *lost) {
+    return copy_entry(recording, CAIRN_SECTION_LOST, index, lost);
 }
 
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {

@@ -16,10 +16,11 @@
 
 #include "format/format.h"
 #include "format/guard.h"
+#include "format/reachability.h"
 #include "format/sample.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 27  // index = a section's kind
+#define RECORDING_SECTION_KINDS 29  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -103,6 +104,11 @@ bool recording_scope(const struct recording *recording, size_t id, struct cairn_
 bool recording_guard(const struct recording *recording, struct cairn_guard *guard);
 bool recording_overrun(const struct recording *recording, size_t index,
                        struct cairn_overrun *damage);
+
+// What nothing led to at the end; false: that was not looked at.
+bool recording_reachability(const struct recording *recording,
+                            struct cairn_reachability *reachability);
+bool recording_lost_cell(const struct recording *recording, size_t index, struct cairn_lost *lost);
 bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.

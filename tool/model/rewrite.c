@@ -35,7 +35,8 @@ static uint64_t there(const struct rewriting *work, const struct cairn_section *
 }
 
 // Leaves the section of this kind out and puts the new one behind the others.
-static bool exchange(struct rewriting *work, enum cairn_section_kind kind, struct error *error) {
+static bool exchange(struct rewriting *work, enum cairn_section_kind kind, uint32_t entry_bytes,
+                     struct error *error) {
     struct cairn_header *header = &work->header;
     uint32_t kept = 0, count = header->section_count;
     if (count > CAIRN_SECTION_MAX) count = CAIRN_SECTION_MAX;
@@ -47,7 +48,7 @@ static bool exchange(struct rewriting *work, enum cairn_section_kind kind, struc
         work->from[kept++] = header->sections[i].offset;
     }
     if (kept == CAIRN_SECTION_MAX) return error_set(error, "has no room for another section");
-    header->sections[kept] = (struct cairn_section){.kind = kind, .entry_bytes = 1};
+    header->sections[kept] = (struct cairn_section){.kind = kind, .entry_bytes = entry_bytes};
     header->section_count = kept + 1;
     memset(&header->sections[kept + 1], 0,
            (CAIRN_SECTION_MAX - kept - 1) * sizeof header->sections[0]);
@@ -109,8 +110,8 @@ static bool replace(struct rewriting *work, const char *path, struct error *erro
     return is_written;
 }
 
-bool recording_set_section(const char *path, enum cairn_section_kind kind, const void *bytes,
-                           size_t size, struct error *error) {
+bool recording_set_section(const char *path, enum cairn_section_kind kind, uint32_t entry_bytes,
+                           const void *bytes, size_t size, struct error *error) {
     struct recording recording;
     // the reader knows what a recording is
     if (!recording_open(path, &recording, error)) return false;
@@ -119,7 +120,7 @@ bool recording_set_section(const char *path, enum cairn_section_kind kind, const
     if (!source_open(path, &work.source, error)) return error_wrap(error, "%s", path);
     size_t got = source_read(&work.source, 0, &work.header, sizeof work.header);
     bool is_done = got == sizeof work.header || error_set(error, "is cut off");
-    is_done = is_done && exchange(&work, kind, error) && replace(&work, path, error);
+    is_done = is_done && exchange(&work, kind, entry_bytes, error) && replace(&work, path, error);
     source_close(&work.source);
     return is_done || error_wrap(error, "%s", path);
 }

@@ -8,10 +8,10 @@
 #include "format/format.h"
 #include "tool/base/error.h"
 
-// Gives the file at `path` a section of bytes, in the place of the one of that kind that it may
+// Gives the file at `path` a section of entries, in the place of the one of that kind that it may
 // have. The file is packed afterwards. It takes the old one's place only when it is whole; no
 // process may be writing to the old one.
-bool recording_set_section(const char *path, enum cairn_section_kind kind, const void *bytes,
-                           size_t size, struct error *error);
+bool recording_set_section(const char *path, enum cairn_section_kind kind, uint32_t entry_bytes,
+                           const void *bytes, size_t size, struct error *error);
 
 #endif

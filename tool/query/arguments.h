@@ -206,6 +206,7 @@ enum circumstance {
     SAMPLED = OPTION_COUNT,  // a sample is recorded
     OF_MAPPINGS,             // the view shows mappings
     OF_HEAP_NOW,             // the view shows a heap as it is now
+    OF_UNREACHABLE_NOW,      // of a process or core, what nothing leads to
     OF_LEAKS,                // the view shows leaks
     OF_SNAPSHOTS,            // snapshots of recordings are compared
     CIRCUMSTANCE_END,

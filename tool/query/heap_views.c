@@ -125,8 +125,6 @@ static bool find_process(const char *word, struct heap_look *look, struct error 
 
 static bool take_process(const struct heap_wish *wish, struct heap_look *look,
                          struct error *error) {
-    snprintf(look->name, sizeof look->name, "%d", (int)look->pid);
-    find_recording(look);
     const struct stopped_request request = {.pid = look->pid,
                                             .header = look->is_recorded ? &look->header : NULL,
                                             .scope = scope_of(look, wish->depth),
@@ -154,7 +152,22 @@ bool heap_look_take(const char *word, const struct heap_wish *wish, struct heap_
     memset(look, 0, sizeof *look);
     look->recording = -1;
     if (!access(word, F_OK)) return take_core(word, look, error);
-    return find_process(word, look, error) && take_process(wish, look, error);
+    if (!find_process(word, look, error)) return false;
+    snprintf(look->name, sizeof look->name, "%d", (int)look->pid);
+    find_recording(look);
+    return take_process(wish, look, error);
+}
+
+bool heap_look_take_recorded(pid_t pid, const struct cairn_header *header,
+                             const struct heap_wish *wish, struct heap_look *look,
+                             struct error *error) {
+    memset(look, 0, sizeof *look);
+    look->recording = -1;
+    look->pid = pid;
+    snprintf(look->name, sizeof look->name, "%d", (int)pid);
+    look->header = *header;
+    look->is_recorded = true;
+    return take_process(wish, look, error);
 }
 
 bool heap_look_recording(const struct heap_look *look, struct opened *opened, struct error *error) {

@@ -60,6 +60,11 @@ bool heap_look_is_possible(const char *word);
 bool heap_look_take(const char *word, const struct heap_wish *wish, struct heap_look *look,
                     struct error *error);
 
+// Of the process, which may be ending, that writes the recording with this header.
+bool heap_look_take_recorded(pid_t pid, const struct cairn_header *header,
+                             const struct heap_wish *wish, struct heap_look *look,
+                             struct error *error);
+
 // Opens the recording that there is.
 bool heap_look_recording(const struct heap_look *look, struct opened *opened, struct error *error);
 

@@ -60,12 +60,23 @@ void leaks_free(struct leaks *leaks) {
     suppressions_free(&leaks->suppressions);
 }
 
+static bool narrow_baseline(const void *context, struct profile *profile, struct error *error) {
+    const struct narrowing *narrowing = context;
+    if (!narrowing->request->is_unreachable) return true;
+    if (!profile->reachability.known_count)
+        return error_set(error, "the baseline was not recorded with --unreachable");
+    profile_keep_lost(profile);
+    return true;
+}
+
 // Adds the stacks of the baseline as the recording before.
 static bool add_baseline(const struct leaks *leaks, const struct request *request,
                          struct diff *diff, struct error *error) {
     struct opened old;
     char *words[] = {(char *)leaks->baseline, NULL};
-    const struct opening opening = {.words = words, .count = 1};
+    const struct narrowing narrowing = {request, NULL};
+    const struct opening opening = {
+        .words = words, .count = 1, .narrow = narrow_baseline, .context = &narrowing};
     if (!opening_open(&opening, &old, error)) return false;
     for (size_t i = 0; i < old.profile.stack_count; i++)
         names_want_stack(old.names, old.profile.stacks[i].node, 0);

@@ -166,7 +166,19 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
     bool is_of_mappings = view_is_of_mappings(narrowing->request->view);
     if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
         return false;
-    return filter_threads(narrowing->filter, profile, error);
+    if (!filter_threads(narrowing->filter, profile, error)) return false;
+    if (narrowing->request->is_unreachable && !is_replaced) profile_keep_lost(profile);
+    return true;
+}
+
+// Of a recording, or of the sum of several.
+static bool check_reachability(const struct profile *profile, struct error *error) {
+    const struct reachability *reachability = &profile->reachability;
+    if (reachability->known_count) return true;
+    if (!reachability->unknown_count)
+        return error_set(error, "what can be reached was not looked at when it was recorded: cairn "
+                                "run --unreachable, or cairn leaks --unreachable PID or CORE");
+    return error_set(error, "reachability not known: %s", reachability->sums.reason);
 }
 
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
@@ -176,6 +188,7 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     bool needs_all =
         filter_needs_names(filter) || (view && view->needs_all_names) || request->leaks;
     enum measure by = request->options.by;
+    if (request->is_unreachable && !check_reachability(&opened->profile, error)) return false;
     if (!filter_found_threads(filter, &opened->profile, error)) return false;
     if (!snapshot_options_apply(&request->snapshot, opened, error)) return false;
     if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;

@@ -58,6 +58,7 @@ struct request {
     uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
     const char *source;
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not
+    bool is_unreachable;  // leaks: what nothing led to at the end, alone
     bool is_json;
     bool is_grouped;  // threads of one name are one
     bool is_printed;  // a tree is printed, even on a terminal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/report_json.h"
+#include "tool/render/reachability.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -133,6 +134,7 @@ static void put_figures(struct json *json, const struct profile *profile) {
     PUT_FIGURES(json, "peak", peak_keys, profile->peak.bytes, profile->peak.blocks,
                 (int64_t)profile->peak.at_ns, (int64_t)profile->peak.error_bytes);
     PUT_FIGURES(json, "at_exit", exit_keys, profile->exit_bytes, profile->exit_blocks);
+    reachability_put(json, profile);
     json_open_object(json, "rss");
     json_put_uint(json, "peak_bytes", profile->recording->header.rss_peak_bytes);
     memory_json_put(json, profile->recording);

@@ -9,6 +9,7 @@
 #include "tool/render/interval.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
+#include "tool/render/reachability.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
 
@@ -299,6 +300,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
         overruns_print_line(terminal, profile);
+        reachability_print_fact(terminal, profile);
     } else {
         print_empty(terminal, summary);
     }

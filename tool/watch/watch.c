@@ -28,6 +28,9 @@
 #define LOOK_PER_PROCESS_NS MS_NS
 #define QUICK_CLOCK_NS (4 * MS_NS)
 
+// How long a process waits at its end until its memory is copied.
+enum { END_WAIT_MS = 10000 };
+
 enum { VARIABLE_BYTES = 300 };
 enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64, PICTURE_PAUSES = 10 };
 
@@ -47,7 +50,8 @@ void watch_start(struct watch *watch, pid_t main_pid, const char *name, const ch
     watch->children = children;
     watch->main_pid = main_pid;
     watch->name = name;
-    writer_thread_start(&watch->writer, watch->directory, watch->log, watch->log_context);
+    writer_thread_start(&watch->writer, watch->directory, watch->log, watch->log_context,
+                        &watch->last_look);
     schedule_start(&watch->schedule, clock_now_ns());
 }
 
@@ -124,6 +128,7 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     }
     name_process(watch, process);
     control_set_off(process->memory.header, is_off_at_birth(watch, pid));
+    if (watch->last_look.take) process->memory.header->control.end_wait_ms = END_WAIT_MS;
     process->look_pause_ns = is_first ? LOOK_FIRST_NS : LOOK_FIRST_OTHERS_NS;
     process->next_look_ns = clock_now_ns() + process->look_pause_ns;
     process->next = watch->list;
@@ -186,10 +191,19 @@ static void note_unrecorded(struct watch *watch, const struct cairn_hello *messa
     if (!watch->unrecorded_count++) watch->unrecorded = said;
 }
 
+// It may have gone on after an end before this one.
+static void take_last_look(const struct watch *watch, struct watched *process) {
+    const struct last_look *last_look = &watch->last_look;
+    struct error unused;
+    if (process->taken) last_look->keep(last_look->context, process, NULL, &unused);
+    process->taken = last_look->take(last_look->context, process->pid, process->memory.header);
+}
+
 // A process says that it ends, and waits a few milliseconds for a last look at its memory. Of a
 // crowd only the program's first process gets one.
 static void watch_part(const struct watch *watch, const struct handshake_client *client) {
     struct watched *process = watch_find(watch, client->pid);
+    if (process && watch->last_look.take) take_last_look(watch, process);
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     if (process && (process->is_first || !is_crowd))
         rss_end(&process->rss, process->pid, &process->memory, clock_now_ns());

@@ -35,9 +35,10 @@ struct watch {
     void *log_context;
     watch_begin_fn *begin;  // set with it; NULL: nothing has to be done
     void *begin_context;
-    uint64_t caller_due_ns;  // when the caller has work (CLOCK_MONOTONIC): watch_turn waits no
-                             // longer; 0: it has none
-    bool has_quick_clock;    // set with it: the processes' clock moves every few ms (--ages)
+    struct last_look last_look;  // set with it
+    uint64_t caller_due_ns;      // when the caller has work (CLOCK_MONOTONIC): watch_turn waits no
+                                 // longer; 0: it has none
+    bool has_quick_clock;        // set with it: the processes' clock moves every few ms (--ages)
     struct watched *list;
     unsigned process_count;  // of the list
     unsigned greeted_count;  // processes that were given a memory, ever

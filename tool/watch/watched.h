@@ -33,10 +33,22 @@ struct watched {
     bool is_first;             // of the program that was started
     bool has_file;             // belongs to the writer: something was written
     uint64_t held_bytes;       // of its table of modules that the watch has seen
+    void *taken;               // at its end (struct last_look); NULL: nothing
     uint32_t logged_epoch;     // of the last snapshot that the log has
     uint32_t rules_met;        // of the schedule, a bit each
     uint64_t next_look_ns;     // when to look at its memory again
     uint64_t look_pause_ns;    // and after it
+};
+
+// What is done with the memory of a process that ends by itself; all NULL: nothing.
+struct last_look {
+    void *context;
+    // While the process waits, in the watch's thread.
+    void *(*take)(void *context, pid_t pid, const struct cairn_header *header);
+    // When its file is written, in the writer's: of every process, also if nothing was taken.
+    // `path` NULL: it has no file. Frees what was taken.
+    bool (*keep)(void *context, const struct watched *process, const char *path,
+                 struct error *error);
 };
 
 // What a run keeps of a process that says hardly anything: shells that execute something else,

@@ -83,6 +83,16 @@ static void write_log(struct writer_thread *writer, const struct watched *proces
         writer_thread_note(writer, &error);
 }
 
+static void keep_last_look(struct writer_thread *writer, const struct watched *process) {
+    char path[PATH_MAX];
+    struct error error;
+    if (!writer->last_look.keep) return;
+    run_directory_path_of(writer->directory, process->file_name, path, sizeof path);
+    if (!writer->last_look.keep(writer->last_look.context, process, process->has_file ? path : NULL,
+                                &error))
+        writer_thread_note(writer, &error);
+}
+
 static void work_off(struct writer_thread *writer, const struct writer_job *job) {
     struct watched *process = job->process;
     switch (job->work) {
@@ -103,6 +113,7 @@ static void work_off(struct writer_thread *writer, const struct writer_job *job)
         unsave(writer, process);
         break;
     }
+    keep_last_look(writer, process);
     watched_free(process);
 }
 
@@ -135,10 +146,10 @@ static void *writer_thread_run(void *context) {
 }
 
 void writer_thread_start(struct writer_thread *writer, struct run_directory *directory,
-                         writer_log_fn *log, void *log_context) {
+                         writer_log_fn *log, void *log_context, const struct last_look *last_look) {
     sigset_t all, older;
-    *writer =
-        (struct writer_thread){.directory = directory, .log = log, .log_context = log_context};
+    *writer = (struct writer_thread){
+        .directory = directory, .log = log, .log_context = log_context, .last_look = *last_look};
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->has_work, NULL);
     sigfillset(&all);

@@ -28,6 +28,7 @@ struct writer_thread {
     struct run_directory *directory;
     writer_log_fn *log;  // NULL: there is none
     void *log_context;
+    struct last_look last_look;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t has_work;
@@ -40,7 +41,7 @@ struct writer_thread {
 };
 
 void writer_thread_start(struct writer_thread *writer, struct run_directory *directory,
-                         writer_log_fn *log, void *log_context);
+                         writer_log_fn *log, void *log_context, const struct last_look *last_look);
 void writer_thread_give(struct writer_thread *writer, enum writer_work work,
                         struct watched *process);
 // True while work is left.

@@ -154,7 +154,7 @@ static void assert_same(const struct recording *a, const struct recording *b) {
 static void set_names(const char *path, const char *text) {
     struct error error;
     struct recording recording;
-    assert_true(recording_set_section(path, CAIRN_SECTION_SYMBOLS, text, strlen(text), &error));
+    assert_true(recording_set_section(path, CAIRN_SECTION_SYMBOLS, 1, text, strlen(text), &error));
     assert_true(recording_open(path, &recording, &error));
     assert_int_equal(recording.header.version, CAIRN_VERSION_PACKED);
     assert_int_equal(recording.sections[CAIRN_SECTION_SYMBOLS].size, strlen(text));

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/reachability.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/reachability.h"
+#include "tool/base/clock.h"
+#include "tool/base/text.h"
+#include "tool/cmds/core_sets.h"
+#include "tool/heap/owners.h"
+#include "tool/model/rewrite.h"
+
+struct taken {
+    struct core_subject subject;
+    uint64_t waited_ns;  // by the process
+    bool is_whole;
+    struct error problem;  // otherwise
+};
+
+// What was found, as the recording has it.
+struct verdict {
+    struct core_subject *subject;
+    struct cairn_reachability sums;
+    struct cairn_lost *cells;  // by cell; those with lost blocks are kept
+    size_t cell_count;
+};
+
+static void *take(void *context, pid_t pid, const struct cairn_header *header) {
+    (void)context;
+    struct taken *taken = calloc(1, sizeof *taken);
+    if (!taken) return NULL;
+    const uint64_t start_ns = clock_now_ns();
+    taken->is_whole = core_subject_take(pid, header, &taken->subject, &taken->problem);
+    taken->waited_ns = clock_now_ns() - start_ns;
+    return taken;
+}
+
+static uint32_t cell_of(const struct verdict *verdict, uint64_t address) {
+    struct core_block block;
+    bool is_recorded = core_block_of(&verdict->subject->blocks, address, &block);
+    return is_recorded && block.cell < verdict->cell_count ? block.cell : CAIRN_CELL_OTHER;
+}
+
+static bool add(void *context, const struct core_lost_block *lost) {
+    struct verdict *verdict = context;
+    uint32_t id = cell_of(verdict, lost->address);
+    struct cairn_lost *cell = &verdict->cells[id];
+    cell->cell = id;
+    cell->below_blocks += lost->below_blocks + !lost->is_direct;
+    cell->below_bytes += lost->below_bytes + (lost->is_direct ? 0 : lost->size);
+    if (lost->is_direct) {
+        cell->direct_blocks++;
+        cell->direct_bytes += lost->size;
+        verdict->sums.direct_blocks++;
+        verdict->sums.direct_bytes += lost->size;
+    }
+    return true;
+}
+
+static void sum_up(struct verdict *verdict, const struct core_owners *owners) {
+    struct cairn_reachability *sums = &verdict->sums;
+    const struct stopped_image *live = &verdict->subject->look.live;
+    sums->indirect_blocks = owners->leaked_count - sums->direct_blocks;
+    sums->indirect_bytes = owners->leaked_bytes - sums->direct_bytes;
+    sums->reachable_blocks = owners->counts[0] - owners->leaked_count;
+    sums->reachable_bytes = owners->retained[0] - owners->leaked_bytes;
+    sums->copied_bytes = live->copied_bytes;
+    sums->is_known = 1;
+}
+
+static bool find(struct verdict *verdict, struct error *error) {
+    struct core_owners owners;
+    const size_t count = verdict->subject->opened.profile.cell_count;
+    if (verdict->subject->opened.profile.sampling.is_on)
+        return error_set(error, "a sample was recorded");
+    verdict->cell_count = count > CAIRN_CELL_OTHER ? count : CAIRN_CELL_OTHER + 1;
+    verdict->cells = calloc(verdict->cell_count, sizeof *verdict->cells);
+    if (!verdict->cells) return error_set(error, "out of memory");
+    if (!core_need_map(verdict->subject, error) ||
+        !core_owners_find(&verdict->subject->reach, NULL, &owners, error))
+        return false;
+    bool is_ok = core_owners_each_lost(&owners, add, verdict) || error_set(error, "out of memory");
+    if (is_ok) sum_up(verdict, &owners);
+    core_owners_free(&owners);
+    return is_ok;
+}
+
+// Cells without lost blocks are left out.
+static size_t close_up(struct verdict *verdict) {
+    size_t kept = 0;
+    for (size_t i = 0; i < verdict->cell_count; i++) {
+        const struct cairn_lost *cell = &verdict->cells[i];
+        if (cell->direct_blocks || cell->below_blocks) verdict->cells[kept++] = *cell;
+    }
+    return kept;
+}
+
+static void blame(struct verdict *verdict, const char *reason) {
+    verdict->sums = (struct cairn_reachability){0};
+    text_escape(verdict->sums.reason, sizeof verdict->sums.reason, reason);
+}
+
+// Why a process has not waited at its end.
+static void blame_end(struct verdict *verdict, const struct memory_end *end) {
+    char text[CAIRN_REASON_BYTES];
+    snprintf(text, sizeof text, "its end was not seen");
+    if (end->has_exit && end->exit_signal)
+        snprintf(text, sizeof text, "signal %d ended it (%s)", end->exit_signal,
+                 strsignal(end->exit_signal));
+    else if (end->has_exit)
+        snprintf(text, sizeof text, "it ended without a call that cairn sees");
+    blame(verdict, text);
+}
+
+// What is not known is no failure: the recording says why.
+static void judge(struct taken *taken, const char *path, struct verdict *verdict) {
+    if (taken->is_whole)
+        taken->is_whole = core_subject_enter(&taken->subject, path, &taken->problem);
+    if (!taken->is_whole) {
+        blame(verdict, taken->problem.text);
+        return;
+    }
+    verdict->subject = &taken->subject;
+    verdict->sums.pause_ns = taken->waited_ns;
+    if (!find(verdict, &taken->problem)) blame(verdict, taken->problem.text);
+    core_subject_close(&taken->subject);
+    taken->is_whole = false;
+}
+
+static bool save(struct verdict *verdict, const char *path, struct error *error) {
+    bool is_known = verdict->sums.is_known;
+    size_t kept = is_known ? close_up(verdict) : 0;
+    return recording_set_section(path, CAIRN_SECTION_REACHABILITY, sizeof verdict->sums,
+                                 &verdict->sums, sizeof verdict->sums, error) &&
+           (!kept || recording_set_section(path, CAIRN_SECTION_LOST, sizeof *verdict->cells,
+                                           verdict->cells, kept * sizeof *verdict->cells, error));
+}
+
+static bool keep(void *context, const struct watched *process, const char *path,
+                 struct error *error) {
+    (void)context;
+    struct taken *taken = process->taken;
+    struct verdict verdict = {0};
+    bool is_replaced = process->memory.header->stop_reason == CAIRN_STOP_EXEC;
+    if (path && taken)
+        judge(taken, path, &verdict);
+    else
+        blame_end(&verdict, &process->end);
+    bool is_ok = !path || is_replaced || save(&verdict, path, error);
+    if (taken && taken->is_whole) heap_look_close(&taken->subject.look);
+    free(taken);
+    free(verdict.cells);
+    return is_ok;
+}
+
+struct last_look reachability_last_look(void) {
+    return (struct last_look){.take = take, .keep = keep};
+}
