@@ -8,7 +8,7 @@ import subprocess
 
 import cairn_test as t
 
-ITEMS, TEXT, SHARED, LOCAL, MIDST = 400, 1000, 50000, 30000, 5000
+ITEMS, TEXT, SHARED, LOCAL, MIDST, THREAD_LOCAL = 400, 1000, 50000, 30000, 5000, 7000
 OWN = t.program("owners")
 
 
@@ -62,8 +62,10 @@ def check(what, found, is_recorded):
     both = [row for row in found["owners"] if row["depth"] == 0 and row["kind"] in ("stack", "type", "size") and
             row["retained_bytes"] == ITEM + chunk(SHARED)]
     t.check_equal(f"{what}: what two keep", len(both), 1)
-    stack = [row for name, row in roots.items() if name.startswith("stack and registers of thread")]
-    t.check(ITEM + chunk(LOCAL) in [row["retained_bytes"] for row in stack], f"{what}: the stack's: {stack}")
+    stack = next(name for name in roots if name.startswith("stack and registers of thread"))
+    t.check_equal(f"{what}: the stack's", roots[stack]["retained_bytes"], ITEM + chunk(LOCAL))
+    local = next(name for name in roots if name.startswith("thread-local data of thread"))
+    t.check_equal(f"{what}: a thread's", [row["own_bytes"] for row in below(found, local)][0], chunk(THREAD_LOCAL))
     t.check_equal(f"{what}: all", sum(row["retained_bytes"] for row in found["owners"] if row["depth"] == 0),
                   found["bytes"])
 

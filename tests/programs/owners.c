@@ -12,7 +12,8 @@ enum {
     TEXT_BYTES = 1000,
     SHARED_BYTES = 50000,
     LOCAL_BYTES = 30000,
-    MIDST_BYTES = 5000
+    MIDST_BYTES = 5000,
+    THREAD_LOCAL_BYTES = 7000
 };
 
 struct item {
@@ -27,6 +28,7 @@ struct table {
 static struct table *sessions;
 struct item *first_of_two, *second_of_two;
 char *midst;  // of a block
+_Thread_local char *thread_local_text;
 
 __attribute__((noinline)) static struct item *make_item(struct item *next) {
     struct item *item = malloc(sizeof *item);
@@ -41,9 +43,9 @@ __attribute__((noinline)) static char *make_text(size_t bytes) {
     return text;
 }
 
-__attribute__((noinline)) static void fill(void) {
+__attribute__((noinline)) static void fill(int items) {
     sessions = calloc(1, sizeof *sessions);
-    for (int i = 0; i < ITEMS; i++) {
+    for (int i = 0; i < items; i++) {
         struct item **slot = &sessions->slots[i % SLOTS];
         *slot = make_item(*slot);
         (*slot)->text = make_text(TEXT_BYTES);
@@ -69,11 +71,13 @@ __attribute__((noinline)) static void forget(void) {
     memset((void *)old, 0, sizeof old);
 }
 
-int main(void) {
+// Arguments: how many items, if not the usual ones.
+int main(int argc, char **argv) {
     char byte;
-    fill();
+    fill(argc > 1 ? atoi(argv[1]) : ITEMS);
     share();
     midst = make_text(MIDST_BYTES) + MIDST_BYTES / 2;
+    thread_local_text = make_text(THREAD_LOCAL_BYTES);
     lose_ring();
     forget();
     struct item *volatile local = make_item(NULL);

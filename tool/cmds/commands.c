@@ -397,7 +397,7 @@ const struct command commands[] = {
     {
         .name = "core",
         .arguments = "CORE|PID|NAME [count|list|enumerate|summarize|describe|explain SET [TYPE] | "
-                     "describe|explain ADDRESS | summarize [MODULE [FUNCTION]]]",
+                     "describe|explain ADDRESS | summarize [MODULE [FUNCTION]] | save FILE]",
         .help = "the blocks of a process in its core dump, or as it runs",
         .description =
             "The recording is part of the core, so that nothing else is needed: each block that\n"
@@ -409,13 +409,16 @@ const struct command commands[] = {
             "SET: used, free, allocations (both); leaked: nothing reachable refers to them,\n"
             "unreferenced: no leaked one either, anchored: the others; incoming ADDRESS: who\n"
             "refers to that block, outgoing ADDRESS, allocation ADDRESS. TYPE: a class, by the\n"
-            "first word of blocks; - for those without one. explain: the way from a root.\n",
+            "first word of blocks; - for those without one. explain: the way from a root.\n"
+            "save: who keeps which blocks, without contents, as a recording: to look at with\n"
+            "report, open and export, and to compare two snapshots or builds with diff.\n",
         .run = cmd_core,
         .words_max = 5,
         .options = {{OPTION_RECORDING, "recording", 0, "FILE",
                      "what the process recorded into a file of its own"},
                     {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
                      "copy more than 128 MiB of a process that stands"},
+                    {OPTION_FORCE, "force", 0, NULL, "save: write over FILE if it exists"},
                     SYMBOL_OPTIONS},
     },
     {

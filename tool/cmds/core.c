@@ -3,7 +3,10 @@
 // Of a recorded process each block has its stack; of any other the chunks of glibc's malloc are
 // there.
 #include "tool/cmds/commands.h"
+#include <string.h>
+
 #include "tool/cmds/core_heap.h"
+#include "tool/cmds/core_save.h"
 
 // What the core as a whole has to say: by who asked for it, or as the allocator sees it.
 static bool answer_overview(struct core_subject *subject, const struct core_question *question,
@@ -41,24 +44,39 @@ static bool answer(struct core_subject *subject, const struct core_question *que
     return answer_overview(subject, question, error);
 }
 
+// "save FILE" is no question. False with an error that says how it is used.
+static bool read_words(const struct command_args *args, const char **save_path,
+                       struct core_question *question, struct error *error) {
+    char *const *words = args->words + 1;
+    *save_path = NULL;
+    *question = (struct core_question){.verb = VERB_OVERVIEW};
+    if (!words[0] || strcmp(words[0], "save") != 0)
+        return core_read_question(words, question, error);
+    *save_path = words[1];
+    return (words[1] && !words[2]) ||
+           error_set(error, "core: save: into which file? (cairn core SUBJECT save FILE)");
+}
+
 int cmd_core(const struct command_args *args) {
     struct core_question question;
     struct core_subject subject;
     struct error error;
+    const char *save_path;
     if (!args->word_count) {
         error_set(&error, "core: which core dump or process? (cairn core CORE|PID|NAME)");
         return command_fail(STATUS_USAGE, &error);
     }
-    if (!core_read_question(args->words + 1, &question, &error))
-        return command_fail(STATUS_USAGE, &error);
+    if (!read_words(args, &save_path, &question, &error)) return command_fail(STATUS_USAGE, &error);
     const struct heap_wish wish = {
-        .depth = core_question_depth(&question),
+        .depth = save_path ? HEAP_REFERENCES : core_question_depth(&question),
         .bytes_max = args_has(args, OPTION_NO_COPY_LIMIT) ? UINT64_MAX : CORE_COPIED_BYTES_MAX,
         .way_around = "--no-copy-limit"};
     if (!core_subject_open(args->words[0], &wish, args_text(args, OPTION_RECORDING, NULL), &subject,
                            &error))
         return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = answer(&subject, &question, &error) || heap_look_blame(&subject.look, &error);
+    bool is_ok = save_path ? core_save(&subject, save_path, args_has(args, OPTION_FORCE), &error)
+                           : answer(&subject, &question, &error);
+    if (!is_ok && !save_path) heap_look_blame(&subject.look, &error);
     if (is_ok) core_print_doubts(&subject);
     core_subject_close(&subject);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);

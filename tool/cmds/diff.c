@@ -89,7 +89,9 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     fputs(" \xe2\x86\x92 ", stdout);
     print_side(after, compared->program[1]);
     putchar('\n');
-    if (compared->has_snapshots) {
+    if (compared->owners_count) {
+        diff_print_figure(screen, "kept", compared->totals.exit, NULL, true);
+    } else if (compared->has_snapshots) {
         diff_print_figure(screen, "live", compared->totals.at, compared->totals.at_estimates, true);
     } else {
         diff_print_figure(screen, "peak heap", compared->totals.peak,
@@ -106,7 +108,7 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
         if (*compared->lost_names[i])
             terminal_print(terminal, STYLE_WARNING, "  %s: %s\n", i ? "after" : "before",
                            compared->lost_names[i]);
-    print_noise(terminal, &compared->diff);
+    if (!compared->owners_count) print_noise(terminal, &compared->diff);
     if (compared->is_inexact)
         terminal_print(terminal, STYLE_WARNING,
                        "  not all of them are exact: cairn report says what was lost\n");

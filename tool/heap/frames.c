@@ -13,6 +13,8 @@ struct finding {
     const struct core_image *core;
     const struct typed_module *modules;
     size_t module_count;
+    // one of them is asked for
+    bool (*see_frame)(void *context, const struct thread_frame *frame);
     bool (*see)(void *context, const struct frame_variable *variable);
     void *context;
     Dwfl *dwfl;
@@ -31,7 +33,8 @@ struct finding {
 // Where DWARF's numbers of registers are in the kernel's order (System V ABI of AMD64, figure 3.36;
 // <sys/user.h>). On aarch64 both are the same.
 static const uint8_t amd64_registers[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
-enum { AMD64_COUNT = sizeof amd64_registers, AMD64_PC = 16, AARCH64_COUNT = 32, AARCH64_PC = 32 };
+enum { AMD64_COUNT = sizeof amd64_registers, AMD64_PC = 16, AMD64_STACK = 7 };
+enum { AARCH64_COUNT = 32, AARCH64_PC = 32, AARCH64_STACK = 31 };
 
 static bool set_registers(Dwfl_Thread *thread, void *argument) {
     const struct core_thread *from = argument;
@@ -41,7 +44,7 @@ static bool set_registers(Dwfl_Thread *thread, void *argument) {
         memcpy(words, from->registers, sizeof words);
         dwfl_thread_state_register_pc(thread, from->registers[AARCH64_PC]);
         count = AARCH64_COUNT;
-    } else if (from->register_count > amd64_registers[7]) {
+    } else if (from->register_count > amd64_registers[AMD64_STACK]) {
         for (; count < AMD64_COUNT; count++) words[count] = from->registers[amd64_registers[count]];
         dwfl_thread_state_register_pc(thread, from->registers[AMD64_PC]);
     }
@@ -190,6 +193,13 @@ static bool see_local(void *context, const struct type_local *local) {
     return !finding->is_ended;
 }
 
+static bool see_function(struct finding *finding, uint64_t pc) {
+    struct thread_frame frame = {.thread = finding->thread, .pc = pc};
+    bool is_amd64 = finding->core->machine != EM_AARCH64;
+    return !read_register(finding, is_amd64 ? AMD64_STACK : AARCH64_STACK, &frame.stack) ||
+           finding->see_frame(finding->context, &frame);
+}
+
 static int see_frame(Dwfl_Frame *frame, void *argument) {
     struct finding *finding = argument;
     Dwarf_Addr pc;
@@ -198,12 +208,16 @@ static int see_frame(Dwfl_Frame *frame, void *argument) {
     if (finding->frame_count++ == FRAMES_MAX || !dwfl_frame_pc(frame, &pc, &is_activation))
         return DWARF_CB_ABORT;
     if (!is_activation) pc--;
+    finding->frame = frame;
+    if (finding->see_frame) {
+        finding->is_ended = !see_function(finding, pc);
+        return finding->is_ended ? DWARF_CB_ABORT : DWARF_CB_OK;
+    }
     Dwfl_Module *module = dwfl_addrmodule(finding->dwfl, pc);
     if (!module) return DWARF_CB_OK;
     dwfl_module_info(module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
     const struct typed_module *typed = *data;
     if (!typed) return DWARF_CB_OK;
-    finding->frame = frame;
     finding->has_cfa = find_cfa(finding, module, pc);
     types_each_local(typed->types, pc - typed->bias, see_local, finding);
     return finding->is_ended ? DWARF_CB_ABORT : DWARF_CB_OK;
@@ -219,6 +233,25 @@ static int see_thread(Dwfl_Thread *thread, void *argument) {
     return finding->is_ended ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
+static void find(struct finding *finding, struct core_types *types) {
+    const struct core_image *core = finding->core;
+    if (!core->threads.count) return;
+    finding->dwfl = dwfl_begin(&callbacks);
+    if (!finding->dwfl) return;
+    core_types_each_module(types, report_module, finding);
+    pid_t pid = core->pid ? (pid_t)core->pid : 1;
+    if (!dwfl_report_end(finding->dwfl, NULL, NULL) &&
+        dwfl_attach_state(finding->dwfl, NULL, pid, &thread_callbacks, finding))
+        dwfl_getthreads(finding->dwfl, see_thread, finding);
+    dwfl_end(finding->dwfl);
+}
+
+void frames_each(const struct core_image *core, struct core_types *types,
+                 bool (*see)(void *context, const struct thread_frame *frame), void *context) {
+    struct finding finding = {.core = core, .see_frame = see, .context = context};
+    find(&finding, types);
+}
+
 void frames_each_variable(const struct core_image *core, struct core_types *types,
                           const struct typed_module *modules, size_t module_count,
                           bool (*see)(void *context, const struct frame_variable *variable),
@@ -228,13 +261,5 @@ void frames_each_variable(const struct core_image *core, struct core_types *type
                               .module_count = module_count,
                               .see = see,
                               .context = context};
-    if (!module_count || !core->threads.count) return;
-    finding.dwfl = dwfl_begin(&callbacks);
-    if (!finding.dwfl) return;
-    core_types_each_module(types, report_module, &finding);
-    pid_t pid = core->pid ? (pid_t)core->pid : 1;
-    if (!dwfl_report_end(finding.dwfl, NULL, NULL) &&
-        dwfl_attach_state(finding.dwfl, NULL, pid, &thread_callbacks, &finding))
-        dwfl_getthreads(finding.dwfl, see_thread, &finding);
-    dwfl_end(finding.dwfl);
+    if (module_count) find(&finding, types);
 }

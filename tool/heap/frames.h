@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of functions that a process' threads were in, by their debug information: where
+// The functions that a process' threads were in, and their variables by debug information: where
 // they lie on the stack, or what a register has of them.
 //
 // Frames are found by libdwfl out of the image. A variable counts whose place is on the stack, at
@@ -18,6 +18,16 @@ struct typed_module {
     bool has_tls;
 };
 
+struct thread_frame {
+    const struct core_thread *thread;
+    uint64_t stack;  // its stack pointer: what belongs to the frame lies there and above
+    uint64_t pc;     // an address in the instruction that it was in or called from
+};
+
+// Calls `see` until it returns false: thread by thread, the innermost frame first.
+void frames_each(const struct core_image *core, struct core_types *types,
+                 bool (*see)(void *context, const struct thread_frame *frame), void *context);
+
 struct frame_variable {
     const char *name, *function;
     const struct type *type;
@@ -26,7 +36,7 @@ struct frame_variable {
     const struct core_thread *thread;
 };
 
-// Calls `see` until it returns false: thread by thread, the innermost frame first.
+// The same for each variable of these frames.
 void frames_each_variable(const struct core_image *core, struct core_types *types,
                           const struct typed_module *modules, size_t module_count,
                           bool (*see)(void *context, const struct frame_variable *variable),

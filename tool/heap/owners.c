@@ -1,134 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/heap/owners.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
-#include "tool/heap/roots.h"
-#include "tool/model/index_table.h"
-
-enum { NAME_BYTES = 512, EVERYTHING = 0 };
-#define THREAD_NAME "stack and registers of thread %" PRId32
+enum { EVERYTHING = 0 };
 
 struct building {
     struct core_owners *owners;
     struct core_reach *reach;
-    struct core_types *types;
-    struct index_table names;    // of roots
     uint32_t *starts, *targets;  // edges of all nodes
-    uint32_t leaked;             // the root of what no other one leads to
 };
 
 static uint32_t node_of_block(const struct core_owners *owners, uint32_t number) {
-    return 1 + (uint32_t)owners->roots.count + number;
+    return 1 + (uint32_t)owners->roots.items.count + number;
 }
 
 const struct owner_root *core_owners_root(const struct core_owners *owners, uint32_t place) {
     uint32_t node = owners->tree.nodes[place];
-    return node != EVERYTHING && node <= owners->roots.count ? &owners->roots.items[node - 1]
-                                                             : NULL;
+    return node != EVERYTHING && node <= owners->roots.items.count
+               ? &owners->roots.items.items[node - 1]
+               : NULL;
 }
 
 uint32_t core_owners_block(const struct core_owners *owners, uint32_t place) {
-    return owners->tree.nodes[place] - 1 - (uint32_t)owners->roots.count;
-}
-
-// --- roots
-
-static uint64_t hash_of(const char *name) {
-    uint64_t hash = index_table_seed();
-    for (; *name; name++) hash = hash_mix(hash, (uint8_t)*name);
-    return hash;
-}
-
-// The root of that name; UINT32_MAX without memory.
-static uint32_t root_named(struct building *building, const char *name, bool is_passing) {
-    struct core_owners *owners = building->owners;
-    uint64_t hash = hash_of(name);
-    struct index_probe probe = index_probe_start(&building->names, hash);
-    for (uint32_t index; index_probe_next(&building->names, &probe, &index);)
-        if (!strcmp(owners->roots.items[index].name, name)) return index;
-    uint32_t index = (uint32_t)owners->roots.count;
-    struct owner_root *root = array_push(&owners->roots);
-    if (!root) return UINT32_MAX;
-    *root = (struct owner_root){.name = strdup(name), .is_passing = is_passing};
-    return root->name && index_table_insert(&building->names, hash, index) ? index : UINT32_MAX;
-}
-
-// "held" for an address in a variable, without the distance from its start. False: it is behind the
-// module, in memory that only looks like a part of its data.
-static bool name_variable(struct building *building, const struct core_root *root, uint64_t address,
-                          char name[NAME_BYTES]) {
-    char module[NAME_BYTES / 2];
-    if (!building->types || !core_types_place(building->types, address, name, NAME_BYTES))
-        return false;
-    char *distance = strrchr(name, '+');
-    text_escape(module, sizeof module, text_base_name(root->file->path));
-    if (distance) *distance = 0;
-    if (!name[0] || !strcmp(name, module)) snprintf(name, NAME_BYTES, "data of %s", module);
-    return true;
-}
-
-static uint32_t root_at(struct building *building, uint64_t address) {
-    char name[NAME_BYTES];
-    const struct core_root root = core_root_of(building->reach->core, address);
-    if (root.thread)
-        snprintf(name, sizeof name, THREAD_NAME, (int32_t)root.thread->tid);
-    else if (!root.file || !name_variable(building, &root, address, name))
-        snprintf(name, sizeof name, "other memory of the process");
-    return root_named(building, name, root.thread);
-}
-
-static bool add_edge(struct building *building, uint32_t root, uint64_t word, uint64_t place) {
-    struct core_owners *owners = building->owners;
-    uint32_t number = core_graph_number(&owners->graph, place);
-    core_graph_meet(&owners->graph, word, place, number);
-    size_t count = owners->edges.count;
-    const struct owner_edge *last = count ? &owners->edges.items[count - 1] : NULL;
-    if (root == UINT32_MAX) return false;
-    if (last && last->root == root && last->number == number) return true;
-    struct owner_edge *edge = array_push(&owners->edges);
-    if (edge) *edge = (struct owner_edge){root, number};
-    return edge;
-}
-
-static bool note_root(void *context, const struct core_word *word) {
-    struct building *building = context;
-    uint64_t place;
-    return !block_map_find(&building->reach->map, word->value, &place) ||
-           add_edge(building, root_at(building, word->at), word->value, place);
-}
-
-static bool note_registers(struct building *building) {
-    const struct core_image *core = building->reach->core;
-    char name[NAME_BYTES];
-    uint64_t place;
-    for (size_t i = 0; i < core->threads.count; i++) {
-        const struct core_thread *thread = &core->threads.items[i];
-        snprintf(name, sizeof name, THREAD_NAME, (int32_t)thread->tid);
-        for (uint32_t k = 0; k < thread->register_count; k++)
-            if (block_map_find(&building->reach->map, thread->registers[k], &place) &&
-                !add_edge(building, root_named(building, name, true), thread->registers[k], place))
-                return false;
-    }
-    return true;
-}
-
-static bool find_roots(struct building *building) {
-    const struct spans *roots = &building->reach->roots;
-    struct core_scan scan = {.core = building->reach->core,
-                             .map = &building->reach->map,
-                             .see = note_root,
-                             .context = building};
-    bool is_ok = core_scan_open(&scan) && note_registers(building);
-    for (size_t i = 0; i < roots->items.count && is_ok; i++)
-        is_ok = core_scan_words(&scan, roots->items.items[i].start, roots->items.items[i].end);
-    core_scan_close(&scan);
-    building->leaked = is_ok ? root_named(building, CORE_LEAKED_NAME, false) : UINT32_MAX;
-    return building->leaked != UINT32_MAX;
+    return owners->tree.nodes[place] - 1 - (uint32_t)owners->roots.items.count;
 }
 
 // --- edges of all nodes
@@ -153,24 +49,32 @@ static void put_edge(void *context, uint32_t from, uint32_t to) {
     building->targets[building->starts[node]++] = node_of_block(building->owners, to);
 }
 
+// Of the root with that index.
+static uint32_t node_above(const struct core_owners *owners, uint32_t root) {
+    uint32_t above = owners->roots.items.items[root].above;
+    return above == OWNER_EVERYTHING ? EVERYTHING : 1 + above;
+}
+
 // Starts move on by what is put, and are one node behind until they are back.
 static bool make_edges(struct building *building) {
     struct core_owners *owners = building->owners;
-    uint32_t roots = (uint32_t)owners->roots.count, nodes = 1 + roots + owners->graph.count;
+    uint32_t roots = (uint32_t)owners->roots.items.count, nodes = 1 + roots + owners->graph.count;
     free(building->starts);
     free(building->targets);
     building->starts = calloc((size_t)nodes + 2, sizeof *building->starts);
-    building->targets = malloc((roots + owners->edges.count + owners->graph.targets.count + 1) *
-                               sizeof *building->targets);
+    building->targets =
+        malloc(((size_t)roots + owners->roots.edges.count + owners->graph.targets.count + 1) *
+               sizeof *building->targets);
     if (!building->starts || !building->targets) return false;
     uint32_t *starts = building->starts;
-    starts[1] = roots;
-    for (size_t i = 0; i < owners->edges.count; i++) starts[owners->edges.items[i].root + 2]++;
+    for (uint32_t i = 0; i < roots; i++) starts[node_above(owners, i) + 1]++;
+    for (size_t i = 0; i < owners->roots.edges.count; i++)
+        starts[owners->roots.edges.items[i].root + 2]++;
     each_inner_edge(&owners->graph, count_edge, building);
     for (uint32_t i = 1; i <= nodes; i++) starts[i] += starts[i - 1];
-    for (uint32_t i = 0; i < roots; i++) building->targets[starts[EVERYTHING]++] = 1 + i;
-    for (size_t i = 0; i < owners->edges.count; i++) {
-        const struct owner_edge *edge = &owners->edges.items[i];
+    for (uint32_t i = 0; i < roots; i++) building->targets[starts[node_above(owners, i)]++] = 1 + i;
+    for (size_t i = 0; i < owners->roots.edges.count; i++) {
+        const struct owner_edge *edge = &owners->roots.edges.items[i];
         building->targets[starts[edge->root + 1]++] = node_of_block(owners, edge->number);
     }
     each_inner_edge(&owners->graph, put_edge, building);
@@ -221,8 +125,8 @@ static bool add_leaked(struct building *building, struct searching *searching) {
     for (int rings = 0; rings < 2 && is_ok; rings++) {
         for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
             if (searching->is_reached[node] || (!rings && is_referred[node])) continue;
-            struct owner_edge *edge = array_push(&owners->edges);
-            if (edge) *edge = (struct owner_edge){building->leaked, node - first};
+            struct owner_edge *edge = array_push(&owners->roots.edges);
+            if (edge) *edge = (struct owner_edge){owners->roots.leaked, node - first};
             is_ok = edge;
             reach_from(searching, node);
         }
@@ -236,17 +140,17 @@ static void reach_from_roots(struct building *building, struct searching *search
     struct core_owners *owners = building->owners;
     uint32_t first = node_of_block(owners, 0), kept = 0;
     searching->is_reached[EVERYTHING] = true;
-    for (uint32_t i = 0; i < owners->roots.count; i++)
-        if (!owners->roots.items[i].is_passing) reach_from(searching, 1 + i);
-    for (size_t i = 0; i < owners->edges.count; i++) {
-        const struct owner_edge edge = owners->edges.items[i];
-        bool is_needless =
-            owners->roots.items[edge.root].is_passing && searching->is_reached[first + edge.number];
-        if (!is_needless) owners->edges.items[kept++] = edge;
+    for (uint32_t i = 0; i < owners->roots.items.count; i++)
+        if (!owners->roots.items.items[i].is_passing) reach_from(searching, 1 + i);
+    for (size_t i = 0; i < owners->roots.edges.count; i++) {
+        const struct owner_edge edge = owners->roots.edges.items[i];
+        bool is_needless = owners->roots.items.items[edge.root].is_passing &&
+                           searching->is_reached[first + edge.number];
+        if (!is_needless) owners->roots.edges.items[kept++] = edge;
     }
-    owners->edges.count = kept;
-    for (uint32_t i = 0; i < owners->roots.count; i++)
-        if (owners->roots.items[i].is_passing) reach_from(searching, 1 + i);
+    owners->roots.edges.count = kept;
+    for (uint32_t i = 0; i < owners->roots.items.count; i++)
+        if (owners->roots.items.items[i].is_passing) reach_from(searching, 1 + i);
 }
 
 static bool find_leaked(struct building *building) {
@@ -311,9 +215,12 @@ static void find_shared(struct building *building, uint32_t *places, uint8_t *is
     for (uint32_t place = 0; place < tree->reached; place++) places[tree->nodes[place]] = place;
     for (uint32_t place = 0; place < tree->reached; place++) {
         uint32_t node = tree->nodes[place];
+        // two functions of a thread, that is: the thread itself
+        uint32_t above = node && node < first ? places[node_above(owners, node - 1)] : place;
         for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++) {
             uint32_t target = places[building->targets[i]];
-            is_direct[target] |= tree->parents[target] == place;
+            uint32_t owner = tree->parents[target];
+            is_direct[target] |= owner == place || (owner == above && above);
         }
     }
     for (uint32_t place = 1; place < tree->reached; place++) {
@@ -331,7 +238,7 @@ static void find_inner(struct building *building, uint8_t *is_lost) {
     is_lost[0] = false;
     for (uint32_t place = 1; place < tree->reached; place++) {
         uint32_t node = tree->nodes[place];
-        is_lost[place] = is_lost[tree->parents[place]] || node == 1 + building->leaked;
+        is_lost[place] = is_lost[tree->parents[place]] || node == 1 + owners->roots.leaked;
         if (node < first || is_lost[place]) continue;
         uint32_t number = node - first;
         if (owners->graph.is_met[number / 64] >> number % 64 & 1) continue;
@@ -366,19 +273,19 @@ static bool sum(struct building *building) {
 
 bool core_owners_find(struct core_reach *reach, struct core_types *types,
                       struct core_owners *owners, struct error *error) {
-    struct building building = {.owners = owners, .reach = reach, .types = types};
+    struct building building = {.owners = owners, .reach = reach};
     *owners = (struct core_owners){0};
     reach->edges_most = UINT32_MAX;
     bool is_ok = core_graph_open(reach, &owners->graph) && core_graph_note_starts(&owners->graph) &&
-                 core_graph_fill(&owners->graph) && find_sizes(&building) && find_roots(&building);
+                 core_graph_fill(&owners->graph) && find_sizes(&building) &&
+                 owner_roots_find(reach, types, &owners->graph, &owners->roots);
     // numbers of nodes have 32 bits
     bool is_whole = !is_ok || (owners->graph.known >= owners->graph.count &&
-                               owners->roots.count < BLOCKS_MOST - owners->graph.count);
+                               owners->roots.items.count < BLOCKS_MOST - owners->graph.count);
     is_ok = is_ok && is_whole && make_edges(&building) && find_leaked(&building) &&
             make_edges(&building) && sum(&building);
     free(building.starts);
     free(building.targets);
-    index_table_free(&building.names);
     if (!is_ok) core_owners_free(owners);
     if (!is_whole)
         return error_set(error,
@@ -389,9 +296,9 @@ bool core_owners_find(struct core_reach *reach, struct core_types *types,
 // Which blocks the root of what is lost refers to, by number.
 static uint8_t *find_direct(const struct core_owners *owners) {
     uint8_t *are_direct = calloc((size_t)owners->graph.count + 1, 1);
-    for (size_t i = 0; are_direct && i < owners->edges.count; i++) {
-        const struct owner_edge *edge = &owners->edges.items[i];
-        if (!strcmp(owners->roots.items[edge->root].name, CORE_LEAKED_NAME))
+    for (size_t i = 0; are_direct && i < owners->roots.edges.count; i++) {
+        const struct owner_edge *edge = &owners->roots.edges.items[i];
+        if (!strcmp(owners->roots.items.items[edge->root].name, CORE_LEAKED_NAME))
             are_direct[edge->number] = true;
     }
     return are_direct;
@@ -426,10 +333,7 @@ bool core_owners_each_lost(const struct core_owners *owners,
 
 void core_owners_free(struct core_owners *owners) {
     core_graph_close(&owners->graph);
-    for (size_t i = 0; i < owners->roots.count; i++)
-        free((char *)(uintptr_t)owners->roots.items[i].name);
-    array_free(&owners->roots);
-    array_free(&owners->edges);
+    owner_roots_free(&owners->roots);
     dominators_free(&owners->tree);
     free(owners->sizes);
     free(owners->retained);

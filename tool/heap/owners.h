@@ -7,9 +7,13 @@
 // as well: these hold what is just in use, and much that was.
 //
 // References are found as reach.h finds them, conservatively: a number that looks like an address
-// counts as one. A root is a variable, the stack and registers of a thread, or other memory of
-// the process. What no root leads to is below a root of its own, CORE_LEAKED_NAME, by the blocks
-// that nothing else leaked refers to; of a ring, by the one with the lowest address.
+// counts as one. A root is a variable, a frame of a thread's stack, its registers, its thread-local
+// data, or other memory of the process. What no root leads to is below a root of its own,
+// CORE_LEAKED_NAME, by the blocks that nothing else leaked refers to; of a ring, by the one with
+// the lowest address.
+//
+// A thread's stack is divided among the functions of its frames. Its local data lasts as variables
+// do.
 //
 //     node   0 is everything; then come the roots, then the blocks by their numbers (references.h)
 //     place  of a node in the order of dominators.h: each node comes behind its owner
@@ -17,25 +21,11 @@
 #define TOOL_HEAP_OWNERS_H
 
 #include "tool/heap/dominators.h"
-#include "tool/heap/references.h"
-#include "tool/heap/types.h"
-
-#define CORE_LEAKED_NAME "leaked: no root leads there"
-
-struct owner_root {
-    const char *name;  // safe to print
-    bool is_passing;   // a thread's
-};
-
-struct owner_edge {
-    uint32_t root;    // index of it
-    uint32_t number;  // of the block that it refers to
-};
+#include "tool/heap/owner_roots.h"
 
 struct core_owners {
     struct core_graph graph;  // numbers
-    ARRAY(struct owner_root) roots;
-    ARRAY(struct owner_edge) edges;  // of the roots
+    struct owner_roots roots;
     struct dominators tree;
     uint64_t *sizes;     // of blocks, by number
     uint64_t *retained;  // bytes, by place

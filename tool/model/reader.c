@@ -420,6 +420,12 @@ const char *recording_imported(struct recording *recording) {
     return offset ? recording_string(recording, offset) : NULL;
 }
 
+bool recording_is_of_owners(struct recording *recording) {
+    static const char start[] = RECORDING_OF_OWNERS ": ";
+    const char *note = recording_imported(recording);
+    return note && !strncmp(note, start, strlen(start));
+}
+
 bool damage_is_any(const struct damage *damage) {
     return damage->missing_bytes || damage->bad_sections || damage->bad_strings ||
            damage->bad_modules || damage->bad_stacks;

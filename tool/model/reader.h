@@ -138,6 +138,11 @@ const char *recording_string(struct recording *recording, uint32_t offset);
 // "massif; not in it: times": whose file the recording was made of; NULL: cairn recorded it.
 const char *recording_imported(struct recording *recording);
 
+// It was made of the blocks of a process or core dump: its call stacks are who keeps them, from a
+// variable or thread inwards, and all its figures are of that one moment.
+#define RECORDING_OF_OWNERS "cairn core"
+bool recording_is_of_owners(struct recording *recording);
+
 // Events that were lost, by enum cairn_loss.
 uint64_t recording_lost(const struct recording *recording, size_t kind);
 // Frees of blocks that were allocated before cairn attached, or while recording was switched off:

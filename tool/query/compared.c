@@ -53,6 +53,7 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     compared->totals.exit_estimates[index] = estimate_of(MEASURE_EXIT, profile);
     compared->totals.at_estimates[index] = estimate_of(MEASURE_AT, profile);
     compared->sampled_count += profile->sampling.is_on;
+    compared->owners_count += recording_is_of_owners(profile->recording);
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
 }
@@ -171,6 +172,9 @@ bool compared_build(struct compared *compared, const struct compared_list *befor
         return error_set(error, "no memory for the comparison");
     for (size_t i = 0; i < count; i++)
         if (!visit(compared, before, after, i, add_opened, error)) return false;
+    if (compared->owners_count && compared->owners_count < count)
+        return error_set(error, "some of them are of who keeps blocks (cairn core SUBJECT save), "
+                                "and the others of who allocated them");
     if (compared->kind == COMPARED_STACKS) return diff_join_similar(&compared->diff, error);
     return compared->kind != COMPARED_LINES || diff_join_lines(&compared->diff, error);
 }

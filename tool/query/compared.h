@@ -41,6 +41,7 @@ struct compared {
     char lost_names[2][LOST_BYTES];  // of each side: why code has no names; "": it has
     bool is_inexact;                 // some recording lost something
     size_t sampled_count;            // recordings that are samples
+    size_t owners_count;             // of who keeps what
     const char *process;             // --process, NULL: the largest
     const struct request *request;
     enum compared_kind kind;

@@ -131,6 +131,7 @@ static void print_others(const struct terminal *terminal, const struct profile *
     bool is_plain = view->is_plain_number;
     char value[VALUE_BYTES];
     struct phrases phrases = {.terminal = terminal};
+    if (recording_is_of_owners(profile->recording)) return;
     struct measured calls = measure_stack(MEASURE_CALLS, stack);
     value_text(stack, MEASURE_ALLOCATED, is_plain, value, sizeof value);
     phrases_add(&phrases, "%s %s in %s%s %s", profile->is_of_mappings ? "mapped" : "allocated",

@@ -142,9 +142,9 @@ static void print_figures(const struct terminal *terminal, const struct summary 
 }
 
 static void print_heading(const struct terminal *terminal, const struct site_list *list,
-                          enum measure by) {
+                          const char *what) {
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_DIM, "%s", measure_about(by)->snapshot);
+    terminal_print(terminal, STYLE_DIM, "%s", what);
     if (list->hidden_count)
         terminal_print(terminal, STYLE_DIM, " (%s internal %s hidden: --all-frames)",
                        units_count((int64_t)list->hidden_count).text,
@@ -185,7 +185,9 @@ bool summary_print_list(const struct terminal *terminal, const struct summary *s
     if (is_ok && !site_lines_join(&list, terminal, figures_columns(summary)))
         is_ok = error_set(error, "no memory for the list of call sites");
     if (is_ok && list.sites.count) {
-        print_heading(terminal, &list, by);
+        bool is_of_owners = recording_is_of_owners(summary->profile->recording);
+        print_heading(terminal, &list,
+                      is_of_owners ? "by who keeps them" : measure_about(by)->snapshot);
         print_sites(terminal, summary, &list);
     }
     site_list_free(&list);
@@ -250,14 +252,18 @@ static void print_subject(const struct terminal *terminal, const struct summary 
     line->used = text_columns(text);
 }
 
+static const char *peak_word(const struct profile *profile) {
+    if (recording_is_of_owners(profile->recording)) return "kept";
+    return profile->is_of_mappings ? "peak mapped" : "peak heap";
+}
+
 void summary_print_context(const struct terminal *terminal, const struct summary *summary,
                            const char *of_run, const char *at_text) {
     const struct profile *profile = summary->profile;
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     struct parts line = {.terminal = terminal};
     print_subject(terminal, summary, &line);
-    parts_add(&line, STYLE_PLAIN, "%s %s%s", profile->is_of_mappings ? "peak mapped" : "peak heap",
-              size_of(summary, peak.value).text,
+    parts_add(&line, STYLE_PLAIN, "%s %s%s", peak_word(profile), size_of(summary, peak.value).text,
               interval_amount(peak, true, summary->view->is_plain_number).text);
     trust_add_short(&line, profile);
     if (of_run) parts_add(&line, STYLE_PLAIN, "%s", of_run);
@@ -293,7 +299,10 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     if (summary->has_prefix) fputs("cairn: ", terminal->out);
     ending_print(terminal, profile, summary->is_alive);
     fputc('\n', terminal->out);
-    if (profile->is_of_mappings) {
+    if (recording_is_of_owners(profile->recording)) {
+        print_key(terminal, "kept");
+        print_left(terminal, summary);
+    } else if (profile->is_of_mappings) {
         mapped_print_facts(terminal, profile, summary->view);
     } else if (!profile_is_empty(profile)) {
         print_peak(terminal, summary);
@@ -304,7 +313,8 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     } else {
         print_empty(terminal, summary);
     }
-    if (!profile->is_of_mappings) mapped_print_line(terminal, profile, summary->view);
+    if (!profile->is_of_mappings && !recording_is_of_owners(profile->recording))
+        mapped_print_line(terminal, profile, summary->view);
     trust_print(terminal, profile, summary->names);
     if (!profile_is_empty(profile)) print_advice(terminal, summary);
     if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;

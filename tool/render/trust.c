@@ -86,6 +86,10 @@ static void add_imported(struct parts *line, struct recording *recording) {
     if (!note) return;
     char text[FRAME_TEXT_BYTES];
     text_escape(text, sizeof text, note);
+    if (recording_is_of_owners(recording)) {
+        parts_add(line, STYLE_PLAIN, "%s", text + strlen(RECORDING_OF_OWNERS ": "));
+        return;
+    }
     char *lacks = strstr(text, ": ");
     if (lacks) *lacks = 0;
     parts_add(line, STYLE_PLAIN, "imported from %s", text);
@@ -296,6 +300,10 @@ void ending_print(const struct terminal *terminal, const struct profile *profile
                                header->exit_status, header->exit_signal};
     ending_text(&how, is_alive, ending, sizeof ending);
     terminal_print(terminal, STYLE_STRONG, "%s", name);
+    if (recording_is_of_owners(profile->recording)) {
+        fputs(" as it stood", terminal->out);
+        return;
+    }
     bool is_bad = header->has_exit && (header->exit_signal || header->exit_status);
     terminal_print(terminal, is_bad ? STYLE_WARNING : STYLE_PLAIN, " %s", ending);
     if (header->end_ns) fprintf(terminal->out, " after %s", units_duration(header->end_ns).text);

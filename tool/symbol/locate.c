@@ -239,8 +239,10 @@ static bool open_download(struct image *image, const char **path, const struct s
     return *path && open_if_same(image, *path, search->build_id, search->build_id_bytes);
 }
 
+static const char note_not_elf[] = "the file is not an ELF file";
+
 static const char *missing_note(enum image_result result) {
-    if (result == IMAGE_NOT_ELF) return "the file is not an ELF file";
+    if (result == IMAGE_NOT_ELF) return note_not_elf;
     if (result == IMAGE_NOT_A_FILE) return "the path is not a file";
     return "the file is missing or may not be read";
 }
@@ -317,11 +319,13 @@ static void find_debug_file(struct located *located, const struct search *search
 
 void locate_open(struct located *located, const struct symbol_module *module,
                  const struct symbol_options *options, struct string_pool *store) {
-    *located = (struct located){IMAGE_CLOSED, IMAGE_CLOSED, IMAGE_CLOSED, NULL, NULL, false, NULL};
+    *located =
+        (struct located){.module = IMAGE_CLOSED, .debug = IMAGE_CLOSED, .packed = IMAGE_CLOSED};
     struct search search = {options, store, module->build_id,
                             module->build_id ? module->build_id_bytes : 0};
     located->note = open_module(&located->module, &located->module_path, module, &search);
     if (!located->module.elf) located->module_path = NULL;
+    located->is_data = located->note == note_not_elf;
     located->is_gone = !located->module.elf && is_file_name(module, options);
     if (located->module.elf && image_has_dwarf(&located->module)) return;
     if (!search.build_id_bytes && located->module.elf) {

@@ -25,6 +25,7 @@ struct located {
     const char *module_path;
     const char *debug_path;
     bool is_gone;      // the module's own file is not there as it was recorded
+    bool is_data;      // the file is there and is no ELF file
     const char *note;  // what is missing or doubtful, NULL if nothing
 };
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_save.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/base/output.h"
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/import/import.h"
+#include "tool/model/index_table.h"
+#include "tool/render/frames.h"
+
+enum { DEPTH_MOST = 64 };
+
+struct placed_kin {
+    struct core_kin kin;
+    uint32_t place;
+};
+
+struct saving {
+    const struct owner_listing *listing;
+    struct imported *imported;
+    struct index_table index;  // of kins
+    ARRAY(struct placed_kin) kins;
+    uint32_t way[DEPTH_MOST];  // places from the root inwards
+    size_t next_block;         // of the listing, sorted by rows
+};
+
+// --- places
+
+static bool name_stack(const struct saving *saving, const struct core_kin *kin) {
+    const struct core_subject *subject = saving->listing->subject;
+    const struct frame_names names = names_frames(subject->opened.names);
+    struct frame_list frames = {0};
+    char function[KIN_LABEL_BYTES];
+    uint32_t node = subject->opened.profile.stacks[kin->value].node;
+    if (!frame_list_fill(&frames, &subject->opened.profile, &names, node, 0)) return false;
+    const struct frame *frame = frame_list_first_own(&frames);
+    snprintf(function, sizeof function, STACK_NOT_RECORDED);
+    if (frame) frame_label(frame, function, sizeof function, sizeof function);
+    bool is_ok = import_frame(saving->imported, function, frame ? frame->file : NULL,
+                              frame ? frame->line : 0);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
+static bool name_place(const struct saving *saving, const struct core_kin *kin) {
+    char label[KIN_LABEL_BYTES];
+    if (kin->kind == KIND_STACK) return name_stack(saving, kin);
+    return owner_listing_label(saving->listing, kin, label) &&
+           import_frame(saving->imported, label, NULL, 0);
+}
+
+static uint32_t place_of(struct saving *saving, const struct core_kin *kin) {
+    static const char *const modules[] = {"(root)", "(stack)", "(type)", "(size)"};
+    uint64_t hash = hash_mix(kin->value, index_table_seed() + kin->kind);
+    struct index_probe probe = index_probe_start(&saving->index, hash);
+    for (uint32_t i; index_probe_next(&saving->index, &probe, &i);)
+        if (i < saving->kins.count && core_kin_is(&saving->kins.items[i].kin, kin))
+            return saving->kins.items[i].place;
+    struct placed_kin *placed = array_push(&saving->kins);
+    if (!placed || !index_table_insert(&saving->index, hash, (uint32_t)(saving->kins.count - 1)))
+        return IMPORT_NONE;
+    placed->kin = *kin;
+    placed->place =
+        import_place(saving->imported, import_module(saving->imported, modules[kin->kind]));
+    bool is_ok = placed->place != IMPORT_NONE && name_place(saving, kin);
+    return is_ok ? placed->place : IMPORT_NONE;
+}
+
+// --- rows
+
+// Bytes at the end of a way, of a type of its own or not (IMPORT_NONE).
+static bool add_stack(struct saving *saving, unsigned depth, uint32_t type, uint64_t bytes,
+                      uint64_t blocks) {
+    uint32_t places[DEPTH_MOST + 1];
+    size_t count = 0;
+    const struct import_values values = {.calls = (int64_t)blocks,
+                                         .allocated_bytes = (int64_t)bytes,
+                                         .peak_blocks = (int64_t)blocks,
+                                         .peak_bytes = (int64_t)bytes,
+                                         .exit_blocks = (int64_t)blocks,
+                                         .exit_bytes = (int64_t)bytes};
+    if (!blocks) return true;
+    if (type != IMPORT_NONE) places[count++] = type;
+    for (unsigned i = depth + 1; i-- > 0;) places[count++] = saving->way[i];
+    return import_stack(saving->imported, places, count, &values);
+}
+
+// The blocks of a row by type: those of one type lie together.
+static bool add_blocks(struct saving *saving, uint32_t index, const struct owner_row *row) {
+    const struct owner_listing *listing = saving->listing;
+    size_t *next = &saving->next_block;
+    bool is_ok = true;
+    while (*next < listing->blocks.count && listing->blocks.items[*next].row == index && is_ok) {
+        const struct owner_block first = listing->blocks.items[*next];
+        const struct core_kin kin = {KIND_TYPE, (uintptr_t)first.type};
+        uint64_t bytes = 0, blocks = 0;
+        for (; *next < listing->blocks.count; ++*next, blocks++) {
+            const struct owner_block *block = &listing->blocks.items[*next];
+            if (block->row != index || block->type != first.type) break;
+            bytes += block->size;
+        }
+        bool has_type = first.type && row->kin.kind != KIND_TYPE;
+        uint32_t type = has_type ? place_of(saving, &kin) : IMPORT_NONE;
+        is_ok = (!has_type || type != IMPORT_NONE) &&
+                add_stack(saving, row->depth, type, bytes, blocks);
+    }
+    return is_ok;
+}
+
+// What a row keeps that is in no row below it: deeper than rows go.
+static bool add_rest(struct saving *saving, size_t index) {
+    const struct owner_listing *listing = saving->listing;
+    const struct owner_row *row = &listing->rows.items[index];
+    bool is_root = row->kin.kind == KIND_ROOT;
+    uint64_t bytes = row->retained - row->own, blocks = row->blocks - (is_root ? 0 : row->count);
+    for (size_t i = index + 1; i < listing->rows.count; i++) {
+        const struct owner_row *below = &listing->rows.items[i];
+        if (below->depth <= row->depth) break;
+        if (below->depth > row->depth + 1) continue;
+        bytes -= below->retained;
+        blocks -= below->blocks;
+    }
+    return add_stack(saving, row->depth, IMPORT_NONE, bytes, blocks);
+}
+
+static bool add_rows(struct saving *saving) {
+    const struct owner_listing *listing = saving->listing;
+    bool is_ok = true;
+    for (size_t i = 0; i < listing->rows.count && is_ok; i++) {
+        const struct owner_row *row = &listing->rows.items[i];
+        if (row->left_out || row->depth >= DEPTH_MOST) continue;
+        saving->way[row->depth] = place_of(saving, &row->kin);
+        is_ok = saving->way[row->depth] != IMPORT_NONE && add_blocks(saving, (uint32_t)i, row) &&
+                add_rest(saving, i);
+    }
+    return is_ok;
+}
+
+static int by_row_and_type(const void *a, const void *b) {
+    const struct owner_block *one = a, *other = b;
+    if (one->row != other->row) return one->row < other->row ? -1 : 1;
+    uintptr_t first = (uintptr_t)one->type, second = (uintptr_t)other->type;
+    return first < second ? -1 : first > second;
+}
+
+static void describe(struct saving *saving) {
+    const struct core_subject *subject = saving->listing->subject;
+    struct imported *imported = saving->imported;
+    const uint64_t ns_per_s = 1000000000u;
+    const char *program = subject->is_recorded ? subject->header.executable : "";
+    // what is mapped first is the program
+    if (!*program && subject->core->files.count) program = subject->core->files.items[0].path;
+    if (!*program) program = subject->look.name;
+    snprintf(imported->command, sizeof imported->command, "%s", program);
+    snprintf(imported->lacks, sizeof imported->lacks, "its stacks are who keeps whom");
+    imported->start_unix_ns = (uint64_t)time(NULL) * ns_per_s;
+    imported->pid = subject->core->pid;
+}
+
+bool core_image_write(FILE *out, const struct owner_listing *listing, struct error *error) {
+    struct imported imported;
+    struct saving saving = {.listing = listing, .imported = &imported};
+    if (listing->blocks.count)
+        qsort(listing->blocks.items, listing->blocks.count, sizeof *listing->blocks.items,
+              by_row_and_type);
+    if (!import_start(&imported, error)) return false;
+    describe(&saving);
+    bool is_ok = add_rows(&saving) ? import_write(out, &imported, RECORDING_OF_OWNERS, error)
+                                   : error_set(error, "out of memory");
+    import_free(&imported);
+    index_table_free(&saving.index);
+    array_free(&saving.kins);
+    return is_ok;
+}
+
+bool core_image_open(const struct owner_listing *listing, struct opened *opened,
+                     struct error *error) {
+    char path[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
+    int file = memfd_create("owners", MFD_CLOEXEC);
+    FILE *out = file < 0 ? NULL : fdopen(file, "w");
+    if (!out) {
+        if (file >= 0) close(file);
+        return error_set(error, "no memory for who keeps what");
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    bool is_ok = core_image_write(out, listing, error);
+    if (is_ok && fflush(out)) is_ok = error_set(error, "no memory for who keeps what");
+    is_ok = is_ok && opened_open(path, opened, error);
+    fclose(out);
+    return is_ok;
+}
+
+bool core_save(struct core_subject *subject, const char *path, bool can_replace,
+               struct error *error) {
+    const struct view_options everything = {0};
+    struct owner_listing listing;
+    struct output output;
+    char safe[KIN_LABEL_BYTES];
+    if (!owner_listing_make(subject, &everything, true, &listing, error)) return false;
+    listing.main_tid = subject->core->pid;
+    bool is_ok = output_open(path, can_replace, &output, error);
+    if (is_ok) {
+        is_ok = core_image_write(output.file, &listing, error) && output_commit(&output, error);
+        if (!is_ok) output_cancel(&output);
+    }
+    if (is_ok) {
+        text_escape(safe, sizeof safe, path);
+        fprintf(stderr, "cairn: %s: %s in %s   next: cairn report --view tree %s\n", safe,
+                units_size((int64_t)listing.owners.retained[0]).text,
+                units_counted((int64_t)listing.owners.counts[0], "block", "blocks").text, safe);
+    }
+    owner_listing_free(&listing);
+    return is_ok;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who keeps the blocks of a process or core dump, as a recording: its call stacks are the ways of
+// owning (a root, what it keeps, what that keeps), innermost the type of blocks where it is known.
+// So all views, pages, exports and comparisons are of them. No contents of blocks are in it.
+#ifndef TOOL_CMDS_CORE_SAVE_H
+#define TOOL_CMDS_CORE_SAVE_H
+
+#include <stdio.h>
+
+#include "tool/cmds/core_owner_rows.h"
+
+// `listing`: with the blocks.
+bool core_image_write(FILE *out, const struct owner_listing *listing, struct error *error);
+
+// The same opened, without a file.
+bool core_image_open(const struct owner_listing *listing, struct opened *opened,
+                     struct error *error);
+
+// `cairn core SUBJECT save FILE`.
+bool core_save(struct core_subject *subject, const char *path, bool can_replace,
+               struct error *error);
+
+#endif
