@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 import cairn_test as t
@@ -113,8 +114,16 @@ t.check(any(row["change"] == "grown" for row in told), f"nothing has grown: {tol
 pathlib.Path("script.py").write_text("def main_of_it():\n    return [str(i) * 20 for i in range(9000)]\nkept = main_of_it()\n")
 result, python = t.record([t.PYTHON, "script.py"], python=True)
 
+owned = {}
+with t.Process(t.program("owners"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+    t.check_equal("owners begin", process.stdout.readline(), b"ready\n")
+    owned = {row["name"]: row["retained_bytes"] for row in t.report(str(process.pid), "--view", "owners")["owners"]}
+    t.check_equal("open --owners", t.run_cairn("open", "-o", "owners.html", "--owners", str(process.pid)).status, 0)
+    t.check_equal("open --owners of none", t.run_cairn("open", "-o", "none.html", "--owners").status, 2)
+    process.stdin.close()
+    process.wait()
 found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads)["threads"]}
-pages = {"leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
+pages = {"owners": os.path.abspath("owners.html"), "leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),
@@ -136,6 +145,7 @@ t.check(all(changes.values()), f"differences of samples: {differ}")
 
 producer_bytes = by_thread["producer"]["allocated_bytes"]
 plan = {
+    "owners": {"sessions": size(owned["sessions"])},
     "leak_peak": size(found["peak"]["bytes"]),
     # the first thread keeps what it took, the consumer takes nothing
     "threads": {"share": f"{100 * producer_bytes / sum(one['allocated_bytes'] for one in by_thread.values()):.0f} % of all",

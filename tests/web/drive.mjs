@@ -621,7 +621,66 @@ async function large() {
   await page.context().close();
 }
 
+/** The names in the rectangles of a tree map, found as a pointer finds them. */
+async function boxes(page) {
+  return page.evaluate(() => {
+    const canvas = document.querySelector(".map canvas"),
+      tip = canvas.parentElement.querySelector(".tip"),
+      box = canvas.getBoundingClientRect(),
+      found = {};
+    for (let y = box.top + 3; y < box.bottom; y += 6)
+      for (let x = box.left + 3; x < box.right; x += 6) {
+        canvas.dispatchEvent(new MouseEvent("mousemove", { clientX: x, clientY: y, bubbles: true }));
+        if (tip.hidden) continue;
+        const name = tip.querySelector("strong").textContent;
+        found[name] = { x, y, spots: (found[name]?.spots ?? 0) + 1 };
+      }
+    canvas.dispatchEvent(new MouseEvent("mouseleave"));
+    return found;
+  });
+}
+
+/** Who keeps what: a tree map whose areas are known, a table that unfolds, the flame graph. */
+async function owners() {
+  const page = await open("owners");
+  equal("owners: screens", await page.locator("nav button").allInnerTexts(), ["Owners", "Table"]);
+  let found = await boxes(page);
+  const texts = found["char[]"]?.spots ?? 0;
+  check(texts > 0 && found.item, `owners: the map has ${Object.keys(found)}`);
+  const share = texts / Object.values(found).reduce((sum, one) => sum + one.spots, 0);
+  check(share > 0.6, `owners: texts are most of it and cover ${share}`);
+  check((await text(page, ".legend")).includes("char[]"), "owners: the legend");
+  await page.mouse.click(found.item.x, found.item.y);
+  check((await hash(page)).includes("zoom="), "owners: a click zooms");
+  check((await text(page, ".side")).includes("item"), "owners: a click selects");
+  await page.goBack();
+  await page.locator(".map canvas").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  check((await hash(page)).includes("zoom=0"), "owners: keys zoom");
+  await page.keyboard.press("Escape");
+  await page.fill("#search", "item");
+  await page.waitForFunction(() => document.querySelector(".note").textContent.includes("frame"));
+  check((await text(page, ".note")).includes("“item” is on stacks of"), `owners: search: ${await text(page, ".note")}`);
+  await page.fill("#search", "");
+  await page.selectOption("#shape", "tree");
+  const first = await page.locator(".tt-body .tt-row").allInnerTexts();
+  check(/sessions/.test(first[1]) && first[1].includes(plan.owners.sessions), `owners: the table: ${first[1]}`);
+  const unfolded = first.findIndex((row) => row.includes("char[]"));
+  check(unfolded > 0, `owners: the largest way is open: ${first}`);
+  await page.locator(".tree-table").focus();
+  for (const key of ["ArrowDown", "ArrowLeft"]) await page.keyboard.press(key);
+  equal("owners: folded", await page.locator(".tt-row[aria-selected=true]").getAttribute("aria-expanded"), "false");
+  await page.keyboard.press("ArrowRight");
+  equal("owners: unfolded", await page.locator(".tt-row[aria-selected=true]").getAttribute("aria-expanded"), "true");
+  await page.selectOption("#shape", "flame");
+  await settled(page);
+  check(await clickFrame(page, "table"), "owners: the flame graph");
+  await page.context().close();
+}
+
 const parts = {
+  owners,
   overview,
   flame,
   table,

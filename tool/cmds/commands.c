@@ -262,12 +262,16 @@ const struct command commands[] = {
             "browser ($BROWSER, else the desktop's). With -o it is only written: to keep, to send,\n"
             "to put it beside a test's results. Of a run, the page has its larger processes; with\n"
             "two subjects it shows what changed. SUBJECT@SNAPSHOT is what was live then: @10s, @peak,\n"
-            "@exit, @LABEL of a mark; two snapshots of one recording are compared likewise.\n",
+            "@exit, @LABEL of a mark; two snapshots of one recording are compared likewise.\n"
+            "--owners PID|NAME|CORE: a tree map of what variables and threads keep.\n",
         .run = cmd_open,
         .words_max = 2,
         .options = {
             {OPTION_OUTPUT, "output", 'o', "FILE", "write the page there, do not show it"},
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
+            {OPTION_OWNERS, "owners", 0, NULL, "of a process or core: who keeps its blocks"},
+            {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
+             "owners: copy more than 128 MiB of a process that stands"},
             OPTION_ROW_PROCESS,
             SYMBOL_OPTIONS,
         },

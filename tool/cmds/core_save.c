@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_save.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -179,21 +180,48 @@ bool core_image_write(FILE *out, const struct owner_listing *listing, struct err
     return is_ok;
 }
 
+// The image as a file in memory, with a path to it; -1 with an error.
+static int write_in_memory(const struct owner_listing *listing, char path[PATH_MAX],
+                           struct error *error) {
+    int file = memfd_create("owners", MFD_CLOEXEC), copy = file < 0 ? -1 : dup(file);
+    FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+    bool is_ok = out ? core_image_write(out, listing, error)
+                     : error_set(error, "no memory for who keeps what");
+    if (out && fclose(out) && is_ok) is_ok = error_set(error, "no memory for who keeps what");
+    snprintf(path, PATH_MAX, "/proc/self/fd/%d", file);
+    if (is_ok) return file;
+    if (!out && copy >= 0) close(copy);
+    if (file >= 0) close(file);
+    return -1;
+}
+
 bool core_image_open(const struct owner_listing *listing, struct opened *opened,
                      struct error *error) {
-    char path[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
-    int file = memfd_create("owners", MFD_CLOEXEC);
-    FILE *out = file < 0 ? NULL : fdopen(file, "w");
-    if (!out) {
-        if (file >= 0) close(file);
-        return error_set(error, "no memory for who keeps what");
-    }
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    bool is_ok = core_image_write(out, listing, error);
-    if (is_ok && fflush(out)) is_ok = error_set(error, "no memory for who keeps what");
-    is_ok = is_ok && opened_open(path, opened, error);
-    fclose(out);
+    char path[PATH_MAX];
+    int file = write_in_memory(listing, path, error);
+    if (file < 0) return false;
+    bool is_ok = opened_open(path, opened, error);
+    close(file);
     return is_ok;
+}
+
+int core_image_take(const char *word, bool has_limit, char path[PATH_MAX], struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_REFERENCES,
+                                   .bytes_max = has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
+                                   .way_around = "--no-copy-limit"};
+    const struct view_options everything = {0};
+    struct core_subject subject;
+    struct owner_listing listing;
+    int file = -1;
+    if (!core_subject_open(word, &wish, NULL, &subject, error)) return -1;
+    if (owner_listing_make(&subject, &everything, true, &listing, error)) {
+        file = write_in_memory(&listing, path, error);
+        owner_listing_free(&listing);
+    }
+    if (file < 0) heap_look_blame(&subject.look, error);
+    core_print_doubts(&subject);
+    core_subject_close(&subject);
+    return file;
 }
 
 bool core_save(struct core_subject *subject, const char *path, bool can_replace,

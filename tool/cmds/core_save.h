@@ -5,6 +5,7 @@
 #ifndef TOOL_CMDS_CORE_SAVE_H
 #define TOOL_CMDS_CORE_SAVE_H
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "tool/cmds/core_owner_rows.h"
@@ -15,6 +16,10 @@ bool core_image_write(FILE *out, const struct owner_listing *listing, struct err
 // The same opened, without a file.
 bool core_image_open(const struct owner_listing *listing, struct opened *opened,
                      struct error *error);
+
+// That of a process or core dump, as a file in memory: its descriptor, to be closed, and a path to
+// it; -1 with an error.
+int core_image_take(const char *word, bool has_limit, char path[PATH_MAX], struct error *error);
 
 // `cairn core SUBJECT save FILE`.
 bool core_save(struct core_subject *subject, const char *path, bool can_replace,

@@ -17,6 +17,7 @@
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/core_save.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/exported.h"
 #include "tool/query/heap_views.h"
@@ -104,6 +105,7 @@ struct page {
     char *words[2];            // what was named; snapshots point into them
     const char *snapshots[2];  // NULL: none was named
     size_t count;
+    int owners;  // a file in memory of who keeps the blocks of a process; -1: none
 };
 
 static const char *empty_reason(const struct opened *opened) {
@@ -286,7 +288,7 @@ static bool put_one(struct web *web, const struct page *page, struct error *erro
     const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
     struct heap_look look;
     struct error reason;
-    bool has_heap = !page->snapshots[0] && heap_look_is_possible(word);
+    bool has_heap = word && !page->snapshots[0] && heap_look_is_possible(word);
     if (has_heap && !heap_look_take(word, &wish, &look, &reason)) {
         fprintf(stderr, "cairn: without a picture of its heap: %s\n", reason.text);
         has_heap = false;
@@ -356,7 +358,7 @@ static bool show_page(const struct page *page, struct error *error) {
 }
 
 bool open_show(const char *path, struct error *error) {
-    struct page page = {.count = 1};
+    struct page page = {.count = 1, .owners = -1};
     return subject_find(path, &page.subjects[0], error) && show_page(&page, error);
 }
 
@@ -377,17 +379,33 @@ static bool read_subjects(const struct command_args *args, struct page *page, st
     return true;
 }
 
+// Who keeps the blocks of a process or core dump, instead of a recording.
+static bool take_owners(const struct command_args *args, struct page *page, struct error *error) {
+    struct subject *subject = &page->subjects[0];
+    page->count = 1;
+    page->owners = core_image_take(args->words[0], !args_has(args, OPTION_NO_COPY_LIMIT),
+                                   subject->path, error);
+    snprintf(subject->name, sizeof subject->name, "%s", args->words[0]);
+    return page->owners >= 0;
+}
+
 int cmd_open(const struct command_args *args) {
-    struct page page = {0};
+    struct page page = {.owners = -1};
     struct error error;
     const char *path = args_text(args, OPTION_OUTPUT, NULL);
     if (!path && args_has(args, OPTION_FORCE)) {
         error_set(&error, "open: --force is for -o FILE");
         return command_fail(STATUS_USAGE, &error);
     }
-    bool is_ok = read_subjects(args, &page, &error) &&
+    if (args_has(args, OPTION_OWNERS) && args->word_count != 1) {
+        error_set(&error, "open: --owners: of which process or core dump? (one)");
+        return command_fail(STATUS_USAGE, &error);
+    }
+    bool is_ok = (args_has(args, OPTION_OWNERS) ? take_owners(args, &page, &error)
+                                                : read_subjects(args, &page, &error)) &&
                  (path ? write_file(&page, path, args_has(args, OPTION_FORCE), &error)
                        : show_page(&page, &error));
     for (size_t i = 0; i < 2; i++) free(page.words[i]);
+    if (page.owners >= 0) close(page.owners);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -66,8 +66,8 @@ bool sink_close(struct sink *sink, struct error *error) {
     return !sink->is_bad || error_set(error, "no memory to compress the page's data");
 }
 
-void sink_put_chunk(struct sink *sink, const char *name, enum chunk_kind kind, const void *bytes,
-                    size_t size) {
+void sink_put_chunk(struct sink *sink, const char *name, enum web_chunk_kind kind,
+                    const void *bytes, size_t size) {
     size_t length = strlen(name);
     if (length > NAME_MAX_BYTES || size > UINT32_MAX) {
         sink->is_bad = true;
@@ -102,7 +102,7 @@ void column_put_text(struct column *column, const char *text) {
     put_byte(column, 0);
 }
 
-void sink_put_column(struct sink *sink, const char *name, enum chunk_kind kind,
+void sink_put_column(struct sink *sink, const char *name, enum web_chunk_kind kind,
                      struct column *column) {
     if (column->is_bad)
         sink->is_bad = true;

@@ -6,7 +6,7 @@
 //
 //     1 byte   length of the name, 0 at the end of all
 //     n bytes  name
-//     1 byte   kind: enum chunk_kind
+//     1 byte   kind: enum web_chunk_kind
 //     4 bytes  length of what follows, little-endian
 //     n bytes  content
 #ifndef TOOL_WEB_SINK_H
@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-enum chunk_kind {
+enum web_chunk_kind {
     CHUNK_JSON = 'j',     // a text of JSON
     CHUNK_NUMBERS = 'n',  // integers, zigzag, seven bits a byte, the lowest first
     CHUNK_TEXTS = 't',    // texts, each ended by a zero byte
@@ -41,8 +41,8 @@ struct sink {
 bool sink_open(struct sink *sink, FILE *out, struct error *error);
 bool sink_close(struct sink *sink, struct error *error);
 
-void sink_put_chunk(struct sink *sink, const char *name, enum chunk_kind kind, const void *bytes,
-                    size_t size);
+void sink_put_chunk(struct sink *sink, const char *name, enum web_chunk_kind kind,
+                    const void *bytes, size_t size);
 
 // A chunk that grows. Without memory it says so in `is_bad` and takes no more.
 struct column {
@@ -53,7 +53,7 @@ struct column {
 void column_put_number(struct column *column, int64_t number);
 void column_put_text(struct column *column, const char *text);
 // Writes what was put in as a chunk and frees it.
-void sink_put_column(struct sink *sink, const char *name, enum chunk_kind kind,
+void sink_put_column(struct sink *sink, const char *name, enum web_chunk_kind kind,
                      struct column *column);
 
 #endif

@@ -55,10 +55,33 @@ export function growth(change: number): string {
   return css(share < 0 ? mix(same, LESS, -share) : mix(same, MORE, share));
 }
 
+export interface Colours {
+  readonly legend: { name: string; colour: string }[];
+  of(fn: number): string;
+}
+
+/** The first of a list of functions (or of what owners' trees have for them: types) have a colour each. */
+export class FunctionColours implements Colours {
+  private colourOf = new Map<number, string>();
+  readonly legend: { name: string; colour: string }[] = [];
+
+  constructor(model: Model, order: number[]) {
+    order.slice(0, PALETTE.length).forEach((fn, i) => {
+      this.colourOf.set(fn, listed(i));
+      this.legend.push({ name: model.fnName[fn], colour: listed(i) });
+    });
+    this.legend.push({ name: "others", colour: css(dimmed(OTHER)) });
+  }
+
+  of(fn: number): string {
+    return this.colourOf.get(fn) ?? css(dimmed(OTHER));
+  }
+}
+
 const STANDARD = -1;
 
 /** The program's own modules get the first colours of the palette, then standard libraries, then the others in the order of what goes through them. */
-export class ModuleColours {
+export class ModuleColours implements Colours {
   private colourOf = new Map<number, Rgb>();
   private cache = new Map<number, string>();
   readonly legend: { name: string; colour: string }[] = [];

@@ -65,6 +65,7 @@ export interface Facts {
   executable: string;
   point_ns: number;
   has_ended: boolean;
+  of_owners: boolean; // its stacks are who keeps blocks, from a root inwards (cairn core save)
   process: { pid: number; ppid: number; command: string; start_unix_ns: number; duration_ns: number };
   totals: { allocations: number; frees: number; allocated_bytes: number; freed_bytes: number; failed: number };
   peak: { bytes: number; blocks: number; at_ns: number; error_bytes: number };

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The screen with the flame graph: of everything, from the program inwards or inverted, or of one
-// function with its callers above and its callees below.
+// The screen with the tree of stacks: as a flame graph, a tree map or a table that unfolds, of
+// everything, from the program inwards or inverted; or as flame graphs of one function with its
+// callers above and its callees below.
 
 import { focused, matcher, type App, type Screen } from "./app";
-import { growth, ModuleColours } from "./colours";
+import { type Colours, FunctionColours, growth, ModuleColours } from "./colours";
 import { amount, functionDetails, functionOf, hint, largestOwn } from "./details";
 import { fill, h } from "./dom";
 import { Flame, type FlameOptions } from "./flame";
 import { choice, option, toggle } from "./parts";
+import type { PictureOptions } from "./picture";
 import type { Weighted } from "./tree";
+import { TreeMap } from "./treemap";
+import { TreeTable } from "./tree_table";
 import * as units from "./units";
 import type { View } from "./view";
 
@@ -41,21 +45,31 @@ export class FlameScreen implements Screen {
   private main: Flame;
   private callers: Flame;
   private callees: Flame;
-  private colours: ModuleColours | null = null;
+  private map: TreeMap;
+  private table: TreeTable;
+  private colours: Colours | null = null;
   private coloursOf: unknown = null;
+  private colouredBy = "";
   private shown = "";
 
   constructor(private app: App) {
-    this.main = this.make("Flame graph of the heap", () => this.view.flame());
-    this.callers = this.make("Callers", () => this.view.sandwich(this.view.state.pivot).callers, {
+    const whole = () => this.view.flame();
+    this.main = new Flame(this.optionsOf("Flame graph of the heap", whole));
+    this.map = new TreeMap(this.optionsOf("Tree map of the heap", whole));
+    this.table = new TreeTable({
+      ...this.optionsOf("Tree of the heap", whole),
+      name: (node) => this.nameOf(whole(), node),
+      amounts: (node) => this.amountsOf(whole(), node),
+    });
+    this.callers = new Flame({
+      ...this.optionsOf("Callers", () => this.view.sandwich(this.view.state.pivot).callers),
       isUpward: true,
       firstDepth: 2,
     });
-    this.callees = this.make(
-      "The function and what it calls",
-      () => this.view.sandwich(this.view.state.pivot).callees,
-      { firstDepth: 1 },
-    );
+    this.callees = new Flame({
+      ...this.optionsOf("The function and what it calls", () => this.view.sandwich(this.view.state.pivot).callees),
+      firstDepth: 1,
+    });
     this.element = h(
       "section",
       { class: "screen flame-screen", "aria-label": "Flame graph" },
@@ -78,12 +92,11 @@ export class FlameScreen implements Screen {
     return this.app.view;
   }
 
-  private make(label: string, data: () => Weighted, more: Partial<FlameOptions> = {}): Flame {
+  private optionsOf(label: string, data: () => Weighted): PictureOptions & FlameOptions {
     const { model } = this.app;
     const name = (node: number) => this.nameOf(data(), node);
-    return new Flame({
+    return {
       label,
-      ...more,
       title: (node, letters) => this.titleOf(data(), node, letters),
       describe: (node) => `${name(node)}, ${this.amountOf(data(), node)}`,
       tooltip: (node) => this.tooltip(data(), node),
@@ -91,7 +104,13 @@ export class FlameScreen implements Screen {
       onZoom: (node) => this.app.set({ zoom: childPath(data(), node) }),
       onSelect: (node) => this.select(data(), node),
       onKey: (key, node) => this.key(key, node > 0 ? model.fnName[data().tree.fn[node]] : ""),
-    });
+    };
+  }
+
+  /** What shows the whole. */
+  private get whole(): Flame | TreeMap | TreeTable {
+    const { shape } = this.view.state;
+    return shape === "map" ? this.map : shape === "tree" ? this.table : this.main;
   }
 
   private get currentData(): Weighted {
@@ -171,6 +190,16 @@ export class FlameScreen implements Screen {
     return `${amount(view, value)}${view.nodeSure(data, node, null)}, ${share}${kept}`;
   }
 
+  private amountsOf(data: Weighted, node: number): string[] {
+    const { view } = this,
+      own = data.self[node];
+    return [
+      view.isDiff ? this.amountOf(data, node) : amount(view, data.value[node]),
+      units.percent(data.value[node], data.value[0]),
+      own > 0 ? amount(view, own) : "",
+    ];
+  }
+
   private tooltip(data: Weighted, node: number): Node {
     const { model } = this.app,
       fn = data.tree.fn[node];
@@ -229,13 +258,18 @@ export class FlameScreen implements Screen {
     fill(
       this.bar,
       state.pivot
-        ? h(
-            "button",
-            { type: "button", id: "whole", onclick: () => app.set({ pivot: "", zoom: "" }) },
-            "← Whole flame graph",
-          )
+        ? h("button", { type: "button", id: "whole", onclick: () => app.set({ pivot: "", zoom: "" }) }, "← Whole tree")
         : toggle("inverted", "Inverted", "From the allocating functions to their callers", state.inverted, () =>
             app.set({ inverted: !state.inverted, zoom: "" }),
+          ),
+      state.pivot
+        ? null
+        : choice(
+            "shape",
+            "As",
+            state.shape,
+            [option("map", "tree map"), option("flame", "flame graph"), option("tree", "tree table")],
+            (shape) => app.set({ shape: shape as typeof state.shape }),
           ),
       state.zoom
         ? h("button", { type: "button", id: "unzoom", onclick: () => app.set({ zoom: "" }) }, "Zoom out")
@@ -261,7 +295,11 @@ export class FlameScreen implements Screen {
             "colour",
             "Colour",
             state.colour,
-            [option("module", "own code, libraries"), option("growth", "kept or freed")],
+            [
+              option("module", app.model.isOfOwners ? "roots, types, stacks" : "own code, libraries"),
+              option("function", "what holds it"),
+              ...(app.model.isOfOwners ? [] : [option("growth", "kept or freed")]),
+            ],
             (colour) => app.set({ colour: colour as typeof state.colour }),
           ),
       toggle(
@@ -305,7 +343,7 @@ export class FlameScreen implements Screen {
     const data = this.currentData,
       { model } = this.app;
     if (!matches) {
-      for (const flame of [this.main, this.callers, this.callees]) flame.mark(null);
+      for (const one of [this.whole, ...(state.pivot ? [this.callers, this.callees] : [])]) one.mark(null);
       this.note.textContent = state.pivot ? this.pivotNote() : data.value[0] > 0 ? "" : this.emptyNote();
       return;
     }
@@ -325,7 +363,7 @@ export class FlameScreen implements Screen {
       isInside[node] = 1;
       sum += value[node];
     }
-    (state.pivot ? this.callees : this.main).mark(marked);
+    (state.pivot ? this.callees : this.whole).mark(marked);
     if (state.pivot) this.callers.mark(markOf(view.sandwich(state.pivot).callers));
     this.note.textContent = frames
       ? `“${state.search}” is on stacks of ${amount(view, sum)}, ${units.percent(sum, value[0])}, in ${units.plural(frames, "frame")}`
@@ -350,29 +388,32 @@ export class FlameScreen implements Screen {
 
   update(view: View): void {
     const { state, model } = view;
-    if (!view.isDiff && this.coloursOf !== view.mask) {
-      const modules = view.groups("modules").total[0];
-      const order = [...modules.keys()].filter((i) => modules[i] > 0).sort((a, b) => modules[b] - modules[a]);
-      this.colours = new ModuleColours(model, order);
+    if (!view.isDiff && (this.coloursOf !== view.mask || this.colouredBy !== state.colour)) {
+      const isOwn = state.colour === "function",
+        sums = isOwn ? view.groups("functions").self[0] : view.groups("modules").total[0];
+      const order = [...sums.keys()].filter((i) => sums[i] > 0).sort((a, b) => sums[b] - sums[a]);
+      this.colours = isOwn ? new FunctionColours(model, order) : new ModuleColours(model, order);
       this.coloursOf = view.mask;
+      this.colouredBy = state.colour;
     }
     this.makeBar();
     this.makeLegend();
-    const layout = state.pivot ? "sandwich" : "whole";
+    const layout = state.pivot ? "sandwich" : state.shape;
     if (this.shown !== layout) {
       fill(
         this.pictures,
         state.pivot
           ? [this.callers.element, h("div", { class: "divider" }, "↑ callers · callees ↓"), this.callees.element]
-          : this.main.element,
+          : this.whole.element,
       );
+      this.pictures.classList.toggle("filled", !state.pivot && state.shape !== "flame");
       this.pictures.classList.toggle("sandwich", Boolean(state.pivot));
       this.shown = layout;
     }
     const data = this.currentData,
       zoom = nodeAt(data, state.zoom);
     if (state.pivot) this.callers.show(view.sandwich(state.pivot).callers, 0, -1);
-    (state.pivot ? this.callees : this.main).show(data, zoom, zoom);
+    (state.pivot ? this.callees : this.whole).show(data, zoom, zoom);
     this.search();
     if (state.pivot && data.tree.count > 1) this.select(data, data.order[data.first[0]]);
     else this.select(data, zoom);

@@ -33,6 +33,7 @@ class Main implements App {
 
   constructor(readonly model: Model) {
     initial.measure = model.measures[0].id;
+    if (model.isOfOwners) Object.assign(initial, { view: "flame", shape: "map", colour: "function" });
     this.state = readState(location.hash);
     this.view = new View(model, this.state, null);
     this.overview = new Overview(this);
@@ -97,11 +98,16 @@ class Main implements App {
       this.model.isDiff || this.model.page.run
         ? document.title.replace(/ – cairn$/, "")
         : (first?.program ?? "nothing");
-    const tabs: [State["view"], string][] = [
-      ["overview", "Overview"],
-      ["flame", "Flame graph"],
-      ["table", "Table"],
-    ];
+    const tabs: [State["view"], string][] = this.model.isOfOwners
+      ? [
+          ["flame", "Owners"],
+          ["table", "Table"],
+        ]
+      : [
+          ["overview", "Overview"],
+          ["flame", "Flame graph"],
+          ["table", "Table"],
+        ];
     const nav = h(
       "nav",
       { "aria-label": "Screens" },
@@ -274,7 +280,9 @@ class Main implements App {
   private key(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
     if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
-    const views: Record<string, State["view"]> = { 1: "overview", 2: "flame", 3: "table" };
+    const views: Record<string, State["view"]> = this.model.isOfOwners
+      ? { 1: "flame", 2: "table" }
+      : { 1: "overview", 2: "flame", 3: "table" };
     if (event.key === "/") this.search.focus();
     else if (views[event.key]) this.set({ view: views[event.key] });
     else if (event.key === "i" && this.state.view === "flame") this.set({ inverted: !this.state.inverted, zoom: "" });

@@ -226,12 +226,32 @@ export class Model {
     return all;
   }
 
+  get isOfOwners(): boolean {
+    return this.parts.some((part) => part.profile.facts.of_owners);
+  }
+
+  private makeKept(blocks: Float64Array): Measure[] {
+    const kept = { noun: BLOCKS, counts: blocks };
+    return [
+      {
+        ...kept,
+        id: "exit",
+        label: "Kept",
+        help: "bytes of the blocks",
+        isBytes: true,
+        values: this.joined("at_exit_bytes"),
+      },
+      { ...kept, id: "exit-blocks", label: "Blocks kept", help: "blocks", isBytes: false, values: blocks },
+    ];
+  }
+
   private makeMeasures(): Measure[] {
     const isOver = this.parts.every((part) => part.profile.facts.has_ended);
     const peakBlocks = this.joined("peak_blocks"),
       exitBlocks = this.joined("at_exit_blocks");
     const calls = this.joined("allocations");
     const callNoun: [string, string] = ["call", "calls"];
+    if (this.isOfOwners) return this.makeKept(exitBlocks);
     const end = isOver ? "At the end" : "Now";
     const list: Measure[] = [
       ...(this.hasSnapshotValues ? this.makeThen() : []),

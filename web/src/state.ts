@@ -12,7 +12,8 @@ export interface State {
   inverted: boolean;
   pivot: string; // function whose callers and callees are shown
   zoom: string; // path of child numbers in the flame graph, "0.2.1"
-  colour: "module" | "growth";
+  shape: "flame" | "map" | "tree"; // how the tree is shown
+  colour: "module" | "function" | "growth";
   side: "after" | "before" | "change" | "grown" | "shrunk"; // whose widths a comparison shows
   table: string;
   sort: string; // column, with "-" in front: the smallest first
@@ -31,6 +32,7 @@ export const initial: State = {
   inverted: false,
   pivot: "",
   zoom: "",
+  shape: "flame",
   colour: "module",
   side: "after",
   table: "stacks",
@@ -50,6 +52,7 @@ const names: Record<keyof State, string> = {
   inverted: "inverted",
   pivot: "function",
   zoom: "zoom",
+  shape: "shape",
   colour: "colour",
   side: "side",
   table: "table",
@@ -60,7 +63,8 @@ const names: Record<keyof State, string> = {
 
 const choices: Partial<Record<keyof State, string[]>> = {
   view: ["overview", "flame", "table"],
-  colour: ["module", "growth"],
+  shape: ["flame", "map", "tree"],
+  colour: ["module", "function", "growth"],
   side: ["after", "before", "change", "grown", "shrunk"],
 };
 
