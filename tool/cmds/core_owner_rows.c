@@ -24,7 +24,8 @@ static struct core_kin kin_of(const struct owner_listing *listing, uint32_t plac
     const struct core_owners *owners = &listing->owners;
     if (core_owners_root(owners, place)) return (struct core_kin){KIND_ROOT, place};
     uint32_t number = core_owners_block(owners, place);
-    return core_kin_of(listing->subject, address_of(listing, number), owners->sizes[number]);
+    return core_kin_of(listing->subject, address_of(listing, number),
+                       core_owners_size(owners, place));
 }
 
 static int by_kin(const void *a, const void *b) {
@@ -54,15 +55,14 @@ static int by_retained(const void *a, const void *b) {
 // Adds the block at a place to those of a row.
 static void add_own(const struct owner_listing *listing, struct owner_row *row, uint32_t place) {
     row->count++;
-    if (row->kin.kind != KIND_ROOT)
-        row->own += listing->owners.sizes[core_owners_block(&listing->owners, place)];
+    if (row->kin.kind != KIND_ROOT) row->own += core_owners_size(&listing->owners, place);
 }
 
 // Of the row that comes next.
 static bool note_block(struct owner_listing *listing, uint32_t place) {
     if (!listing->has_blocks || core_owners_root(&listing->owners, place)) return true;
     uint32_t number = core_owners_block(&listing->owners, place);
-    uint64_t size = listing->owners.sizes[number];
+    uint64_t size = core_owners_size(&listing->owners, place);
     const char *type = core_type_name(listing->subject, address_of(listing, number), size);
     struct owner_block *block = array_push(&listing->blocks);
     if (block) *block = (struct owner_block){(uint32_t)listing->rows.count, type, size};
@@ -200,10 +200,11 @@ bool owner_listing_make(struct core_subject *subject, const struct view_options 
                         bool has_blocks, struct owner_listing *listing, struct error *error) {
     *listing =
         (struct owner_listing){.subject = subject, .options = options, .has_blocks = has_blocks};
-    if (!core_need_typed(subject, error) ||
+    if (!core_need_map(subject, error) || !core_need_types(subject, error) ||
         !core_owners_find(&subject->reach, subject->types, &listing->owners, error))
         return false;
-    bool is_ok = list(listing, error);
+    // types last: both at once would take as much memory again
+    bool is_ok = core_need_typed(subject, error) && list(listing, error);
     if (!is_ok) owner_listing_free(listing);
     return is_ok;
 }

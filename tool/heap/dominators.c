@@ -128,6 +128,8 @@ bool dominators_find(const struct dominator_graph *graph, struct dominators *fou
     if (is_ok) {
         search(&finding);
         turn_edges(&finding);
+        free(finding.places);
+        finding.places = NULL;
         memcpy(found->parents, finding.above, found->reached * sizeof *found->parents);
         find_semidominators(&finding);
         find_dominators(&finding);

@@ -5,11 +5,19 @@
 #include <string.h>
 
 enum { EVERYTHING = 0 };
+#define SIZE_IS_LARGE UINT32_MAX
+
+struct large_size {
+    uint32_t number;
+    uint64_t size;
+};
 
 struct building {
     struct core_owners *owners;
     struct core_reach *reach;
-    uint32_t *starts, *targets;  // edges of all nodes
+    uint32_t *sizes;                 // of blocks, by number
+    ARRAY(struct large_size) large;  // those beyond 32 bits, ascending by number
+    uint32_t *starts, *targets;      // edges of all nodes
 };
 
 static uint32_t node_of_block(const struct core_owners *owners, uint32_t number) {
@@ -83,6 +91,41 @@ static bool make_edges(struct building *building) {
     return true;
 }
 
+// --- sizes
+
+static uint64_t size_of(const struct building *building, uint32_t number) {
+    size_t low = 0, high = building->large.count;
+    if (building->sizes[number] != SIZE_IS_LARGE) return building->sizes[number];
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(building->large.items[middle].number <= number ? &low : &high) = middle;
+    }
+    return building->large.items[low].size;
+}
+
+static bool note_size(struct building *building, uint32_t number, uint64_t size) {
+    building->sizes[number] = size < SIZE_IS_LARGE ? (uint32_t)size : SIZE_IS_LARGE;
+    if (size < SIZE_IS_LARGE) return true;
+    struct large_size *large = array_push(&building->large);
+    if (large) *large = (struct large_size){number, size};
+    return large;
+}
+
+// Numbers ascend as addresses do.
+static bool find_sizes(struct building *building) {
+    const struct core_owners *owners = building->owners;
+    const struct glibc_heap *heap = &building->reach->heap;
+    uint32_t number = 0;
+    building->sizes = calloc((size_t)owners->graph.count + 1, sizeof *building->sizes);
+    bool is_ok = building->sizes;
+    for (size_t i = 0; i < heap->chunks.count && is_ok; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (!chunk_is_free(chunk) && number < owners->graph.count)
+            is_ok = note_size(building, number++, chunk->size);
+    }
+    return is_ok;
+}
+
 // --- what no root leads to
 
 struct searching {
@@ -118,7 +161,7 @@ static bool add_leaked(struct building *building, struct searching *searching) {
     for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
         if (searching->is_reached[node]) continue;
         owners->leaked_count++;
-        owners->leaked_bytes += owners->sizes[node - first];
+        owners->leaked_bytes += size_of(building, node - first);
         for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++)
             if (building->targets[i] != node) is_referred[building->targets[i]] = true;
     }
@@ -172,27 +215,14 @@ static bool find_leaked(struct building *building) {
 
 // --- sums
 
-// Numbers ascend as addresses do.
-static bool find_sizes(struct building *building) {
+static void sum_up(struct building *building) {
     struct core_owners *owners = building->owners;
-    const struct glibc_heap *heap = &building->reach->heap;
-    uint32_t number = 0;
-    owners->sizes = calloc((size_t)owners->graph.count + 1, sizeof *owners->sizes);
-    for (size_t i = 0; owners->sizes && i < heap->chunks.count; i++) {
-        const struct glibc_chunk *chunk = &heap->chunks.items[i];
-        if (!chunk_is_free(chunk) && number < owners->graph.count)
-            owners->sizes[number++] = chunk->size;
-    }
-    return owners->sizes;
-}
-
-static void sum_up(struct core_owners *owners) {
     const struct dominators *tree = &owners->tree;
     uint32_t first = node_of_block(owners, 0);
     for (uint32_t place = tree->reached; place-- > 1;) {
         uint32_t node = tree->nodes[place], parent = tree->parents[place];
         if (node >= first) {
-            owners->retained[place] += owners->sizes[node - first];
+            owners->retained[place] += size_of(building, node - first);
             owners->counts[place]++;
         }
         owners->retained[parent] += owners->retained[place];
@@ -226,7 +256,7 @@ static void find_shared(struct building *building, uint32_t *places, uint8_t *is
     for (uint32_t place = 1; place < tree->reached; place++) {
         if (is_direct[place] || tree->nodes[place] < first) continue;
         owners->shared_count++;
-        owners->shared_bytes += owners->sizes[tree->nodes[place] - first];
+        owners->shared_bytes += size_of(building, tree->nodes[place] - first);
     }
 }
 
@@ -243,32 +273,45 @@ static void find_inner(struct building *building, uint8_t *is_lost) {
         uint32_t number = node - first;
         if (owners->graph.is_met[number / 64] >> number % 64 & 1) continue;
         owners->inner_count++;
-        owners->inner_bytes += owners->sizes[number];
+        owners->inner_bytes += size_of(building, number);
     }
 }
 
-static bool sum(struct building *building) {
+// What the edges tell of the tree; then they go.
+static bool sum_edges(struct building *building) {
     struct core_owners *owners = building->owners;
-    uint32_t nodes = node_of_block(owners, owners->graph.count);
-    const struct dominator_graph graph = {nodes, building->starts, building->targets};
-    if (!dominators_find(&graph, &owners->tree)) return false;
-    size_t reached = owners->tree.reached;
-    owners->retained = calloc(reached + 1, sizeof *owners->retained);
-    owners->counts = calloc(reached + 1, sizeof *owners->counts);
-    owners->starts = calloc(reached + 2, sizeof *owners->starts);
-    owners->children = calloc(reached + 1, sizeof *owners->children);
-    uint32_t *places = calloc((size_t)nodes + 1, sizeof *places);
+    size_t nodes = node_of_block(owners, owners->graph.count), reached = owners->tree.reached;
+    uint32_t *places = calloc(nodes + 1, sizeof *places);
     uint8_t *is_direct = calloc(reached + 1, 1);
-    bool is_ok = owners->retained && owners->counts && owners->starts && owners->children &&
-                 places && is_direct;
+    bool is_ok = places && is_direct;
     if (is_ok) {
-        sum_up(owners);
         find_shared(building, places, is_direct);
         find_inner(building, is_direct);
     }
     free(places);
     free(is_direct);
+    free(building->starts);
+    free(building->targets);
+    building->starts = building->targets = NULL;
     return is_ok;
+}
+
+static bool sum(struct building *building) {
+    struct core_owners *owners = building->owners;
+    const struct dominator_graph graph = {node_of_block(owners, owners->graph.count),
+                                          building->starts, building->targets};
+    core_graph_drop_edges(&owners->graph);
+    if (!dominators_find(&graph, &owners->tree) || !sum_edges(building)) return false;
+    size_t reached = owners->tree.reached;
+    owners->retained = calloc(reached + 1, sizeof *owners->retained);
+    owners->counts = calloc(reached + 1, sizeof *owners->counts);
+    owners->starts = calloc(reached + 2, sizeof *owners->starts);
+    owners->children = calloc(reached + 1, sizeof *owners->children);
+    if (!owners->retained || !owners->counts || !owners->starts || !owners->children) return false;
+    sum_up(building);
+    free(owners->tree.parents);
+    owners->tree.parents = NULL;
+    return true;
 }
 
 bool core_owners_find(struct core_reach *reach, struct core_types *types,
@@ -282,10 +325,13 @@ bool core_owners_find(struct core_reach *reach, struct core_types *types,
     // numbers of nodes have 32 bits
     bool is_whole = !is_ok || (owners->graph.known >= owners->graph.count &&
                                owners->roots.items.count < BLOCKS_MOST - owners->graph.count);
+    core_reach_drop_chunks(reach);
     is_ok = is_ok && is_whole && make_edges(&building) && find_leaked(&building) &&
             make_edges(&building) && sum(&building);
     free(building.starts);
     free(building.targets);
+    free(building.sizes);
+    array_free(&building.large);
     if (!is_ok) core_owners_free(owners);
     if (!is_whole)
         return error_set(error,
@@ -304,20 +350,31 @@ static uint8_t *find_direct(const struct core_owners *owners) {
     return are_direct;
 }
 
-static bool is_below_leaked(const struct core_owners *owners, uint32_t place) {
-    const struct owner_root *root = core_owners_root(owners, owners->tree.parents[place]);
-    return root && !strcmp(root->name, CORE_LEAKED_NAME);
+static uint32_t place_of_leaked(const struct core_owners *owners) {
+    for (uint32_t i = owners->starts[0]; i < owners->starts[1]; i++) {
+        const struct owner_root *root = core_owners_root(owners, owners->children[i]);
+        if (root && !strcmp(root->name, CORE_LEAKED_NAME)) return owners->children[i];
+    }
+    return UINT32_MAX;
+}
+
+uint64_t core_owners_size(const struct core_owners *owners, uint32_t place) {
+    uint64_t size = owners->retained[place];
+    for (uint32_t i = owners->starts[place]; i < owners->starts[place + 1]; i++)
+        size -= owners->retained[owners->children[i]];
+    return size;
 }
 
 bool core_owners_each_lost(const struct core_owners *owners,
                            bool (*see)(void *context, const struct core_lost_block *lost),
                            void *context) {
     uint8_t *are_direct = find_direct(owners);
+    uint32_t leaked = place_of_leaked(owners);
     bool is_ok = are_direct;
-    for (uint32_t place = 1; place < owners->tree.reached && is_ok; place++) {
-        if (core_owners_root(owners, place) || !is_below_leaked(owners, place)) continue;
-        uint32_t number = core_owners_block(owners, place);
-        uint64_t size = owners->sizes[number];
+    for (uint32_t i = leaked == UINT32_MAX ? 0 : owners->starts[leaked];
+         leaked != UINT32_MAX && i < owners->starts[leaked + 1] && is_ok; i++) {
+        uint32_t place = owners->children[i], number = core_owners_block(owners, place);
+        uint64_t size = core_owners_size(owners, place);
         const struct core_lost_block lost = {
             .address = block_map_address(&owners->graph.reach->map,
                                          core_graph_place(&owners->graph, number)),
@@ -335,7 +392,6 @@ void core_owners_free(struct core_owners *owners) {
     core_graph_close(&owners->graph);
     owner_roots_free(&owners->roots);
     dominators_free(&owners->tree);
-    free(owners->sizes);
     free(owners->retained);
     free(owners->counts);
     free(owners->starts);

@@ -26,26 +26,28 @@
 struct core_owners {
     struct core_graph graph;  // numbers
     struct owner_roots roots;
-    struct dominators tree;
-    uint64_t *sizes;     // of blocks, by number
-    uint64_t *retained;  // bytes, by place
-    uint32_t *counts;    // retained blocks, by place
-    uint32_t *starts;    // places of those that a place owns: children[starts[place]] to ...
-    uint32_t *children;  // ... starts[place + 1] - 1
+    struct dominators tree;  // its parents are gone
+    uint64_t *retained;      // bytes, by place
+    uint32_t *counts;        // retained blocks, by place
+    uint32_t *starts;        // places of those that a place owns: children[starts[place]] to ...
+    uint32_t *children;      // ... starts[place + 1] - 1
     uint64_t leaked_bytes, leaked_count;
     uint64_t shared_bytes, shared_count;  // blocks whose owner does not refer to them itself:
                                           // several of what it owns do
     uint64_t inner_bytes, inner_count;    // reachable blocks that no word leads to the start of
 };
 
-// Of a reach with a map; nothing need be marked. `types` names the roots' variables;
-// NULL: they need no names.
+// Of a reach with a map, which loses the list of its chunks; nothing need be marked. `types` names
+// the roots' variables; NULL: they need no names.
 bool core_owners_find(struct core_reach *reach, struct core_types *types,
                       struct core_owners *owners, struct error *error);
 void core_owners_free(struct core_owners *owners);
 
 // The root at a place; NULL: a block is there, or everything.
 const struct owner_root *core_owners_root(const struct core_owners *owners, uint32_t place);
+
+// The size of the block at a place: what it retains and those that it owns do not. A root has none.
+uint64_t core_owners_size(const struct core_owners *owners, uint32_t place);
 
 // The number of the block at a place that has one.
 uint32_t core_owners_block(const struct core_owners *owners, uint32_t place);

@@ -419,6 +419,10 @@ bool core_reach_mark(struct core_reach *reach, struct error *error) {
     return core_reach_settle(reach, error);
 }
 
+void core_reach_drop_chunks(struct core_reach *reach) {
+    array_free(&reach->heap.chunks);
+}
+
 void core_reach_close(struct core_reach *reach) {
     block_map_free(&reach->map);
     spans_free(&reach->roots);

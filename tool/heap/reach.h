@@ -85,6 +85,9 @@ struct core_reach {
     uint64_t edges_most;  // of a graph (references.h); 0: as many as it holds of itself
 };
 
+// The list of its chunks goes, twelve bytes each; its map stays.
+void core_reach_drop_chunks(struct core_reach *reach);
+
 // Takes over the heap; nothing is marked yet. `others` (settled) is memory that refers to nothing:
 // the recording. `are_all_glibc`: the heap's chunks are as glibc_heap_read found them.
 bool core_reach_open(const struct core_image *core, struct glibc_heap *heap, bool are_all_glibc,
