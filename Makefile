@@ -62,7 +62,8 @@ endif
 COMMON := -std=gnu17 -D_GNU_SOURCE -I. -Iinclude -MMD -MP $(WARNINGS) $(CLANG_WARNINGS)
 TOOL_FLAGS := $(COMMON) -O2 -g
 TOOL_LIBS_x86_64 := -lZydis
-TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) -lm -pthread
+PLAIN_MICROHTTPD := $(BUILD)/libmicrohttpd.a
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) $(PLAIN_MICROHTTPD) -lm -pthread
 
 # The runtime lives in other people's processes: no fortify and no stack protector (their helpers
 # are missing or newer than some libc it must load on), own unwind tables for every function,
@@ -152,7 +153,10 @@ programs: $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS)
 tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TEST_TOOL_PROGRAMS) bench-programs
 
 # Renamed into place like the libraries below: another commit makes it anew, while tests may run it.
-$(BUILD)/cairn: $(TOOL_OBJECTS)
+$(PLAIN_MICROHTTPD): dev/plain-microhttpd.sh
+	$(call say,AR  )
+	$(Q)dev/plain-microhttpd.sh '$(CC)' $@
+$(BUILD)/cairn: $(TOOL_OBJECTS) | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) -o $@.new $^ $(TOOL_LIBS)
 	$(Q)mv -f $@.new $@
@@ -280,12 +284,12 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile
 	$(Q)$(CC) $(UNIT_FLAGS) -c -o $@ $<
 
 $(BUILD)/tests/unit/runtime/%_test: $(BUILD)/tests/unit/runtime/%_test.o $(BUILD)/san/libhelpers.a \
-		$(BUILD)/san/libruntime.a
+		$(BUILD)/san/libruntime.a | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
 
 $(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/san/libhelpers.a \
-		$(BUILD)/san/libtool.a
+		$(BUILD)/san/libtool.a | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
 	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
 
@@ -311,7 +315,7 @@ $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 		-o $@.new $< -ldl
 	$(Q)mv -f $@.new $@
 
-$(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(TOOL_OBJECTS) Makefile
+$(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(TOOL_OBJECTS) Makefile | $(PLAIN_MICROHTTPD)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $< $(HELPER_SOURCES) \
@@ -329,7 +333,7 @@ $(BUILD)/fuzz/cfi_fuzz: tests/fuzz/cfi_fuzz.c $(FUZZ_UNWIND_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^)
-$(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS)
+$(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS) | $(PLAIN_MICROHTTPD)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)
@@ -349,7 +353,7 @@ $(BUILD)/afl/cfi_afl: tests/fuzz/afl_main.c tests/fuzz/cfi_fuzz.c $(FUZZ_UNWIND_
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)AFL_QUIET=1 $(AFL_CC) $(filter-out -MMD -MP,$(AFL_FLAGS)) -o $@ $(filter %.c,$^)
-$(BUILD)/afl/%_afl: tests/fuzz/afl_main.c tests/fuzz/%_fuzz.c $(TOOL_ROOMS:%.c=$(BUILD)/afl/%.o)
+$(BUILD)/afl/%_afl: tests/fuzz/afl_main.c tests/fuzz/%_fuzz.c $(TOOL_ROOMS:%.c=$(BUILD)/afl/%.o) | $(PLAIN_MICROHTTPD)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)AFL_QUIET=1 $(AFL_CC) $(filter-out -MMD -MP,$(AFL_FLAGS)) -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)

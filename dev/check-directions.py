@@ -40,6 +40,8 @@ ALLOWED = {
     "tool/attach": ["format", "tool/base", "tool/model", "tool/proc", "tool/glibc", "tool/heap"],
     "tool/query": ["format", "tool/base", "tool/model", "tool/symbol", "tool/types", "tool/render",
                    "tool/export", "tool/tui", "tool/proc", "tool/glibc", "tool/heap", "tool/watch"],
+    "tool/serve": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/web",
+                   "tool/proc", "tool/watch", "tool/query"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool": ["include", "format"],
 }

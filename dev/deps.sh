@@ -7,7 +7,7 @@
 set -eu
 
 BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev zlib1g-dev
-    libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev uthash-dev libzydis-dev"
+    libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev libmicrohttpd-dev uthash-dev libzydis-dev"
 TRY="$BUILD"
 CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
     binutils gdb procps perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4

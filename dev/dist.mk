@@ -15,7 +15,7 @@ DIST_ZYDIS := $(DIST_ZYDIS_$(ARCH))
 STATIC_TOOL_LIBS := $(subst -lZydis,$(DIST_ZYDIS),$(filter-out -Wl%,$(TOOL_LIBS))) -lbz2 -lz -lm
 # What is linked statically (THIRD_PARTY.md), for its copyright notices.
 DIST_PACKAGES := libc6-dev libgcc-12-dev libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev zlib1g-dev libbz2-dev \
-	libjansson-dev libsqlite3-dev libpcre2-dev libncurses-dev
+	libjansson-dev libsqlite3-dev libpcre2-dev libncurses-dev libmicrohttpd-dev
 DIST_LICENCES := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)-licences.txt
 STRIP := $(if $(IS_CROSS),llvm-strip,strip)
 
@@ -67,7 +67,7 @@ $(DIST)/bin/cairn: $(DIST_TOOL)
 
 # dlopen would load the system's libc beside the one in here.
 $(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_file.o $(DIST)/entry.o $(DIST_ZYDIS) \
-		dev/whole-segments.py | $(DIST_LICENCES)
+		dev/whole-segments.py | $(PLAIN_MICROHTTPD) $(DIST_LICENCES)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) -static -Wl,--wrap=dlopen -Wl,--gc-sections -Wl,-e,entry_begin -o $@.new $(filter %.o,$^) $(STATIC_TOOL_LIBS)
 	$(Q)$(STRIP) $@.new

@@ -21,7 +21,7 @@ static void show(const struct profile *profile) {
     struct web web;
     struct error error = {""};
     text_start(&text);
-    require(web_open(&web, text.out, "x", &error));
+    require(web_open(&web, text.out, "x", false, &error));
     require(web_put_profile(&web, &about, &error) || *error.text);
     require(web_close(&web, &error));
     text_end(&text, check_page);

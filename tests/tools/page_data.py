@@ -24,7 +24,7 @@ def numbers(data):
 def read_page(path):
     """(bytes without data, chunks in the order of the page)."""
     text = pathlib.Path(path).read_text()
-    before, rest = text.split('<script type="application/octet-stream" id="data">')
+    before, rest = re.split('<script type="application/octet-stream" id="data"(?: data-live="1")?>', text)
     encoded, after = rest.split("</script>", 1)
     t.check(re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", encoded), f"{path}: the data are not base64")
     data = zlib.decompress(base64.b64decode(encoded))

@@ -277,6 +277,26 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "serve",
+        .arguments = "PID|NAME|RECORDING | --all | --cgroup PATH",
+        .help = "over HTTP: go tool pprof, Prometheus, the live page in a browser",
+        .description =
+            "/debug/pprof/heap and /allocs (?seconds=N: what changed in so long), /metrics for\n"
+            "Prometheus, /profile.cairn, and / is the page of cairn open, which follows the program.\n"
+            "The program is not stopped and does nothing for it. --all and --cgroup serve whatever is\n"
+            "recorded, as it comes and goes, below /pid/PID/. Only this machine can ask unless another\n"
+            "address is given, which needs a token (docs/howto/serve.md). Ctrl-C ends it.\n",
+        .run = cmd_serve,
+        .words_max = 1,
+        .options = {
+            {OPTION_LISTEN, "listen", 0, "ADDRESS", "HOST:PORT or unix:/PATH (127.0.0.1:6060)"},
+            {OPTION_TOKEN, "token", 0, "FILE", "answer only those who have what its first line says"},
+            {OPTION_ALL, "all", 'a', NULL, "every recorded process of this machine"},
+            {OPTION_CGROUP, "cgroup", 0, "PATH", "every recorded process of a cgroup and those below"},
+            SYMBOL_OPTIONS,
+        },
+    },
+    {
         .name = "export",
         .arguments = "[SUBJECT...]",
         .help = "the recording in the format of another tool: pprof, flame graphs, ...",

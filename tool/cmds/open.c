@@ -19,14 +19,10 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_save.h"
 #include "tool/cmds/report_run.h"
-#include "tool/query/exported.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/merged.h"
-#include "tool/query/name_hints.h"
-#include "tool/query/snapshot_options.h"
 #include "tool/query/subject.h"
-#include "tool/render/diff.h"
-#include "tool/render/trust.h"
+#include "tool/serve/page.h"
 #include "tool/web/web.h"
 
 // --- the web browser
@@ -108,112 +104,6 @@ struct page {
     int owners;  // a file in memory of who keeps the blocks of a process; -1: none
 };
 
-static const char *empty_reason(const struct opened *opened) {
-    if (opened->profile.stack_count) return NULL;
-    if (opened_is_alive(opened)) return "the program has not allocated anything yet";
-    return "the program allocated nothing, or its allocator cannot be seen (cairn info says more)";
-}
-
-// "ended with status 0 after 0.5 s", for free().
-static char *ending_of(const struct opened *opened) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    const struct terminal terminal = {.out = out, .columns = LINE_COLUMNS};
-    ending_print(&terminal, &opened->profile, opened_is_alive(opened));
-    if (!fclose(out)) return text;
-    free(text);
-    return NULL;
-}
-
-// What its reader has to know is printed at once, and is not only on the page.
-static void say_what_lacks(const char *path, const struct opened *opened, const char *trust) {
-    const char *empty = empty_reason(opened);
-    bool is_whole = recording_is_whole(&opened->recording);
-    if (empty || !is_whole) fprintf(stderr, "cairn: %s: %s\n", path, is_whole ? empty : trust);
-}
-
-// Which stacks of the two sides of a comparison are the same, as `cairn diff` has it.
-struct matching {
-    struct diff diff;
-    ARRAY(uint32_t) rows;  // of the stacks of one side, then of those of the other
-    enum measure by;       // by what they held stacks are joined that differ in a few functions
-};
-
-static bool match_side(struct matching *matching, enum web_role role, const struct opened *opened,
-                       const struct frame_names *names, struct error *error) {
-    const struct view_options view = {.by = matching->by};
-    size_t first = matching->rows.count;
-    for (size_t i = 0; i < opened->profile.stack_count; i++) {
-        uint32_t *row = array_push(&matching->rows);
-        if (!row) return error_set(error, "no memory for the comparison");
-    }
-    return diff_add_every_stack(&matching->diff, role == WEB_AFTER, &opened->profile, names, &view,
-                                matching->rows.items + first, error);
-}
-
-static bool put_matching(struct web *web, struct matching *matching, struct error *error) {
-    if (!diff_join_similar(&matching->diff, error)) return false;
-    for (size_t i = 0; i < matching->rows.count; i++)
-        matching->rows.items[i] = diff_joined_row(&matching->diff, matching->rows.items[i]);
-    web_put_matching(web, matching->rows.items, matching->rows.count);
-    return true;
-}
-
-static bool look_at_snapshot(struct opened *opened, const char *snapshot, struct error *error) {
-    const struct snapshot_request request = {snapshot ? SNAPSHOT_WANTED_AT : SNAPSHOT_WANTED_NONE,
-                                             snapshot};
-    return snapshot_options_apply(&request, opened, error);
-}
-
-// The page is a page without it, too.
-static bool look_at_heap(const struct heap_look *look, const struct profile *profile,
-                         struct heap_state *heap) {
-    struct error reason;
-    if (heap_look_survey(look, profile, heap, &reason)) return true;
-    fprintf(stderr, "cairn: without a picture of its heap: %s\n", reason.text);
-    return false;
-}
-
-// `snapshot`: also what was live at it; NULL: not asked for. `look`: at its heap, of which
-// there is to be a picture; NULL likewise. `matching`: of a comparison, else NULL.
-static bool put_recording(struct web *web, const char *path, enum web_role role,
-                          const char *snapshot, const struct heap_look *look,
-                          struct matching *matching, struct error *error) {
-    struct heap_state heap;
-    bool has_heap = false;
-    struct opened opened;
-    struct exported exported = {0};
-    char *words[] = {(char *)path, NULL};
-    const struct opening opening = {.words = words, .count = 1};
-    if (!opening_open(&opening, &opened, error)) return false;
-    if (look) has_heap = look_at_heap(look, &opened.profile, &heap);
-    bool is_ok = look_at_snapshot(&opened, snapshot, error)
-                     ? exported_prepare(&opened, &exported, error)
-                     : error_wrap(error, "%s", path);
-    char lost[TITLE_BYTES];
-    if (is_ok && role != WEB_PROCESS && name_hints_lost(&opened, lost, sizeof lost))
-        fprintf(stderr, "cairn: %s: %s\n", text_base_name(path), lost);
-    char *ending = is_ok ? ending_of(&opened) : NULL;
-    if (is_ok && role != WEB_PROCESS) say_what_lacks(path, &opened, exported.trust);
-    if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);
-    const struct web_profile profile = {&exported.export,
-                                        role,
-                                        path,
-                                        ending,
-                                        empty_reason(&opened),
-                                        *opened.at_text ? opened.at_text : NULL};
-    is_ok = is_ok && web_put_profile(web, &profile, error) &&
-            (!matching || match_side(matching, role, &opened, &exported.names, error)) &&
-            (!has_heap || web_put_heap(web, &heap, error));
-    if (has_heap) heap_state_free(&heap);
-    free(ending);
-    exported_free(&exported);
-    opened_close(&opened);
-    return is_ok;
-}
-
 static bool put_run_facts(struct web *web, const struct run *run, struct error *error) {
     struct run_screen screen = {0};
     char *facts = NULL;
@@ -243,7 +133,8 @@ static bool put_run(struct web *web, const char *directory, struct error *error)
         int length = snprintf(path, sizeof path, "%s/%s", directory, row->file);
         if (!row->is_there || length >= (int)sizeof path) continue;
         struct error unreadable;
-        if (put_recording(web, path, WEB_PROCESS, NULL, NULL, NULL, &unreadable))
+        const struct page_part part = {.path = path, .role = WEB_PROCESS};
+        if (page_put_recording(web, &part, &unreadable))
             count++;
         else if (web->sink.is_bad)
             is_ok = error_set(error, "%s", unreadable.text);
@@ -269,16 +160,18 @@ static void title_of(const struct page *page, char *out, size_t size) {
 // `cairn diff`.
 static bool put_sides(struct web *web, const struct page *page, struct error *error) {
     bool has_snapshots = page->snapshots[0] || page->snapshots[1], is_ok = true;
-    struct matching matching = {.by = has_snapshots ? MEASURE_AT : MEASURE_PEAK};
-    diff_start(&matching.diff, 2, 1);
+    struct page_matching matching;
+    page_matching_start(&matching, has_snapshots ? MEASURE_AT : MEASURE_PEAK);
     for (size_t i = 0; i < 2 && is_ok; i++) {
         const char *snapshot = page->snapshots[i] || !has_snapshots ? page->snapshots[i] : "peak";
-        enum web_role role = i ? WEB_AFTER : WEB_BEFORE;
-        is_ok = put_recording(web, page->subjects[i].path, role, snapshot, NULL, &matching, error);
+        const struct page_part part = {.path = page->subjects[i].path,
+                                       .role = i ? WEB_AFTER : WEB_BEFORE,
+                                       .snapshot = snapshot,
+                                       .matching = &matching};
+        is_ok = page_put_recording(web, &part, error);
     }
-    is_ok = is_ok && put_matching(web, &matching, error);
-    diff_free(&matching.diff);
-    array_free(&matching.rows);
+    is_ok = is_ok && page_put_matching(web, &matching, error);
+    page_matching_free(&matching);
     return is_ok;
 }
 
@@ -293,8 +186,11 @@ static bool put_one(struct web *web, const struct page *page, struct error *erro
         fprintf(stderr, "cairn: without a picture of its heap: %s\n", reason.text);
         has_heap = false;
     }
-    bool is_ok =
-        put_recording(web, path, WEB_ONE, page->snapshots[0], has_heap ? &look : NULL, NULL, error);
+    const struct page_part part = {.path = path,
+                                   .role = WEB_ONE,
+                                   .snapshot = page->snapshots[0],
+                                   .look = has_heap ? &look : NULL};
+    bool is_ok = page_put_recording(web, &part, error);
     if (has_heap) heap_look_close(&look);
     return is_ok;
 }
@@ -304,7 +200,7 @@ static bool write_page(FILE *out, const struct page *page, struct error *error) 
     struct error unused;
     char title[TITLE_BYTES];
     title_of(page, title, sizeof title);
-    bool is_ok = web_open(&web, out, title, error);
+    bool is_ok = web_open(&web, out, title, false, error);
     const struct subject *first = &page->subjects[0];
     if (is_ok && page->count > 1)
         is_ok = put_sides(&web, page, error);

@@ -18,8 +18,16 @@
 // The measures that --by names; the others are the same in blocks.
 #define EXPORT_MEASURES (MEASURE_CALLS + 1)
 
+// A part of a recording's time, for engines that store one after the other: what was allocated in
+// it (the calls and bytes that the stacks of the profile have), and what is held at its end.
+struct export_interval {
+    uint64_t end_unix_ns, duration_ns;
+    const struct stack *folded;  // the sum of stacks that were left out; NULL: none were
+};
+
 struct export {
     const struct profile *profile;
+    const struct export_interval *interval;  // NULL: the whole recording
     const struct frame_names *names;
     enum measure by;
     bool is_by_chosen;         // by the user; else `by` is the usual one
@@ -27,7 +35,7 @@ struct export {
     bool has_lines;            // ... and tell lines of a function apart
     size_t process_count;      // recordings added up in the profile
     const char *program;       // name, safe text
-    const char *command;       // as a shell reads it; any bytes
+    const char *command;       // as a shell reads it; any bytes; NULL: not to be told
     const char *trust;         // how far this can be believed: a line of safe text
     const char *tool_version;  // CAIRN_TOOL_VERSION
 };
@@ -54,6 +62,8 @@ const struct export_format *export_format_of_path(const char *path);
 char *export_drop_frames(const struct export *export);
 
 bool export_pprof(FILE *out, const struct export *export, struct error *error);
+// The same without gzip.
+bool export_pprof_plain(FILE *out, const struct export *export, struct error *error);
 bool export_collapsed(FILE *out, const struct export *export, struct error *error);
 bool export_speedscope(FILE *out, const struct export *export, struct error *error);
 bool export_json(FILE *out, const struct export *export, struct error *error);

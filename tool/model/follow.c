@@ -115,6 +115,13 @@ bool follow_counters(struct follow *follow, struct error *error) {
     return read_set(follow, hot, error) && read_set(follow, cold, error);
 }
 
+bool follow_figures(struct follow *follow, struct error *error) {
+    const uint32_t few =
+        BIT(CAIRN_SECTION_THREADS) | BIT(CAIRN_SECTION_SAMPLING) | BIT(CAIRN_SECTION_PICTURES);
+    if (!read_set(follow, few, error)) return false;
+    return !recording_is_sampled(&follow->recording) || follow_counters(follow, error);
+}
+
 bool follow_stacks(struct follow *follow, struct error *error) {
     return read_set(follow, stacks, error) && read_set(follow, names, error);
 }

@@ -24,6 +24,8 @@ void follow_close(struct follow *follow);
 
 // Reads what changes: cells, threads, the timeline, snapshots.
 bool follow_counters(struct follow *follow, struct error *error);
+// Reads what figures_of and picture_of need, which are few bytes unless samples are recorded.
+bool follow_figures(struct follow *follow, struct error *error);
 // Reads what new cells refer to: records, Python code, modules, strings.
 bool follow_stacks(struct follow *follow, struct error *error);
 

@@ -200,7 +200,15 @@ static bool find_descriptor(const char *pid, ino_t inode, char path[PATH_MAX]) {
     return is_found;
 }
 
-static bool find_holder(ino_t inode, char path[PATH_MAX]) {
+// The cairn that started a process is one of its ancestors, and another one holds it only after an
+// attach: so few descriptors are looked at, also where very many processes are recorded.
+static bool find_holder(const char *pid, ino_t inode, char path[PATH_MAX]) {
+    char holder[16];
+    pid_t ancestor = process_parent((pid_t)strtol(pid, NULL, 10));
+    for (; ancestor > 1; ancestor = process_parent(ancestor)) {
+        snprintf(holder, sizeof holder, "%d", (int)ancestor);
+        if (find_descriptor(holder, inode, path)) return true;
+    }
     DIR *entries = opendir("/proc");
     bool is_found = false;
     if (!entries) return false;
@@ -212,14 +220,14 @@ static bool find_holder(ino_t inode, char path[PATH_MAX]) {
 
 // The recording that a line of /proc/PID/maps is about, if it is one; or memory of one, whoever
 // holds it.
-static bool find_mapped(char *line, char path[PATH_MAX], bool *is_memory) {
+static bool find_mapped(const char *pid, char *line, char path[PATH_MAX], bool *is_memory) {
     uintmax_t inode = 0;
     int name = 0;
     *is_memory = false;
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%*s %*s %*s %*s %ju %n", &inode, &name) < 1 || !name || !inode) return false;
     *is_memory = unnamed_file_is_called(line + name, "cairn");
-    if (*is_memory) return find_holder((ino_t)inode, path);
+    if (*is_memory) return find_holder(pid, (ino_t)inode, path);
     bool is_shared = strstr(line, "-s ") != NULL;
     snprintf(path, PATH_MAX, "%s", line + name);
     return is_shared && line[name] == '/' && is_recording(path);
@@ -241,7 +249,7 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
     }
     bool has_memory = false;
     while (!is_found && !has_memory && fgets(line, LINE_BYTES, file))
-        is_found = find_mapped(line, path, &has_memory);  // looked for once, for all its parts
+        is_found = find_mapped(pid, line, path, &has_memory);  // looked for once, for all its parts
     fclose(file);
     free(line);
     if (is_found) return true;
@@ -379,7 +387,7 @@ bool live_tell_absence(const char *which, struct error *error) {
     return false;
 }
 
-static bool describe_pid(pid_t pid, struct live_process *process) {
+bool live_describe(pid_t pid, struct live_process *process) {
     char text[16];
     struct error unused;
     snprintf(text, sizeof text, "%d", (int)pid);
@@ -389,7 +397,7 @@ static bool describe_pid(pid_t pid, struct live_process *process) {
 static bool is_recorded(void *context, pid_t pid) {
     (void)context;
     struct live_process process;
-    return describe_pid(pid, &process);
+    return live_describe(pid, &process);
 }
 
 static bool select_pid(const char *which, struct live_list *list, struct error *error) {
@@ -409,7 +417,7 @@ static bool select_name(const char *which, struct live_list *list, struct error 
         struct live_process *slot = array_push(&list->processes);
         is_ok = slot || error_set(error, "no memory for the list of processes");
         // one that has ended meanwhile is left out
-        if (slot && !describe_pid(called.pids.items[i], slot)) list->processes.count--;
+        if (slot && !live_describe(called.pids.items[i], slot)) list->processes.count--;
     }
     array_free(&called.pids);
     return is_ok && (list->processes.count || live_tell_absence(which, error));

@@ -26,6 +26,9 @@ struct live_process {
     bool is_own;                 // it is this user's, or recorded by a cairn of this user
 };
 
+// False: there is no such process, it is not recorded, or it may not be looked at.
+bool live_describe(pid_t pid, struct live_process *process);
+
 // Why no process is meant: there is none, it is not being recorded, or it is not yours.
 bool live_tell_absence(const char *which, struct error *error);
 // The one process that `which`, a number or a name as above, means; false if there is

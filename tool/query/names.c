@@ -24,7 +24,7 @@ static bool open_table(struct names *names, struct error *error) {
     const struct recording_section *section = &recording->sections[CAIRN_SECTION_SYMBOLS];
     names->options = *name_options_symbols();
     const struct cairn_header *header = &recording->header;
-    names->options.process = running_process(header);
+    if (!names->options.process) names->options.process = running_process(header);
     names->options.generator = header->pid;
     names->options.generator_user = header->uid;
     names->options.generator_start_ns = header->start_unix_ns;

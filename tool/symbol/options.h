@@ -15,7 +15,7 @@ struct symbol_options {
     const char *const *debug_dirs;  // each like /usr/lib/debug, or with the files themselves
     size_t debug_dir_count;
     const char *sysroot;    // tree that recorded paths are looked for in; NULL: none
-    uint32_t process;       // a running process whose root is such a tree too; 0: none
+    uint32_t process;       // a running process whose root is such a tree too; 0: not known
     const char *directory;  // in which the program was started; NULL: unknown
     uint32_t generator;     // process that may have named code it generated; 0: none
     uint32_t generator_user;

@@ -205,15 +205,41 @@ static bool save_file(int file, const struct memory *memory, const struct memory
            error_set(error, "%s", strerror(errno));
 }
 
+static struct cairn_header *header_room(void) {
+    return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
+}
+
+// `raw` and `copy` are room for headers: as the process wrote it, and as the file has it.
+static bool write_with(const struct memory *memory, const struct memory_end *end,
+                       struct cairn_header *raw, struct cairn_header *copy, int file,
+                       struct error *error) {
+    memcpy(raw, memory->header, sizeof *raw);
+    if (!sections_are_inside(memory, raw))
+        return error_set(error, "the process damaged its recording");
+    memcpy(copy, raw, sizeof *copy);
+    memory_finish(copy, end);
+    cairn_compact_layout(copy);
+    return save_file(file, memory, end, raw, copy, error);
+}
+
+bool memory_write(const struct memory *memory, const struct memory_end *end, int file,
+                  struct error *error) {
+    struct cairn_header *raw = header_room(), *copy = header_room();
+    bool is_written = raw && copy ? write_with(memory, end, raw, copy, file, error)
+                                  : error_set(error, "out of memory");
+    free(raw);
+    free(copy);
+    return is_written;
+}
+
 // Beside the place, then into it.
-static bool save_beside(const struct memory *memory, const struct memory_end *end,
-                        const struct cairn_header *raw, struct cairn_header *copy, const char *path,
+static bool save_beside(const struct memory *memory, const struct memory_end *end, const char *path,
                         struct error *error) {
     char temporary[PATH_MAX];
     snprintf(temporary, sizeof temporary, "%s.save", path);
     int file = open(temporary, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) return error_set(error, "%s", strerror(errno));
-    bool is_saved = save_file(file, memory, end, raw, copy, error);
+    bool is_saved = memory_write(memory, end, file, error);
     close(file);
     if (is_saved && rename(temporary, path) != 0)
         is_saved = error_set(error, "%s", strerror(errno));
@@ -221,29 +247,7 @@ static bool save_beside(const struct memory *memory, const struct memory_end *en
     return is_saved;
 }
 
-static struct cairn_header *header_room(void) {
-    return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
-}
-
-// `raw` and `copy` are room for headers: as the process wrote it, and as the file has it.
-static bool save_with(const struct memory *memory, const struct memory_end *end,
-                      struct cairn_header *raw, struct cairn_header *copy, const char *path,
-                      struct error *error) {
-    memcpy(raw, memory->header, sizeof *raw);
-    if (!sections_are_inside(memory, raw))
-        return error_set(error, "the process damaged its recording");
-    memcpy(copy, raw, sizeof *copy);
-    memory_finish(copy, end);
-    cairn_compact_layout(copy);
-    return save_beside(memory, end, raw, copy, path, error);
-}
-
 bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
                  struct error *error) {
-    struct cairn_header *raw = header_room(), *copy = header_room();
-    bool is_saved = raw && copy ? save_with(memory, end, raw, copy, path, error)
-                                : error_set(error, "out of memory");
-    free(raw);
-    free(copy);
-    return is_saved || error_wrap(error, "%s", path);
+    return save_beside(memory, end, path, error) || error_wrap(error, "%s", path);
 }

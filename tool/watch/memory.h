@@ -48,5 +48,8 @@ void memory_finish(struct cairn_header *copy, const struct memory_end *end);
 // Packed (format/packed.h) if the process is over, else compact: it may go on changing the memory.
 bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
                  struct error *error);
+// The same into an open, empty file.
+bool memory_write(const struct memory *memory, const struct memory_end *end, int file,
+                  struct error *error);
 
 #endif

@@ -57,28 +57,39 @@ bool web_put_heap(struct web *web, const struct heap_state *state, struct error 
     return is_ok || error_set(error, "no memory for the picture of the heap");
 }
 
-static const char title_mark[] = "{{title}}", data_mark[] = "{{data}}";
+static const char policy_mark[] = "{{policy}}", title_mark[] = "{{title}}",
+                  live_mark[] = "{{live}}", data_mark[] = "{{data}}";
 
 // The template from `from` up to a mark; what follows the mark.
 static const char *put_until(FILE *out, const char *from, const char *mark) {
-    const char *found = strstr(from, mark);
+    const char *found = from ? strstr(from, mark) : NULL;
     if (!found) return NULL;
     fwrite(from, 1, (size_t)(found - from), out);
     return found + strlen(mark);
 }
 
-bool web_open(struct web *web, FILE *out, const char *title, struct error *error) {
-    web->out = out;
+// A page that follows a process asks its server, and nobody else.
+bool web_open(struct web *web, FILE *out, const char *title, bool is_live, struct error *error) {
+    *web = (struct web){.out = out};
     if (!sink_open(&web->sink, out, error)) return false;
-    const char *rest = put_until(out, web_template, title_mark);
+    const char *rest = put_until(out, web_template, policy_mark);
+    if (is_live) fputs("; connect-src 'self'", out);
+    rest = put_until(out, rest, title_mark);
     if (rest) text_put_markup(out, title);
-    if (rest && put_until(out, rest, data_mark)) return true;
+    rest = put_until(out, rest, live_mark);
+    if (is_live) fputs(" data-live=\"1\"", out);
+    if (put_until(out, rest, data_mark)) return true;
     return error_set(error, "the page in this program is damaged");
+}
+
+bool web_open_data(struct web *web, FILE *out, struct error *error) {
+    *web = (struct web){.out = out, .is_data = true};
+    return sink_open(&web->sink, out, error);
 }
 
 bool web_close(struct web *web, struct error *error) {
     bool is_whole = sink_close(&web->sink, error);
-    const char *rest = strstr(web_template, data_mark);
+    const char *rest = web->is_data ? NULL : strstr(web_template, data_mark);
     if (rest) fputs(rest + strlen(data_mark), web->out);
     return is_whole;
 }

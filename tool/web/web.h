@@ -15,6 +15,7 @@
 struct web {
     FILE *out;
     struct sink sink;
+    bool is_data;  // alone, without the page around it
 };
 
 // What a profile is for the page.
@@ -41,8 +42,11 @@ struct web_run {
     const char *facts;  // lines of safe text, as on a terminal
 };
 
-// `title` is safe text. web_close must follow, also after failures; both false with an error.
-bool web_open(struct web *web, FILE *out, const char *title, struct error *error);
+// `title` is safe text; `is_live`: the page is served and asks for newer data (tool/serve).
+// web_close must follow, also after failures; both false with an error.
+bool web_open(struct web *web, FILE *out, const char *title, bool is_live, struct error *error);
+// The data alone, as a live page takes them.
+bool web_open_data(struct web *web, FILE *out, struct error *error);
 bool web_close(struct web *web, struct error *error);
 
 void web_put_run(struct web *web, const struct web_run *run);

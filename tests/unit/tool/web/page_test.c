@@ -83,7 +83,7 @@ static void make_page(struct page *page) {
     const struct web_profile about = {
         .export = &export, .role = WEB_ONE, .path = hostile, .ending = hostile};
     FILE *out = open_memstream(&page->html, &page->html_bytes);
-    assert_true(web_open(&web, out, hostile, NULL));
+    assert_true(web_open(&web, out, hostile, false, NULL));
     assert_true(web_put_profile(&web, &about, NULL));
     assert_true(web_close(&web, NULL));
     fclose(out);

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn serve --all` and `--cgroup`: one server for many recorded processes, which come and go; many of them take
+little memory and few descriptors; a process without a recording is served from when it has one."""
+
+import os
+import re
+import subprocess
+
+import cairn_test as t
+from commanded import Commanded
+from served import Server
+
+MANY = 100
+# other programs of this machine may be recorded too
+
+
+def row(values, pid, name="cairn_inuse_bytes", program="commands"):
+    return values.get(f'{name}{{name="{program}",pid="{pid}"}}')
+
+
+def held(pid):
+    return t.report(pid)["at_exit"]["bytes"]
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) * 1024
+
+
+def check_births_and_deaths():
+    with Commanded("first.cairn") as first:
+        first.do("early 70000")
+        with Server("--all") as server:
+            t.check_equal("there already", row(server.metrics(), first.pid), held(first.pid))
+            with Commanded("second.cairn") as second:
+                second.do("late 90000")
+                t.wait_until(lambda: row(server.metrics(), second.pid) == held(second.pid))
+                t.check_equal("of one", row(server.metrics(f"/pid/{second.pid}/metrics"), second.pid), held(second.pid))
+                t.check("late" in subprocess_names(server.get(f"/pid/{second.pid}/debug/pprof/heap").body), "its profile")
+                listed = server.get("/").text
+                t.check(f'href="pid/{first.pid}/"' in listed and f'href="pid/{second.pid}/"' in listed, "the list")
+                t.check('data-live="1"' in server.get(f"/pid/{second.pid}/").text, "its page")
+                t.check_equal("redirected", server.get(f"/pid/{second.pid}").headers["Location"], f"/pid/{second.pid}/")
+                answer = server.get("/debug/pprof/heap")
+                t.check(answer.status == 404 and "of which process" in answer.text, f"without a pid: {answer.text}")
+            t.wait_until(lambda: row(server.metrics(), second.pid) is None)
+            t.check_equal("its profile, afterwards", server.get(f"/pid/{second.pid}/debug/pprof/heap").status, 404)
+            t.check(row(server.metrics(), first.pid), "the other one goes on")
+
+
+def subprocess_names(profile):
+    open("one.pb.gz", "wb").write(profile)
+    return t.run(["gzip", "-dc", "one.pb.gz"]).out.decode(errors="replace")
+
+
+def check_group():
+    """A cgroup is a directory whose cgroup.procs lists processes, here one that says what we want."""
+    os.makedirs("group/below/deeper")
+    with Commanded("in.cairn") as inside, Commanded("out.cairn") as outside:
+        for directory, pid in (("group", ""), ("group/below", os.getpid()), ("group/below/deeper", inside.pid)):
+            with open(f"{directory}/cgroup.procs", "w", encoding="ascii") as procs:
+                procs.write(f"{pid}\n" if pid else "")
+        with Server("--cgroup", os.path.abspath("group")) as server:
+            t.check("1 recorded process at" in server.said, server.said)
+            t.check_equal("in the cgroup", row(server.metrics(), inside.pid), held(inside.pid))
+            t.check_equal("not in the cgroup", row(server.metrics(), outside.pid), None)
+            open("group/cgroup.procs", "a", encoding="ascii").write(f"{outside.pid}\n")
+            t.wait_until(lambda: row(server.metrics(), outside.pid))
+    for path, reason in (("nowhere", b"No such file"), (os.getcwd(), b"no cgroup")):
+        result = t.run_cairn("serve", "--cgroup", path)
+        t.check(result.status == 1 and reason in result.err, f"--cgroup {path}: {result.err}")
+
+
+def check_many():
+    script = f"import subprocess; all = [subprocess.Popen(['sleep', '600']) for _ in range({MANY})]\nprint('up', flush=True); input()\nfor one in all: one.kill()\n"
+    argv = [t.CAIRN, "run", "-q", "-o", "many.cairn", "--", t.PYTHON, "-c", script]
+    with t.Process(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        run.stdout.readline()
+        python = t.children_of(run.pid)[0]
+        with Server("--all") as server:
+            pids = t.children_of(python)
+            t.wait_until(lambda: all(row(server.metrics(), pid, program="sleep") for pid in pids))
+            t.check_equal("many", len(pids), MANY)
+            t.check(resident_bytes(server.process.pid) < 40 << 20, f"resident: {resident_bytes(server.process.pid)}")
+            run.stdin.write(b"\n")
+            run.stdin.flush()
+            run.wait(timeout=t.PATIENCE_S)
+            t.wait_until(lambda: not any(row(server.metrics(), pid, program="sleep") for pid in pids))
+            t.check(len(os.listdir(f"/proc/{server.process.pid}/fd")) < MANY, "descriptors are given back")
+
+
+check_births_and_deaths()
+check_group()
+check_many()
+t.finish()

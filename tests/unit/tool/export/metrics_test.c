@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of /metrics: rows, labels whose text would break out, both forms, and the families that
+// docs/howto/serve.md lists.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tool/export/metrics.h"
+
+static char *print(const struct metrics_process *processes, size_t count, bool has_labels,
+                   enum metrics_form form) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    metrics_print(out, processes, count, has_labels, form);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static struct metrics_process sample(void) {
+    struct metrics_process one = {.name = "a\"b\\c\nd", .pid = 12, .is_running = true};
+    one.figures.exit_bytes = 4096;
+    one.figures.allocations = UINT64_C(1) << 40;
+    one.lost[CAIRN_LOST_NESTED] = 3;
+    return one;
+}
+
+static void has(const char *text, const char *line) {
+    if (!strstr(text, line)) fail_msg("no %s in %s", line, text);
+}
+
+static void rows(void **state) {
+    (void)state;
+    const struct metrics_process one = sample();
+    char *text = print(&one, 1, false, METRICS_PROMETHEUS);
+    has(text, "\n# TYPE cairn_allocations_total counter\ncairn_allocations_total 1099511627776\n");
+    has(text, "\ncairn_inuse_bytes 4096\n");
+    has(text, "\ncairn_samples_dropped_total{reason=\"nested\"} 3\n");
+    assert_null(strstr(text, "\nprocess_resident_memory_bytes "));
+    assert_null(strstr(text, "# EOF"));
+    free(text);
+}
+
+static void labels(void **state) {
+    (void)state;
+    const struct metrics_process both[] = {sample(), sample()};
+    char *text = print(both, 2, true, METRICS_OPEN_METRICS);
+    has(text, "\n# TYPE cairn_allocations "
+              "counter\ncairn_allocations_total{name=\"a\\\"b\\\\c\\\\x0ad\",pid=\"12\"} ");
+    has(text, "{name=\"a\\\"b\\\\c\\\\x0ad\",pid=\"12\",reason=\"nested\"} 3\n");
+    has(text, "\n# UNIT cairn_inuse_bytes bytes\n");
+    assert_string_equal(text + strlen(text) - strlen("# EOF\n"), "# EOF\n");
+    free(text);
+}
+
+static void none(void **state) {
+    (void)state;
+    char *text = print(NULL, 0, true, METRICS_PROMETHEUS);
+    assert_null(strstr(text, "\ncairn_"));
+    free(text);
+}
+
+static void forms(void **state) {
+    (void)state;
+    assert_int_equal(metrics_form_wanted(NULL), METRICS_PROMETHEUS);
+    assert_int_equal(metrics_form_wanted("text/plain;version=0.0.4"), METRICS_PROMETHEUS);
+    assert_int_equal(metrics_form_wanted("application/openmetrics-text;version=1.0.0,*/*;q=0.1"),
+                     METRICS_OPEN_METRICS);
+}
+
+static void documented(void **state) {
+    (void)state;
+    enum { PAGE_BYTES = 1 << 20 };
+    char *page = calloc(1, PAGE_BYTES);
+    FILE *file = fopen("docs/howto/serve.md", "re");
+    assert_true(page && file && fread(page, 1, PAGE_BYTES - 1, file) > 0);
+    fclose(file);
+    const char *type, *help, *name;
+    for (size_t i = 0; (name = metrics_family(i, &type, &help)); i++) {
+        char text[128];
+        const char *ending = strcmp(type, "counter") ? "" : "_total";
+        snprintf(text, sizeof text, "%s%s", name, ending);
+        has(page, text);
+    }
+    free(page);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows), cmocka_unit_test(labels),
+                                       cmocka_unit_test(none), cmocka_unit_test(forms),
+                                       cmocka_unit_test(documented)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of recorded processes as text for Prometheus and whatever scrapes or takes the same
+// form: a row a process and family, few labels.
+//
+// docs/howto/serve.md lists the families; tests/unit/tool/export/metrics_test.c compares.
+#ifndef TOOL_EXPORT_METRICS_H
+#define TOOL_EXPORT_METRICS_H
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "tool/model/figures.h"
+#include "tool/model/reader.h"
+
+// One process at one time.
+struct metrics_process {
+    char name[NAME_MAX];  // any bytes
+    pid_t pid;
+    bool is_running;
+    uint64_t rss_bytes;  // 0: not known
+    struct figures figures;
+    uint64_t own_bytes;  // what cairn takes in it
+    uint64_t lost[CAIRN_LOSS_MAX];
+    struct picture picture;  // of its resident memory when that was looked at last
+    bool has_picture;
+};
+
+// Takes from a recording what it says; name, pid, whether it runs and its rss are the caller's.
+void metrics_read(const struct recording *recording, struct metrics_process *process);
+
+enum metrics_form { METRICS_PROMETHEUS, METRICS_OPEN_METRICS };
+
+// The types that HTTP calls these forms.
+const char *metrics_content_type(enum metrics_form form);
+
+// Which of them a client wants that sent this header Accept; NULL: it sent none.
+enum metrics_form metrics_form_wanted(const char *accept);
+
+// `has_labels`: rows tell processes apart by name and pid; without, there is one process at most.
+void metrics_print(FILE *out, const struct metrics_process *processes, size_t count,
+                   bool has_labels, enum metrics_form form);
+
+// Name, type and help of each family, for documentation; NULL at the end.
+const char *metrics_family(size_t index, const char **type, const char **help);
+
+#endif
