@@ -43,6 +43,7 @@ ALLOWED = {
     "tool/serve": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/web",
                    "tool/proc", "tool/watch", "tool/query"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
+    "tool/mcp": ["format", "tool/base", "tool/model"],
     "tool": ["include", "format"],
 }
 # Libraries that a room may not use.

@@ -457,6 +457,22 @@ const struct command commands[] = {
         .options = {SYMBOL_OPTIONS},
     },
     {
+        .name = "mcp",
+        .arguments = "",
+        .help = "answer an agent's questions (Model Context Protocol)",
+        .description =
+            "A server on standard input and output, started by an agent's client: some questions\n"
+            "with short answers, each with those that show more (docs/howto/agents.md). It reads\n"
+            "recordings, cores and sources below the roots only. With --allow-run it starts commands,\n"
+            "which may do all that you may, and looks into running processes.\n",
+        .run = cmd_mcp,
+        .words_max = 0,
+        .options = {
+            {OPTION_ROOT, "root", 0, "DIR", "what may be read (.); may be given several times"},
+            {OPTION_ALLOW_RUN, "allow-run", 0, NULL, "record commands, look into processes"},
+        },
+    },
+    {
         .name = "env",
         .arguments = "",
         .help = "the environment that makes any program record itself",

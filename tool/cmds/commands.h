@@ -14,6 +14,9 @@
 
 extern const struct command commands[];  // ends with name NULL
 
+// Runs a command line, the word "cairn" or so in front; the status to end with.
+int commands_run(int argc, char **argv);
+
 const struct command *command_find(const char *name);
 
 // Reads the words behind the command's name. False after telling what is wrong or after --help;
@@ -47,5 +50,6 @@ int cmd_sql(const struct command_args *args);        // cmds/sql.c
 int cmd_info(const struct command_args *args);       // cmds/info.c
 int cmd_help(const struct command_args *args);       // cmds/help.c
 int cmd_symbolize(const struct command_args *args);  // cmds/symbolize.c
+int cmd_mcp(const struct command_args *args);        // cmds/mcp.c
 
 #endif

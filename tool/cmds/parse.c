@@ -12,7 +12,9 @@
 #include "tool/cmds/commands.h"
 #include "tool/export/export.h"
 #include "tool/query/arguments.h"
+#include "tool/query/name_options.h"
 #include "tool/query/views.h"
+#include "tool/render/terminal.h"
 
 enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };
 
@@ -190,4 +192,41 @@ void commands_print_overview(FILE *out) {
     fputs("\nStart with:  cairn run PROGRAM [ARGUMENT...]\n"
           "Options of a command:  cairn help COMMAND\n",
           out);
+}
+
+static int print_and_end(void (*print)(FILE *out), FILE *out, int status) {
+    print(out);
+    return status;
+}
+
+static bool is_one_of(const char *word, const char *first, const char *second) {
+    return !strcmp(word, first) || !strcmp(word, second);
+}
+
+static bool read_color(const struct command_args *args, struct error *error) {
+    const char *when = args_text(args, OPTION_COLOR, "auto");
+    return terminal_set_color(when) ||
+           error_set(error, "%s: --color: auto, always or never, not \"%s\"", args->command->name,
+                     when);
+}
+
+int commands_run(int argc, char **argv) {
+    if (argc < 2) return print_and_end(commands_print_overview, stderr, STATUS_USAGE);
+    const char *word = argv[1];
+    if (is_one_of(word, "--help", "-h"))
+        return print_and_end(commands_print_overview, stdout, STATUS_OK);
+    if (is_one_of(word, "--version", "-V")) return print_and_end(version_print, stdout, STATUS_OK);
+    const struct command *command = command_find(word);
+    if (!command) {
+        struct error error;
+        error_set(&error, "there is no command \"%s\"; cairn help lists them", word);
+        return command_fail(STATUS_USAGE, &error);
+    }
+    struct command_args args;
+    int status;
+    if (!command_parse(command, argc - 1, argv + 1, &args, &status)) return status;
+    struct error error;
+    if (!name_options_read(&args, &error) || !read_color(&args, &error))
+        return command_fail(STATUS_USAGE, &error);
+    return command->run(&args);
 }

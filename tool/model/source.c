@@ -12,6 +12,7 @@
 
 #include "format/compact.h"
 #include "format/packed.h"
+#include "tool/base/confine.h"
 
 enum { BLOCK_BYTES = 512 };  // unit of st_blocks
 
@@ -27,6 +28,10 @@ bool source_open(const char *path, struct source *source, struct error *error) {
     if (fstat(source->descriptor, &status) || !S_ISREG(status.st_mode)) {
         source_close(source);
         return error_set(error, "is not a file");
+    }
+    if (!confine_allows(source->descriptor, error)) {
+        source_close(source);
+        return false;
     }
     source->size = (uint64_t)status.st_size;
     source->disk_bytes = (uint64_t)status.st_blocks * BLOCK_BYTES;

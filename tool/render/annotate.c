@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/base/confine.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/groups.h"
@@ -204,7 +205,11 @@ FILE *annotate_open_source(const char *path) {
     struct stat status;
     if (stat(path, &status)) return NULL;
     errno = EINVAL;
-    return S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+    FILE *file = S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+    if (!file || confine_allows(fileno(file), NULL)) return file;
+    fclose(file);
+    errno = EACCES;
+    return NULL;
 }
 
 static bool build(struct annotation *annotation, const struct profile *profile,
