@@ -62,7 +62,7 @@ endif
 COMMON := -std=gnu17 -D_GNU_SOURCE -I. -Iinclude -MMD -MP $(WARNINGS) $(CLANG_WARNINGS)
 TOOL_FLAGS := $(COMMON) -O2 -g
 TOOL_LIBS_x86_64 := -lZydis
-TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) -lm -pthread
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llz4 -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) -lm -pthread
 
 # The runtime lives in other people's processes: no fortify and no stack protector (their helpers
 # are missing or newer than some libc it must load on), own unwind tables for every function,
