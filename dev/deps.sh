@@ -6,7 +6,7 @@
 # the same libraries may have come another way.
 set -eu
 
-BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev zlib1g-dev
+BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblz4-dev liblzma-dev zlib1g-dev
     libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev libmicrohttpd-dev uthash-dev libzydis-dev"
 TRY="$BUILD"
 CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg

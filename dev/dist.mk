@@ -14,7 +14,7 @@ DIST_ZYDIS_x86_64 := $(DIST)/libZydis.a
 DIST_ZYDIS := $(DIST_ZYDIS_$(ARCH))
 STATIC_TOOL_LIBS := $(subst -lZydis,$(DIST_ZYDIS),$(filter-out -Wl%,$(TOOL_LIBS))) -lbz2 -lz -lm
 # What is linked statically (THIRD_PARTY.md), for its copyright notices.
-DIST_PACKAGES := libc6-dev libgcc-12-dev libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev zlib1g-dev libbz2-dev \
+DIST_PACKAGES := libc6-dev libgcc-12-dev libdw-dev libelf-dev libiberty-dev libzstd-dev liblz4-dev liblzma-dev zlib1g-dev libbz2-dev \
 	libjansson-dev libsqlite3-dev libpcre2-dev libncurses-dev libmicrohttpd-dev
 DIST_LICENCES := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)-licences.txt
 STRIP := $(if $(IS_CROSS),llvm-strip,strip)

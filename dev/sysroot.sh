@@ -5,8 +5,8 @@
 # is installed. Not of Debian: put the same libraries into DIR another way.
 set -eu
 PROCESSOR=$1 DIR=$(realpath -m "$2")
-PACKAGES="libc6-dev libgcc-12-dev libstdc++-12-dev libdw-dev libelf-dev libiberty-dev libzstd-dev liblzma-dev
-    zlib1g-dev libbz2-dev libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev libmicrohttpd-dev
+PACKAGES="libc6-dev libgcc-12-dev libstdc++-12-dev libdw-dev libelf-dev libiberty-dev libzstd-dev liblz4-dev
+    liblzma-dev zlib1g-dev libbz2-dev libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev libmicrohttpd-dev
     uthash-dev"
 case "$PROCESSOR" in
 aarch64) debian=arm64 ;;

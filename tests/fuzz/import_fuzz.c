@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as another profiler's file. The first byte chooses the format (or that it is to be told
-// from the content); what is read must become a recording that opens, is whole, and says the same.
+// Any bytes as another profiler's file. The first byte is the number of the format (or one that
+// none has: it is to be told from the content); what is read must become a recording that opens, is
+// whole, and says the same.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tool/import/import.h"
 #include "tool/model/profile.h"
+#include "tool/symbol/options.h"
 
 static void require(bool is_true) {
     if (!is_true) abort();
@@ -36,14 +38,19 @@ static void check_recording(const struct imported *imported) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    enum { FORMATS = 6 };
+    static const struct symbol_options no_files = {.is_closed = true};
+    const struct import_names names = {.options = &no_files};
     struct imported imported;
     if (size < 2) return 0;
-    unsigned choice = bytes[0] % (FORMATS + 1);
-    const struct import_format *format = choice < FORMATS ? &import_formats[choice] : NULL;
+    const struct import_format *format = import_formats;
+    for (unsigned i = 0; i < bytes[0] && format->name; i++) format++;
+    if (!format->name) format = NULL;
     FILE *in = fmemopen((void *)(bytes + 1), size - 1, "rb");
     require(in && import_start(&imported, NULL));
-    if (import_read(in, &format, &imported, NULL)) check_recording(&imported);
+    if (import_read(in, &format, &imported, NULL)) {
+        require(import_name_addresses(&imported, &names, NULL));
+        check_recording(&imported);
+    }
     import_free(&imported);
     fclose(in);
     return 0;

@@ -43,10 +43,12 @@
 #define OPTION_ROW_PROCESS \
     {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
-#define SYMBOL_OPTIONS                                                                             \
+#define OPTION_ROWS_SYMBOL_FILES                                                                   \
     {OPTION_DEBUG_DIR, "debug-dir", 0, "DIR", "more debug files (may be given several times)"},    \
     {OPTION_SYSROOT, "sysroot", 0, "DIR", "recorded paths lie below this directory too"},          \
-    {OPTION_DEBUGINFOD, "debuginfod", 0, NULL, "download debug files ($DEBUGINFOD_URLS)"},         \
+    {OPTION_DEBUGINFOD, "debuginfod", 0, NULL, "download debug files ($DEBUGINFOD_URLS)"}
+#define SYMBOL_OPTIONS                                                                             \
+    OPTION_ROWS_SYMBOL_FILES,                                                                      \
     {OPTION_SOURCE_MAP, "source-map", 0, "OLD=NEW", "sources below OLD are shown below NEW"},      \
     {OPTION_FULL_NAMES, "full-names", 0, NULL, "names with parameters and all arguments"},         \
     {OPTION_RENAME, "rename", 0, "RULES", "s/REGEX/TEXT/ on names, or a file of such rules"},      \
@@ -346,19 +348,21 @@ const struct command commands[] = {
     {
         .name = "import",
         .arguments = "FILE",
-        .help = "another profiler's file as a recording: heaptrack, massif, DHAT, pprof, perf",
+        .help = "another profiler's file as a recording: heaptrack, jemalloc, memray, pprof, ...",
         .description =
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
-            "Zstandard); its format is found by content, or --format: heaptrack, massif,\n"
-            "dhat, pprof, perf (what perf script prints of probes on malloc and free) or bpftrace\n"
-            "(the same of bpftrace); see docs/explain/tracing.md. What such a file does not say\n"
-            "is said here and in every report.\n",
+            "Zstandard, LZ4); its format is found by content, or --format: heaptrack, massif,\n"
+            "dhat, pprof, jemalloc, gperftools, v8, memray, perf (what perf script prints of\n"
+            "probes on malloc and free) or bpftrace (the same of bpftrace); see\n"
+            "docs/explain/tracing.md. What such a file does not say is said here and in every\n"
+            "report.\n",
         .run = cmd_import,
         .words_max = 1,
         .options = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format it is of"},
             {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording"},
             {OPTION_FORCE, "force", 0, NULL, "write over it if it exists"},
+            OPTION_ROWS_SYMBOL_FILES,
         },
     },
     {

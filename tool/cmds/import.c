@@ -2,12 +2,14 @@
 // cairn import: another profiler's file as a recording.
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/import/import.h"
+#include "tool/query/name_options.h"
 
 enum { TEXT_BYTES = 2 * IMPORT_TEXT_BYTES, NAMES_BYTES = 256 };
 
@@ -28,7 +30,12 @@ static bool read_file(const char *path, const struct import_format **format,
                       struct imported *imported, struct error *error) {
     FILE *in = fopen(path, "rbe");
     if (!in) return error_set(error, "%s: %s", path, strerror(errno));
-    bool is_ok = import_read(in, format, imported, error) || error_wrap(error, "%s", path);
+    struct stat status;
+    struct import_names names = {.options = name_options_symbols()};
+    if (!fstat(fileno(in), &status)) names.written_unix_s = (uint64_t)status.st_mtime;
+    bool is_ok = (import_read(in, format, imported, error) &&
+                  import_name_addresses(imported, &names, error)) ||
+                 error_wrap(error, "%s", path);
     fclose(in);
     return is_ok;
 }
@@ -51,6 +58,16 @@ static bool write_file(const struct command_args *args, const char *source, cons
     fprintf(stderr, "cairn: %s, from %s: %s%s%s\n", name, format,
             units_counted((int64_t)imported->stacks.count, "stack", "stacks").text,
             *lacks ? "; not available: " : "", lacks);
+    if (imported->other_module) {
+        text_escape(name, sizeof name, imported->strings.list.items[imported->other_module]);
+        fprintf(stderr,
+                "cairn: names are missing: %s is not the file that was profiled (--sysroot DIR)\n",
+                name);
+    }
+    if (imported->newer_module) {
+        text_escape(name, sizeof name, imported->strings.list.items[imported->newer_module]);
+        fprintf(stderr, "cairn: names may be wrong: %s was written after the profile\n", name);
+    }
     return true;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which format a file is in, and the file read as what it holds where it is compressed.
+#include <lz4frame.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -11,14 +12,16 @@ enum { CHUNK_BYTES = 65536, GZIP_WINDOW_BITS = 15 + 16, HEAD_MAX = 64 };
 
 struct unpack {
     FILE *in;
-    enum { PLAIN, GZIP, ZSTANDARD } kind;
+    enum { PLAIN, GZIP, ZSTANDARD, LZ4 } kind;
     z_stream gzip;
     ZSTD_DStream *zstandard;
+    LZ4F_dctx *lz4;
     unsigned char chunk[CHUNK_BYTES];
     size_t used, filled;  // of the chunk
     bool is_over;
     char head[HEAD_MAX];  // handed out before the rest
     size_t head_used, head_filled;
+    off64_t handed_out;
 };
 
 static void fill(struct unpack *unpack) {
@@ -57,6 +60,20 @@ static size_t read_zstandard(struct unpack *unpack, char *out, size_t size) {
     return output.pos;
 }
 
+static size_t read_lz4(struct unpack *unpack, char *out, size_t size) {
+    size_t done = 0;
+    while (!done && !unpack->is_over) {
+        fill(unpack);
+        size_t used = unpack->filled - unpack->used;
+        done = size;
+        size_t status =
+            LZ4F_decompress(unpack->lz4, out, &done, unpack->chunk + unpack->used, &used, NULL);
+        unpack->used += used;
+        unpack->is_over = LZ4F_isError(status) || (!unpack->filled && !done);
+    }
+    return done;
+}
+
 static size_t read_plain(struct unpack *unpack, char *out, size_t size) {
     fill(unpack);
     size_t there = unpack->filled - unpack->used;
@@ -69,40 +86,54 @@ static size_t read_plain(struct unpack *unpack, char *out, size_t size) {
 static size_t read_any(struct unpack *unpack, char *out, size_t size) {
     if (unpack->kind == GZIP) return read_gzip(unpack, out, size);
     if (unpack->kind == ZSTANDARD) return read_zstandard(unpack, out, size);
+    if (unpack->kind == LZ4) return read_lz4(unpack, out, size);
     return read_plain(unpack, out, size);
 }
 
 static ssize_t read_bytes(void *cookie, char *out, size_t size) {
     struct unpack *unpack = cookie;
     size_t left = unpack->head_filled - unpack->head_used;
-    if (!left) return (ssize_t)read_any(unpack, out, size);
     if (left > size) left = size;
     memcpy(out, unpack->head + unpack->head_used, left);
     unpack->head_used += left;
-    return (ssize_t)left;
+    size_t count = left ? left : read_any(unpack, out, size);
+    unpack->handed_out += (off64_t)count;
+    return (ssize_t)count;
+}
+
+// Only says where the reader is, for errors.
+static int tell(void *cookie, off64_t *offset, int whence) {
+    if (whence != SEEK_CUR || *offset) return -1;
+    *offset = ((struct unpack *)cookie)->handed_out;
+    return 0;
 }
 
 static int finish(void *cookie) {
     struct unpack *unpack = cookie;
     if (unpack->kind == GZIP) inflateEnd(&unpack->gzip);
     ZSTD_freeDStream(unpack->zstandard);
+    LZ4F_freeDecompressionContext(unpack->lz4);
     free(unpack);
     return 0;
 }
 
+static bool begins(const struct unpack *unpack, uint32_t magic, size_t size) {
+    return unpack->filled >= size && !memcmp(unpack->chunk, &magic, size);
+}
+
 static bool start(struct unpack *unpack) {
-    static const unsigned char gzip_magic[] = {0x1f, 0x8b};
-    static const unsigned char zstandard_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    const uint32_t gzip_magic = 0x8b1f, zstandard_magic = 0xfd2fb528, lz4_magic = 0x184d2204;
     fill(unpack);
-    if (unpack->filled >= sizeof gzip_magic &&
-        !memcmp(unpack->chunk, gzip_magic, sizeof gzip_magic)) {
+    if (begins(unpack, gzip_magic, sizeof(uint16_t))) {
         if (inflateInit2(&unpack->gzip, GZIP_WINDOW_BITS) != Z_OK) return false;
         unpack->kind = GZIP;
-    } else if (unpack->filled >= sizeof zstandard_magic &&
-               !memcmp(unpack->chunk, zstandard_magic, sizeof zstandard_magic)) {
+    } else if (begins(unpack, zstandard_magic, sizeof zstandard_magic)) {
         unpack->zstandard = ZSTD_createDStream();
         unpack->kind = ZSTANDARD;
         return unpack->zstandard != NULL;
+    } else if (begins(unpack, lz4_magic, sizeof lz4_magic)) {
+        unpack->kind = LZ4;
+        return !LZ4F_isError(LZ4F_createDecompressionContext(&unpack->lz4, LZ4F_VERSION));
     }
     return true;
 }
@@ -111,7 +142,7 @@ static bool start(struct unpack *unpack) {
 // which are read again. Data that is damaged or cut off ends early.
 static FILE *unpack_open(FILE *in, char *head, size_t size, size_t *head_size,
                          struct error *error) {
-    const cookie_io_functions_t functions = {.read = read_bytes, .close = finish};
+    const cookie_io_functions_t functions = {.read = read_bytes, .seek = tell, .close = finish};
     struct unpack *unpack = calloc(1, sizeof *unpack);
     if (unpack) unpack->in = in;
     bool is_ready = unpack && start(unpack);
@@ -141,6 +172,11 @@ const struct import_format import_formats[] = {
     {"pprof", "heap profiles of Go, gperftools, jemalloc, ...", import_is_pprof, import_pprof},
     {"perf", "perf script, of probes on malloc and free", import_is_perf, import_perf},
     {"bpftrace", "bpftrace's output of examples/malloc.bt", import_is_bpftrace, import_bpftrace},
+    {"jemalloc", "jemalloc's heap_v2 dumps", import_is_jemalloc, import_jemalloc},
+    {"gperftools", "heap profiles as text of gperftools, tcmalloc and Go (debug=1)",
+     import_is_gperftools, import_gperftools},
+    {"v8", "V8's .heapprofile: node --heap-prof, Chrome", import_is_v8, import_v8},
+    {"memray", "memray's capture files", import_is_memray, import_memray},
     {0},
 };
 

@@ -28,6 +28,21 @@ struct import_place {
     uint32_t first_frame, frame_count;
 };
 
+// A stretch of the process, where a file has addresses instead of names.
+struct import_mapping {
+    uint64_t start, end;
+    uint64_t offset;  // in the module's file
+    uint64_t bias;    // if `has_bias`: address - bias is the virtual address in the ELF file
+    bool has_bias;
+    bool is_segment;  // all of an executable segment and no more: it proves which file it is of
+    uint32_t module;
+};
+
+struct import_address {
+    uint64_t address;
+    uint32_t place;
+};
+
 struct import_values {
     int64_t calls, allocated_bytes;
     int64_t peak_blocks, peak_bytes;
@@ -51,9 +66,14 @@ struct imported {
     struct index_table module_table;
     ARRAY(struct import_frame) frames;
     ARRAY(struct import_place) places;
-    struct index_table text_table;      // places by text (import_place_of_text)
-    ARRAY(uint32_t) place_texts;        // by place; 0: was not made of a text
-    struct tree tree;                   // of places
+    struct index_table text_table;           // places by text (import_place_of_text)
+    ARRAY(uint32_t) place_texts;             // by place; 0: was not made of a text
+    ARRAY(struct import_mapping) mappings;   // of executable code
+    ARRAY(struct import_address) addresses;  // of places without names, each once
+    struct index_table address_table;
+    uint32_t newer_module;  // text: path of a file that was written after the profile, 0: none
+    uint32_t other_module;  // the same of a file that is not the one that was profiled
+    struct tree tree;       // of places
     ARRAY(struct import_stack) stacks;  // each node once
     ARRAY(uint32_t) stack_of_node;      // plus 1
     ARRAY(struct import_point) points;  // ascending times
@@ -85,6 +105,18 @@ void import_free(struct imported *imported);
 bool import_read(FILE *in, const struct import_format **format, struct imported *imported,
                  struct error *error);
 
+struct symbol_options;
+
+// Where names of addresses come from.
+struct import_names {
+    const struct symbol_options *options;
+    uint64_t written_unix_s;  // when the profile was; 0: not known
+};
+
+// Looks up the names of what has only an address, to be done before the recording is written.
+bool import_name_addresses(struct imported *imported, const struct import_names *names,
+                           struct error *error);
+
 // Writes the recording. `source` names the format.
 bool import_write(FILE *out, const struct imported *imported, const char *source,
                   struct error *error);
@@ -95,6 +127,16 @@ uint32_t import_module(struct imported *imported, const char *path);  // "" or N
 // A new place; its frames are added to it before the next place is made.
 uint32_t import_place(struct imported *imported, uint32_t module);
 bool import_frame(struct imported *imported, const char *function, const char *file, uint32_t line);
+// The same for a place that has no frame yet, or got its last one just now; the name is said
+// already as cairn says it.
+bool import_frame_of(struct imported *imported, uint32_t place, const char *function,
+                     const char *file, uint32_t line);
+// The place of an address inside the code of a call (a return address - 1), each once. Its name is
+// looked up later (import_name_addresses), unless frames are added to it before.
+uint32_t import_address(struct imported *imported, uint64_t address);
+bool import_mapping(struct imported *imported, const struct import_mapping *mapping);
+// The same from a line of /proc/PID/maps; what is no executable file is left out.
+bool import_map_line(struct imported *imported, const char *line);
 // The name of a function as cairn says it, for free(): without parameters and return type, and
 // qualified if it is the bare name of a member of the C++ library, as valgrind has it of what was
 // inlined. `file` may be NULL.
@@ -123,5 +165,13 @@ bool import_is_bpftrace(const char *head, size_t size);
 bool import_bpftrace(FILE *in, struct imported *imported, struct error *error);
 bool import_is_pprof(const char *head, size_t size);
 bool import_pprof(FILE *in, struct imported *imported, struct error *error);
+bool import_is_jemalloc(const char *head, size_t size);
+bool import_jemalloc(FILE *in, struct imported *imported, struct error *error);
+bool import_is_gperftools(const char *head, size_t size);
+bool import_gperftools(FILE *in, struct imported *imported, struct error *error);
+bool import_is_v8(const char *head, size_t size);
+bool import_v8(FILE *in, struct imported *imported, struct error *error);
+bool import_is_memray(const char *head, size_t size);
+bool import_memray(FILE *in, struct imported *imported, struct error *error);
 
 #endif

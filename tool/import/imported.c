@@ -24,6 +24,9 @@ void import_free(struct imported *imported) {
     array_free(&imported->places);
     index_table_free(&imported->text_table);
     array_free(&imported->place_texts);
+    array_free(&imported->mappings);
+    array_free(&imported->addresses);
+    index_table_free(&imported->address_table);
     tree_free(&imported->tree);
     array_free(&imported->stacks);
     array_free(&imported->stack_of_node);
@@ -63,16 +66,29 @@ static uint32_t function_text(struct imported *imported, const char *name, const
     return number;
 }
 
-bool import_frame(struct imported *imported, const char *function, const char *file,
-                  uint32_t line) {
-    if (!imported->places.count || imported->frames.count >= UINT32_MAX) return false;
+static bool add_frame(struct imported *imported, uint32_t place, uint32_t function,
+                      const char *file, uint32_t line) {
+    struct import_place *of = &imported->places.items[place];
+    if (imported->frames.count >= UINT32_MAX) return false;
+    if (!of->frame_count) of->first_frame = (uint32_t)imported->frames.count;
     struct import_frame *frame = array_push(&imported->frames);
     if (!frame) return false;
-    *frame = (struct import_frame){.function = function_text(imported, function, file),
-                                   .file = strings_number(&imported->strings, file),
-                                   .line = line};
-    imported->places.items[imported->places.count - 1].frame_count++;
+    *frame = (struct import_frame){
+        .function = function, .file = strings_number(&imported->strings, file), .line = line};
+    of->frame_count++;
     return !imported->strings.has_failed;
+}
+
+bool import_frame(struct imported *imported, const char *function, const char *file,
+                  uint32_t line) {
+    if (!imported->places.count) return false;
+    return add_frame(imported, (uint32_t)imported->places.count - 1,
+                     function_text(imported, function, file), file, line);
+}
+
+bool import_frame_of(struct imported *imported, uint32_t place, const char *function,
+                     const char *file, uint32_t line) {
+    return add_frame(imported, place, strings_number(&imported->strings, function), file, line);
 }
 
 // Takes "(prog.c:12)" or "(in /lib/libc.so)" off the end of `text`.

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
 #include "tool/import/import.h"
 
 enum { WIRE_VARINT = 0, WIRE_EIGHT = 1, WIRE_BYTES = 2, WIRE_FOUR = 5, WIRE_BITS = 3 };
@@ -263,33 +262,33 @@ static bool make_lines(struct reader *reader, const struct location *location) {
     return true;
 }
 
-// "libc.so.6+0x2724a", as cairn calls code without a name: linkers load most code where it lies in
-// its file. For free().
-static char *address_of(const struct mapping *mapping, const char *path, uint64_t address) {
-    char *name = NULL;
-    bool is_inside = mapping && *path && address >= mapping->start && address < mapping->limit;
-    int length = is_inside ? asprintf(&name, "%s+0x%" PRIx64, text_base_name(path),
-                                      address - mapping->start + mapping->offset)
-                           : asprintf(&name, "0x%" PRIx64, address);
-    return length < 0 ? NULL : name;
-}
-
+// What has no lines gets its name later, by its address.
 static bool make_place(struct reader *reader, struct location *location) {
     const struct mapping *mapping = FIND(&reader->mappings, location->mapping);
     char *path = text_of(reader, mapping ? mapping->file : 0);
-    if (!path) return import_no_memory(reader->error);
-    uint32_t place = import_place(reader->imported, import_module(reader->imported, path));
-    location->place_plus_1 = place + 1;
-    if (place == IMPORT_NONE || location->line_count) {
-        free(path);
-        return place == IMPORT_NONE ? import_no_memory(reader->error)
-                                    : make_lines(reader, location);
-    }
-    char *name = address_of(mapping, path, location->address);
-    bool is_ok = name && import_frame(reader->imported, name, NULL, 0);
-    free(name);
+    uint32_t place = IMPORT_NONE;
+    if (path && location->line_count)
+        place = import_place(reader->imported, import_module(reader->imported, path));
+    else if (path)
+        place = import_address(reader->imported, location->address);
     free(path);
-    return is_ok || import_no_memory(reader->error);
+    location->place_plus_1 = place + 1;
+    if (place == IMPORT_NONE) return import_no_memory(reader->error);
+    return !location->line_count || make_lines(reader, location);
+}
+
+static bool add_mappings(struct reader *reader) {
+    for (size_t i = 0; i < reader->mappings.count; i++) {
+        const struct mapping *from = &reader->mappings.items[i];
+        char *path = text_of(reader, from->file);
+        struct import_mapping mapping = {
+            .start = from->start, .end = from->limit, .offset = from->offset};
+        mapping.module = path ? import_module(reader->imported, path) : IMPORT_NONE;
+        free(path);
+        if (mapping.module == IMPORT_NONE || !import_mapping(reader->imported, &mapping))
+            return import_no_memory(reader->error);
+    }
+    return true;
 }
 
 static bool place_of(struct reader *reader, uint64_t id, uint32_t *place) {
@@ -418,6 +417,7 @@ static bool read_all(struct reader *reader, FILE *in) {
     SORT(&reader->locations);
     SORT(&reader->functions);
     SORT(&reader->mappings);
+    if (!add_mappings(reader)) return false;
     for (size_t i = 0; i < reader->samples.count; i++)
         if (!read_sample(reader, reader->samples.items[i])) return false;
     say_what_lacks(reader);

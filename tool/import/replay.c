@@ -71,6 +71,10 @@ bool replay_add(struct replay *replay, const struct replay_event *event) {
         if (!tree_child(&replay->imported->tree, node, replay->places.items[i], &node))
             return false;
     replay->places.count = 0;
+    return replay_add_at(replay, event, node);
+}
+
+bool replay_add_at(struct replay *replay, const struct replay_event *event, uint32_t node) {
     struct replay_event *slot =
         replay->events.count < EVENTS_MAX ? array_push(&replay->events) : NULL;
     if (!slot) return false;
@@ -203,7 +207,8 @@ static bool hand_over(struct walk *walk) {
 static void tell(const struct walk *walk) {
     struct imported *imported = walk->replay->imported;
     uint64_t lost = walk->replay->lost_count;
-    int used = snprintf(imported->lacks, sizeof imported->lacks, "threads, lines");
+    const char *lacks = walk->replay->lacks ? walk->replay->lacks : "threads, lines";
+    int used = snprintf(imported->lacks, sizeof imported->lacks, "%s", lacks);
     size_t at = (size_t)used;
     if (walk->unknown_count)
         at +=
@@ -220,7 +225,7 @@ static void tell(const struct walk *walk) {
 
 bool replay_finish(struct replay *replay, struct error *error) {
     struct walk walk = {.replay = replay, .error = error};
-    replay->imported->pid = (uint32_t)replay->pid;
+    if (replay->pid) replay->imported->pid = (uint32_t)replay->pid;
     walk.holders = calloc(replay->imported->tree.nodes.count, sizeof *walk.holders);
     if (!walk.holders) return import_no_memory(error);
     bool is_ok = walk_events(&walk) && hand_over(&walk);

@@ -21,6 +21,7 @@ struct replay {
     ARRAY(uint32_t) places;  // of the stack that is being read, innermost first
     uint64_t pid;            // 0: not known yet
     uint64_t lost_count;     // events that the tracer or its reader lost
+    const char *lacks;       // what such a file never says; NULL: threads, lines
 };
 
 void replay_free(struct replay *replay);
@@ -31,6 +32,9 @@ bool replay_frame(struct replay *replay, char *line);
 
 // The event, allocating from the stack read since the last one. False without memory.
 bool replay_add(struct replay *replay, const struct replay_event *event);
+
+// The same from a node of the tree.
+bool replay_add_at(struct replay *replay, const struct replay_event *event, uint32_t node);
 
 // Adds everything up and fills what the imported lacks.
 bool replay_finish(struct replay *replay, struct error *error);
