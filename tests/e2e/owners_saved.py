@@ -105,11 +105,22 @@ def check_refused(pid):
     t.check(not [name for name in os.listdir() if name not in ("less.cairn",) and "less" in name], "nothing beside it")
 
 
+def check_contents(pid):
+    """Text that blocks hold is kept where that was asked for, and only there."""
+    t.check_equal("save contents", save(pid, "texts.cairn", "--contents").status, 0)
+    ways = {tuple(way(stack)): stack["at_exit_blocks"] for stack in t.report("texts.cairn")["stacks"]}
+    t.check_equal("a text", ways.get(("kept_text", "char[]", '"' + "a secret of forty-eight letters or of some more x"[:48] + '"...')), 1)
+    t.check(b"a secret" not in open("less.cairn", "rb").read(), "no text unasked")
+    pages = [t.run_cairn("report", "--view", "tree", "--threshold", "0", "--top", "0", path).out for path in ("less.cairn", "texts.cairn")]
+    t.check_equal("text in the tree", [b"a secret" in page for page in pages], [False, True])
+
+
 with waiting() as own:
     t.check_equal("save", save(own, "less.cairn").status, 0)
     check_saved("less.cairn", t.report(own, "--view", "owners"))
     check_refused(own)
     check_walked(own)
+    check_contents(own)
 check_compared()
 check_recorded()
 t.finish()

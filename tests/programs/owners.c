@@ -29,6 +29,7 @@ static struct table *sessions;
 struct item *first_of_two, *second_of_two;
 char *midst;  // of a block
 _Thread_local char *thread_local_text;
+char *kept_text;
 
 __attribute__((noinline)) static struct item *make_item(struct item *next) {
     struct item *item = malloc(sizeof *item);
@@ -78,6 +79,7 @@ int main(int argc, char **argv) {
     share();
     midst = make_text(MIDST_BYTES) + MIDST_BYTES / 2;
     thread_local_text = make_text(THREAD_LOCAL_BYTES);
+    kept_text = strdup("a secret of forty-eight letters or of some more x, of a page");
     lose_ring();
     forget();
     struct item *volatile local = make_item(NULL);

@@ -272,6 +272,7 @@ const struct command commands[] = {
             {OPTION_OUTPUT, "output", 'o', "FILE", "write the page there, do not show it"},
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
             {OPTION_OWNERS, "owners", 0, NULL, "of a process or core: who keeps its blocks"},
+            {OPTION_CONTENTS, "contents", 0, NULL, "owners: what text blocks begin with, too"},
             {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
              "owners: copy more than 128 MiB of a process that stands"},
             OPTION_ROW_PROCESS,
@@ -447,6 +448,8 @@ const struct command commands[] = {
                     {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
                      "copy more than 128 MiB of a process that stands"},
                     {OPTION_FORCE, "force", 0, NULL, "save: write over FILE if it exists"},
+                    {OPTION_CONTENTS, "contents", 0, NULL,
+                     "save: what text blocks begin with, too (48 bytes)"},
                     SYMBOL_OPTIONS},
     },
     {

@@ -74,7 +74,8 @@ int cmd_core(const struct command_args *args) {
     if (!core_subject_open(args->words[0], &wish, args_text(args, OPTION_RECORDING, NULL), &subject,
                            &error))
         return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = save_path ? core_save(&subject, save_path, args_has(args, OPTION_FORCE), &error)
+    const struct core_saving how = {args_has(args, OPTION_FORCE), args_has(args, OPTION_CONTENTS)};
+    bool is_ok = save_path ? core_save(&subject, save_path, &how, &error)
                            : answer(&subject, &question, &error);
     if (!is_ok && !save_path) heap_look_blame(&subject.look, &error);
     if (is_ok) core_print_doubts(&subject);

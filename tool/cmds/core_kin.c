@@ -24,7 +24,7 @@ struct core_kin core_kin_of(struct core_subject *subject, uint64_t address, uint
 }
 
 const char *core_kin_word(enum core_kind kind) {
-    static const char *const words[] = {"root", "stack", "type", "size"};
+    static const char *const words[] = {"root", "stack", "type", "size", "text"};
     return words[kind];
 }
 
@@ -54,7 +54,7 @@ static bool label_stack(const struct core_subject *subject, size_t stack, char *
 bool core_kin_label(const struct core_subject *subject, const struct core_kin *kin,
                     char label[KIN_LABEL_BYTES]) {
     if (kin->kind == KIND_STACK) return label_stack(subject, kin->value, label);
-    if (kin->kind == KIND_TYPE)
+    if (kin->kind == KIND_TYPE || kin->kind == KIND_TEXT)
         snprintf(label, KIN_LABEL_BYTES, "%s", (const char *)(uintptr_t)kin->value);
     else
         snprintf(label, KIN_LABEL_BYTES, "%s of no known type",

@@ -6,12 +6,14 @@
 
 #include "tool/cmds/core_sets.h"
 
-enum core_kind { KIND_ROOT, KIND_STACK, KIND_TYPE, KIND_SIZE };
+// KIND_TEXT: what a block begins with, in files that keep that alone.
+enum core_kind { KIND_ROOT, KIND_STACK, KIND_TYPE, KIND_SIZE, KIND_TEXT };
 enum { KIN_LABEL_BYTES = 1024 };
 
 struct core_kin {
     enum core_kind kind;
-    uint64_t value;  // a root's place (owners only), a stack's number, a type's name, a size
+    uint64_t
+        value;  // a root's place (owners only), a stack's number, a type's name or text, a size
 };
 
 static inline bool core_kin_is(const struct core_kin *one, const struct core_kin *other) {

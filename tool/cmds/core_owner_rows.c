@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
+
 enum { DEPTH_MAX = 32 };
 
 struct member {
@@ -58,6 +60,26 @@ static void add_own(const struct owner_listing *listing, struct owner_row *row, 
     if (row->kin.kind != KIND_ROOT) row->own += core_owners_size(&listing->owners, place);
 }
 
+// The text that a block begins with, in quotes; NULL: it is none (of ASCII), or a short one, or it
+// may be an address. Equal texts are the same pointer.
+static const char *text_at(struct owner_listing *listing, uint64_t address, uint64_t size) {
+    enum { LEAST = 4, MOST = 48 };
+    char bytes[MOST + 1] = {0}, safe[2 * MOST], quoted[2 * MOST + sizeof "\"\"..."];
+    size_t count = size < MOST ? size : MOST;
+    if (size < LEAST || !core_read(listing->subject->core, address, bytes, count)) return NULL;
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    if (block_map_may_have(&listing->subject->reach.map, word)) return NULL;
+    size_t length = strnlen(bytes, count);
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] < ' ' || bytes[i] > '~') return NULL;
+    if (length < LEAST) return NULL;
+    text_escape(safe, sizeof safe, bytes);
+    int written = snprintf(quoted, sizeof quoted, "\"%s\"%s", safe,
+                           length == MOST && size > MOST ? "..." : "");
+    return string_pool_intern(listing->texts, quoted, (size_t)written);
+}
+
 // Of the row that comes next.
 static bool note_block(struct owner_listing *listing, uint32_t place) {
     if (!listing->has_blocks || core_owners_root(&listing->owners, place)) return true;
@@ -65,7 +87,12 @@ static bool note_block(struct owner_listing *listing, uint32_t place) {
     uint64_t size = core_owners_size(&listing->owners, place);
     const char *type = core_type_name(listing->subject, address_of(listing, number), size);
     struct owner_block *block = array_push(&listing->blocks);
-    if (block) *block = (struct owner_block){(uint32_t)listing->rows.count, type, size};
+    if (block)
+        *block = (struct owner_block){
+            .row = (uint32_t)listing->rows.count,
+            .type = type,
+            .text = listing->has_texts ? text_at(listing, address_of(listing, number), size) : NULL,
+            .size = size};
     return block;
 }
 
@@ -197,12 +224,19 @@ static bool list(struct owner_listing *listing, struct error *error) {
 }
 
 bool owner_listing_make(struct core_subject *subject, const struct view_options *options,
-                        bool has_blocks, struct owner_listing *listing, struct error *error) {
-    *listing =
-        (struct owner_listing){.subject = subject, .options = options, .has_blocks = has_blocks};
+                        enum owner_detail detail, struct owner_listing *listing,
+                        struct error *error) {
+    *listing = (struct owner_listing){.subject = subject,
+                                      .options = options,
+                                      .has_blocks = detail >= OWNER_BLOCKS,
+                                      .has_texts = detail >= OWNER_TEXTS,
+                                      .texts = string_pool_open()};
+    if (!listing->texts) return error_set(error, "out of memory");
     if (!core_need_map(subject, error) || !core_need_types(subject, error) ||
-        !core_owners_find(&subject->reach, subject->types, &listing->owners, error))
+        !core_owners_find(&subject->reach, subject->types, &listing->owners, error)) {
+        string_pool_close(listing->texts);
         return false;
+    }
     // types last: both at once would take as much memory again
     bool is_ok = core_need_typed(subject, error) && list(listing, error);
     if (!is_ok) owner_listing_free(listing);
@@ -213,4 +247,5 @@ void owner_listing_free(struct owner_listing *listing) {
     core_owners_free(&listing->owners);
     array_free(&listing->rows);
     array_free(&listing->blocks);
+    string_pool_close(listing->texts);
 }

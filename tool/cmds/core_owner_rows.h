@@ -7,6 +7,7 @@
 #include "tool/cmds/core_kin.h"
 #include "tool/heap/owners.h"
 #include "tool/query/views.h"
+#include "tool/symbol/string_pool.h"
 
 struct owner_row {
     unsigned depth;
@@ -21,6 +22,7 @@ struct owner_row {
 struct owner_block {
     uint32_t row;
     const char *type;  // as core_type_name has it; NULL: not known
+    const char *text;  // what it holds, if that is text; NULL: not asked for, or none
     uint64_t size;
 };
 
@@ -29,16 +31,25 @@ struct owner_listing {
     struct core_owners owners;
     const struct view_options *options;
     bool has_blocks;    // they are wanted
+    bool has_texts;     // and the beginnings of those that hold text
     uint32_t main_tid;  // as owner_root_label has it
     unsigned depth;     // of rows; below are none
     ARRAY(struct owner_row) rows;
     ARRAY(struct owner_block) blocks;
+    struct string_pool *texts;
 };
 
-// As much as the options say, or without them everything, with names. `has_blocks`: also what each
-// block of a row is. False with an error; then there is nothing to free.
+enum owner_detail {
+    OWNER_ROWS,
+    OWNER_BLOCKS,  // also what each block of a row is
+    OWNER_TEXTS,   // and what text it holds
+};
+
+// As much as the options say, or without them everything, with names. False with an error; then
+// there is nothing to free.
 bool owner_listing_make(struct core_subject *subject, const struct view_options *options,
-                        bool has_blocks, struct owner_listing *listing, struct error *error);
+                        enum owner_detail detail, struct owner_listing *listing,
+                        struct error *error);
 void owner_listing_free(struct owner_listing *listing);
 
 // False without memory.

@@ -134,7 +134,7 @@ bool core_owners_report(const char *word, const struct request *request, bool ha
     bool is_walked = !request->is_json && !request->is_printed && browser_is_possible();
     const struct view_options everything = {0};
     bool is_ok = owner_listing_make(&subject, is_walked ? &everything : &request->options,
-                                    is_walked, &listing, error);
+                                    is_walked ? OWNER_BLOCKS : OWNER_ROWS, &listing, error);
     if (is_ok) {
         is_ok = is_walked          ? walk(&listing, request, error)
                 : request->is_json ? print_json(&listing, error)

@@ -15,7 +15,7 @@
 #include "tool/model/index_table.h"
 #include "tool/render/frames.h"
 
-enum { DEPTH_MOST = 64 };
+enum { DEPTH_MOST = 64, INNER_PLACES = 2 };
 
 struct placed_kin {
     struct core_kin kin;
@@ -57,7 +57,7 @@ static bool name_place(const struct saving *saving, const struct core_kin *kin) 
 }
 
 static uint32_t place_of(struct saving *saving, const struct core_kin *kin) {
-    static const char *const modules[] = {"(root)", "(stack)", "(type)", "(size)"};
+    static const char *const modules[] = {"(root)", "(stack)", "(type)", "(size)", "(text)"};
     uint64_t hash = hash_mix(kin->value, index_table_seed() + kin->kind);
     struct index_probe probe = index_probe_start(&saving->index, hash);
     for (uint32_t i; index_probe_next(&saving->index, &probe, &i);)
@@ -75,10 +75,10 @@ static uint32_t place_of(struct saving *saving, const struct core_kin *kin) {
 
 // --- rows
 
-// Bytes at the end of a way, of a type of its own or not (IMPORT_NONE).
-static bool add_stack(struct saving *saving, unsigned depth, uint32_t type, uint64_t bytes,
-                      uint64_t blocks) {
-    uint32_t places[DEPTH_MOST + 1];
+// Bytes at the end of a way, of what is only here (innermost first; IMPORT_NONE: not known).
+static bool add_stack(struct saving *saving, unsigned depth, const uint32_t inner[INNER_PLACES],
+                      uint64_t bytes, uint64_t blocks) {
+    uint32_t places[DEPTH_MOST + INNER_PLACES];
     size_t count = 0;
     const struct import_values values = {.calls = (int64_t)blocks,
                                          .allocated_bytes = (int64_t)bytes,
@@ -87,29 +87,40 @@ static bool add_stack(struct saving *saving, unsigned depth, uint32_t type, uint
                                          .exit_blocks = (int64_t)blocks,
                                          .exit_bytes = (int64_t)bytes};
     if (!blocks) return true;
-    if (type != IMPORT_NONE) places[count++] = type;
+    for (size_t i = 0; i < INNER_PLACES; i++)
+        if (inner[i] != IMPORT_NONE) places[count++] = inner[i];
     for (unsigned i = depth + 1; i-- > 0;) places[count++] = saving->way[i];
     return import_stack(saving->imported, places, count, &values);
 }
 
-// The blocks of a row by type: those of one type lie together.
+// The place of a type or text; IMPORT_NONE without one, and with is_ok false without memory.
+static uint32_t place_if(struct saving *saving, enum core_kind kind, const char *name,
+                         bool *is_ok) {
+    const struct core_kin kin = {kind, (uintptr_t)name};
+    uint32_t place = name ? place_of(saving, &kin) : IMPORT_NONE;
+    *is_ok = *is_ok && (!name || place != IMPORT_NONE);
+    return place;
+}
+
+// The blocks of a row by type and text: those that are alike lie together.
 static bool add_blocks(struct saving *saving, uint32_t index, const struct owner_row *row) {
     const struct owner_listing *listing = saving->listing;
     size_t *next = &saving->next_block;
     bool is_ok = true;
     while (*next < listing->blocks.count && listing->blocks.items[*next].row == index && is_ok) {
         const struct owner_block first = listing->blocks.items[*next];
-        const struct core_kin kin = {KIND_TYPE, (uintptr_t)first.type};
         uint64_t bytes = 0, blocks = 0;
         for (; *next < listing->blocks.count; ++*next, blocks++) {
             const struct owner_block *block = &listing->blocks.items[*next];
-            if (block->row != index || block->type != first.type) break;
+            if (block->row != index || block->type != first.type || block->text != first.text)
+                break;
             bytes += block->size;
         }
         bool has_type = first.type && row->kin.kind != KIND_TYPE;
-        uint32_t type = has_type ? place_of(saving, &kin) : IMPORT_NONE;
-        is_ok = (!has_type || type != IMPORT_NONE) &&
-                add_stack(saving, row->depth, type, bytes, blocks);
+        const uint32_t inner[INNER_PLACES] = {
+            place_if(saving, KIND_TEXT, first.text, &is_ok),
+            place_if(saving, KIND_TYPE, has_type ? first.type : NULL, &is_ok)};
+        is_ok = is_ok && add_stack(saving, row->depth, inner, bytes, blocks);
     }
     return is_ok;
 }
@@ -127,7 +138,8 @@ static bool add_rest(struct saving *saving, size_t index) {
         bytes -= below->retained;
         blocks -= below->blocks;
     }
-    return add_stack(saving, row->depth, IMPORT_NONE, bytes, blocks);
+    const uint32_t nothing[INNER_PLACES] = {IMPORT_NONE, IMPORT_NONE};
+    return add_stack(saving, row->depth, nothing, bytes, blocks);
 }
 
 static bool add_rows(struct saving *saving) {
@@ -146,8 +158,8 @@ static bool add_rows(struct saving *saving) {
 static int by_row_and_type(const void *a, const void *b) {
     const struct owner_block *one = a, *other = b;
     if (one->row != other->row) return one->row < other->row ? -1 : 1;
-    uintptr_t first = (uintptr_t)one->type, second = (uintptr_t)other->type;
-    return first < second ? -1 : first > second;
+    if (one->type != other->type) return (uintptr_t)one->type < (uintptr_t)other->type ? -1 : 1;
+    return (uintptr_t)one->text < (uintptr_t)other->text ? -1 : one->text != other->text;
 }
 
 static void describe(struct saving *saving) {
@@ -205,7 +217,8 @@ bool core_image_open(const struct owner_listing *listing, struct opened *opened,
     return is_ok;
 }
 
-int core_image_take(const char *word, bool has_limit, char path[PATH_MAX], struct error *error) {
+int core_image_take(const char *word, bool has_limit, bool has_contents, char path[PATH_MAX],
+                    struct error *error) {
     const struct heap_wish wish = {.depth = HEAP_REFERENCES,
                                    .bytes_max = has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
                                    .way_around = "--no-copy-limit"};
@@ -214,7 +227,8 @@ int core_image_take(const char *word, bool has_limit, char path[PATH_MAX], struc
     struct owner_listing listing;
     int file = -1;
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return -1;
-    if (owner_listing_make(&subject, &everything, true, &listing, error)) {
+    enum owner_detail detail = has_contents ? OWNER_TEXTS : OWNER_BLOCKS;
+    if (owner_listing_make(&subject, &everything, detail, &listing, error)) {
         file = write_in_memory(&listing, path, error);
         owner_listing_free(&listing);
     }
@@ -224,15 +238,17 @@ int core_image_take(const char *word, bool has_limit, char path[PATH_MAX], struc
     return file;
 }
 
-bool core_save(struct core_subject *subject, const char *path, bool can_replace,
+bool core_save(struct core_subject *subject, const char *path, const struct core_saving *how,
                struct error *error) {
     const struct view_options everything = {0};
     struct owner_listing listing;
     struct output output;
     char safe[KIN_LABEL_BYTES];
-    if (!owner_listing_make(subject, &everything, true, &listing, error)) return false;
+    if (!owner_listing_make(subject, &everything, how->has_contents ? OWNER_TEXTS : OWNER_BLOCKS,
+                            &listing, error))
+        return false;
     listing.main_tid = subject->core->pid;
-    bool is_ok = output_open(path, can_replace, &output, error);
+    bool is_ok = output_open(path, how->can_replace, &output, error);
     if (is_ok) {
         is_ok = core_image_write(output.file, &listing, error) && output_commit(&output, error);
         if (!is_ok) output_cancel(&output);

@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/heap/references.h"
+#include "tool/heap/roots.h"
 #include "tool/query/name_options.h"
 
 enum { LINE_BYTES = 1024 };
@@ -85,12 +86,9 @@ void core_subject_close(struct core_subject *subject) {
 }
 
 const char *core_other_allocator(const struct core_subject *subject) {
-    static const char *const names[] = {"libjemalloc", "libtcmalloc",  "libmimalloc", "libhoard",
-                                        "libsnmalloc", "libtbbmalloc", "librpmalloc", "ld-musl"};
     for (size_t i = 0; i < subject->core->files.count; i++) {
-        const char *base = text_base_name(subject->core->files.items[i].path);
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            if (!strncmp(base, names[k], strlen(names[k]))) return base;
+        const struct core_file *file = &subject->core->files.items[i];
+        if (core_file_is_allocator(file)) return text_base_name(file->path);
     }
     return NULL;
 }

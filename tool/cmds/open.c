@@ -280,7 +280,7 @@ static bool take_owners(const struct command_args *args, struct page *page, stru
     struct subject *subject = &page->subjects[0];
     page->count = 1;
     page->owners = core_image_take(args->words[0], !args_has(args, OPTION_NO_COPY_LIMIT),
-                                   subject->path, error);
+                                   args_has(args, OPTION_CONTENTS), subject->path, error);
     snprintf(subject->name, sizeof subject->name, "%s", args->words[0]);
     return page->owners >= 0;
 }

@@ -65,7 +65,7 @@ static uint32_t root_of_thread(struct finding *finding, const struct core_thread
                                     .kind = OWNER_THREAD,
                                     .tid = thread->tid,
                                     .above = OWNER_EVERYTHING,
-                                    .is_passing = true};
+                                    .rank = OWNER_PASSING};
     return root_like(finding, &root);
 }
 
@@ -76,7 +76,7 @@ static uint32_t root_in_thread(struct finding *finding, const struct core_thread
                                     .kind = OWNER_FRAME,
                                     .tid = thread->tid,
                                     .above = root_of_thread(finding, thread),
-                                    .is_passing = true};
+                                    .rank = OWNER_PASSING};
     return root.above == OWNER_EVERYTHING ? UINT32_MAX : root_like(finding, &root);
 }
 
@@ -190,6 +190,8 @@ static uint32_t root_at(struct finding *finding, uint64_t address) {
     }
     const struct core_root root = core_root_of(finding->reach->core, address);
     if (root.thread) return root_on_stack(finding, root.thread, address);
+    bool is_allocators = root.file ? core_file_is_allocator(root.file) : true;
+    if (is_allocators && !finding->reach->are_all_glibc) memory.rank = OWNER_ALLOCATOR;
     if (!root.file || !name_variable(finding, &root, address, name))
         snprintf(name, sizeof name, "other memory of the process");
     return root_like(finding, &memory);

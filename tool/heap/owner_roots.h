@@ -17,12 +17,21 @@ enum owner_root_kind {
     OWNER_THREAD_LOCAL,  // its own data
 };
 
+// What a root of one rank leads to is not those' of later ones.
+enum owner_rank {
+    OWNER_LASTING,
+    OWNER_PASSING,    // what a thread has in use
+    OWNER_ALLOCATOR,  // lists of an allocator other than glibc's, which has all blocks in them; it
+                      // keeps them in its own data and in mappings that nothing tells from others
+    OWNER_RANKS,
+};
+
 struct owner_root {
     const char *name;  // of a variable or function; safe to print
     enum owner_root_kind kind;
-    uint32_t tid;     // of a thread's
-    uint32_t above;   // index of the root that it is a part of, or OWNER_EVERYTHING
-    bool is_passing;  // what a thread has in use
+    uint32_t tid;    // of a thread's
+    uint32_t above;  // index of the root that it is a part of, or OWNER_EVERYTHING
+    enum owner_rank rank;
 };
 
 enum { OWNER_NAME_BYTES = 512 };

@@ -178,22 +178,26 @@ static bool add_leaked(struct building *building, struct searching *searching) {
     return is_ok;
 }
 
-// What lasting roots lead to first; then what stacks and registers lead to beyond that.
-static void reach_from_roots(struct building *building, struct searching *searching) {
+// What roots of one rank lead to, beyond what those of earlier ones do.
+static void reach_from_rank(struct building *building, struct searching *searching,
+                            enum owner_rank rank) {
     struct core_owners *owners = building->owners;
+    const struct owner_root *roots = owners->roots.items.items;
     uint32_t first = node_of_block(owners, 0), kept = 0;
-    searching->is_reached[EVERYTHING] = true;
-    for (uint32_t i = 0; i < owners->roots.items.count; i++)
-        if (!owners->roots.items.items[i].is_passing) reach_from(searching, 1 + i);
     for (size_t i = 0; i < owners->roots.edges.count; i++) {
         const struct owner_edge edge = owners->roots.edges.items[i];
-        bool is_needless = owners->roots.items.items[edge.root].is_passing &&
-                           searching->is_reached[first + edge.number];
-        if (!is_needless) owners->roots.edges.items[kept++] = edge;
+        if (roots[edge.root].rank != rank || !searching->is_reached[first + edge.number])
+            owners->roots.edges.items[kept++] = edge;
     }
     owners->roots.edges.count = kept;
     for (uint32_t i = 0; i < owners->roots.items.count; i++)
-        if (owners->roots.items.items[i].is_passing) reach_from(searching, 1 + i);
+        if (roots[i].rank == rank) reach_from(searching, 1 + i);
+}
+
+static void reach_from_roots(struct building *building, struct searching *searching) {
+    searching->is_reached[EVERYTHING] = true;
+    for (enum owner_rank rank = 0; rank < OWNER_RANKS; rank++)
+        reach_from_rank(building, searching, rank);
 }
 
 static bool find_leaked(struct building *building) {

@@ -4,7 +4,8 @@
 // way to them passes it.
 //
 // What variables and other lasting memory keep is theirs, whatever stacks and registers refer to it
-// as well: these hold what is just in use, and much that was.
+// as well: these hold what is just in use, and much that was. And what either leads to is not the
+// allocator's, whose lists have every block.
 //
 // References are found as reach.h finds them, conservatively: a number that looks like an address
 // counts as one. A root is a variable, a frame of a thread's stack, its registers, its thread-local

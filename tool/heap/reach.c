@@ -404,7 +404,7 @@ bool core_reach_settle(struct core_reach *reach, struct error *error) {
 
 bool core_reach_open(const struct core_image *core, struct glibc_heap *heap, bool are_all_glibc,
                      const struct spans *others, struct core_reach *reach, struct error *error) {
-    *reach = (struct core_reach){.core = core, .heap = *heap};
+    *reach = (struct core_reach){.core = core, .heap = *heap, .are_all_glibc = are_all_glibc};
     *heap = (struct glibc_heap){0};
     bool is_ok = core_find_roots(core, &reach->heap, others, &reach->roots) ||
                  error_set(error, "out of memory");

@@ -81,6 +81,7 @@ struct core_reach {
     struct glibc_heap heap;  // every block that is known, recorded ones among them
     struct spans roots;
     struct block_map map;
+    bool are_all_glibc;   // its blocks; others are known from the recording alone
     bool is_marked;       // reachable blocks are marked
     uint64_t edges_most;  // of a graph (references.h); 0: as many as it holds of itself
 };

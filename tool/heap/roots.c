@@ -175,3 +175,11 @@ struct core_root core_root_of(const struct core_image *core, uint64_t address) {
     const struct core_file *file = core_module_of(core, address);
     return (struct core_root){.kind = file ? ROOT_DATA : ROOT_OTHER, .file = file};
 }
+
+bool core_file_is_allocator(const struct core_file *file) {
+    static const char *const names[] = {"libjemalloc", "libtcmalloc",  "libmimalloc", "libhoard",
+                                        "libsnmalloc", "libtbbmalloc", "librpmalloc", "ld-musl"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(text_base_name(file->path), names[i], strlen(names[i]))) return true;
+    return false;
+}

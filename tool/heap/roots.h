@@ -23,6 +23,9 @@ struct core_root {
 bool core_find_roots(const struct core_image *core, const struct glibc_heap *heap,
                      const struct spans *others, struct spans *roots);
 
+// A library that is known as an allocator by its name.
+bool core_file_is_allocator(const struct core_file *file);
+
 // What an address in these spans belongs to.
 struct core_root core_root_of(const struct core_image *core, uint64_t address);
 
