@@ -3,7 +3,7 @@
 #ifndef TOOL_RENDER_FINDINGS_FIND_H
 #define TOOL_RENDER_FINDINGS_FIND_H
 
-#include "tool/render/findings.h"
+#include "tool/render/finding.h"
 
 typedef bool finding_finder(struct findings *findings, const struct profile *profile,
                             struct error *error);
