@@ -22,7 +22,9 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
     const uint64_t short_ns = 10000000;
     struct findings findings;
     if (findings_find(&findings, profile, NULL))
-        findings_print(&findings, terminal, profile, names, view, NULL);
+        findings_settle(&findings, profile, names, NULL) &&
+            findings_print(&findings, terminal, profile, names, view, NULL) &&
+            findings_print_all(&findings, terminal, profile, names, view, NULL);
     for (int kind = SHAPES_TEMPORARY; kind <= SHAPES_AGES; kind++)
         shapes_print(terminal, profile, names, view, (enum shapes_kind)kind, short_ns, NULL);
     freed_by_print(terminal, profile, view, NULL);

@@ -65,12 +65,14 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
     return text;
 }
 
-// What stands out, with names for its stacks.
+// The findings, with names for its stacks.
 static bool find_findings(struct opened *opened, struct findings *findings, struct error *error) {
     if (!findings_find(findings, &opened->profile, error)) return false;
     for (size_t i = 0; i < findings->count; i++)
-        if (findings->list[i].stack)
-            names_want_stack(opened->names, findings->list[i].stack->node, SITE_PLACES_MAX);
+        for (size_t j = 0; j < 2; j++)
+            if (finding_node(&findings->list[i], j) != TREE_ROOT)
+                names_want_stack(opened->names, finding_node(&findings->list[i], j),
+                                 SITE_PLACES_MAX);
     return true;
 }
 
@@ -87,6 +89,8 @@ static bool print_summary(FILE *out, struct opened *opened, const char *path,
         return false;
     struct frame_names names = names_frames(opened->names);
     struct summary summary = *wanted;
+    if (wanted->has_list && !findings_settle(&findings, &opened->profile, &names, error))
+        return false;
     if (wanted->names) names.of_place = wanted->names->of_place;
     if (wanted->names) names.context = wanted->names->context;
     summary.path = path;

@@ -10,7 +10,7 @@
 #include "tool/query/leaks.h"
 #include "tool/query/views.h"
 
-enum { NAMES_BYTES = 256 };
+enum { NAMES_BYTES = 512 };
 
 static bool read_view(const struct command_args *args, struct request *request,
                       struct error *error) {

@@ -7,6 +7,7 @@
 #include "tool/model/threads.h"
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
+#include "tool/render/findings.h"
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
@@ -124,6 +125,18 @@ static bool print_growth(FILE *out, const struct view_subject *subject, struct e
     struct terminal terminal = terminal_of(out);
     return growth_print(&terminal, &subject->opened->profile, subject->names,
                         &subject->request->options, error);
+}
+
+static bool print_findings(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct profile *profile = &subject->opened->profile;
+    struct findings findings;
+    if (profile_is_sum(profile))
+        return error_set(error, "findings are of one process: give --process");
+    return findings_find(&findings, profile, error) &&
+           findings_settle(&findings, profile, subject->names, error) &&
+           findings_print_all(&findings, &terminal, profile, subject->names,
+                              &subject->request->options, error);
 }
 
 static bool print_snapshots(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -247,6 +260,10 @@ const struct view views[] = {
      STACKS_TOP, STACKS_DEPTH, growth_threshold, true, false, print_growth,
      {"What grows without end?",
       "--top --depth --threshold --min-bytes --all-frames", NULL}},
+    {"findings", "what costs more than it must, what a fix saves, and where to read how", "peak",
+     0, 0, 0, true, false, print_findings,
+     {"What is worth fixing first?",
+      "--all-frames --bytes", NULL}},
     {"snapshots", "when it was kept what every stack held, and why: for --at, --between, --since",
      "peak", 0, 0, 0, false, false, print_snapshots,
      {"Which snapshots does the recording have?",

@@ -60,7 +60,8 @@ static bool fill(struct matrix *matrix, const struct profile *profile) {
         size_t freers = slot_name(profile, pairs[i].freer, freer, sizeof freer);
         matrix->has_shared |= owners > 1 || freers > 1;
         size_t row = index_of(matrix, owner), column = index_of(matrix, freer);
-        const struct measured freed = measured_bytes((int64_t)pairs[i].bytes, &pairs[i].estimate);
+        struct measured freed = measured_bytes((int64_t)pairs[i].bytes, &pairs[i].estimate);
+        freed.blocks = (int64_t)pairs[i].frees;
         measured_add(&matrix->freed[row][column], freed);
     }
     free(pairs);

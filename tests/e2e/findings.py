@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Findings on real programs (tests/programs/findings.c): each is told of the program that has the fault, with what a fix saves;
+it is not told of the mended program, which has saved that. Every finding's page is there (docs/howto/findings.md)."""
+
+import re
+
+import cairn_test as t
+
+TITLE = re.compile(r"^ +\d+ (?=\S)", re.MULTILINE)
+PAGE = (t.SOURCE / "docs/howto/findings.md").read_text("utf-8")
+
+
+def look(kind, *words, options=(), env=None):
+    """The findings of a run, each one line of words; and the report."""
+    path = t.fresh_path(kind) + ".cairn"
+    result = t.run([t.CAIRN, "run", "-q", *options, "-o", path, *t.program("findings", kind, *words)], env=env)
+    t.check_equal(f"{kind}: status", result.status, 0)
+    text = t.run_cairn("report", "--view", "findings", "--bytes", path).out.decode()
+    told = [" ".join(part.split()) for part in TITLE.split(text)[1:]]
+    t.check(told or "no findings" in text, f"{kind}: {text}")
+    for each in told:
+        page = re.search(r"how: docs/howto/findings\.md#([a-z-]+)$", each)
+        titles = [re.sub(r"[^\w -]", "", line[3:].lower()).replace(" ", "-") for line in PAGE.splitlines() if line.startswith("## ")]
+        t.check(page and page[1] in titles, f"{kind}: no page: {each}")
+        t.check("a fix saves up to " in each, f"{kind}: saves nothing: {each}")
+    return told, t.report(path)
+
+
+def find(told, pattern):
+    return next((match for each in told if (match := re.search(pattern, each))), None)
+
+
+def check(kind, pattern, options=(), env=None, is_mended=True):
+    """(match, report, mended report): the finding is there, and not any more."""
+    told, report = look(kind, options=options)
+    match = find(told, pattern)
+    t.check(match, f"{kind}: no {pattern!r} in {told}")
+    mended, mended_report = look(kind, *(["fixed"] if is_mended else []), options=options, env=env)
+    t.check(not find(mended, pattern.split("(")[0] if "(" in pattern else pattern), f"{kind}: told of the mended program: {mended}")
+    return match, report, mended_report
+
+
+def saved(before, after, *keys):
+    values = [before, after]
+    for key in keys:
+        values = [value[key] for value in values]
+    return values[0] - values[1]
+
+
+match, before, after = check("growth", r"open_session findings\.c:\d+ grows by .*saves up to (\d+) of what is held")
+# from the first snapshot to the end
+t.check(match and 0.9 <= int(match[1]) / saved(before, after, "at_exit", "bytes") <= 1, f"growth: {match and match[0]}")
+
+match, before, after = check("realloc", r"append_lines findings\.c:\d+ grows its buffer .* times: reserve.* copying \d+, and ([\d,]+) of")
+t.check_equal("realloc: calls", match and int(match[1].replace(",", "")), saved(before, after, "totals", "allocations"))
+
+match, before, after = check("temporary", r"short-lived, most of parse_request .*saves up to some ([\d.]+) % of")
+t.check(match and abs(float(match[1]) - 100 * saved(before, after, "totals", "allocations") / before["totals"]["allocations"]) < 1,
+        f"temporary: {match and match[0]}")
+
+match, before, after = check("reuse", r"greet findings\.c:\d+ frees what it allocates, 24,000 blocks of 120: a buffer on the stack "
+                             r"will do: --view frees a fix saves up to ([\d,]+) of", options=["--free-stacks"])
+t.check_equal("reuse: calls", match and int(match[1].replace(",", "")), saved(before, after, "totals", "allocations"))
+told, _ = look("reuse")
+t.check(not find(told, "frees what it allocates"), f"without --free-stacks: {told}")
+
+match, before, after = check("alike", r"load_rows findings\.c:\d+ allocates 200,000 blocks of 24 one by one.*"
+                             r"saves up to (\d+) of room around the blocks at the peak, and ([\d,]+) of")
+calls = saved(before, after, "totals", "allocations")
+t.check(match and 0.95 * calls <= int(match[2].replace(",", "")) <= calls, f"alike: {match and match[0]}, {calls} calls")
+t.check_equal("alike: headers; 24 bytes need no rounding", match and int(match[1]), 200000 * 8)
+
+match, before, after = check("untouched", r"(\d+) of \d+ live were never touched at .*make_buffers .*: reserve less")
+# all but the pages around what was touched
+share = int(match[1]) / saved(before, after, "peak", "bytes") if match else 0
+t.check(0.99 < share <= 1, f"untouched: {share} of what the mended one does without")
+
+match, _, _ = check("freed_by", r"100 % of what producer allocates is freed by consumer: --view threads a fix saves up to the "
+                    r"locks of ([\d,]+) frees")
+t.check_equal("freed_by: frees", match and match[1], "20,000")
+
+
+def resident(report):
+    return report["rss"]["peak_bytes"]
+
+
+# Resident memory is looked at from time to time: what is told is what was seen.
+told, before = look("free")
+if before["rss"]["at_peak"] and len(before["rss"]["points"]) > 3:
+    match = find(told, r"\d+ of \d+ resident are free in the heap, .*saves up to (\d+) resident")
+    t.check(match and 40e6 < int(match[1]) < 60e6, f"free: {told}")
+mended, after = look("free", "fixed")
+t.check(not find(mended, "resident are free in the heap"), f"free: told of the mended program: {mended}")
+
+told, before = look("arenas")
+match = find(told, r"7 arenas hold \d+ free at .*, (\d+) beyond the heap's peak: MALLOC_ARENA_MAX=2: .*saves up to (\d+) resident")
+if before["rss"]["at_peak"]:
+    t.check(match and match[1] == match[2], f"arenas: {told}")
+mended, after = look("arenas", env={"MALLOC_ARENA_MAX": "1"})
+t.check(not find(mended, "arenas hold"), f"arenas: told with one arena: {mended}")
+if match:
+    t.check(0.75 < int(match[1]) / saved(before, after, "rss", "peak_bytes") < 1.1,
+            f"arenas: {match[1]} told, {saved(before, after, 'rss', 'peak_bytes')} saved")
+
+refused = t.run_cairn("report", "--view", "findings", "--process", "nobody", "realloc.0.cairn")
+t.check(refused.status == 1, f"{refused.err}")
+t.finish()

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rule at its limit: a recording for which it holds, and ones for which it just does not.
+#include "tool/render/findings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/tools/make_recording.h"
+
+enum { PROGRAM = 0x400000, MAIN = PROGRAM + 0x10, KIB = 1024, MIB = 1024 * 1024 };
+
+static struct making making;
+static struct recording recording;
+static struct profile profile;
+static struct findings findings;
+static struct cairn_picture picture;
+static uint8_t *bytes;
+static uint32_t booked;  // the cell that a test is about
+
+static void start(void) {
+    making_start(&making);
+    making.has_use = true;
+    making.header.allocator = CAIRN_ALLOCATOR_GLIBC;
+    making_module(&making, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
+    making_thread(&making, 4242, "producer");
+    making_thread(&making, 4243, "consumer");
+    picture = (struct cairn_picture){0};
+}
+
+static uint32_t stack_of(uint64_t function) {
+    const uint64_t addresses[] = {MAIN, function};
+    return making_stack(&making, 0, addresses, 2);
+}
+
+// The finding of a kind; NULL: the rule does not hold. The recording is open until close_made.
+static const struct finding *find(enum finding_kind kind) {
+    size_t size;
+    bytes = making_finish(&making, true, &size);
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    if (picture.at_ns) {
+        recording.sections[CAIRN_SECTION_PICTURES] =
+            (struct recording_section){.bytes = (const uint8_t *)&picture,
+                                       .size = sizeof picture,
+                                       .entry_bytes = sizeof picture,
+                                       .count = 1};
+    }
+    assert_true(profile_build(&recording, &profile, NULL));
+    assert_true(findings_find(&findings, &profile, NULL));
+    for (size_t i = 0; i < findings.count; i++)
+        if (findings.list[i].kind == kind) return &findings.list[i];
+    return NULL;
+}
+
+static void close_made(void) {
+    profile_free(&profile);
+    recording_close(&recording);
+    free(bytes);
+}
+
+static void check_absent(enum finding_kind kind) {
+    assert_null(find(kind));
+    close_made();
+}
+
+static void book_alike(uint32_t blocks, uint32_t size, uint32_t freed) {
+    start();
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    making_book(&making, cell, blocks, (uint64_t)blocks * size, freed, (uint64_t)freed * size);
+    making.use[cell].slack_bytes = (uint64_t)blocks * 8;
+}
+
+static void test_alike(void **state) {
+    (void)state;
+    book_alike(20000, 24, 0);
+    const struct finding *finding = find(FINDING_ALIKE);
+    assert_non_null(finding);
+    assert_int_equal(finding->count, 20000);
+    assert_int_equal(finding->bytes, 24);
+    assert_int_equal(finding->saved_bytes, 20000 * (8 + 8));  // room and header
+    assert_int_equal(finding->saved_calls, 20000 - 20000 / 64);
+    close_made();
+    book_alike(9999, 64, 0);
+    check_absent(FINDING_ALIKE);
+    book_alike(20000, 300, 0);
+    check_absent(FINDING_ALIKE);
+    book_alike(40000, 24, 25000);  // most are gone
+    check_absent(FINDING_ALIKE);
+    book_alike(20000, 8, 0);  // little memory
+    check_absent(FINDING_ALIKE);
+    book_alike(20000, 24, 0);  // several sizes
+    making_sizes(&making, booked)->buckets[4] = 20;
+    check_absent(FINDING_ALIKE);
+    book_alike(20000, 24, 0);  // beside something much larger
+    making_book(&making, stack_of(PROGRAM + 0x30), 1, 100 * MIB, 0, 0);
+    check_absent(FINDING_ALIKE);
+}
+
+static void book_temporary(uint32_t blocks, uint32_t temporary) {
+    start();
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    making_book(&making, cell, blocks, (uint64_t)blocks * 32, blocks, (uint64_t)blocks * 32);
+    making.use[cell].temporary = temporary;
+}
+
+static void test_temporary(void **state) {
+    (void)state;
+    book_temporary(40000, 10000);
+    const struct finding *finding = find(FINDING_TEMPORARY);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_calls, 10000);
+    assert_false(finding->is_estimate);
+    close_made();
+    book_temporary(40004, 10000);  // less than a quarter
+    check_absent(FINDING_TEMPORARY);
+    book_temporary(9999, 9999);
+    check_absent(FINDING_TEMPORARY);
+    book_temporary(40000, 0);
+    making.cold[booked].watched = 40;
+    making.cold[booked].short_lived = 30;
+    finding = find(FINDING_TEMPORARY);
+    assert_true(finding && finding->is_estimate);
+    assert_int_equal(finding->saved_calls, 30000);
+    close_made();
+}
+
+static void book_ages(uint64_t young) {
+    start();
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    making_book(&making, cell, 40000, 40000 * 32, 40000, 40000 * 32);
+    making_ages(&making, cell)->ms[0] = young;
+}
+
+static void test_ages(void **state) {
+    (void)state;
+    book_ages(10000);
+    const struct finding *finding = find(FINDING_AGES);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_calls, 10000);
+    close_made();
+    book_ages(9999);
+    check_absent(FINDING_AGES);
+    book_ages(30000);  // all of them are better than a sample
+    making.cold[booked].watched = 40;
+    making.cold[booked].short_lived = 30;
+    assert_non_null(find(FINDING_AGES));
+    assert_int_equal(findings.count, 1);
+    close_made();
+    book_ages(30000);
+    making.use[booked].temporary = 20000;
+    assert_non_null(find(FINDING_AGES));
+    assert_int_equal(findings.count, 2);
+    close_made();
+}
+
+static void book_reallocs(uint64_t grown, uint64_t copied_bytes) {
+    start();
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    making_book(&making, cell, (uint32_t)grown + 1, 1000 * (grown + 1), (uint32_t)grown,
+                1000 * grown);
+    struct cairn_reallocs *reallocs = making_reallocs(&making, cell);
+    reallocs->calls = reallocs->grown = grown;
+    reallocs->copied_bytes = copied_bytes;
+}
+
+static void test_growing_buffer(void **state) {
+    (void)state;
+    book_reallocs(8, 256 * KIB);
+    const struct finding *finding = find(FINDING_REALLOC);
+    assert_non_null(finding);
+    assert_int_equal(finding->count, 8);
+    assert_int_equal(finding->saved_calls, 8);
+    assert_int_equal(finding->bytes, 256 * KIB);
+    close_made();
+    book_reallocs(7, 256 * KIB);
+    check_absent(FINDING_REALLOC);
+    book_reallocs(8, 256 * KIB - 1);
+    check_absent(FINDING_REALLOC);
+    book_reallocs(200, 0);  // never copied, but so often
+    assert_non_null(find(FINDING_REALLOC));
+    close_made();
+}
+
+// The consumer frees `there` of what the producer allocated, the producer `here`.
+static void book_hand_over(uint32_t here, uint32_t there) {
+    const uint32_t size = 1024;
+    start();
+    making.header.totals.is_threaded = 1;
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    making_book(&making, cell, here + there, (uint64_t)size * (here + there), here,
+                (uint64_t)size * here);
+    uint32_t foreign = making_foreign(&making, 1, cell);
+    making_book(&making, foreign, 0, 0, there, (uint64_t)size * there);
+}
+
+static void test_hand_over(void **state) {
+    (void)state;
+    book_hand_over(256, 256);
+    const struct finding *finding = find(FINDING_FREED_BY);
+    assert_non_null(finding);
+    assert_string_equal(finding->flow.from, "producer");
+    assert_string_equal(finding->flow.to, "consumer");
+    assert_int_equal(finding->count, 256);
+    close_made();
+    book_hand_over(0, 255);
+    check_absent(FINDING_FREED_BY);
+    book_hand_over(257, 256);
+    check_absent(FINDING_FREED_BY);
+}
+
+// `blocks` of the function at 0x20, of which a stack that ends in `freer` frees `freed`.
+static void book_reuse(uint32_t blocks, uint32_t freed, const uint64_t *freer, uint32_t frames) {
+    start();
+    making.header.has_free_stacks = 1;
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    uint32_t frees = making_stack(&making, 0, freer, frames);
+    making_book(&making, cell, blocks, (uint64_t)blocks * 32, 0, 0);
+    uint32_t freed_at = making_freed_at(&making, 0, cell, frees);
+    making_book(&making, freed_at, 0, 0, freed, (uint64_t)freed * 32);
+}
+
+static const struct frame *name_by_module(void *context, uint32_t place, size_t *count) {
+    // what the test wants the freeing frame to be called; the others are one function
+    static struct frame frames[2];
+    const char *const *other = context;
+    (void)place;
+    frames[0] = (struct frame){.function = "handle", .file = "a.c", .line = 1, .is_own = true};
+    frames[1] = (struct frame){.function = *other, .file = "a.c", .line = 9, .is_own = true};
+    *count = 1;
+    return &frames[place == profile.tree.nodes.items[findings.list[0].free_node].place];
+}
+
+static void test_reuse(void **state) {
+    (void)state;
+    const uint64_t same[] = {MAIN, PROGRAM + 0x28};
+    const uint64_t helped[] = {MAIN, PROGRAM + 0x28, PROGRAM + 0x90};
+    const uint64_t apart[] = {PROGRAM + 0x18, PROGRAM + 0x28};
+    const char *same_name = "handle", *other_name = "release";
+    struct frame_names names = {.of_place = name_by_module, .context = &same_name};
+    book_reuse(20000, 20000, same, 2);
+    const struct finding *finding = find(FINDING_REUSE);
+    assert_non_null(finding);
+    assert_ptr_equal(finding, &findings.list[0]);
+    assert_int_equal(finding->saved_calls, 20000);
+    assert_int_equal(finding->bytes, 32);
+    assert_true(findings_settle(&findings, &profile, &names, NULL));
+    assert_int_equal(findings.list[0].kind, FINDING_REUSE);
+    size_t count = findings.count;
+    names.context = &other_name;
+    assert_true(findings_settle(&findings, &profile, &names, NULL));
+    assert_int_equal(findings.count, count - 1);
+    close_made();
+    book_reuse(20000, 19000, helped, 3);
+    assert_non_null(find(FINDING_REUSE));
+    close_made();
+    book_reuse(20000, 18999, same, 2);
+    check_absent(FINDING_REUSE);
+    book_reuse(9999, 9999, same, 2);
+    check_absent(FINDING_REUSE);
+    book_reuse(20000, 20000, apart, 2);
+    check_absent(FINDING_REUSE);
+}
+
+static void book_picture(uint64_t live_bytes, uint64_t peak_bytes) {
+    start();
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    making_book(&making, cell, 100, peak_bytes, 0, 0);
+    making_peak(&making, 1000000);
+    making_book(&making, cell, 0, 0, 1, peak_bytes - live_bytes);
+    picture.at_ns = 2000000;
+    picture.rss_bytes = picture.heap_bytes = 100 * MIB;
+    picture.live_bytes = (int64_t)live_bytes;
+}
+
+static void test_arenas(void **state) {
+    (void)state;
+    book_picture(10 * MIB, 40 * MIB);
+    picture.arena_count = 3;
+    picture.free_resident_bytes = 40 * MIB;
+    const struct finding *finding = find(FINDING_ARENAS);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 10 * MIB);  // beyond the peak
+    close_made();
+    book_picture(10 * MIB, 40 * MIB);
+    picture.arena_count = 2;
+    picture.free_resident_bytes = 40 * MIB;
+    check_absent(FINDING_ARENAS);
+    book_picture(10 * MIB, 40 * MIB);
+    picture.arena_count = 8;
+    picture.free_resident_bytes = 40 * MIB - 1;
+    check_absent(FINDING_ARENAS);
+    book_picture(10 * MIB, 60 * MIB);  // the peak explains it
+    picture.arena_count = 8;
+    picture.free_resident_bytes = 50 * MIB;
+    check_absent(FINDING_ARENAS);
+}
+
+static void test_untouched(void **state) {
+    (void)state;
+    book_picture(40 * MIB, 50 * MIB);
+    picture.untouched_bytes = 4 * MIB;
+    const struct finding *finding = find(FINDING_UNTOUCHED);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 4 * MIB);
+    assert_non_null(finding->stack);
+    close_made();
+    book_picture(40 * MIB, 50 * MIB);
+    picture.untouched_bytes = 4 * MIB - 1;
+    check_absent(FINDING_UNTOUCHED);
+    book_picture(41 * MIB, 50 * MIB);
+    picture.untouched_bytes = 4 * MIB;
+    check_absent(FINDING_UNTOUCHED);
+    book_picture(40 * MIB, 50 * MIB);
+    picture.untouched_bytes = 20 * MIB;
+    picture.swap_bytes = 4096;
+    check_absent(FINDING_UNTOUCHED);
+}
+
+static void test_order(void **state) {
+    (void)state;
+    // all calls, half of the heap: the calls count half
+    book_temporary(40000, 40000);
+    making_book(&making, stack_of(PROGRAM + 0x40), 20000, 20000 * 24, 0, 0);
+    assert_non_null(find(FINDING_TEMPORARY));
+    for (size_t i = 1; i < findings.count; i++)
+        assert_true(findings.list[i - 1].gain >= findings.list[i].gain);
+    assert_true(findings.count >= 2);
+    close_made();
+    start();
+    making_book(&making, stack_of(PROGRAM + 0x20), 5, 5000, 0, 0);
+    find(FINDING_GROWTH);
+    assert_int_equal(findings.count, 0);
+    assert_null(findings_view(&findings));
+    close_made();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alike),     cmocka_unit_test(test_temporary),
+        cmocka_unit_test(test_ages),      cmocka_unit_test(test_growing_buffer),
+        cmocka_unit_test(test_hand_over), cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_arenas),    cmocka_unit_test(test_untouched),
+        cmocka_unit_test(test_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a finding is (findings.h), and what it knows of the recording.
+#ifndef TOOL_RENDER_FINDING_H
+#define TOOL_RENDER_FINDING_H
+
+#include "tool/render/freed_by.h"
+
+enum finding_kind {
+    FINDING_GROWTH,     // a stack that rises steadily
+    FINDING_REALLOC,    // buffers that are grown many times
+    FINDING_TEMPORARY,  // blocks that live shortly
+    FINDING_FREED_BY,   // one thread frees what another allocates
+    FINDING_AGES,       // blocks that lived less than a millisecond (--ages)
+    FINDING_FREE,       // memory that is free in the allocator, but resident
+    FINDING_REUSE,      // blocks that the function frees that allocated them (--free-stacks)
+    FINDING_ALIKE,      // many small blocks of one size by one stack, that live together
+    FINDING_UNTOUCHED,  // parts of large blocks that were never touched
+    FINDING_ARENAS,     // arenas of threads that hold free memory
+    FINDING_KINDS,
+};
+
+struct finding {
+    enum finding_kind kind;
+    const struct stack *stack;  // NULL: about no stack
+    uint32_t free_node;         // REUSE: of the stack that frees
+    double fit, bytes_per_s;    // GROWTH
+    bool is_freed;              // GROWTH: at shutdown
+    uint64_t count, of_count;   // REALLOC: times a buffer is grown, of so many; TEMPORARY, AGES,
+                                // REUSE: blocks, of all; ALIKE: blocks; ARENAS: arenas
+    bool is_estimate;           // TEMPORARY: from a sample, of what is short-lived
+    uint64_t bytes;  // REALLOC: copied; FREE, ARENAS: resident and not live; REUSE, ALIKE:
+                     // of a block, 0: several sizes; UNTOUCHED: never touched
+    uint64_t of_bytes, live_bytes, at_ns;  // FREE, ARENAS: resident then, and live; UNTOUCHED: live
+    struct freed_by_flow flow;             // FREED_BY
+    uint64_t saved_bytes, saved_calls;     // what a fix saves at most; 0: nothing of the kind
+    double gain;  // by which findings are ranked: the part that is saved, of memory or of calls
+};
+
+struct findings {
+    struct finding list[FINDING_KINDS];  // the largest gain first
+    size_t count;
+};
+
+#endif
