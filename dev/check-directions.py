@@ -41,6 +41,7 @@ ALLOWED = {
     "tool/query": ["format", "tool/base", "tool/model", "tool/symbol", "tool/types", "tool/render",
                    "tool/export", "tool/tui", "tool/proc", "tool/glibc", "tool/heap", "tool/watch"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
+    "tool/history": ["format", "tool/base", "tool/model", "tool/render", "tool/query", "tool/check"],
     "tool": ["include", "format"],
 }
 # Libraries that a room may not use.
