@@ -6,6 +6,7 @@
 
 #include "tool/base/output.h"
 #include "tool/check/budgets.h"
+#include "tool/cmds/check_adapter.h"
 #include "tool/cmds/check_memory.h"
 #include "tool/cmds/check_series.h"
 #include "tool/cmds/record_command.h"
@@ -15,6 +16,7 @@ struct check {
     struct budgets budgets;
     struct memory_budgets memory;
     struct check_series series;
+    const struct adapter *adapter;  // NULL: the command is one test
     struct results results;
     struct recorded recorded;  // of a command
 };
@@ -48,6 +50,25 @@ static bool record(struct check *check, struct error *error) {
     return record_command(&command, &check->recorded, error);
 }
 
+static bool choose_adapter(struct check *check, struct error *error) {
+    const struct command_args *args = check->args;
+    const char *name = args_text(args, OPTION_ADAPTER, NULL);
+    if (!name) return true;
+    if (!args->has_separator) return error_set(error, "check: --adapter is for a command");
+    check->adapter = adapter_find(name, args->words, error);
+    if (!check->adapter) return false;
+    bool is_each = !check->adapter->is_spawning;
+    if (is_each && (args_has(args, OPTION_OUTPUT) || args_has(args, OPTION_TEST)))
+        return error_set(error,
+                         "check: --output and --test are for one recording, and each test of "
+                         "--adapter %s has its own",
+                         check->adapter->name);
+    if (is_each && check->memory.lost >= 0)
+        return error_set(error, "check: --max-leaked is not for --adapter %s",
+                         check->adapter->name);
+    return true;
+}
+
 static bool read_words(struct check *check, struct error *error) {
     const struct command_args *args = check->args;
     const char *file = args_text(args, OPTION_BUDGETS, NULL);
@@ -55,7 +76,8 @@ static bool read_words(struct check *check, struct error *error) {
     if (file && !budgets_read_file(file, &check->budgets, error)) return false;
     if (!memory_budgets_read(args, &check->memory, error)) return false;
     bool is_of_memory = memory_budgets_are_any(&check->memory);
-    if (!check->budgets.list.count && !is_of_memory && !args_has(args, OPTION_SERIES))
+    if (!check->budgets.list.count && !is_of_memory && !args_has(args, OPTION_SERIES) &&
+        !args_has(args, OPTION_ADAPTER))
         return error_set(
             error, "check: no budget and no --series; --max-peak, --max-exit, --max-calls, "
                    "--max-allocated, --max-temporary, --max-overruns, --max-waste, --max-leaked, "
@@ -70,7 +92,7 @@ static bool read_words(struct check *check, struct error *error) {
                          args->words[1]);
     if (!is_command && args_has(args, OPTION_OUTPUT))
         return error_set(error, "check: --output is for the recording of a command");
-    return check_series_begin(args, &check->series, error);
+    return choose_adapter(check, error) && check_series_begin(args, &check->series, error);
 }
 
 // A command that failed fails the check, whatever it took.
@@ -98,17 +120,35 @@ static void write_failure(struct check *check, const char *text) {
     if (!write_files(check, &error)) command_fail(STATUS_FAILURE, &error);
 }
 
-// What a command that failed took says nothing of the commit.
-static bool keep(struct check *check, const char *subject, struct error *error) {
-    if (!check->series.file) return true;
-    if (check->recorded.status) {
-        printf("%s: nothing was appended, since the command failed\n", check->series.file);
-        return true;
-    }
-    return check_series_take(&check->series, check->args, subject, NULL, error) &&
-           check_series_append(&check->series, &check->results, error);
+static struct check_adapter adapted(struct check *check) {
+    return (struct check_adapter){.args = check->args,
+                                  .budgets = &check->budgets,
+                                  .has_guard = has_damage_budget(&check->budgets),
+                                  .has_unreachable = check->memory.lost >= 0,
+                                  .series = &check->series,
+                                  .results = &check->results};
 }
 
+static bool append(struct check *check, struct error *error) {
+    if (check->series.taken.rows.count)
+        return check_series_append(&check->series, &check->results, error);
+    printf("%s: nothing was appended: no test that was recorded passed\n", check->series.file);
+    return true;
+}
+
+// What a command that failed took says nothing of the commit; a runner's other tests do.
+static bool keep(struct check *check, const char *subject, struct error *error) {
+    const struct check_adapter adapter = adapted(check);
+    if (!check->series.file) return true;
+    if (check->adapter)
+        return check_adapter_take_run(&adapter, check->adapter, subject, error) &&
+               append(check, error);
+    return (check->recorded.status ||
+            check_series_take(&check->series, check->args, subject, NULL, error)) &&
+           append(check, error);
+}
+
+// One recording, of the command or that was there.
 static bool find_results(struct check *check, struct error *error) {
     const struct command_args *args = check->args;
     bool is_command = args->has_separator;
@@ -124,9 +164,16 @@ static bool find_results(struct check *check, struct error *error) {
     return add_command_result(check, error) && keep(check, subject, error);
 }
 
+static bool find_all_results(struct check *check, struct error *error) {
+    const struct check_adapter adapter = adapted(check);
+    if (!check->adapter || check->adapter->is_spawning) return find_results(check, error);
+    return check_adapter_run_each(&adapter, check->adapter, error) &&
+           (!check->series.file || append(check, error));
+}
+
 static bool evaluate(struct check *check, struct error *error) {
     struct terminal terminal = terminal_of(stdout);
-    if (!find_results(check, error)) {
+    if (!find_all_results(check, error)) {
         write_failure(check, error->text);
         return false;
     }

@@ -235,13 +235,24 @@ static bool take_regions(struct taken *taken, const struct process *process, str
     return is_ok;
 }
 
+// cargo adds a number to a program's name that another compiler or option changes.
+static void cut_number(char *name) {
+    enum { DIGITS = 16 };
+    size_t length = strlen(name);
+    if (length <= DIGITS + 1 || name[length - DIGITS - 1] != '-') return;
+    if (strspn(name + length - DIGITS, "0123456789abcdef") == DIGITS) name[length - DIGITS - 1] = 0;
+}
+
 bool taken_add_process(struct taken *taken, const struct command_args *args, const char *path,
                        const struct run_row *row, const char *test, const char *top,
                        struct error *error) {
+    char program[RUN_TEXT_MAX];
+    snprintf(program, sizeof program, "%s", row->name);
+    cut_number(program);
     const struct process process = {.args = args,
                                     .path = path,
-                                    .test = test ? test : row->name,
-                                    .program = row->name,
+                                    .test = test ? test : program,
+                                    .program = program,
                                     .top = top,
                                     .has_exit = row->stop_reason != CAIRN_STOP_EXEC};
     return take_one(taken, &process, "", error) && take_regions(taken, &process, error);
