@@ -44,6 +44,7 @@ ALLOWED = {
                    "tool/proc", "tool/watch", "tool/query"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool/mcp": ["format", "tool/base", "tool/model"],
+    "tool/history": ["format", "tool/base", "tool/model", "tool/render", "tool/query", "tool/check"],
     "tool": ["include", "format"],
 }
 # Libraries that a room may not use.

@@ -15,6 +15,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
     libbz2-dev ncurses-term libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
+    meson ninja-build python3-pytest python3-jsonschema libgtest-dev libbenchmark-dev
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools"
 BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"

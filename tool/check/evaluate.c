@@ -67,8 +67,7 @@ static bool take_recording(const struct evaluation *evaluation, struct taken *ta
         taken->has_bands = opened.profile.overruns.guard.band_bytes != 0;
         taken->values[MEASURE_OVERRUNS] = clamp(opened.profile.overruns.guard.overrun_blocks);
         taken->values[MEASURE_TEMPORARY] = clamp(opened.profile.totals.temporary);
-        for (size_t i = 0; i < suppressions.rules.count; i++)
-            taken->suppressed = figures_add(taken->suppressed, suppressions.rules.items[i].bytes);
+        taken->suppressed = offenders_suppressed(&suppressions);
         taken->values[MEASURE_EXIT] = figures_add(opened.profile.exit_bytes, -taken->suppressed);
         opened_close(&opened);
     }
@@ -217,7 +216,7 @@ static bool evaluate_limit(const struct evaluation *evaluation, const struct bud
     }
     if (worst) {
         if (!result.holds &&
-            !offenders_find(evaluation->args, worst->path, NULL, measure, &result.offenders, error))
+            !offenders_find(evaluation->args, worst->path, NULL, measure, &result, error))
             return false;
     }
     return results_add(evaluation->results, &result) || error_set(error, "no memory for results");
@@ -282,8 +281,8 @@ static bool evaluate_region(const struct evaluation *evaluation, const struct bu
             describe_share(&part, budget, &result);
         else
             describe(&part, budget->measure, budget->limit, "", &result);
-        if (!result.holds && !offenders_find(evaluation->args, worst->path, path, budget->measure,
-                                             &result.offenders, error))
+        if (!result.holds &&
+            !offenders_find(evaluation->args, worst->path, path, budget->measure, &result, error))
             return false;
     }
     return results_add(evaluation->results, &result) || error_set(error, "no memory for results");
@@ -368,7 +367,7 @@ static bool evaluate_against(const struct evaluation *evaluation, const struct b
                  baselines->count > 1 ? " that the baselines allow" : " that the baseline allows",
                  &result);
         if (!result.holds && !offenders_find_grown(evaluation->args, before->path, worst->path,
-                                                   measure, &result.offenders, error))
+                                                   measure, &result, error))
             return false;
     }
     return results_add(evaluation->results, &result) || error_set(error, "no memory for results");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/check/offenders.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/narrow.h"
 #include "tool/model/scopes.h"
@@ -17,21 +20,31 @@
 
 enum { GUILTY_COUNT = 3, GUILTY_COLUMNS = 100, CALLERS_COLUMNS = 40 };
 
+bool offenders_suppress(const struct command_args *args, struct opened *opened,
+                        struct suppressions *suppressions, struct error *error) {
+    struct frame_names names = names_frames(opened->names);
+    const char *note;
+    bool has_own = !args_has(args, OPTION_NO_SUPPRESSIONS);
+    return leaks_read_rules(args, suppressions, error) &&
+           (!has_own || leaks_add_own_rules(suppressions, opened, &note, error)) &&
+           suppressions_apply(suppressions, &opened->profile, &names, error);
+}
+
+int64_t offenders_suppressed(const struct suppressions *suppressions) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < suppressions->rules.count; i++)
+        sum = figures_add(sum, suppressions->rules.items[i].bytes);
+    return sum;
+}
+
 bool offenders_open(const struct command_args *args, const char *path, struct opened *opened,
                     struct suppressions *suppressions, struct error *error) {
     if (!opened_open(path, opened, error)) return false;
     for (size_t i = 0; i < opened->profile.stack_count; i++)
         names_want_stack(opened->names, opened->profile.stacks[i].node, 0);
     names_want_overruns(opened->names);
-    bool is_ok = names_resolve(opened->names, error);
-    if (is_ok && suppressions) {
-        struct frame_names names = names_frames(opened->names);
-        const char *note;
-        bool has_own = !args_has(args, OPTION_NO_SUPPRESSIONS);
-        is_ok = leaks_read_rules(args, suppressions, error) &&
-                (!has_own || leaks_add_own_rules(suppressions, opened, &note, error)) &&
-                suppressions_apply(suppressions, &opened->profile, &names, error);
-    }
+    bool is_ok = names_resolve(opened->names, error) &&
+                 (!suppressions || offenders_suppress(args, opened, suppressions, error));
     if (!is_ok) opened_close(opened);
     return is_ok;
 }
@@ -69,7 +82,19 @@ static void print_site(FILE *out, const struct site *site, enum measure measure,
     fputc('\n', out);
 }
 
-static bool print_sites(FILE *out, const struct opened *opened, enum measure measure,
+// "src/parser.c:120", below the current directory without it, for free(); NULL: not known.
+static char *place_of(const struct frame *frame) {
+    char directory[PATH_MAX], place[PATH_MAX + 16], safe[PATH_MAX + 16];
+    const char *path = frame->file;
+    if (!path || !frame->line) return NULL;
+    size_t length = getcwd(directory, sizeof directory) ? strlen(directory) : 0;
+    if (length && !strncmp(path, directory, length) && path[length] == '/') path += length + 1;
+    snprintf(place, sizeof place, "%s:%u", path, frame->line);
+    text_escape(safe, sizeof safe, place);
+    return strdup(safe);
+}
+
+static bool print_sites(FILE *out, const struct opened *opened, enum measure measure, char **place,
                         struct error *error) {
     struct frame_names names = names_frames(opened->names);
     struct site_list list;
@@ -81,12 +106,13 @@ static bool print_sites(FILE *out, const struct opened *opened, enum measure mea
     bool is_ok = site_list_build(&list, &opened->profile, &names, measure, false, error);
     for (size_t i = 0; i < list.sites.count && i < GUILTY_COUNT && is_ok; i++)
         print_site(out, &list.sites.items[i], measure, whole);
+    if (is_ok && list.sites.count && list.sites.items[0].frame_count)
+        *place = place_of(list.sites.items[0].frames[0]);
     site_list_free(&list);
     return is_ok;
 }
 
-// Leaves what was allocated in the region and those within it, as if it was all there is.
-static bool keep_region(struct opened *opened, const char *path) {
+bool offenders_keep_region(struct opened *opened, const char *path) {
     struct scopes scopes;
     size_t length = strlen(path);
     if (!scopes_read(&scopes, &opened->recording)) return false;
@@ -106,36 +132,35 @@ static bool keep_region(struct opened *opened, const char *path) {
     return is_ok;
 }
 
-static bool print_text(const struct opened *opened, enum measure measure, char **text,
+static bool print_text(const struct opened *opened, enum measure measure, struct result *result,
                        struct error *error) {
     size_t size;
-    FILE *out = open_memstream(text, &size);
+    FILE *out = open_memstream(&result->offenders, &size);
     if (!out) return error_set(error, "no memory for the stacks");
-    bool is_ok = print_sites(out, opened, measure, error);
+    bool is_ok = print_sites(out, opened, measure, &result->place, error);
     fclose(out);
     return is_ok;
 }
 
-bool offenders_of(const struct opened *opened, enum measure measure, char **text,
+bool offenders_of(const struct opened *opened, enum measure measure, struct result *result,
                   struct error *error) {
     const struct profile *profile = &opened->profile;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (measure_stack(measure, &profile->stacks[i]).value > 0)
             names_want_stack(opened->names, profile->stacks[i].node, 0);
-    return names_resolve(opened->names, error) && print_text(opened, measure, text, error);
+    return names_resolve(opened->names, error) && print_text(opened, measure, result, error);
 }
 
 bool offenders_find(const struct command_args *args, const char *path, const char *region,
-                    enum measure measure, char **text, struct error *error) {
+                    enum measure measure, struct result *result, struct error *error) {
     struct opened opened;
     struct suppressions suppressions = {0};
-    *text = NULL;
     if (!*path) return true;
     bool has_rules = measure == MEASURE_EXIT && !region;
     bool is_ok = offenders_open(args, path, &opened, has_rules ? &suppressions : NULL, error);
     if (is_ok) {
-        is_ok = !region || keep_region(&opened, region)
-                    ? print_text(&opened, measure, text, error)
+        is_ok = !region || offenders_keep_region(&opened, region)
+                    ? print_text(&opened, measure, result, error)
                     : error_set(error, "no memory for the stacks");
         opened_close(&opened);
     }
@@ -176,18 +201,17 @@ static void print_grown(FILE *out, const struct diff *diff, const struct diff_ro
 }
 
 bool offenders_find_grown(const struct command_args *args, const char *old_path, const char *path,
-                          enum measure measure, char **text, struct error *error) {
+                          enum measure measure, struct result *result, struct error *error) {
     struct diff diff;
     size_t count = 0, noise_count, size;
     char lost[2][LOST_BYTES];
-    *text = NULL;
     if (!*path || !*old_path) return true;
     diff_start(&diff, 2, 1);
     bool is_ok = add_side(args, &diff, 0, old_path, measure, lost[0], error) &&
                  add_side(args, &diff, 1, path, measure, lost[1], error) &&
                  diff_join_similar(&diff, error);
     uint32_t *rows = is_ok ? diff_rank(&diff, &count, &noise_count) : NULL;
-    FILE *out = rows ? open_memstream(text, &size) : NULL;
+    FILE *out = rows ? open_memstream(&result->offenders, &size) : NULL;
     for (size_t i = 0, shown = 0; out && i < count && shown < GUILTY_COUNT; i++) {
         struct change change = diff_row_change(&diff, rows[i]);
         if (change.delta <= 0) continue;

@@ -10,6 +10,7 @@ bool results_add(struct results *results, const struct result *result) {
     struct result *slot = array_push(&results->list);
     if (!slot) {
         free(result->offenders);
+        free(result->place);
         return false;
     }
     *slot = *result;
@@ -18,28 +19,54 @@ bool results_add(struct results *results, const struct result *result) {
 }
 
 void results_free(struct results *results) {
-    for (size_t i = 0; i < results->list.count; i++) free(results->list.items[i].offenders);
+    for (size_t i = 0; i < results->list.count; i++) {
+        free(results->list.items[i].offenders);
+        free(results->list.items[i].place);
+    }
     array_free(&results->list);
+}
+
+// Whether people are shown it.
+static bool is_listed(const struct results *results, const struct result *result) {
+    return !results->is_of_changes || result->is_note || !result->holds;
+}
+
+static void print_sum(const struct results *results, const struct terminal *terminal) {
+    size_t moved = 0;
+    for (size_t i = 0; i < results->list.count; i++) moved += results->list.items[i].is_note;
+    size_t count = results->list.count - moved;
+    if (results->is_of_changes) {
+        moved += results->failed_count;
+        count = 0;
+    }
+    if (results->failed_count && count)
+        fprintf(terminal->out, "%zu of %s exceeded\n", results->failed_count,
+                units_counted((int64_t)count, "budget", "budgets").text);
+    else if (count == 1)
+        fputs("the budget holds\n", terminal->out);
+    else if (count)
+        fprintf(terminal->out, "all %zu budgets hold\n", count);
+    else
+        fprintf(terminal->out, "%s since the commit before\n",
+                moved ? units_counted((int64_t)moved, "figure moved", "figures moved").text
+                      : "nothing moved");
 }
 
 void results_print(const struct results *results, const struct terminal *terminal) {
     for (size_t i = 0; i < results->list.count; i++) {
         const struct result *result = &results->list.items[i];
-        terminal_print(terminal, result->holds ? STYLE_DIM : STYLE_WARNING, "%-5s",
-                       result->holds ? "ok" : "FAIL");
+        if (!is_listed(results, result)) continue;
+        terminal_print(terminal, result->holds && !result->is_note ? STYLE_DIM : STYLE_WARNING,
+                       "%-5s",
+                       result->is_note ? "moved "
+                       : result->holds ? "ok"
+                                       : "FAIL");
         terminal_print(terminal, STYLE_STRONG, "%s", result->subject);
         if (*result->process) terminal_print(terminal, STYLE_DIM, " (%s)", result->process);
         fprintf(terminal->out, " %s: %s\n", result->budget, result->text);
         if (result->offenders) fputs(result->offenders, terminal->out);
     }
-    size_t count = results->list.count;
-    if (results->failed_count)
-        fprintf(terminal->out, "%zu of %s exceeded\n", results->failed_count,
-                units_counted((int64_t)count, "budget", "budgets").text);
-    else if (count == 1)
-        fputs("the budget holds\n", terminal->out);
-    else
-        fprintf(terminal->out, "all %zu budgets hold\n", count);
+    print_sum(results, terminal);
 }
 
 // Characters that XML may not have go, those that mean something are spelled.
@@ -75,6 +102,14 @@ void results_write_junit(const struct results *results, FILE *out) {
         fputs("    <testcase classname=\"", out);
         put_xml(out, result->subject);
         fprintf(out, "\" name=\"%s\"", result->budget);
+        if (result->is_note) {
+            fputs(">\n      <system-out>", out);
+            put_xml(out, result->text);
+            fputc('\n', out);
+            if (result->offenders) put_xml(out, result->offenders);
+            fputs("</system-out>\n    </testcase>\n", out);
+            continue;
+        }
         if (result->holds) {
             fputs("/>\n", out);
             continue;
@@ -96,27 +131,49 @@ static void put_cell(FILE *out, const char *text) {
     }
 }
 
-void results_write_markdown(const struct results *results, FILE *out) {
-    fputs("| | program | budget | |\n|---|---|---|---|\n", out);
+static const char *word_of(const struct result *result) {
+    if (!result->holds) return "**FAIL**";
+    return result->is_note ? "moved" : "ok";
+}
+
+static void put_table(const struct results *results, FILE *out) {
+    size_t left_out = 0;
     for (size_t i = 0; i < results->list.count; i++) {
         const struct result *result = &results->list.items[i];
-        fprintf(out, "| %s | ", result->holds ? "ok" : "**FAIL**");
+        if (!is_listed(results, result)) {
+            left_out++;
+            continue;
+        }
+        fprintf(out, "| %s | ", word_of(result));
         put_cell(out, result->subject);
         fprintf(out, " | %s | ", result->budget);
         put_cell(out, result->text);
         fputs(" |\n", out);
     }
+    if (left_out)
+        fprintf(out, "| ok | %s |  | not moved |\n",
+                units_counted((int64_t)left_out, "test", "tests").text);
+}
+
+// An indented block shows its lines as they are.
+static void put_block(FILE *out, const char *text) {
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        fprintf(out, "    %.*s\n", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+void results_write_markdown(const struct results *results, FILE *out) {
+    fprintf(out, "| | program | %s | |\n|---|---|---|---|\n",
+            results->is_of_changes ? "figure" : "budget");
+    put_table(results, out);
     for (size_t i = 0; i < results->list.count; i++) {
         const struct result *result = &results->list.items[i];
-        if (result->holds || !result->offenders) continue;
+        if (!is_listed(results, result) || !result->offenders) continue;
         fputs("\n**", out);
         put_cell(out, result->subject);
         fprintf(out, ", %s**\n\n", result->budget);
-        // an indented block shows its lines as they are
-        for (const char *at = result->offenders; *at;) {
-            size_t length = strcspn(at, "\n");
-            fprintf(out, "    %.*s\n", (int)length, at);
-            at += length + (at[length] == '\n');
-        }
+        put_block(out, result->offenders);
     }
 }

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn check: budgets for tests. Of a recording or run that is there, or of a command that it
 // records first (by starting `cairn run` beside itself).
-#include <errno.h>
-#include <ftw.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "format/settings.h"
 #include "tool/base/output.h"
 #include "tool/check/budgets.h"
+#include "tool/cmds/check_adapter.h"
 #include "tool/cmds/check_memory.h"
-#include "tool/proc/process.h"
+#include "tool/cmds/check_series.h"
+#include "tool/cmds/record_command.h"
 
 struct check {
     const struct command_args *args;
     struct budgets budgets;
     struct memory_budgets memory;
+    struct check_series series;
+    const struct adapter *adapter;  // NULL: the command is one test
     struct results results;
-    char directory[PATH_MAX];  // made for the recording of a command; "": none
-    char path[PATH_MAX];       // of the recording
-    int command_status;
+    struct recorded recorded;  // of a command
 };
 
 // A report is of the last check: an older one in its place would be taken for it.
@@ -36,37 +32,6 @@ static bool write_file(const struct check *check, enum option_id option,
     return output_commit(&output, error);
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-static void remove_directory(const char *directory) {
-    enum { DESCRIPTORS = 16 };
-    nftw(directory, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
-}
-
-// Where the recording of the command goes: where the user said, or a directory of its own.
-static bool choose_path(struct check *check, struct error *error) {
-    const char *output = args_text(check->args, OPTION_OUTPUT, NULL), *top = getenv("TMPDIR");
-    if (output) {
-        if (!access(output, F_OK)) return error_set(error, "%s: exists", output);
-        snprintf(check->path, sizeof check->path, "%s", output);
-        return true;
-    }
-    snprintf(check->directory, sizeof check->directory, "%s/cairn-check.XXXXXX",
-             top && *top ? top : "/tmp");
-    if (!mkdtemp(check->directory)) {
-        error_set(error, "%s: %s", check->directory, strerror(errno));
-        *check->directory = 0;
-        return false;
-    }
-    int length = snprintf(check->path, sizeof check->path, "%s/run.cairn", check->directory);
-    return length < (int)sizeof check->path || error_set(error, "the path is too long");
-}
-
 // A budget for damaged blocks needs bands around them, of the usual size if nothing else is said.
 static bool has_damage_budget(const struct budgets *budgets) {
     for (size_t i = 0; i < budgets->list.count; i++)
@@ -74,39 +39,34 @@ static bool has_damage_budget(const struct budgets *budgets) {
     return false;
 }
 
-// Becomes `cairn run -q -o PATH [--unreachable] -- COMMAND`.
-static void exec_run(const struct check *check) {
-    enum { OWN_WORDS = 7 };
-    char own_path[PATH_MAX];
-    int count = check->args->word_count;
-    char **words = calloc((size_t)count + OWN_WORDS + 1, sizeof *words);
-    if (!words) _exit(STATUS_FAILURE);
-    if (has_damage_budget(&check->budgets)) setenv(CAIRN_VARIABLE(GUARD), "16", 0);
-    char *own[OWN_WORDS] = {"cairn", "run", "-q", "-o", (char *)check->path};
-    size_t own_count = OWN_WORDS - 2;
-    if (check->memory.lost >= 0) own[own_count++] = "--unreachable";
-    own[own_count++] = "--";
-    memcpy(words, own, own_count * sizeof *words);
-    memcpy(words + own_count, check->args->words, (size_t)count * sizeof *words);
-    execv("/proc/self/exe", words);
-    if (process_own_executable(own_path)) execv(own_path, words);
-    _exit(STATUS_FAILURE);
+static bool record(struct check *check, struct error *error) {
+    const struct record_command command = {
+        .words = check->args->words,
+        .count = check->args->word_count,
+        .output = args_text(check->args, OPTION_OUTPUT, NULL),
+        .has_guard = has_damage_budget(&check->budgets),
+        .has_unreachable = check->memory.lost >= 0,
+    };
+    return record_command(&command, &check->recorded, error);
 }
 
-static bool record(struct check *check, struct error *error) {
-    enum { STATUS_SIGNAL_BASE = 128 };
-    int status;
-    if (!choose_path(check, error)) return false;
-    pid_t child = fork();
-    if (child < 0) return error_set(error, "cannot start a process: %s", strerror(errno));
-    if (!child) exec_run(check);
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return error_set(error, "waitpid: %s", strerror(errno));
-    check->command_status =
-        WIFSIGNALED(status) ? STATUS_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
-    if (!access(check->path, F_OK)) return true;
-    return error_set(error, "check: nothing was recorded; the command ended with status %d",
-                     check->command_status);
+static bool choose_adapter(struct check *check, struct error *error) {
+    const struct command_args *args = check->args;
+    const char *name = args_text(args, OPTION_ADAPTER, NULL);
+    if (!name) return true;
+    if (!args->has_separator) return error_set(error, "check: --adapter is for a command");
+    check->adapter = adapter_find(name, args->words, error);
+    if (!check->adapter) return false;
+    bool is_each = !check->adapter->is_spawning;
+    if (is_each && (args_has(args, OPTION_OUTPUT) || args_has(args, OPTION_TEST)))
+        return error_set(error,
+                         "check: --output and --test are for one recording, and each test of "
+                         "--adapter %s has its own",
+                         check->adapter->name);
+    if (is_each && check->memory.lost >= 0)
+        return error_set(error, "check: --max-leaked is not for --adapter %s",
+                         check->adapter->name);
+    return true;
 }
 
 static bool read_words(struct check *check, struct error *error) {
@@ -116,9 +76,10 @@ static bool read_words(struct check *check, struct error *error) {
     if (file && !budgets_read_file(file, &check->budgets, error)) return false;
     if (!memory_budgets_read(args, &check->memory, error)) return false;
     bool is_of_memory = memory_budgets_are_any(&check->memory);
-    if (!check->budgets.list.count && !is_of_memory)
+    if (!check->budgets.list.count && !is_of_memory && !args_has(args, OPTION_SERIES) &&
+        !args_has(args, OPTION_ADAPTER))
         return error_set(
-            error, "check: no budget; --max-peak, --max-exit, --max-calls, "
+            error, "check: no budget and no --series; --max-peak, --max-exit, --max-calls, "
                    "--max-allocated, --max-temporary, --max-overruns, --max-waste, --max-leaked, "
                    "--baseline or --budgets FILE");
     bool is_command = args->has_separator;
@@ -131,21 +92,22 @@ static bool read_words(struct check *check, struct error *error) {
                          args->words[1]);
     if (!is_command && args_has(args, OPTION_OUTPUT))
         return error_set(error, "check: --output is for the recording of a command");
-    return true;
+    return choose_adapter(check, error) && check_series_begin(args, &check->series, error);
 }
 
 // A command that failed fails the check, whatever it took.
 static bool add_command_result(struct check *check, struct error *error) {
     struct result result = {.budget = "command"};
-    if (!check->command_status) return true;
+    if (!check->recorded.status) return true;
     snprintf(result.subject, sizeof result.subject, "%s", "status");
-    snprintf(result.text, sizeof result.text, "it ended with status %d", check->command_status);
+    snprintf(result.text, sizeof result.text, "it ended with status %d", check->recorded.status);
     return results_add(&check->results, &result) || error_set(error, "no memory for results");
 }
 
 static bool write_files(const struct check *check, struct error *error) {
     return write_file(check, OPTION_JUNIT, results_write_junit, error) &&
-           write_file(check, OPTION_MARKDOWN, results_write_markdown, error);
+           write_file(check, OPTION_MARKDOWN, results_write_markdown, error) &&
+           write_file(check, OPTION_SARIF, results_write_sarif, error);
 }
 
 // What could not be checked fails in the files too.
@@ -158,11 +120,40 @@ static void write_failure(struct check *check, const char *text) {
     if (!write_files(check, &error)) command_fail(STATUS_FAILURE, &error);
 }
 
+static struct check_adapter adapted(struct check *check) {
+    return (struct check_adapter){.args = check->args,
+                                  .budgets = &check->budgets,
+                                  .has_guard = has_damage_budget(&check->budgets),
+                                  .has_unreachable = check->memory.lost >= 0,
+                                  .series = &check->series,
+                                  .results = &check->results};
+}
+
+static bool append(struct check *check, struct error *error) {
+    if (check->series.taken.rows.count)
+        return check_series_append(&check->series, &check->results, error);
+    printf("%s: nothing was appended: no test that was recorded passed\n", check->series.file);
+    return true;
+}
+
+// What a command that failed took says nothing of the commit; a runner's other tests do.
+static bool keep(struct check *check, const char *subject, struct error *error) {
+    const struct check_adapter adapter = adapted(check);
+    if (!check->series.file) return true;
+    if (check->adapter)
+        return check_adapter_take_run(&adapter, check->adapter, subject, error) &&
+               append(check, error);
+    return (check->recorded.status ||
+            check_series_take(&check->series, check->args, subject, NULL, error)) &&
+           append(check, error);
+}
+
+// One recording, of the command or that was there.
 static bool find_results(struct check *check, struct error *error) {
     const struct command_args *args = check->args;
     bool is_command = args->has_separator;
     if (is_command && !record(check, error)) return false;
-    const char *subject = is_command ? check->path : args->words[0];
+    const char *subject = is_command ? check->recorded.path : args->words[0];
     if (memory_budgets_are_any(&check->memory) &&
         !memory_budgets_evaluate(&check->memory, subject, &check->results, error))
         return false;
@@ -170,16 +161,25 @@ static bool find_results(struct check *check, struct error *error) {
         !budgets_evaluate(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
                           &check->results, error))
         return false;
-    return add_command_result(check, error);
+    return add_command_result(check, error) && keep(check, subject, error);
+}
+
+static bool find_all_results(struct check *check, struct error *error) {
+    const struct check_adapter adapter = adapted(check);
+    if (!check->adapter || check->adapter->is_spawning) return find_results(check, error);
+    return check_adapter_run_each(&adapter, check->adapter, error) &&
+           (!check->series.file || append(check, error));
 }
 
 static bool evaluate(struct check *check, struct error *error) {
     struct terminal terminal = terminal_of(stdout);
-    if (!find_results(check, error)) {
+    if (!find_all_results(check, error)) {
         write_failure(check, error->text);
         return false;
     }
     results_print(&check->results, &terminal);
+    if (args_has(check->args, OPTION_ANNOTATIONS))
+        results_print_annotations(&check->results, stdout);
     return write_files(check, error);
 }
 
@@ -191,14 +191,15 @@ int cmd_check(const struct command_args *args) {
         bool is_ok = evaluate(&check, &error);
         status = !is_ok || check.results.failed_count ? STATUS_FAILURE : STATUS_OK;
         if (!is_ok) command_fail(status, &error);
-        if (*check.directory && check.results.failed_count)
-            printf("the recording: %s\n", check.path);
-        else if (*check.directory)
-            remove_directory(check.directory);
+        if (*check.recorded.directory && check.results.failed_count)
+            printf("the recording: %s\n", check.recorded.path);
+        else
+            record_command_remove(&check.recorded);
     } else {
         command_fail(status, &error);
     }
     results_free(&check.results);
+    check_series_end(&check.series);
     budgets_free(&check.budgets);
     return status;
 }

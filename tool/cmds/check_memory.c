@@ -87,8 +87,7 @@ static bool judge_recorded(int64_t most, const struct opened *opened, struct res
     if (reachability->unknown_count)
         snprintf(result->text, sizeof result->text, "reachability not known: %s", sums->reason);
     result->holds = !reachability->unknown_count && bytes <= (uint64_t)most;
-    return !blocks || result->holds ||
-           offenders_of(opened, MEASURE_EXIT, &result->offenders, error);
+    return !blocks || result->holds || offenders_of(opened, MEASURE_EXIT, result, error);
 }
 
 // `word` NULL: the newest recording here.

@@ -95,6 +95,13 @@
     {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/reference/json.md)"},    \
     SYMBOL_OPTIONS
 
+// Results for forges: a check's, and what the newest commit moved.
+#define OPTION_ROWS_FORGES                                                                         \
+    {OPTION_JUNIT, "junit", 0, "FILE", "write JUnit's XML as well, over what is there"},           \
+    {OPTION_MARKDOWN, "markdown", 0, "FILE", "write Markdown as well, likewise"},                  \
+    {OPTION_SARIF, "sarif", 0, "FILE", "write SARIF 2.1 for code scanning, likewise"},             \
+    {OPTION_ANNOTATIONS, "annotations", 0, NULL, "print lines that annotate code on GitHub too"}
+
 #define OPTION_ROWS_SUPPRESSIONS                                                                   \
     {OPTION_SUPPRESSIONS, "suppressions", 0, "FILE", "leaks left out, in LeakSanitizer's syntax"}, \
     {OPTION_NO_SUPPRESSIONS, "no-suppressions", 0, NULL,                                           \
@@ -409,10 +416,43 @@ const struct command commands[] = {
             {OPTION_BUDGETS, "budgets", 0, "FILE", "limits by program name, in TOML"},
             OPTION_ROW_PROCESS,
             OPTION_ROWS_SUPPRESSIONS,
-            {OPTION_JUNIT, "junit", 0, "FILE", "write JUnit's XML as well, over what is there"},
-            {OPTION_MARKDOWN, "markdown", 0, "FILE", "write Markdown as well, likewise"},
+            OPTION_ROWS_FORGES,
+            {OPTION_SERIES, "series", 0, "FILE|DIR", "append the figures to a history (cairn history)"},
+            {OPTION_COMMIT, "commit", 0, "ID", "series: of this commit (HEAD)"},
+            {OPTION_TEST, "test", 0, "NAME", "series: name of the test (the program's)"},
+            {OPTION_ADAPTER, "adapter", 0, "NAME", "each test of a runner by its name: auto, ctest, pytest ..."},
             OPTION_ROW_OUTPUT,
             SYMBOL_OPTIONS,
+        },
+    },
+    {
+        .name = "history",
+        .arguments = "[FILE|DIR] | bisect [--series FILE] -- COMMAND [ARGUMENT...]",
+        .help = "what commits changed: figures of tests over time, steps, the stacks that moved",
+        .description =
+            "FILE is what cairn check --series wrote; without it, cairn-history.db in the current\n"
+            "directory. Commits are those of the line that ends at HEAD. A figure that was counted\n"
+            "makes a step when it differs at all; of samples, threads and what varies between two\n"
+            "runs of a commit, when it differs by more than that explains (docs/howto/history.md).\n"
+            "\n"
+            "bisect finds the commit of the newest step that was up, among those that were not\n"
+            "recorded: git bisect run with COMMAND, the test, after --build at each commit. What\n"
+            "it measures becomes a part of the history.\n",
+        .run = cmd_history,
+        .words_max = SIZE_MAX,
+        .options = {
+            {OPTION_BY, "by", 'b', "MEASURE", "peak, exit, calls, bytes, temporary or waste alone"},
+            {OPTION_TEST, "test", 0, "PATTERN", "tests of such a name, * ? and [abc] as in a shell"},
+            OPTION_ROW_TOP,
+            {OPTION_COMMIT, "commit", 0, "ID", "the line that ends there (HEAD)"},
+            OPTION_ROW_BYTES,
+            OPTION_ROW_COLOR,
+            {OPTION_JSON, "json", 'j', NULL, "all of it as one JSON object (docs/reference/json.md)"},
+            {OPTION_HTML, "html", 0, "FILE", "write a page, over what is there"},
+            OPTION_ROWS_FORGES,
+            {OPTION_ERROR_EXITCODE, "error-exitcode", 0, "N", "end so if the newest commit made a step up"},
+            {OPTION_SERIES, "series", 0, "FILE|DIR", "bisect: the history (cairn-history.db)"},
+            {OPTION_BUILD, "build", 0, "COMMAND", "bisect: what builds each commit, for the shell"},
         },
     },
     {

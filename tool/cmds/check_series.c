@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/check_series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/base/version.h"
+#include "tool/history/screen.h"
+
+// Outside of a repository a commit is whatever the user calls it.
+static bool find_commit(const char *name, struct check_series *series, struct error *error) {
+    struct git_commit *commit = &series->run.commit;
+    if (series->project.is_there) {
+        if (!git_describe(name ? name : "HEAD", commit, error)) return false;
+        series->roots = series->project.is_shallow ? NULL : git_roots(commit->hash, error);
+        series->run.roots = series->roots;
+        return series->roots || series->project.is_shallow;
+    }
+    if (!name)
+        return error_set(error, "check: --series: no git repository here; --commit ID says which "
+                                "commit this is");
+    if (!*name || strlen(name) >= sizeof commit->hash)
+        return error_set(error, "check: --commit: a name of 1 to %zu bytes",
+                         sizeof commit->hash - 1);
+    snprintf(commit->hash, sizeof commit->hash, "%s", name);
+    return true;
+}
+
+bool check_series_begin(const struct command_args *args, struct check_series *series,
+                        struct error *error) {
+    series->file = args_text(args, OPTION_SERIES, NULL);
+    series->test = args_text(args, OPTION_TEST, NULL);
+    series->run.tool_version = CAIRN_TOOL_VERSION;
+    series->run.command = args->has_separator && args->word_count ? args->words[0] : "";
+    if (!series->file && (args_has(args, OPTION_COMMIT) || series->test))
+        return error_set(error, "check: --commit and --test are for --series");
+    return !series->file || (git_find(&series->project, error) &&
+                             find_commit(args_text(args, OPTION_COMMIT, NULL), series, error));
+}
+
+void check_series_end(struct check_series *series) {
+    taken_free(&series->taken);
+    free(series->roots);
+    series->roots = NULL;
+}
+
+bool check_series_take(struct check_series *series, const struct command_args *args,
+                       const char *path, const char *test, struct error *error) {
+    return taken_add(&series->taken, args, path, args_text(args, OPTION_PROCESS, NULL),
+                     test ? test : series->test, series->project.top, error);
+}
+
+// The line that ends at this commit, with what this run moved in it.
+static bool add_moves(const struct check_series *series, struct results *results,
+                      struct error *error) {
+    const struct history_view view = {.measure = -1};
+    struct history history;
+    struct results moved = {0};
+    const char *end = series->project.is_there ? series->run.commit.hash : NULL;
+    if (!history_open(series->file, end, &history, error)) return false;
+    bool is_ok = history_results(&history, &view, false, &moved, error);
+    for (size_t i = 0; i < moved.list.count && is_ok; i++) {
+        if (!moved.list.items[i].is_note) continue;
+        is_ok =
+            results_add(results, &moved.list.items[i]) || error_set(error, "no memory for results");
+        moved.list.items[i] = (struct result){0};
+    }
+    results_free(&moved);
+    history_close(&history);
+    return is_ok;
+}
+
+bool check_series_append(struct check_series *series, struct results *results,
+                         struct error *error) {
+    const struct git_commit *commit = &series->run.commit;
+    struct store store;
+    char note[STORE_NOTE_BYTES];
+    if (!series->taken.rows.count)
+        return error_set(error, "check: --series: nothing was recorded that could be kept");
+    if (!store_open(series->file, true, &store, error)) return false;
+    bool is_ok = store_append(&store, &series->project, &series->run, &series->taken, note, error);
+    if (is_ok)
+        printf("%s: %s at %.*s%s\n", store.path,
+               units_counted((int64_t)series->taken.rows.count, "row", "rows").text, GIT_SHORT,
+               commit->hash, commit->is_changed ? "+, with changes that are not committed" : "");
+    if (is_ok && *note) printf("note: %s\n", note);
+    if (is_ok && series->taken.regions_left_out)
+        printf("note: %zu regions were left out, beyond 64 a process\n",
+               series->taken.regions_left_out);
+    store_close(&store);
+    return is_ok && add_moves(series, results, error);
+}

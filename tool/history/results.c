@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the newest commit moved, in the form of a check's results: one for each figure that moved,
+// one for each series that did not.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/history/screen.h"
+
+enum { MOVES_SHOWN = 3, MOVE_COLUMNS = 14 };
+
+// Lines of the stacks that moved, and the place of the first.
+static bool describe_moves(struct history *history, const struct history_step *step,
+                           struct result *result, struct error *error) {
+    struct history_moves moves;
+    size_t size;
+    if (!history_moves_find(history, step, MOVES_SHOWN, &moves, error)) return false;
+    FILE *out = moves.list.count ? open_memstream(&result->offenders, &size) : NULL;
+    for (size_t i = 0; out && i < moves.list.count; i++) {
+        const struct history_moved *moved = &moves.list.items[i];
+        fprintf(out, "      %*s  %s%s%s\n", MOVE_COLUMNS,
+                history_change(step->measure, moved->after - moved->before).text, moved->frames,
+                moved->place ? "  " : "", moved->place ? moved->place : "");
+    }
+    if (out) fclose(out);
+    if (moves.list.count && moves.list.items[0].place)
+        result->place = strdup(moves.list.items[0].place);
+    history_moves_free(&moves);
+    return true;
+}
+
+static bool add_step(struct history *history, const struct history_step *step, bool rises_fail,
+                     struct results *results, struct error *error) {
+    const struct history_commit *before = history_before(history, step);
+    char name[HISTORY_NAME_BYTES], text[sizeof((struct result *)0)->text];
+    bool is_up = step->new_level > step->old_level;
+    struct result result = {.budget = history_measures[step->measure].name,
+                            .holds = !(is_up && rises_fail),
+                            .is_note = !(is_up && rises_fail)};
+    history_series_name(&history->series.items[step->series], name);
+    snprintf(result.subject, sizeof result.subject, "%.*s", (int)sizeof result.subject - 1, name);
+    history_step_text(step, text, sizeof text);
+    snprintf(result.text, sizeof result.text, "%.200s since %.*s%s", text, GIT_SHORT, before->hash,
+             before->is_changed ? "+" : "");
+    return describe_moves(history, step, &result, error) &&
+           (results_add(results, &result) || error_set(error, "no memory for results"));
+}
+
+static bool is_at_end(const struct history *history, const struct history_series *series) {
+    return series->points.count &&
+           series->points.items[series->points.count - 1].commit + 1 == history->commits.count;
+}
+
+static bool add_series(struct history *history, const struct history_view *view, uint32_t index,
+                       bool rises_fail, struct results *results, struct error *error) {
+    const struct history_commit *last = &history->commits.items[history->commits.count - 1];
+    const struct history_series *series = &history->series.items[index];
+    bool has_moved = false;
+    for (size_t i = 0; i < history->steps.count; i++) {
+        const struct history_step *step = &history->steps.items[i];
+        bool is_wanted = step->series == index && history_after(history, step) == last &&
+                         (view->measure < 0 || (int)step->measure == view->measure);
+        if (!is_wanted) continue;
+        has_moved = true;
+        if (!add_step(history, step, rises_fail, results, error)) return false;
+    }
+    if (has_moved) return true;
+    struct result result = {.budget =
+                                view->measure < 0 ? "all" : history_measures[view->measure].name,
+                            .text = "nothing moved",
+                            .holds = true};
+    char name[HISTORY_NAME_BYTES];
+    history_series_name(series, name);
+    snprintf(result.subject, sizeof result.subject, "%.*s", (int)sizeof result.subject - 1, name);
+    return results_add(results, &result) || error_set(error, "no memory for results");
+}
+
+bool history_results(struct history *history, const struct history_view *view, bool rises_fail,
+                     struct results *results, struct error *error) {
+    results->is_of_changes = true;
+    for (uint32_t i = 0; i < history->series.count; i++) {
+        const struct history_series *series = &history->series.items[i];
+        if (!history_is_shown(view, series) || !is_at_end(history, series)) continue;
+        if (!add_series(history, view, i, rises_fail, results, error)) return false;
+    }
+    return true;
+}

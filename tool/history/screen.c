@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/history/screen.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+
+enum {
+    NAME_COLUMNS = 34,
+    MEASURE_COLUMNS = 9,
+    SPARK_COLUMNS = 32,
+    VALUE_COLUMNS = 14,
+    MOVES_SHOWN = 3,
+    SUBJECT_COLUMNS = 60,
+    STEP_BYTES = 256,
+};
+
+bool history_is_shown(const struct history_view *view, const struct history_series *series) {
+    char name[HISTORY_NAME_BYTES];
+    history_series_name(series, name);
+    return !view->test || !fnmatch(view->test, name, 0) || !fnmatch(view->test, series->test, 0);
+}
+
+size_t history_count_steps(const struct history *history, uint32_t series,
+                           enum history_measure measure) {
+    size_t count = 0;
+    for (size_t i = 0; i < history->steps.count; i++)
+        count +=
+            history->steps.items[i].series == series && history->steps.items[i].measure == measure;
+    return count;
+}
+
+static int compare_values(const void *a, const void *b) {
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
+void history_line_free(struct history_line *line) {
+    free(line->values);
+    free(line->points);
+    *line = (struct history_line){0};
+}
+
+bool history_line_of(const struct history_series *series, enum history_measure measure,
+                     struct history_line *line) {
+    size_t room = series->points.count + 1;
+    int64_t *same = calloc(room, sizeof *same);
+    *line = (struct history_line){calloc(room, sizeof *line->values),
+                                  calloc(room, sizeof *line->points), 0};
+    if (!same || !line->values || !line->points) {
+        free(same);
+        history_line_free(line);
+        return false;
+    }
+    for (size_t i = 0; i < series->points.count;) {
+        uint32_t commit = series->points.items[i].commit;
+        size_t count = 0;
+        for (; i < series->points.count && series->points.items[i].commit == commit; i++) {
+            const struct history_figure *figure = &series->points.items[i].figures[measure];
+            if (!figure->is_known) continue;
+            same[count++] = figure->value;
+            line->points[line->count] = (uint32_t)i;
+        }
+        if (!count) continue;
+        qsort(same, count, sizeof *same, compare_values);
+        line->values[line->count++] = same[count / 2];
+    }
+    free(same);
+    return true;
+}
+
+// The lowest value is the lowest character, so that small steps are seen.
+static void print_spark(const struct terminal *terminal, const struct history_line *line) {
+    static const char *const blocks[] = {"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83",
+                                         "\xe2\x96\x84", "\xe2\x96\x85", "\xe2\x96\x86",
+                                         "\xe2\x96\x87", "\xe2\x96\x88"};
+    enum { LAST = sizeof blocks / sizeof *blocks - 1 };
+    size_t first = line->count > SPARK_COLUMNS ? line->count - SPARK_COLUMNS : 0;
+    int64_t low = 0, high = 0;
+    for (size_t i = first; i < line->count; i++) {
+        if (i == first || line->values[i] < low) low = line->values[i];
+        if (i == first || line->values[i] > high) high = line->values[i];
+    }
+    for (size_t i = first; i < line->count; i++) {
+        double part =
+            high > low ? ((double)line->values[i] - (double)low) / ((double)high - (double)low) : 0;
+        fputs(blocks[(int)(part * LAST + 0.5)], terminal->out);
+    }
+    terminal_indent(terminal, SPARK_COLUMNS - (line->count - first));
+}
+
+static void print_padded(const struct terminal *terminal, const char *text, size_t columns) {
+    char cut[HISTORY_NAME_BYTES];
+    snprintf(cut, sizeof cut, "%s", text);
+    text_cut(cut, columns);
+    size_t used = text_columns(cut);
+    fputs(cut, terminal->out);
+    terminal_indent(terminal, columns > used ? columns - used : 0);
+}
+
+static struct unit_text amount(const struct history_view *view, enum history_measure measure,
+                               int64_t value) {
+    return history_measures[measure].is_bytes ? units_size_as(value, view->is_plain_number)
+                                              : units_count(value);
+}
+
+static bool print_line(const struct history *history, const struct history_view *view,
+                       const struct terminal *terminal, uint32_t index,
+                       enum history_measure measure, bool is_first) {
+    const struct history_series *series = &history->series.items[index];
+    struct history_line line;
+    char name[HISTORY_NAME_BYTES];
+    if (!history_line_of(series, measure, &line)) return false;
+    history_series_name(series, name);
+    if (line.count) {
+        int64_t now = line.values[line.count - 1], first = line.values[0];
+        size_t steps = history_count_steps(history, index, measure);
+        struct unit_text change = history_measures[measure].is_bytes && !view->is_plain_number
+                                      ? history_change(measure, now - first)
+                                      : units_count(now - first);
+        fputs("  ", terminal->out);
+        print_padded(terminal, is_first ? name : "", NAME_COLUMNS);
+        fprintf(terminal->out, " %-*s ", MEASURE_COLUMNS, history_measures[measure].name);
+        print_spark(terminal, &line);
+        fprintf(terminal->out, " %*s", VALUE_COLUMNS, amount(view, measure, now).text);
+        fprintf(terminal->out, " %*s", VALUE_COLUMNS, now == first ? "" : change.text);
+        if (steps)
+            terminal_print(terminal, STYLE_WARNING, "  %s",
+                           units_counted((int64_t)steps, "step", "steps").text);
+        fputc('\n', terminal->out);
+    }
+    history_line_free(&line);
+    return true;
+}
+
+// A line for the peak, or the measure that was asked for, and one for each that moved.
+static bool print_series(const struct history *history, const struct history_view *view,
+                         const struct terminal *terminal, uint32_t index) {
+    bool is_first = true;
+    for (int measure = 0; measure < HISTORY_MEASURES; measure++) {
+        enum history_measure which = (enum history_measure)measure;
+        bool is_wanted = view->measure < 0
+                             ? measure == HISTORY_PEAK || history_count_steps(history, index, which)
+                             : measure == view->measure;
+        if (!is_wanted) continue;
+        if (!print_line(history, view, terminal, index, which, is_first)) return false;
+        is_first = false;
+    }
+    return true;
+}
+
+static void print_heading(const struct history *history, const struct terminal *terminal) {
+    terminal_print(terminal, STYLE_STRONG, "%s", history->store.path);
+    fprintf(terminal->out, ": %s", units_counted((int64_t)history->run_count, "run", "runs").text);
+    if (history->commits.count) {
+        const struct history_commit *first = &history->commits.items[0],
+                                    *last = &history->commits.items[history->commits.count - 1];
+        fprintf(terminal->out, " of %s, %.*s to %.*s%s",
+                units_counted((int64_t)history->commits.count, "commit", "commits").text, GIT_SHORT,
+                first->hash, GIT_SHORT, last->hash, last->is_changed ? "+" : "");
+    }
+    fputc('\n', terminal->out);
+    if (*history->note) terminal_print(terminal, STYLE_WARNING, "%s\n", history->note);
+}
+
+void history_step_text(const struct history_step *step, char *out, size_t size) {
+    int64_t change = step->new_level - step->old_level;
+    int used = snprintf(out, size, "%s \xe2\x86\x92 %s, %s",
+                        history_amount(step->measure, step->old_level).text,
+                        history_amount(step->measure, step->new_level).text,
+                        history_change(step->measure, change).text);
+    if (step->old_level > 0 && used < (int)size) {
+        struct unit_text percent = units_percent(change, step->old_level);
+        bool is_seen = strcmp(percent.text, "0.0 %") != 0 && strcmp(percent.text, "-0.0 %") != 0;
+        if (is_seen)
+            used += snprintf(out + used, size - (size_t)used, " (%s%s)", change > 0 ? "+" : "",
+                             percent.text);
+    }
+    if (step->is_noisy && used < (int)size)
+        snprintf(out + used, size - (size_t)used, ", where runs vary by \xc2\xb1 %s",
+                 history_amount(step->measure, (int64_t)step->deviation).text);
+}
+
+static void print_range(const struct history *history, const struct history_step *step,
+                        const struct terminal *terminal) {
+    const struct history_commit *before = history_before(history, step),
+                                *after = history_after(history, step);
+    char subject[GIT_SUBJECT_BYTES];
+    size_t between = history_commits_between(history, step);
+    snprintf(subject, sizeof subject, "%s", history_subject(after));
+    text_cut(subject, SUBJECT_COLUMNS);
+    terminal_print(terminal, STYLE_NAME, "%.*s%s", GIT_SHORT, after->hash,
+                   after->is_changed ? "+" : "");
+    fprintf(terminal->out, "  %s", subject);
+    terminal_print(terminal, STYLE_DIM, "  %.*s%s..%.*s%s", GIT_SHORT, before->hash,
+                   before->is_changed ? "+" : "", GIT_SHORT, after->hash,
+                   after->is_changed ? "+" : "");
+    if (between > 1)
+        fprintf(terminal->out, ", one of %s: cairn history bisect",
+                units_counted((int64_t)between, "commit", "commits").text);
+    fputc('\n', terminal->out);
+}
+
+static bool print_step(struct history *history, const struct history_step *step,
+                       const struct terminal *terminal, struct error *error) {
+    struct history_moves moves;
+    char name[HISTORY_NAME_BYTES], text[STEP_BYTES];
+    if (!history_moves_find(history, step, MOVES_SHOWN, &moves, error)) return false;
+    history_series_name(&history->series.items[step->series], name);
+    history_step_text(step, text, sizeof text);
+    fprintf(terminal->out, "    %s %s: ", name, history_measures[step->measure].name);
+    terminal_print(terminal, step->new_level > step->old_level ? STYLE_WARNING : STYLE_PLAIN,
+                   "%s\n", text);
+    for (size_t i = 0; i < moves.list.count; i++) {
+        const struct history_moved *moved = &moves.list.items[i];
+        char frames[HISTORY_NAME_BYTES];
+        enum { LEFT_OF_FRAMES = 22 };
+        size_t place = moved->place ? strlen(moved->place) + 2 : 0;
+        size_t room = terminal->columns > LEFT_OF_FRAMES + place + NAME_COLUMNS
+                          ? terminal->columns - LEFT_OF_FRAMES - place
+                          : NAME_COLUMNS;
+        snprintf(frames, sizeof frames, "%s", moved->frames);
+        if (terminal->is_terminal) text_cut(frames, room);
+        fprintf(terminal->out, "      %*s  %s", VALUE_COLUMNS,
+                history_change(step->measure, moved->after - moved->before).text, frames);
+        if (moved->place) terminal_print(terminal, STYLE_DIM, "  %s", moved->place);
+        fputc('\n', terminal->out);
+    }
+    if (moves.more)
+        fprintf(terminal->out, "      %*s  and %zu more\n", VALUE_COLUMNS, "", moves.more);
+    history_moves_free(&moves);
+    return true;
+}
+
+bool history_step_is_shown(const struct history *history, const struct history_view *view,
+                           const struct history_step *step) {
+    return (view->measure < 0 || (int)step->measure == view->measure) &&
+           history_is_shown(view, &history->series.items[step->series]);
+}
+
+static bool is_same_range(const struct history *history, const struct history_step *one,
+                          const struct history_step *other) {
+    return history_before(history, one) == history_before(history, other) &&
+           history_after(history, one) == history_after(history, other);
+}
+
+static bool print_steps(struct history *history, const struct history_view *view,
+                        const struct terminal *terminal, struct error *error) {
+    const struct history_step *last = NULL;
+    size_t shown = 0, left = 0;
+    for (size_t i = 0; i < history->steps.count; i++) {
+        const struct history_step *step = &history->steps.items[i];
+        if (!history_step_is_shown(history, view, step)) continue;
+        if (view->top && shown >= view->top) {
+            left++;
+            continue;
+        }
+        if (!shown++) terminal_print(terminal, STYLE_STRONG, "\nsteps, the newest first\n");
+        if (!last || !is_same_range(history, last, step)) {
+            fputs("  ", terminal->out);
+            print_range(history, step, terminal);
+        }
+        if (!print_step(history, step, terminal, error)) return false;
+        last = step;
+    }
+    if (left) fprintf(terminal->out, "  and %zu older ones (--top 0)\n", left);
+    if (!shown) fputs("\nno steps\n", terminal->out);
+    return true;
+}
+
+bool history_print(struct history *history, const struct history_view *view,
+                   const struct terminal *terminal, struct error *error) {
+    size_t shown = 0;
+    print_heading(history, terminal);
+    for (uint32_t i = 0; i < history->series.count; i++) {
+        if (!history_is_shown(view, &history->series.items[i])) continue;
+        if (!shown++)
+            terminal_print(terminal, STYLE_DIM, "\n  %-*s %-*s %-*s %*s %*s\n", NAME_COLUMNS,
+                           "test", MEASURE_COLUMNS, "figure", SPARK_COLUMNS, "over commits",
+                           VALUE_COLUMNS, "now", VALUE_COLUMNS, "since first");
+        if (!print_series(history, view, terminal, i))
+            return error_set(error, "no memory for the table");
+    }
+    if (!shown && view->test)
+        return error_set(error, "%s: no test is called \"%s\"", history->store.path, view->test);
+    return print_steps(history, view, terminal, error);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a figure changed over commits, as numbers alone.
+//
+// Figures that were counted are equal if the program did the same: each difference is a step, even
+// one of 1. Everything else has noise: what samples stand for, how threads met, and programs whose
+// figures differ between two runs of one commit. There a step is a level that differs from the one
+// before by more than noise explains (docs/howto/history.md).
+#ifndef TOOL_HISTORY_STEPS_H
+#define TOOL_HISTORY_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool/base/array.h"
+
+struct step_value {
+    uint32_t commit;  // its place in the line; never falls from one value to the next
+    int64_t value;
+    double deviation;  // of an estimate: what samples say of their own noise; 0: counted
+    int64_t bound;     // known within this; 0: exactly
+    bool can_vary;     // two runs of the same program may differ
+};
+
+struct step {
+    size_t first;           // index of the first value of the new level
+    int64_t before, after;  // the levels on both sides: of counted figures the values
+};
+
+struct steps {
+    ARRAY(struct step) list;  // in order
+    bool is_noisy;            // the figure varies from run to run
+    double deviation;         // by so much, where it is not known from samples
+};
+
+// False without memory. `steps` for steps_free.
+bool steps_find(const struct step_value *values, size_t count, struct steps *steps);
+void steps_free(struct steps *steps);
+
+#endif
