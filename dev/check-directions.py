@@ -42,6 +42,8 @@ ALLOWED = {
                    "tool/export", "tool/tui", "tool/proc", "tool/glibc", "tool/heap", "tool/watch"],
     "tool/serve": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/web",
                    "tool/proc", "tool/watch", "tool/query"],
+    "tool/push": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/watch",
+                  "tool/query"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool/mcp": ["format", "tool/base", "tool/model"],
     "tool/history": ["format", "tool/base", "tool/model", "tool/render", "tool/query", "tool/check"],

@@ -18,7 +18,7 @@ OLD = {
     r'"places"': "locations",
     r"blocks? from before": "pre-existing blocks",
     r"\bcensus\b": "scan of the heap, --scan-heap",
-    r"CAIRN_EVERY|--(every|any-size|anyway|portable|max-damaged)\b": "--snapshot-every, --no-copy-limit, --ignore-checks, "
+    r"CAIRN_EVERY|--(any-size|anyway|portable|max-damaged)\b": "--snapshot-every, --no-copy-limit, --ignore-checks, "
                                                          "--symbols all, --max-overruns",
     r"--view damage\b": "--view overruns",
     r"\b(damaged_blocks|damages)\b": "overrun_blocks, overruns",

@@ -54,12 +54,16 @@ void message_put_double(struct message *message, unsigned field, double value) {
     message_put_fixed(message, field, bits);
 }
 
-void message_put_bytes(struct message *message, unsigned field, const void *bytes, size_t size) {
-    message_put_bare(message, field << TAG_SHIFT | WIRE_BYTES);
-    message_put_bare(message, size);
+void message_add(struct message *message, const void *bytes, size_t size) {
     if (!size || !make_room(message, size)) return;
     memcpy(message->bytes + message->size, bytes, size);
     message->size += size;
+}
+
+void message_put_bytes(struct message *message, unsigned field, const void *bytes, size_t size) {
+    message_put_bare(message, field << TAG_SHIFT | WIRE_BYTES);
+    message_put_bare(message, size);
+    message_add(message, bytes, size);
 }
 
 void message_put_text(struct message *message, unsigned field, const char *text) {

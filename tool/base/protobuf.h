@@ -17,6 +17,8 @@ struct message {
 
 void message_free(struct message *message);
 
+// Bytes as they are.
+void message_add(struct message *message, const void *bytes, size_t size);
 // One of several integers in a row, without a tag: for the inside of packed fields.
 void message_put_bare(struct message *message, uint64_t value);
 // An integer; 0 is what a field is that is not there, and takes no room.

@@ -226,6 +226,35 @@ const struct command commands[] = {
         },
     },
     {
+        .name = "push",
+        .arguments = "PID|NAME|RECORDING --to URL",
+        .help = "profiles of what is being recorded, again and again, to an engine",
+        .description =
+            "What stacks allocated since the last time and what they hold now goes to Pyroscope,\n"
+            "Parca or an OpenTelemetry Collector, or the metrics to Prometheus or VictoriaMetrics,\n"
+            "by the system's curl. The process is neither stopped nor asked. What an engine that is\n"
+            "away does not take waits in files, is bounded, and is sent when it is back. A NAME is\n"
+            "all processes that are called so, also those to come; a RECORDING is sent once.\n"
+            "\n"
+            "The engine is known by the URL's port or path, or named: pyroscope (:4040),\n"
+            "pyroscope-push, parca (:7070), otlp (:4318), prometheus (:9090, :8428).\n"
+            "docs/howto/push.md has examples, and what each of them takes.\n",
+        .run = cmd_push,
+        .words_max = 1,
+        .options = {
+            {OPTION_TO, "to", 0, "URL", "of the engine, as http://localhost:4040"},
+            {OPTION_FORMAT, "format", 'f', "ENGINE", "which engine it is, if the URL does not say"},
+            {OPTION_EVERY, "every", 0, "TIME", "how often (15s)"},
+            {OPTION_LABEL, "label", 0, "NAME=VALUE", "a label of everything sent (several times)"},
+            {OPTION_ALL, "all", 'a', NULL, "every program that you record, now and later"},
+            {OPTION_ONCE, "once", 0, NULL, "one interval, then end: 1 if it did not arrive"},
+            {OPTION_HEADERS, "headers", 0, "FILE", "lines of HTTP, as Authorization: Bearer ..."},
+            {OPTION_QUEUE, "queue", 0, "DIR", "where what has to wait is kept"},
+            {OPTION_QUEUE_SIZE, "queue-size", 0, "SIZE", "how much of it at most (64M)"},
+            {OPTION_QUIET, "quiet", 'q', NULL, "say nothing but what ends it"},
+        },
+    },
+    {
         .name = "report",
         .arguments = "[SUBJECT]",
         .help = "what held the memory: summary, ranked stacks, call tree, JSON",

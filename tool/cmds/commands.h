@@ -36,6 +36,7 @@ int cmd_run(const struct command_args *args);     // cmds/run.c
 int cmd_attach(const struct command_args *args);  // cmds/attach.c
 int cmd_ctl(const struct command_args *args);     // cmds/ctl.c
 int cmd_top(const struct command_args *args);     // cmds/top.c
+int cmd_push(const struct command_args *args);    // cmds/push.c
 int cmd_core(const struct command_args *args);    // cmds/core.c
 int cmd_gdb_script(const struct command_args *args);
 int cmd_env(const struct command_args *args);        // cmds/env.c

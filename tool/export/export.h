@@ -25,19 +25,26 @@ struct export_interval {
     const struct stack *folded;  // the sum of stacks that were left out; NULL: none were
 };
 
+// What tells a profile from others in an engine: "service_name" and "redis". Both are valid UTF-8.
+struct export_label {
+    const char *name, *value;
+};
+
 struct export {
     const struct profile *profile;
     const struct export_interval *interval;  // NULL: the whole recording
     const struct frame_names *names;
     enum measure by;
-    bool is_by_chosen;         // by the user; else `by` is the usual one
-    bool has_all_frames;       // pictures show internal frames too
-    bool has_lines;            // ... and tell lines of a function apart
-    size_t process_count;      // recordings added up in the profile
-    const char *program;       // name, safe text
-    const char *command;       // as a shell reads it; any bytes; NULL: not to be told
-    const char *trust;         // how far this can be believed: a line of safe text
-    const char *tool_version;  // CAIRN_TOOL_VERSION
+    bool is_by_chosen;                  // by the user; else `by` is the usual one
+    bool has_all_frames;                // pictures show internal frames too
+    bool has_lines;                     // ... and tell lines of a function apart
+    size_t process_count;               // recordings added up in the profile
+    const char *program;                // name, safe text
+    const char *command;                // as a shell reads it; any bytes; NULL: not to be told
+    const char *trust;                  // how far this can be believed: a line of safe text
+    const char *tool_version;           // CAIRN_TOOL_VERSION
+    const struct export_label *labels;  // of otlp
+    size_t label_count;
 };
 
 struct export_format {
@@ -64,6 +71,8 @@ char *export_drop_frames(const struct export *export);
 bool export_pprof(FILE *out, const struct export *export, struct error *error);
 // The same without gzip.
 bool export_pprof_plain(FILE *out, const struct export *export, struct error *error);
+// OpenTelemetry's profiles as they are sent, without gzip.
+bool export_otlp(FILE *out, const struct export *export, struct error *error);
 bool export_collapsed(FILE *out, const struct export *export, struct error *error);
 bool export_speedscope(FILE *out, const struct export *export, struct error *error);
 bool export_json(FILE *out, const struct export *export, struct error *error);

@@ -12,8 +12,7 @@
 
 enum { LINE_COLUMNS = 4000, FILTER_TEXT_BYTES = 1024 };
 
-// The trust line in one piece, for free(); NULL without memory.
-static char *trust_text(const struct profile *profile, const struct frame_names *names) {
+char *exported_trust_text(const struct profile *profile, const struct frame_names *names) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -50,7 +49,7 @@ bool exported_prepare_with(struct opened *opened, const struct frame_names *name
     const struct profile *profile = &opened->profile;
     memset(exported, 0, sizeof *exported);
     exported->names = *names;
-    exported->trust = trust_text(profile, &exported->names);
+    exported->trust = exported_trust_text(profile, &exported->names);
     bool is_ok = exported->trust && (!opened->merge || say_sum(opened, &exported->trust));
     if (!is_ok) return error_set(error, "no memory for the trust line");
     program_name(profile, exported->program, sizeof exported->program);

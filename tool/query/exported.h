@@ -29,6 +29,9 @@ bool exported_prepare_with(struct opened *opened, const struct frame_names *name
 // Says in front of the trust line what was left by a filter.
 bool exported_say_part(struct exported *exported, const struct filter *filter, struct error *error);
 
+// The trust line in one piece, for free(); NULL without memory. `names` may be NULL.
+char *exported_trust_text(const struct profile *profile, const struct frame_names *names);
+
 void exported_free(struct exported *exported);
 
 #endif
