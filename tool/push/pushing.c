@@ -124,7 +124,7 @@ static bool try_target(struct pushing *pushing, struct target *target, size_t st
     bool is_ok = !taken.profile.stack_count || add_request(pushing, &parcel, &plain_bytes, error);
     *is_small = !engine->bytes_most || plain_bytes <= engine->bytes_most;
     free(trust);
-    taken_free(&taken);
+    target_taken_free(&taken);
     return is_ok;
 }
 
@@ -342,7 +342,7 @@ static bool try_opened(struct pushing *pushing, const struct export *whole, size
                                                  recording_last_ns(recording)};
     bool is_ok = add_request(pushing, &parcel, &plain_bytes, error);
     *is_small = plain_bytes <= engine->bytes_most;
-    taken_free(&taken);
+    target_taken_free(&taken);
     return is_ok;
 }
 

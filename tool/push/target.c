@@ -183,7 +183,7 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
     bool is_ok = profile->stack_count <= stacks_most || fold(taken, stacks_most) ||
                  error_set(error, "no memory for a profile");
     is_ok = is_ok && want_names(target, profile, error);
-    if (!is_ok) taken_free(taken);
+    if (!is_ok) target_taken_free(taken);
     return is_ok;
 }
 
@@ -196,11 +196,11 @@ bool taken_make(const struct profile *profile, size_t stacks_most, struct taken 
         memcpy(taken->profile.stacks, profile->stacks,
                profile->stack_count * sizeof *profile->stacks);
     if (profile->stack_count <= stacks_most || fold(taken, stacks_most)) return true;
-    taken_free(taken);
+    target_taken_free(taken);
     return error_set(error, "no memory for a profile");
 }
 
-void taken_free(struct taken *taken) {
+void target_taken_free(struct taken *taken) {
     free(taken->profile.stacks);
     taken->profile.stacks = NULL;
 }

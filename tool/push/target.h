@@ -52,7 +52,7 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
 // The same of stacks that somebody else has. `taken` gets a list of its own.
 bool taken_make(const struct profile *profile, size_t stacks_most, struct taken *taken,
                 struct error *error);
-void taken_free(struct taken *taken);
+void target_taken_free(struct taken *taken);
 // The next interval begins where this one ends.
 bool target_advance(struct target *target, uint64_t unix_ns);
 
