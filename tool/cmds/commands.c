@@ -284,8 +284,9 @@ const struct command commands[] = {
             "FORMAT is one of\n"
             COMMAND_FORMATS
             "Without --format the ending of FILE says it. Without -o it goes to stdout.\n"
-            "The processes of a run, and several subjects, are added up. SUBJECT may be the pid\n"
-            "of a program that is being recorded. Filters are those of report.\n",
+            "The processes of a run, and several subjects, are added up; parquet keeps them apart.\n"
+            "SUBJECT may be the pid of a program that is being recorded, a directory of\n"
+            "recordings, or @FILE: a list of subjects, one a line. Filters are those of report.\n",
         .run = cmd_export,
         .words_max = SIZE_MAX,
         .has_no_usual_limits = true,
@@ -293,6 +294,8 @@ const struct command commands[] = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},
             {OPTION_OUTPUT, "output", 'o', "FILE", "where to; - is stdout"},
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
+            {OPTION_LABEL, "label", 0, "KEY=VALUE", "parquet: a column of that value (several times)"},
+            {OPTION_SNAPSHOTS, "snapshots", 0, NULL, "parquet: what stacks held at snapshots too"},
             OPTION_ROWS_FILTER_AS(0, RANKED_BY_PEAK),
             OPTION_ROW_LINES,
             OPTION_ROW_ALL_FRAMES,

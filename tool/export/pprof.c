@@ -17,99 +17,8 @@
 
 #include "tool/base/gzip.h"
 #include "tool/export/export.h"
+#include "tool/export/protobuf.h"
 #include "tool/model/strings.h"
-
-// --- the wire format of Protocol Buffers
-
-// Each message is put together in memory and then written as a field of the message around it.
-
-struct message {
-    uint8_t *bytes;
-    size_t size, capacity;
-    bool has_failed;  // there was no memory
-};
-
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, TAG_SHIFT = 3 };
-enum { VARINT_MAX = 10, VARINT_BITS = 7, VARINT_MORE = 0x80, FIRST_CAPACITY = 256 };
-
-static bool make_room(struct message *message, size_t size) {
-    if (message->capacity - message->size >= size) return true;
-    size_t wanted = message->capacity ? message->capacity * 2 : FIRST_CAPACITY;
-    if (wanted < message->size + size) wanted = message->size + size;
-    uint8_t *grown = realloc(message->bytes, wanted);
-    if (!grown) {
-        message->has_failed = true;
-        return false;
-    }
-    message->bytes = grown;
-    message->capacity = wanted;
-    return true;
-}
-
-static size_t encode(uint64_t value, uint8_t out[VARINT_MAX]) {
-    size_t size = 0;
-    for (; value >= VARINT_MORE; value >>= VARINT_BITS)
-        out[size++] = (uint8_t)(value & (VARINT_MORE - 1)) | VARINT_MORE;
-    out[size++] = (uint8_t)value;
-    return size;
-}
-
-// One of several integers in a row, without a tag: for the inside of packed fields.
-static void message_put_bare(struct message *message, uint64_t value) {
-    if (make_room(message, VARINT_MAX))
-        message->size += encode(value, message->bytes + message->size);
-}
-
-// An integer; 0 is what a field is that is not there, and takes no room.
-static void message_put(struct message *message, unsigned field, uint64_t value) {
-    if (!value) return;
-    message_put_bare(message, field << TAG_SHIFT | WIRE_VARINT);
-    message_put_bare(message, value);
-}
-
-static void message_put_bytes(struct message *message, unsigned field, const void *bytes,
-                              size_t size) {
-    message_put_bare(message, field << TAG_SHIFT | WIRE_BYTES);
-    message_put_bare(message, size);
-    if (!size || !make_room(message, size)) return;
-    memcpy(message->bytes + message->size, bytes, size);
-    message->size += size;
-}
-
-// `inner` as a field of `outer`; it is empty then.
-static void message_put_message(struct message *outer, unsigned field, struct message *inner) {
-    message_put_bytes(outer, field, inner->bytes, inner->size);
-    outer->has_failed |= inner->has_failed;
-    inner->size = 0;
-}
-
-static void write_varint(FILE *out, uint64_t value) {
-    uint8_t bytes[VARINT_MAX];
-    fwrite(bytes, 1, encode(value, bytes), out);
-}
-
-static void message_write_bytes(FILE *out, unsigned field, const void *bytes, size_t size) {
-    write_varint(out, field << TAG_SHIFT | WIRE_BYTES);
-    write_varint(out, size);
-    if (size) fwrite(bytes, 1, size, out);
-}
-
-// The same as a field of the outermost message, which is a stream.
-static void message_write(FILE *out, unsigned field, struct message *message) {
-    message_write_bytes(out, field, message->bytes, message->size);
-    message->size = 0;
-}
-
-static void message_write_integer(FILE *out, unsigned field, uint64_t value) {
-    if (!value) return;
-    write_varint(out, field << TAG_SHIFT | WIRE_VARINT);
-    write_varint(out, value);
-}
-
-static void message_free(struct message *message) {
-    free(message->bytes);
-    *message = (struct message){0};
-}
 
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,
@@ -177,7 +86,7 @@ struct writer {
     const struct export *export;
     FILE *out;
     struct strings strings;
-    struct message message, inner;
+    struct byte_buffer message, inner;
     uint32_t *location_of_place;  // 0: not met yet
     ARRAY(uint32_t) places;       // by location - 1
     uint32_t unrecorded;          // location of stacks that were not recorded, or 0
@@ -411,12 +320,11 @@ static void put_location(struct writer *writer, uint32_t number) {
 }
 
 static void put_module(struct writer *writer, uint32_t index) {
-    char build_id[2 * CAIRN_BUILD_ID_MAX + 1] = "";
+    char build_id[MODULE_BUILD_ID_TEXT] = "";
     const char *path = "[no module]";
     if (index != MODULE_NONE) {
         const struct module *module = &writer->export->profile->modules.modules[index];
-        for (uint32_t i = 0; i < module->build_id_bytes; i++)
-            snprintf(build_id + 2 * i, 3, "%02x", module->build_id[i]);
+        module_build_id_text(module, build_id);
         path = module->path;
     }
     message_put(&writer->message, MAPPING_FILE, strings_number(&writer->strings, path));
@@ -425,7 +333,7 @@ static void put_module(struct writer *writer, uint32_t index) {
 
 static void put_mapping(struct writer *writer, uint32_t number) {
     const struct mapping *mapping = &writer->mappings.items[number - 1];
-    struct message *message = &writer->message;
+    struct byte_buffer *message = &writer->message;
     message_put(message, MAPPING_ID, number);
     message_put(message, MAPPING_START, mapping->start);
     message_put(message, MAPPING_LIMIT, mapping->limit);
@@ -475,8 +383,8 @@ static bool write_all(struct writer *writer) {
 
 static void writer_free(struct writer *writer) {
     strings_free(&writer->strings);
-    message_free(&writer->message);
-    message_free(&writer->inner);
+    byte_buffer_free(&writer->message);
+    byte_buffer_free(&writer->inner);
     free(writer->location_of_place);
     free(writer->mapping_of_module);
     array_free(&writer->places);

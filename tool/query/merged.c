@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/query/merged.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/model/run.h"
 #include "tool/model/strings.h"
 #include "tool/query/progress.h"
+#include "tool/query/recordings.h"
 
 bool opened_open(const char *path, struct opened *opened, struct error *error) {
     memset(opened, 0, sizeof *opened);
@@ -61,7 +60,6 @@ struct adder {
     ARRAY(bool) has_given;  // by place of the sum
     struct strings *texts;  // of given frames; belongs to what is opened
     size_t bad_files;       // of runs, that could not be read
-    const struct symbol_progress *shown;
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
@@ -167,59 +165,32 @@ static bool add_recording(struct adder *adder, struct recording *recording, stru
     return is_ok;
 }
 
-static bool add_file(struct adder *adder, const char *path, struct error *error) {
-    struct recording recording;
-    if (!recording_open(path, &recording, error)) return false;
-    bool is_ok = add_recording(adder, &recording, error);
-    recording_close(&recording);
-    return is_ok || error_wrap(error, "%s", path);
-}
-
 // What a run lost of its processes is printed; it is no reason to show nothing.
-static bool add_row(struct adder *adder, const struct run *run, const struct run_row *row,
-                    struct error *error) {
-    char path[PATH_MAX];
+static bool add_listed(struct adder *adder, const struct listed_recording *listed,
+                       struct error *error) {
     struct recording recording;
-    if (!*row->file) return true;
-    int length = snprintf(path, sizeof path, "%s/%s", run->directory, row->file);
-    if (length >= (int)sizeof path || !recording_open(path, &recording, NULL)) {
+    if (!recording_open(listed->path, &recording, listed->is_of_run ? NULL : error)) {
         adder->bad_files++;
-        return true;
+        return listed->is_of_run;
     }
     bool is_ok = add_recording(adder, &recording, error);
     recording_close(&recording);
-    return is_ok || error_wrap(error, "%s", path);
-}
-
-static bool add_run(struct adder *adder, const char *directory, struct error *error) {
-    struct run run;
-    if (!run_open(directory, &run, error)) return false;
-    bool is_ok = true;
-    adder->bad_files += run.bad_files;
-    for (size_t i = 0; is_ok && i < run.rows.count; i++) {
-        is_ok = add_row(adder, &run, &run.rows.items[i], error);
-        adder->shown->show(adder->shown->context, i + 1, run.rows.count);
-    }
-    run_close(&run);
-    return is_ok;
+    return is_ok || error_wrap(error, "%s", listed->path);
 }
 
 static bool add_all(struct adder *adder, struct error *error) {
     const struct opening *opening = adder->opening;
+    struct recordings recordings = {0};
     struct progress progress;
     const struct symbol_progress shown = progress_start(&progress, "adding up recordings");
-    int count = opening->count ? opening->count : 1;
-    bool is_ok = true;
-    adder->shown = &shown;
-    for (int i = 0; is_ok && i < count; i++) {
-        struct subject subject;
-        is_ok = subject_find(opening->count ? opening->words[i] : NULL, &subject, error) &&
-                (subject.is_run ? add_run(adder, subject.path, error)
-                                : add_file(adder, subject.path, error));
-        shown.show(shown.context, (size_t)i + 1, (size_t)count);
+    bool is_ok = recordings_find_all(&recordings, opening->words, opening->count, error);
+    adder->bad_files = recordings.bad_files;
+    for (size_t i = 0; is_ok && i < recordings.list.count; i++) {
+        is_ok = add_listed(adder, &recordings.list.items[i], error);
+        shown.show(shown.context, i + 1, recordings.list.count);
     }
     progress_end(&progress);
-    adder->shown = NULL;
+    recordings_free(&recordings);
     return is_ok && (adder->merge->process_count ||
                      error_set(error, "there is no recording of a process in it"));
 }
@@ -265,6 +236,8 @@ static bool opening_is_sum(const struct opening *opening, const struct subject *
 
 bool opening_open(const struct opening *opening, struct opened *opened, struct error *error) {
     struct subject subject;
+    if (opening->count && recordings_is_list(opening->words[0]))
+        return merged_open(opening, opened, error);
     if (!subject_find(opening->count ? opening->words[0] : NULL, &subject, error) ||
         (opening->process && !subject_enter(&subject, opening->process, error)))
         return false;
