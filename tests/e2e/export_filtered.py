@@ -10,9 +10,10 @@ import re
 import subprocess
 
 import cairn_test as t
+import parquet
 
 FORMATS = ("pprof", "collapsed", "speedscope", "json", "flamegraph", "sqlite", "dhat", "massif",
-           "csv", "ndjson", "mptrace", "callgrind", "heaptrack")
+           "csv", "ndjson", "parquet", "mptrace", "callgrind", "heaptrack")
 
 
 def numbers(text):
@@ -70,6 +71,10 @@ def of_csv(path):
 
 def of_ndjson(path):
     return sum(json.loads(line)["peak_bytes"] for line in open(path))
+
+
+def of_parquet(path):
+    return sum(row["live_bytes"] for row in parquet.read(path)[0] if row["moment"] == "peak")
 
 
 def of_mptrace(path):

@@ -13,6 +13,7 @@ import unicodedata
 import xml.etree.ElementTree
 
 import cairn_test as t
+import parquet
 
 HOSTILE = b"\x1b[31m\"'<script>&\xe2\x80\xae\xff\r,"
 VIEWS = ["stacks", "tree", "functions", "lines", "files", "modules", "types", "threads", "timeline", "leaks"]
@@ -60,5 +61,9 @@ for form in FORMATS:
     if form == "csv":
         widths = {len(row) for row in csv.reader(io.StringIO(exported.decode())) if row and row[0][:1] != "#"}
         t.check(len(widths) == 1, f"csv: rows of {widths} fields")
+run("export", "hostile.cairn", "--all-frames", "-o", "hostile.parquet", "--label", b"host=" + HOSTILE)
+for row in parquet.read("hostile.parquet")[0]:
+    for text in [*row["frames"], *(value for value in row.values() if isinstance(value, str))]:
+        check_harmless("parquet", text.encode())
 os.unlink(program)
 t.finish()

@@ -28,14 +28,15 @@ static const struct export_format *chosen;
 
 static void show(const struct profile *profile) {
     struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
-    const struct export export = export_of(profile, &names);
+    struct export export = export_of(profile, &names);
     struct text text;
     struct error error = {""};
     bool are_lines = !strcmp(chosen->name, "ndjson");
     bool is_json = !are_lines && strstr(chosen->ending, "json");
-    if (!chosen->write) return;
+    if (chosen->write_file) return;
+    export.has_snapshots = true;
     text_start(&text);
-    bool is_written = chosen->write(text.out, &export, &error);
+    bool is_written = export_stream(chosen, text.out, &export, &error);
     require(is_written || *error.text);
     text_end(&text, is_json && is_written     ? check_json
                     : are_lines && is_written ? check_json_lines

@@ -4,22 +4,17 @@
 #include <string.h>
 
 // clang-format off
-#define OPTION_ROW_ALL_FRAMES \
-    {OPTION_ALL_FRAMES, "all-frames", 0, NULL, "show the frames of allocators and runtimes too"}
-#define OPTION_ROW_SYMBOLS \
-    {OPTION_SYMBOLS, "symbols", 0, "WHICH", "names kept in the recording: own (default), all, none"}
+#define OPTION_ROW_ALL_FRAMES {OPTION_ALL_FRAMES, "all-frames", 0, NULL, "show the frames of allocators and runtimes too"}
+#define OPTION_ROW_SYMBOLS {OPTION_SYMBOLS, "symbols", 0, "WHICH", "names kept in the recording: own (default), all, none"}
 #define OPTION_ROW_LINES \
     {OPTION_LINES, "lines", 0, NULL, "tree, flame graph: tell the lines of a function apart"}
 #define OPTION_ROW_BYTES {OPTION_BYTES, "bytes", 0, NULL, "sizes as plain numbers of bytes"}
 #define OPTION_ROW_COLOR {OPTION_COLOR, "color", 0, "WHEN", "auto (default): on a terminal; always, never"}
 #define OPTION_ROW_TOP {OPTION_TOP, "top", 'n', "N", "length of the list, 0 for all of it"}
 
-#define OPTION_ROW_OUTPUT \
-    {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"}
-#define OPTION_ROW_NO_STACKS \
-    {OPTION_NO_STACKS, "no-stacks", 0, NULL, "count only: totals and peak without call stacks"}
-#define OPTION_ROW_MAX_OVERHEAD \
-    {OPTION_MAX_OVERHEAD, "max-overhead", 0, "SIZE", "memory that cairn may take in each process"}
+#define OPTION_ROW_OUTPUT {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"}
+#define OPTION_ROW_NO_STACKS {OPTION_NO_STACKS, "no-stacks", 0, NULL, "count only: totals and peak without call stacks"}
+#define OPTION_ROW_MAX_OVERHEAD {OPTION_MAX_OVERHEAD, "max-overhead", 0, "SIZE", "memory that cairn may take in each process"}
 // How a program is recorded (tool/cmds/recording_options.c reads them).
 #define OPTION_ROWS_RECORDING                                                                      \
     OPTION_ROW_MAX_OVERHEAD,                                                                       \
@@ -40,8 +35,7 @@
 #define OPTION_ROWS_FROM_START                                                                     \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
-#define OPTION_ROW_PROCESS \
-    {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
+#define OPTION_ROW_PROCESS {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
 #define OPTION_ROWS_SYMBOL_FILES                                                                   \
     {OPTION_DEBUG_DIR, "debug-dir", 0, "DIR", "more debug files (may be given several times)"},    \
@@ -343,8 +337,9 @@ const struct command commands[] = {
             "FORMAT is one of\n"
             COMMAND_FORMATS
             "Without --format the ending of FILE says it. Without -o it goes to stdout.\n"
-            "The processes of a run, and several subjects, are added up. SUBJECT may be the pid\n"
-            "of a program that is being recorded. Filters are those of report.\n",
+            "The processes of a run, and several subjects, are added up; parquet keeps them apart.\n"
+            "SUBJECT may be the pid of a program that is being recorded, a directory of\n"
+            "recordings, or @FILE: a list of subjects, one a line. Filters are those of report.\n",
         .run = cmd_export,
         .words_max = SIZE_MAX,
         .has_no_usual_limits = true,
@@ -352,6 +347,8 @@ const struct command commands[] = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},
             {OPTION_OUTPUT, "output", 'o', "FILE", "where to; - is stdout"},
             {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
+            {OPTION_LABEL, "label", 0, "KEY=VALUE", "parquet: a column of that value (several times)"},
+            {OPTION_SNAPSHOTS, "snapshots", 0, NULL, "parquet: what stacks held at snapshots too"},
             OPTION_ROWS_FILTER_AS(0, RANKED_BY_PEAK),
             OPTION_ROW_LINES,
             OPTION_ROW_ALL_FRAMES,
@@ -379,6 +376,23 @@ const struct command commands[] = {
             OPTION_ROW_BYTES,
             OPTION_ROW_COLOR,
             {OPTION_JSON, "json", 'j', NULL, "the comparison as one JSON object"},
+            SYMBOL_OPTIONS,
+        },
+    },
+    {
+        .name = "merge",
+        .arguments = "SUBJECT... -o FILE",
+        .help = "many recordings added up to one, by the names of functions",
+        .description =
+            "SUBJECT is a recording, a run, a directory of either, or @LIST: a file with a subject\n"
+            "a line (@-: stdin). Stacks are the same if their functions are, in whatever build, on\n"
+            "whatever host; each process was at its peak at a time of its own.\n",
+        .run = cmd_merge,
+        .words_max = SIZE_MAX,
+        .options = {
+            {OPTION_OUTPUT, "output", 'o', "FILE", "where to"},
+            {OPTION_FORCE, "force", 0, NULL, "write over FILE if it exists"},
+            {OPTION_LINES, "lines", 0, NULL, "tell the lines of a function apart: for one build"},
             SYMBOL_OPTIONS,
         },
     },

@@ -47,6 +47,7 @@ int cmd_serve(const struct command_args *args);      // cmds/serve.c
 int cmd_check(const struct command_args *args);      // cmds/check.c
 int cmd_history(const struct command_args *args);    // cmds/history.c
 int cmd_diff(const struct command_args *args);       // cmds/diff.c
+int cmd_merge(const struct command_args *args);      // cmds/merge.c
 int cmd_import(const struct command_args *args);     // cmds/import.c
 int cmd_sql(const struct command_args *args);        // cmds/sql.c
 int cmd_info(const struct command_args *args);       // cmds/info.c

@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include "tool/base/output.h"
+#include "tool/base/units.h"
+#include "tool/base/version.h"
 #include "tool/cmds/commands.h"
 #include "tool/query/exported.h"
 #include "tool/query/merged.h"
+#include "tool/query/progress.h"
+#include "tool/query/recordings.h"
 #include "tool/query/views.h"
 
 enum { NAME_BYTES = 256 };
@@ -19,6 +23,7 @@ struct order {
     bool is_by_chosen;
     bool can_replace;
     struct request request;
+    struct recordings recordings;  // of a format that takes one after the other
 };
 
 static bool choose_format(const struct command_args *args, struct order *order,
@@ -42,11 +47,26 @@ static bool choose_format(const struct command_args *args, struct order *order,
     return error_set(error, "export: which format? --format is one of %s", known);
 }
 
+// What only formats of many recordings have.
+static bool read_labels(const struct command_args *args, struct order *order, struct error *error) {
+    size_t index = 0;
+    order->recordings.process = args_text(args, OPTION_PROCESS, NULL);
+    if (!order->format->series &&
+        (args_has(args, OPTION_LABEL) || args_has(args, OPTION_SNAPSHOTS)))
+        return error_set(error, "export: --label and --snapshots are for parquet, not for %s",
+                         order->format->name);
+    for (const char *text; (text = args_next(args, OPTION_LABEL, &index));)
+        if (!recordings_add_label(&order->recordings, text, error))
+            return error_wrap(error, "export: --label");
+    return true;
+}
+
 static bool read_order(const struct command_args *args, struct order *order, struct error *error) {
     *order = (struct order){.path = args_text(args, OPTION_OUTPUT, NULL),
                             .is_by_chosen = args_has(args, OPTION_BY),
                             .can_replace = args_has(args, OPTION_FORCE)};
-    if (!choose_format(args, order, error) || !request_read(args, &order->request, error))
+    if (!choose_format(args, order, error) || !request_read(args, &order->request, error) ||
+        !read_labels(args, order, error))
         return false;
     if (order->request.options.by > MEASURE_EXIT_BLOCKS)
         return error_set(error,
@@ -65,17 +85,22 @@ static bool read_order(const struct command_args *args, struct order *order, str
     return true;
 }
 
+static bool finish(struct output *output, bool is_written, struct error *error) {
+    if (is_written) return output_commit(output, error);
+    output_cancel(output);
+    return false;
+}
+
 static bool write_to(const struct order *order, const struct export *export, struct error *error) {
     struct output output;
     const struct export_format *format = order->format;
-    bool is_open = format->write ? output_open(order->path, order->can_replace, &output, error)
-                                 : output_prepare(order->path, order->can_replace, &output, error);
-    if (!is_open) return false;
-    bool is_written = format->write ? format->write(output.file, export, error)
-                                    : format->write_file(output.temporary, export, error);
-    if (is_written) return output_commit(&output, error);
-    output_cancel(&output);
-    return false;
+    bool is_stream = !format->write_file;
+    bool is_open = is_stream ? output_open(order->path, order->can_replace, &output, error)
+                             : output_prepare(order->path, order->can_replace, &output, error);
+    return is_open && finish(&output,
+                             is_stream ? export_stream(format, output.file, export, error)
+                                       : format->write_file(output.temporary, export, error),
+                             error);
 }
 
 // What --top, --threshold, --min-bytes and --depth leave of the stacks.
@@ -99,8 +124,11 @@ static void make_part(struct opened *opened) {
     opened->recording.sections[CAIRN_SECTION_POINTS] = (struct recording_section){0};
 }
 
+// Hands what was opened to `write`, narrowed and named.
 static bool write_export(const struct order *order, struct filter *filter, struct opened *opened,
-                         struct error *error) {
+                         bool (*write)(void *context, const struct export *export,
+                                       struct error *error),
+                         void *context, struct error *error) {
     const struct frame_names *names;
     struct frame_names own_names;
     struct exported exported = {0};
@@ -116,32 +144,120 @@ static bool write_export(const struct order *order, struct filter *filter, struc
     exported.export.is_by_chosen = order->is_by_chosen;
     exported.export.has_all_frames = options->has_all_frames;
     exported.export.has_lines = options->has_lines;
-    is_ok = is_ok && write_to(order, &exported.export, error);
+    is_ok = is_ok && write(context, &exported.export, error);
     exported_free(&exported);
     return is_ok;
 }
 
-int cmd_export(const struct command_args *args) {
-    struct order order;
-    struct opened opened;
-    struct filter *filter;
-    struct error error;
-    if (!read_order(args, &order, &error)) return command_fail(STATUS_USAGE, &error);
-    if (!filter_open(&filter, &order.request.filter, &error)) {
-        error_wrap(&error, "export");
-        return command_fail(STATUS_USAGE, &error);
-    }
-    const struct narrowing narrowing = {&order.request, filter};
+static bool write_sum(void *context, const struct export *export, struct error *error) {
+    return write_to(context, export, error);
+}
+
+// The sum of all subjects.
+static bool export_sum(struct order *order, const struct command_args *args, struct filter *filter,
+                       struct error *error) {
+    const struct narrowing narrowing = {&order->request, filter};
     const struct opening opening = {.words = args->words,
                                     .count = args->word_count,
                                     .process = args_text(args, OPTION_PROCESS, NULL),
                                     .narrow = request_narrow,
                                     .context = &narrowing};
-    bool is_ok = opening_open(&opening, &opened, &error);
-    if (is_ok) {
-        is_ok = write_export(&order, filter, &opened, &error);
-        opened_close(&opened);
+    struct opened opened;
+    if (!opening_open(&opening, &opened, error)) return false;
+    bool is_ok = write_export(order, filter, &opened, write_sum, order, error);
+    opened_close(&opened);
+    return is_ok;
+}
+
+// One recording after the other.
+struct adding {
+    const struct export_series *series;
+    void *table;
+    const struct export_labels *labels;
+    bool has_snapshots;
+    size_t stack_count, bad_files;
+};
+
+static bool add_one(void *context, const struct export *export, struct error *error) {
+    struct adding *adding = context;
+    struct export labelled = *export;
+    labelled.series_labels = adding->labels;
+    labelled.has_snapshots = adding->has_snapshots;
+    adding->stack_count += export->profile->stack_count;
+    return adding->series->add(adding->table, &labelled, error);
+}
+
+static bool add_recording(const struct order *order, const struct listed_recording *listed,
+                          struct filter *filter, struct adding *adding, struct error *error) {
+    struct opened opened;
+    if (!opened_open(listed->path, &opened, listed->is_of_run ? NULL : error)) {
+        adding->bad_files++;
+        return listed->is_of_run;
     }
+    const struct narrowing narrowing = {&order->request, filter};
+    bool is_ok = request_narrow(&narrowing, &opened.profile, error) &&
+                 write_export(order, filter, &opened, add_one, adding, error);
+    opened_close(&opened);
+    return is_ok || error_wrap(error, "%s", listed->path);
+}
+
+static bool add_recordings(struct order *order, struct filter *filter, struct adding *adding,
+                           struct error *error) {
+    struct progress progress;
+    const struct symbol_progress shown = progress_start(&progress, "exporting recordings");
+    size_t count = order->recordings.list.count;
+    bool is_ok = true;
+    for (size_t i = 0; is_ok && i < count; i++) {
+        recordings_label(&order->recordings, i);
+        is_ok = add_recording(order, &order->recordings.list.items[i], filter, adding, error);
+        shown.show(shown.context, i + 1, count);
+    }
+    progress_end(&progress);
+    is_ok = is_ok &&
+            (adding->stack_count || error_set(error, "there is no stack in it that was asked for"));
+    if (is_ok && adding->bad_files)
+        fprintf(stderr, "cairn: %s could not be read\n",
+                units_counted((int64_t)adding->bad_files, "recording", "recordings").text);
+    return is_ok;
+}
+
+static bool export_series(struct order *order, const struct command_args *args,
+                          struct filter *filter, struct error *error) {
+    struct output output;
+    struct export_labels labels;
+    struct adding adding = {.series = order->format->series,
+                            .labels = &labels,
+                            .has_snapshots = args_has(args, OPTION_SNAPSHOTS)};
+    if (!recordings_find_all(&order->recordings, args->words, args->word_count, error))
+        return false;
+    if (!recordings_labels(&order->recordings, &labels))
+        return error_set(error, "no memory for labels");
+    adding.bad_files = order->recordings.bad_files;
+    if (!output_open(order->path, order->can_replace, &output, error)) return false;
+    adding.table = adding.series->open(output.file, &labels, CAIRN_TOOL_VERSION, error);
+    bool is_ok = adding.table && add_recordings(order, filter, &adding, error);
+    if (adding.table) is_ok = adding.series->close(adding.table, is_ok, error) && is_ok;
+    return finish(&output, is_ok, error);
+}
+
+int cmd_export(const struct command_args *args) {
+    struct order order;
+    struct filter *filter;
+    struct error error;
+    if (!read_order(args, &order, &error)) {
+        recordings_free(&order.recordings);
+        return command_fail(STATUS_USAGE, &error);
+    }
+    // of many recordings each may lack what is looked for
+    order.request.filter.may_be_empty = order.format->series != NULL;
+    if (!filter_open(&filter, &order.request.filter, &error)) {
+        error_wrap(&error, "export");
+        recordings_free(&order.recordings);
+        return command_fail(STATUS_USAGE, &error);
+    }
+    bool is_ok = order.format->series ? export_series(&order, args, filter, &error)
+                                      : export_sum(&order, args, filter, &error);
+    recordings_free(&order.recordings);
     filter_close(filter);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

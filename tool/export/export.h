@@ -30,6 +30,13 @@ struct export_label {
     const char *name, *value;
 };
 
+// What tells recordings of many apart: "host", "service", "version", and any others.
+struct export_labels {
+    size_t count;
+    const char *const *keys;    // letters, digits and "_"; each once
+    const char *const *values;  // of one recording, safe or not; NULL: it does not have it
+};
+
 struct export {
     const struct profile *profile;
     const struct export_interval *interval;  // NULL: the whole recording
@@ -45,16 +52,32 @@ struct export {
     const char *tool_version;           // CAIRN_TOOL_VERSION
     const struct export_label *labels;  // of otlp
     size_t label_count;
+
+    // Of a series (below) alone.
+    const struct export_labels *series_labels;
+    bool has_snapshots;  // what stacks held at snapshots too
+};
+
+// A format that takes one recording after the other instead of their sum.
+struct export_series {
+    // What add and close have for `context`; NULL after an error was filled. The labels' values
+    // mean nothing yet; their keys must live until close.
+    void *(*open)(FILE *out, const struct export_labels *labels, const char *tool_version,
+                  struct error *error);
+    bool (*add)(void *context, const struct export *export, struct error *error);
+    // Frees the context. Unless it is complete nothing is written any more.
+    bool (*close)(void *context, bool is_complete, struct error *error);
 };
 
 struct export_format {
     const char *name;
     const char *ending;  // of a file's name: chosen by it if no format is named
     const char *help;    // what reads it
-    // Exactly one of the two. False after an error was filled; a stream's own errors are the
+    // Exactly one of the three. False after an error was filled; a stream's own errors are the
     // caller's to notice.
     bool (*write)(FILE *out, const struct export *export, struct error *error);
     bool (*write_file)(const char *path, const struct export *export, struct error *error);
+    const struct export_series *series;
     bool is_binary;  // not for a terminal
 };
 
@@ -63,6 +86,10 @@ extern const struct export_format export_formats[];  // ends with name NULL
 // NULL if there is none of that name, or for that path's ending.
 const struct export_format *export_format_find(const char *name);
 const struct export_format *export_format_of_path(const char *path);
+
+// One recording, or the sum of several, in a format that is not a file by name.
+bool export_stream(const struct export_format *format, FILE *out, const struct export *export,
+                   struct error *error);
 
 // Functions that pprof is to leave out of stacks, as a regular expression, for free(); "" if there
 // are none, NULL without memory.
@@ -84,6 +111,7 @@ bool export_csv(FILE *out, const struct export *export, struct error *error);
 bool export_ndjson(FILE *out, const struct export *export, struct error *error);
 bool export_mptrace(FILE *out, const struct export *export, struct error *error);
 bool export_callgrind(FILE *out, const struct export *export, struct error *error);
+extern const struct export_series export_parquet;
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error);
 
 #endif

@@ -37,6 +37,11 @@ const struct export_format export_formats[] = {
      .ending = ".ndjson",
      .help = "a JSON object a line and stack: jq, data bases",
      .write = export_ndjson},
+    {.name = "parquet",
+     .ending = ".parquet",
+     .help = "DuckDB, ClickHouse, Spark: a row a stack and moment, of many recordings",
+     .series = &export_parquet,
+     .is_binary = true},
     {.name = "mptrace",
      .ending = ".mptrace",
      .help = "scripts for MallocProfiler",
@@ -52,6 +57,18 @@ const struct export_format export_formats[] = {
      .is_binary = true},
     {0},
 };
+
+bool export_stream(const struct export_format *format, FILE *out, const struct export *export,
+                   struct error *error) {
+    static const struct export_labels none = {0};
+    const struct export_series *series = format->series;
+    if (!series) return format->write(out, export, error);
+    const struct export_labels *labels = export->series_labels ? export->series_labels : &none;
+    void *context = series->open(out, labels, export->tool_version, error);
+    if (!context) return false;
+    bool is_added = series->add(context, export, error);
+    return series->close(context, is_added, error) && is_added;
+}
 
 const struct export_format *export_format_find(const char *name) {
     for (const struct export_format *format = export_formats; format->name; format++)

@@ -12,13 +12,11 @@
 #define EXPORT_SCHEMA "cairn.export/1"
 
 static void put_modules(struct json *json, const struct profile *profile) {
-    char build_id[2 * CAIRN_BUILD_ID_MAX + 1];
+    char build_id[MODULE_BUILD_ID_TEXT];
     json_open_array(json, "modules");
     for (size_t i = 0; i < profile->modules.count; i++) {
         const struct module *module = &profile->modules.modules[i];
-        *build_id = 0;
-        for (uint32_t at = 0; at < module->build_id_bytes; at++)
-            snprintf(build_id + 2 * at, 3, "%02x", module->build_id[at]);
+        module_build_id_text(module, build_id);
         json_open_object(json, NULL);
         json_put_string(json, "path", module->path);
         json_put_string(json, "build_id", *build_id ? build_id : NULL);

@@ -171,9 +171,8 @@ static bool fill_modules(struct writer *writer) {
     if (!prepare(writer, "INSERT INTO modules VALUES(?,?,?,?,?,?)")) return false;
     for (size_t i = 0; i < map->count; i++) {
         const struct module *module = &map->modules[i];
-        char build_id[2 * CAIRN_BUILD_ID_MAX + 1] = "";
-        for (uint32_t at = 0; at < module->build_id_bytes; at++)
-            snprintf(build_id + 2 * at, 3, "%02x", module->build_id[at]);
+        char build_id[MODULE_BUILD_ID_TEXT];
+        module_build_id_text(module, build_id);
         put_int(writer, (int64_t)i);
         put_text(writer, module->path);
         put_text(writer, *build_id ? build_id : NULL);

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "format/sample.h"
 #include "tool/base/error.h"
 #include "tool/model/strings.h"
 #include "tool/model/tree.h"
@@ -26,6 +27,7 @@ struct import_frame {
 struct import_place {
     uint32_t module;  // number in `modules`
     uint32_t first_frame, frame_count;
+    uint32_t cut;  // enum cairn_cut: it is no call, but says why a stack ends there; 0
 };
 
 // A stretch of the process, where a file has addresses instead of names.
@@ -48,6 +50,7 @@ struct import_values {
     int64_t peak_blocks, peak_bytes;
     int64_t exit_blocks, exit_bytes;
     int64_t temporary;  // if `has_temporary`
+    int64_t slack_bytes;
 };
 
 struct import_stack {
@@ -76,8 +79,15 @@ struct imported {
     struct tree tree;       // of places
     ARRAY(struct import_stack) stacks;  // each node once
     ARRAY(uint32_t) stack_of_node;      // plus 1
+    // Of samples: how they were taken, and what estimates need, by stack; calls and blocks are
+    // numbers of samples then, and the totals are what was counted beside them (format/sample.h).
+    struct cairn_sampling sampling;
+    ARRAY(struct cairn_sample_cell) samples;
+    struct import_values totals;
+    uint64_t lost[CAIRN_LOSS_MAX];
     ARRAY(struct import_point) points;  // ascending times
     char command[IMPORT_TEXT_BYTES];
+    bool is_sum;                    // the command is the name of many processes, and no words
     char lacks[IMPORT_TEXT_BYTES];  // what the source does not say, a sentence; "": nothing
     bool has_temporary;             // it says which blocks were freed before the next allocation
     bool is_partial;                // the numbers are not those of every event
@@ -137,6 +147,8 @@ uint32_t import_address(struct imported *imported, uint64_t address);
 bool import_mapping(struct imported *imported, const struct import_mapping *mapping);
 // The same from a line of /proc/PID/maps; what is no executable file is left out.
 bool import_map_line(struct imported *imported, const char *line);
+// The place that says why a stack ends there; the outermost one of a stack.
+uint32_t import_cut(struct imported *imported, uint32_t cut);
 // The name of a function as cairn says it, for free(): without parameters and return type, and
 // qualified if it is the bare name of a member of the C++ library, as valgrind has it of what was
 // inlined. `file` may be NULL.
@@ -150,6 +162,9 @@ bool import_stack(struct imported *imported, const uint32_t *places, size_t coun
                   const struct import_values *values);
 // The same for a node of the tree.
 bool import_node(struct imported *imported, uint32_t node, const struct import_values *values);
+// And what the samples behind them add; of a node that has values.
+bool import_samples(struct imported *imported, uint32_t node,
+                    const struct cairn_sample_cell *added);
 
 bool import_no_memory(struct error *error);
 

@@ -31,6 +31,7 @@ void import_free(struct imported *imported) {
     array_free(&imported->stacks);
     array_free(&imported->stack_of_node);
     array_free(&imported->points);
+    array_free(&imported->samples);
 }
 
 uint32_t import_module(struct imported *imported, const char *path) {
@@ -89,6 +90,12 @@ bool import_frame(struct imported *imported, const char *function, const char *f
 bool import_frame_of(struct imported *imported, uint32_t place, const char *function,
                      const char *file, uint32_t line) {
     return add_frame(imported, place, strings_number(&imported->strings, function), file, line);
+}
+
+uint32_t import_cut(struct imported *imported, uint32_t cut) {
+    uint32_t place = import_place(imported, import_module(imported, NULL));
+    if (place != IMPORT_NONE) imported->places.items[place].cut = cut;
+    return place;
 }
 
 // Takes "(prog.c:12)" or "(in /lib/libc.so)" off the end of `text`.
@@ -160,6 +167,8 @@ static void values_add(struct import_values *sum, const struct import_values *ad
     sum->exit_bytes =
         clamped(sum->exit_bytes + clamped(added->exit_bytes, bytes_max), sum->allocated_bytes);
     sum->temporary = clamped(sum->temporary + clamped(added->temporary, blocks_max), sum->calls);
+    sum->slack_bytes =
+        clamped(sum->slack_bytes + clamped(added->slack_bytes, bytes_max), bytes_max);
 }
 
 bool import_node(struct imported *imported, uint32_t node, const struct import_values *values) {
@@ -176,6 +185,27 @@ bool import_node(struct imported *imported, uint32_t node, const struct import_v
         *index = (uint32_t)imported->stacks.count;
     }
     values_add(&imported->stacks.items[*index - 1].values, values);
+    return true;
+}
+
+bool import_samples(struct imported *imported, uint32_t node,
+                    const struct cairn_sample_cell *added) {
+    uint32_t index = imported->stack_of_node.items[node] - 1;
+    while (imported->samples.count <= index) {
+        struct cairn_sample_cell *slot = array_push(&imported->samples);
+        if (!slot) return false;
+        *slot = (struct cairn_sample_cell){0};
+    }
+    struct cairn_sample_cell *sum = &imported->samples.items[index];
+    sum->extra_calls += added->extra_calls;
+    sum->extra_frees += added->extra_frees;
+    sum->allocated_variance += added->allocated_variance;
+    sum->freed_variance += added->freed_variance;
+    sum->calls_variance += added->calls_variance;
+    sum->frees_variance += added->frees_variance;
+    sum->peak_extra += added->peak_extra;
+    sum->peak_bytes_variance += added->peak_bytes_variance;
+    sum->peak_blocks_variance += added->peak_blocks_variance;
     return true;
 }
 

@@ -130,7 +130,7 @@ char *import_name(const char *function, const char *file) {
 }
 
 enum { PLACE_BYTES = 16, ALIGNMENT = 16, KEEP_MAX = 0x7fff, ADDED_MAX = 0xffff, HALF_BITS = 32 };
-enum { MACHINE_X86_64 = 62, SECTIONS = 10, FRAME_WORDS = 2, HEAD_WORDS = 2, HIGH_BITS = 0xffff };
+enum { MACHINE_X86_64 = 62, SECTIONS = 12, FRAME_WORDS = 2, HEAD_WORDS = 2, HIGH_BITS = 0xffff };
 static const uint64_t first_module_address = 0x10000000000u;
 
 struct section {
@@ -209,14 +209,20 @@ static uint32_t shared_depth(const struct imported *imported, uint32_t a, uint32
 
 static bool put_frames(struct writer *writer, uint32_t node, uint32_t added) {
     const struct imported *imported = writer->imported;
+    const struct tree_node *nodes = imported->tree.nodes.items;
+    // the outermost frame of all can be a cut, of one word
+    uint32_t outermost =
+        added ? tree_ancestor(&imported->tree, node, nodes[node].depth - added + 1) : TREE_ROOT;
+    uint32_t cut = added ? imported->places.items[nodes[outermost].place].cut : 0;
     size_t first = writer->words.count;
-    for (uint32_t i = 0; i < added * FRAME_WORDS; i++) {
+    for (uint32_t i = cut ? 1 : 0; i < added * FRAME_WORDS; i++) {
         uint32_t *slot = array_push(&writer->words);
         if (!slot) return false;
         *slot = 0;
     }
-    for (uint32_t i = added; i-- > 0; node = imported->tree.nodes.items[node].parent) {
-        uint32_t place = imported->tree.nodes.items[node].place;
+    if (cut) writer->words.items[first--] = CAIRN_CODE_CUT | cut;
+    for (uint32_t i = added; i-- > (cut ? 1u : 0u); node = nodes[node].parent) {
+        uint32_t place = nodes[node].place;
         uint32_t *words = writer->words.items + first + (size_t)i * FRAME_WORDS;
         words[0] = CAIRN_CODE_MODULE | imported->places.items[place].module;
         words[1] = (place + 1) * PLACE_BYTES;
@@ -253,7 +259,9 @@ static void fill_cell(struct writer *writer, const struct import_values *values,
     cold->calls_high = (uint16_t)(calls >> HALF_BITS & HIGH_BITS);
     cold->frees_high = (uint16_t)(frees >> HALF_BITS & HIGH_BITS);
     cold->sizes = CAIRN_NO_SIZES;
-    if (use) use->temporary = (uint32_t)values->temporary;
+    if (use)
+        *use = (struct cairn_cell_use){.slack_bytes = (uint64_t)values->slack_bytes,
+                                       .temporary = (uint32_t)values->temporary};
     cold->temporary_high = (uint16_t)((uint64_t)values->temporary >> HALF_BITS & HIGH_BITS);
     writer->allocations += calls;
     writer->frees += frees;
@@ -300,6 +308,27 @@ static bool make_thread(struct writer *writer) {
                                     .allocated_bytes = writer->allocated_bytes,
                                     .frees = writer->frees,
                                     .net_bytes = writer->net_bytes};
+    if (!writer->imported->sampling.is_on) return true;
+    const struct import_values *totals = &writer->imported->totals;
+    thread->is_sampled = 1;
+    thread->allocations = (uint64_t)totals->calls;
+    thread->allocated_bytes = (uint64_t)totals->allocated_bytes;
+    thread->estimated_blocks = totals->exit_blocks * CAIRN_SAMPLE_ONE;
+    return true;
+}
+
+static bool make_samples(struct writer *writer) {
+    const struct imported *imported = writer->imported;
+    if (!imported->sampling.is_on) return true;
+    struct cairn_sampling *sampling =
+        add_section(writer, CAIRN_SECTION_SAMPLING, sizeof *sampling, 1);
+    struct cairn_sample_entry *entries =
+        add_section(writer, CAIRN_SECTION_SAMPLE_CELLS, sizeof *entries,
+                    CAIRN_CELL_BLOCK + imported->stacks.count);
+    if (!sampling || !entries) return false;
+    *sampling = imported->sampling;
+    for (size_t i = 0; i < imported->samples.count; i++)
+        entries[CAIRN_CELL_BLOCK + i].sums = imported->samples.items[i];
     return true;
 }
 
@@ -326,7 +355,10 @@ static bool make_points(struct writer *writer) {
 
 // Names of one module: its places are in ascending order already.
 static bool fill_part(const struct imported *imported, uint32_t module, struct bundle_part *part) {
-    struct symbol_query *queries = calloc(imported->places.count + 1, sizeof *queries);
+    size_t place_count = 0;
+    for (size_t i = 0; i < imported->places.count; i++)
+        place_count += imported->places.items[i].module == module;
+    struct symbol_query *queries = calloc(place_count + 1, sizeof *queries);
     *part =
         (struct bundle_part){.module = {.path = text_of(imported, imported->modules.items[module])},
                              .source = SYMBOL_SOURCE_DWARF,
@@ -397,7 +429,8 @@ static bool fill_header(struct writer *writer, const char *source) {
     header->totals.peak_ns = imported->peak_ns;
     // the words of the command, as arguments that end in NUL
     snprintf(header->command, sizeof header->command, "%s", imported->command);
-    for (char *at = header->command; (at = strchr(at, ' '));) *at++ = 0;
+    for (char *at = header->command; !imported->is_sum && (at = strchr(at, ' '));) *at++ = 0;
+    memcpy(header->lost, imported->lost, sizeof header->lost);
     snprintf(note, sizeof note, "%s: %s", source, imported->lacks);
     return put_string(writer, note, &header->imported);
 }
@@ -437,7 +470,7 @@ bool import_write(FILE *out, const struct imported *imported, const char *source
     writer->imported = imported;
     bool is_ok = put_string(writer, "", &empty) && fill_header(writer, source) &&
                  make_modules(writer) && make_cells(writer) && make_thread(writer) &&
-                 make_points(writer) && make_symbols(writer);
+                 make_samples(writer) && make_points(writer) && make_symbols(writer);
     size_t own_count = writer->section_count;
     if (is_ok) {
         writer->sections[writer->section_count++] = (struct section){

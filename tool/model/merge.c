@@ -71,7 +71,8 @@ static bool place_of(struct merge *merge, const struct map *map, const struct pr
     bool has_key = map->keys && map->keys[index];
     uint64_t address = has_key ? map->keys[index] : place->address, bias = 0;
     uint32_t module = MODULE_NONE;
-    if (place->module != MODULE_NONE) {
+    bool is_name = merge->is_by_names && has_key;
+    if (place->module != MODULE_NONE && !is_name) {
         module = map->modules[place->module];
         bias = merge->modules.items[module].bias;
     }
@@ -217,6 +218,8 @@ bool merge_add(struct merge *merge, const struct profile *profile, const uint64_
                       .modules = calloc(profile->modules.count + 1, sizeof(uint32_t)),
                       .places = calloc(profile->places.list.count + 1, sizeof(uint32_t)),
                       .nodes = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t))};
+    double rate = profile->figures.scale.rate_most;
+    if (rate > (double)merge->rate_most_bytes) merge->rate_most_bytes = (uint64_t)rate;
     merge->has_origin |= !profile->recording->header.forked_from;
     merge->has_forks |= profile->figures.inherited_blocks != 0;
     bool is_ok = map.modules && map.places && map.nodes && map_code(merge, profile, &map) &&

@@ -4,8 +4,9 @@
 // number of recordings.
 //
 // Modules are the same if their build-ids are (without one: their paths), wherever they were
-// loaded. Each process was at its peak at a time of its own: the sum of the peaks is at least the
-// peak that all had together. The sum has no timeline.
+// loaded; a place that has a key is the same in all, if that is wanted. Each process was at its
+// peak at a time of its own: the sum of the peaks is at least the peak that all had together. The
+// sum has no timeline.
 //
 // Each block counts once, where it was allocated: what a fork still holds of the blocks it
 // inherited is a copy, unless the process that allocated them is not part of the sum.
@@ -24,6 +25,8 @@ struct merge {
     ARRAY(uint32_t) stack_of_node;  // plus 1
     ARRAY(struct profile_thread) threads;
     size_t process_count;
+    uint64_t rate_most_bytes;  // of samples: the highest T of any
+    bool is_by_names;  // set after merge_start: a key stands for the same code in all modules
     bool has_origin;   // a process that is no fork was added
     bool has_forks;    // a fork was added: estimates are related from then on
     uint32_t *placed;  // by place of the profile that was added last: its number in the sum

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/modules.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -296,4 +297,16 @@ uint64_t code_file_hash(int file, const struct module_segment *segments, size_t 
     free(chunk);
     if (!is_read) return CAIRN_CODE_UNKNOWN;
     return hash > CAIRN_CODE_OTHER ? hash : hash + CAIRN_CODE_OTHER + 1;
+}
+
+void module_build_id_text(const struct module *module, char text[MODULE_BUILD_ID_TEXT]) {
+    *text = 0;
+    for (uint32_t i = 0; i < module->build_id_bytes; i++)
+        snprintf(text + (size_t)2 * i, 3, "%02x", module->build_id[i]);
+}
+
+uint32_t module_of_program(const struct module_map *map, const char *executable) {
+    for (uint32_t i = 0; i < map->count; i++)
+        if (!strcmp(map->modules[i].path, executable)) return i;
+    return MODULE_NONE;
 }

@@ -77,6 +77,13 @@ struct module_map {
     size_t range_count;
 };
 
+// The build-id in lower-case hex; "" if there is none.
+#define MODULE_BUILD_ID_TEXT (2 * CAIRN_BUILD_ID_MAX + 1)
+void module_build_id_text(const struct module *module, char text[MODULE_BUILD_ID_TEXT]);
+
+// The module of the program that was started; MODULE_NONE: it is not among them.
+uint32_t module_of_program(const struct module_map *map, const char *executable);
+
 // False without memory.
 bool module_map_build(struct recording *recording, struct module_map *map, struct error *error);
 void module_map_free(struct module_map *map);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/query/merged.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/model/run.h"
 #include "tool/model/strings.h"
 #include "tool/query/progress.h"
+#include "tool/query/recordings.h"
 
 bool opened_open(const char *path, struct opened *opened, struct error *error) {
     memset(opened, 0, sizeof *opened);
@@ -58,10 +57,9 @@ struct adder {
     const struct opening *opening;
     struct merge *merge;
     ARRAY(struct given) given;
-    ARRAY(bool) has_given;  // by place of the sum
-    struct strings *texts;  // of given frames; belongs to what is opened
-    size_t bad_files;       // of runs, that could not be read
-    const struct symbol_progress *shown;
+    ARRAY(uint32_t) given_of_place;  // of the sum, plus 1; 0: none
+    struct strings *texts;           // of given frames; belongs to what is opened
+    size_t bad_files;                // of runs, that could not be read
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
@@ -69,20 +67,28 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash_mix(hash, text != NULL);
 }
 
-// What stands for a place that only its names tell: the same in every run. 0: its address does.
-static uint64_t key_of(bool is_imported, const struct place *place, const struct frame *frames,
-                       size_t count) {
-    bool is_by_name = is_imported || place->module == MODULE_NONE;
+static uint64_t hash_frames(const struct frame *frames, size_t count, bool has_lines) {
     uint64_t hash = 1;
-    if (!is_by_name || !count || !frames[count - 1].function) return 0;
     for (size_t i = 0; i < count; i++) {
         hash = hash_text(hash, frames[i].function);
-        hash = hash_mix(hash_text(hash, frames[i].file), frames[i].line);
+        if (has_lines) hash = hash_mix(hash_text(hash, frames[i].file), frames[i].line);
     }
+    return hash;
+}
+
+// What stands for a place that only its names tell: the same in every run. 0: its address does.
+static uint64_t key_of(const struct opening *opening, bool is_imported, const struct place *place,
+                       const struct frame *frames, size_t count) {
+    bool is_by_name = opening->is_by_names || is_imported || place->module == MODULE_NONE;
+    bool is_named = count && frames[count - 1].function;
+    if (!is_by_name || (!is_named && !opening->is_by_names)) return 0;
+    uint64_t hash = hash_frames(frames, count, opening->has_lines || !opening->is_by_names);
+    if (!is_named && count) hash = hash_mix(hash, frames->offset);
     return (hash | 1) & ~PLACE_PYTHON;
 }
 
-static uint64_t *make_keys(const struct profile *profile, const struct frame_names *names) {
+static uint64_t *make_keys(const struct opening *opening, const struct profile *profile,
+                           const struct frame_names *names) {
     size_t place_count = profile->places.list.count;
     uint64_t *keys = calloc(place_count + 1, sizeof *keys);
     for (uint32_t i = 0; keys && i < place_count; i++) {
@@ -90,7 +96,7 @@ static uint64_t *make_keys(const struct profile *profile, const struct frame_nam
         size_t count;
         if (place->cut) continue;
         const struct frame *frames = names->of_place(names->context, i, &count);
-        keys[i] = key_of(recording_imported(profile->recording), place, frames, count);
+        keys[i] = key_of(opening, recording_imported(profile->recording), place, frames, count);
     }
     return keys;
 }
@@ -101,13 +107,23 @@ static const char *text_of(struct adder *adder, const char *text) {
     return adder->texts->list.items[number];
 }
 
+// Builds may have a call at different lines: then none is told.
+static void forget_other_lines(struct given *given, const struct frame *frames, size_t count) {
+    for (size_t i = 0; i < count && i < given->count; i++)
+        if (frames[i].line != given->frames[i].line) given->frames[i].line = 0;
+}
+
 static bool give(struct adder *adder, uint32_t place, const struct frame *frames, size_t count) {
-    while (adder->has_given.count <= place) {
-        bool *slot = array_push(&adder->has_given);
+    while (adder->given_of_place.count <= place) {
+        uint32_t *slot = array_push(&adder->given_of_place);
         if (!slot) return false;
-        *slot = false;
+        *slot = 0;
     }
-    if (adder->has_given.items[place]) return true;
+    uint32_t *number = &adder->given_of_place.items[place];
+    if (*number) {
+        forget_other_lines(&adder->given.items[*number - 1], frames, count);
+        return true;
+    }
     struct given *given = array_push(&adder->given);
     if (!given) return false;
     *given = (struct given){place, calloc(count, sizeof *given->frames), count};
@@ -115,20 +131,35 @@ static bool give(struct adder *adder, uint32_t place, const struct frame *frames
         given->frames[i] = frames[i];
         given->frames[i].function = text_of(adder, frames[i].function);
         given->frames[i].file = text_of(adder, frames[i].file);
+        given->frames[i].module = text_of(adder, frames[i].module);
     }
-    adder->has_given.items[place] = true;
+    *number = (uint32_t)adder->given.count;
     return given->frames && !adder->texts->has_failed;
+}
+
+// "libc.so.6+0x1234": in a sum by names nothing else tells what has none.
+static bool name_by_address(struct adder *adder, const struct frame *frame, struct frame *named) {
+    char label[FRAME_TEXT_BYTES];
+    frame_label(frame, label, sizeof label, sizeof label);
+    *named = *frame;
+    named->function = text_of(adder, label);
+    return named->function != NULL;
 }
 
 // Takes over the names of the profile that was added last.
 static bool keep_names(struct adder *adder, const struct profile *profile,
                        const struct frame_names *names) {
     for (uint32_t i = 0; i < profile->places.list.count; i++) {
+        struct frame named;
         size_t count;
         if (profile->places.list.items[i].cut) continue;
         const struct frame *frames = names->of_place(names->context, i, &count);
         bool is_named = count && frames[count - 1].function;
-        if (is_named && !give(adder, adder->merge->placed[i], frames, count)) return false;
+        if (!is_named && adder->opening->is_by_names)
+            is_named = count && name_by_address(adder, frames, &named);
+        if (is_named && !give(adder, adder->merge->placed[i],
+                              frames[count - 1].function ? frames : &named, count))
+            return false;
     }
     return true;
 }
@@ -141,7 +172,7 @@ static bool add_named(struct adder *adder, const struct profile *profile, struct
     bool is_ok = names_resolve(names, error);
     if (is_ok) {
         struct frame_names found = names_frames(names);
-        uint64_t *keys = make_keys(profile, &found);
+        uint64_t *keys = make_keys(adder->opening, profile, &found);
         is_ok =
             keys && merge_add(adder->merge, profile, keys) && keep_names(adder, profile, &found);
         free(keys);
@@ -154,7 +185,8 @@ static bool add_named(struct adder *adder, const struct profile *profile, struct
 static bool add_profile(struct adder *adder, struct profile *profile, struct error *error) {
     const struct opening *opening = adder->opening;
     if (opening->narrow && !opening->narrow(opening->context, profile, error)) return false;
-    if (profile->recording->sections[CAIRN_SECTION_SYMBOLS].size)
+    bool is_by_names = opening->is_by_names;
+    if (is_by_names || profile->recording->sections[CAIRN_SECTION_SYMBOLS].size)
         return add_named(adder, profile, error);
     return merge_add(adder->merge, profile, NULL) || error_set(error, "no memory to add it");
 }
@@ -167,59 +199,32 @@ static bool add_recording(struct adder *adder, struct recording *recording, stru
     return is_ok;
 }
 
-static bool add_file(struct adder *adder, const char *path, struct error *error) {
-    struct recording recording;
-    if (!recording_open(path, &recording, error)) return false;
-    bool is_ok = add_recording(adder, &recording, error);
-    recording_close(&recording);
-    return is_ok || error_wrap(error, "%s", path);
-}
-
 // What a run lost of its processes is printed; it is no reason to show nothing.
-static bool add_row(struct adder *adder, const struct run *run, const struct run_row *row,
-                    struct error *error) {
-    char path[PATH_MAX];
+static bool add_listed(struct adder *adder, const struct listed_recording *listed,
+                       struct error *error) {
     struct recording recording;
-    if (!*row->file) return true;
-    int length = snprintf(path, sizeof path, "%s/%s", run->directory, row->file);
-    if (length >= (int)sizeof path || !recording_open(path, &recording, NULL)) {
+    if (!recording_open(listed->path, &recording, listed->is_of_run ? NULL : error)) {
         adder->bad_files++;
-        return true;
+        return listed->is_of_run;
     }
     bool is_ok = add_recording(adder, &recording, error);
     recording_close(&recording);
-    return is_ok || error_wrap(error, "%s", path);
-}
-
-static bool add_run(struct adder *adder, const char *directory, struct error *error) {
-    struct run run;
-    if (!run_open(directory, &run, error)) return false;
-    bool is_ok = true;
-    adder->bad_files += run.bad_files;
-    for (size_t i = 0; is_ok && i < run.rows.count; i++) {
-        is_ok = add_row(adder, &run, &run.rows.items[i], error);
-        adder->shown->show(adder->shown->context, i + 1, run.rows.count);
-    }
-    run_close(&run);
-    return is_ok;
+    return is_ok || error_wrap(error, "%s", listed->path);
 }
 
 static bool add_all(struct adder *adder, struct error *error) {
     const struct opening *opening = adder->opening;
+    struct recordings recordings = {0};
     struct progress progress;
     const struct symbol_progress shown = progress_start(&progress, "adding up recordings");
-    int count = opening->count ? opening->count : 1;
-    bool is_ok = true;
-    adder->shown = &shown;
-    for (int i = 0; is_ok && i < count; i++) {
-        struct subject subject;
-        is_ok = subject_find(opening->count ? opening->words[i] : NULL, &subject, error) &&
-                (subject.is_run ? add_run(adder, subject.path, error)
-                                : add_file(adder, subject.path, error));
-        shown.show(shown.context, (size_t)i + 1, (size_t)count);
+    bool is_ok = recordings_find_all(&recordings, opening->words, opening->count, error);
+    adder->bad_files = recordings.bad_files;
+    for (size_t i = 0; is_ok && i < recordings.list.count; i++) {
+        is_ok = add_listed(adder, &recordings.list.items[i], error);
+        shown.show(shown.context, i + 1, recordings.list.count);
     }
     progress_end(&progress);
-    adder->shown = NULL;
+    recordings_free(&recordings);
     return is_ok && (adder->merge->process_count ||
                      error_set(error, "there is no recording of a process in it"));
 }
@@ -243,6 +248,7 @@ bool merged_open(const struct opening *opening, struct opened *opened, struct er
         return error_set(error, "no memory to add recordings");
     }
     strings_start(adder.texts);
+    adder.merge->is_by_names = opening->is_by_names;
     bool is_ok = add_all(&adder, error);
     if (is_ok) {
         opened->process_count = adder.merge->process_count;
@@ -253,7 +259,7 @@ bool merged_open(const struct opening *opening, struct opened *opened, struct er
     if (is_ok) hand_over(&adder, opened->names);
     for (size_t i = 0; i < adder.given.count; i++) free(adder.given.items[i].frames);
     array_free(&adder.given);
-    array_free(&adder.has_given);
+    array_free(&adder.given_of_place);
     if (!is_ok) opened_close(opened);
     return is_ok;
 }
@@ -265,6 +271,8 @@ static bool opening_is_sum(const struct opening *opening, const struct subject *
 
 bool opening_open(const struct opening *opening, struct opened *opened, struct error *error) {
     struct subject subject;
+    if (opening->count && recordings_is_list(opening->words[0]))
+        return merged_open(opening, opened, error);
     if (!subject_find(opening->count ? opening->words[0] : NULL, &subject, error) ||
         (opening->process && !subject_enter(&subject, opening->process, error)))
         return false;

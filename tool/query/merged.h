@@ -43,6 +43,9 @@ struct opening {
     // What is taken away from each recording before it is added; NULL: nothing.
     bool (*narrow)(const void *context, struct profile *profile, struct error *error);
     const void *context;
+    // Code is the same if its names are, whatever build it is of and wherever its module lies;
+    // lines of a function are told apart only with `has_lines`.
+    bool is_by_names, has_lines;
 };
 
 // Adds up all of it; false with an error.

@@ -166,7 +166,8 @@ void names_give(struct names *names, uint32_t place, struct frame *frames, size_
     bool has_module = entry->module != MODULE_NONE;
     const char *path = has_module ? names->profile->modules.modules[entry->module].path : NULL;
     for (size_t i = 0; i < count; i++)
-        frames[i].module = frames[i].is_python ? frames[i].file : path;
+        if (has_module || frames[i].is_python)
+            frames[i].module = frames[i].is_python ? frames[i].file : path;
     free(known->frames);
     known->frames = frames;
     known->count = count;
