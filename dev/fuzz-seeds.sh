@@ -14,6 +14,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/cairn-seeds.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
+logs=
 record() {
     name_of_file=$1
     python=
@@ -23,7 +24,7 @@ record() {
         shift
     fi
     command -v "$1" >/dev/null || return 0
-    "$build/cairn" run -q $python -o "$name_of_file.cairn" "$@" >/dev/null 2>&1 || :
+    "$build/cairn" run -q $logs $python -o "$name_of_file.cairn" "$@" >/dev/null 2>&1 || :
 }
 
 # One thread, several, children, a program that was killed, libraries that come and go.
@@ -133,6 +134,11 @@ case "$name" in
 reader | report | export | web)
     record_programs
     recordings | xargs "$build/tests/reader_seeds" "$seeds"
+    ;;
+events)
+    logs='--events'
+    record_programs
+    find . -name '*.events' -type f -size -200k -exec cp {} "$seeds" \;
     ;;
 index)
     record_programs

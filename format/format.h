@@ -92,7 +92,8 @@ enum cairn_loss {
     CAIRN_LOST_MODULES = 6,       // module table full: code without a name
     CAIRN_LOST_BUDGET = 7,        // --max-overhead reached: event kept without its stack
     CAIRN_LOST_DEEPBIND = 8,      // library opened so that its calls bypass us
-    CAIRN_LOST_KINDS = 9,
+    CAIRN_LOST_EVENTS = 9,        // not in the event log, though counted (events.h)
+    CAIRN_LOST_KINDS = 10,
 };
 #define CAIRN_LOSS_MAX 16u
 

@@ -19,6 +19,7 @@
     row(PYTHON, 0, 0, 1)                                 /* 1: frames of Python code */ \
     row(AGES, 0, 0, 1)                                   /* 1: how old blocks became */ \
     row(MMAP, 0, 0, 1)                                   /* 1: what the program maps itself */ \
+    row(EVENTS, 0, 0, 2)                                 /* 1: every event is logged; 2: and waited for */ \
     row(FREE_STACKS, 0, 0, 1)                            /* 1: the stacks that free */ \
     row(GUARD, 0, CAIRN_GUARD_LEAST, CAIRN_GUARD_MOST)   /* of a band; 0: none */ \
     row(SAMPLE, 0, 0, 1)                                 /* 1: a random sample */ \

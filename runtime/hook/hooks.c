@@ -38,6 +38,13 @@ static NOINLINE void *malloc_aged(size_t size) {
     return block;
 }
 
+static NOINLINE void *malloc_logged(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_LOGGED);
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
 static NOINLINE void *malloc_totals(size_t size) {
     void *block = real.malloc(size);
     block = event_record_alloc_totals(block, size, EVENT_HERE());
@@ -67,6 +74,7 @@ static NOINLINE void *malloc_sampling(size_t size) {
 // Apart, so that sampling and OFF pay nothing for the looks.
 static NOINLINE void *malloc_exact(size_t size) {
     if (probes_event.mode == EVENT_PAUSED && !event_turn_on()) return real.malloc(size);
+    if (probes_event.word == EVENT_LOGGED) return malloc_logged(size);
     return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
 }
 
@@ -89,6 +97,8 @@ EXPORT void *calloc(size_t count, size_t size) {
     event_inside_end(inside);
     size_t bytes = 0;
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
+    if (unlikely(probes_event.word) && !event_is_sampling())
+        return event_record_alloc_cleared(block, bytes, EVENT_HERE());
     event_record_alloc(block, bytes, EVENT_HERE());
     return block;
 }
@@ -129,8 +139,17 @@ static NOINLINE void free_aged(void *block) {
     EVENT_KEEP_FRAME();
 }
 
+static NOINLINE void free_logged(void *block) {
+    struct thread *thread;
+    if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_LOGGED, &thread)))
+        return real.free(block);
+    free_rest(thread, block, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+}
+
 static NOINLINE void free_exact(void *block) {
     if (event_free_passes_paused(block)) return real.free(block);
+    if (probes_event.word == EVENT_LOGGED) return free_logged(block);
     if (probes_event.word == EVENT_AGED) return free_aged(block);
     free_rare(block);
 }

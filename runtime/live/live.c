@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/live/live.h"
 
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 struct live live;
 
 static struct live_mid empty_mid;  // never written
@@ -222,7 +226,7 @@ bool live_insert(uintptr_t address, uint32_t id, uint64_t size, struct live_bloc
 
 // What live_each carries along.
 struct each {
-    void (*visit)(void *context, uint32_t id, uint64_t size);
+    live_visit *visit;
     void *context;
 };
 
@@ -249,7 +253,8 @@ static void each_narrow(const struct each *each, uintptr_t start, const uint32_t
             slack = LIVE_SLACK_BASE + *live_narrow_slot(origin_of(next), next);
             i++;
         }
-        if (is_header_readable(address)) each->visit(each->context, id, live_room(address) - slack);
+        if (is_header_readable(address))
+            each->visit(each->context, address, id, live_room(address) - slack);
     }
 }
 
@@ -258,13 +263,14 @@ static void each_wide(const struct each *each, uintptr_t start, const uint64_t *
     for (uint32_t i = is_extension(start); i < count; i++) {
         uint64_t size = slots[i] >> 32;
         uint32_t id = (uint32_t)slots[i];
+        uintptr_t address = start + ((uintptr_t)i << LIVE_WIDE_SHIFT);
         if (!slots[i]) continue;
         if (size == LIVE_SIZE_ESCAPE) {
-            uintptr_t next = next_granule(start + ((uintptr_t)i << LIVE_WIDE_SHIFT));
+            uintptr_t next = next_granule(address);
             size = *wide_slot(origin_of(next), next);
             i++;
         }
-        each->visit(each->context, id, size);
+        each->visit(each->context, address, id, size);
     }
 }
 
@@ -280,20 +286,41 @@ static void *leaf_at(uint32_t top, uint32_t leaf, uintptr_t *start) {
     return slots;
 }
 
-void live_each(void (*visit)(void *context, uint32_t id, uint64_t size), void *context) {
-    struct each each = {visit, context};
+static void each_leaf(void (*visit)(const struct each *each, uintptr_t start, void *leaf),
+                      const struct each *each) {
     for (uint32_t top = 0; top < top_count(); top++) {
         if (live.tops[top] == &empty_mid) continue;
         for (uint32_t i = 0; i < LIVE_MID_COUNT; i++) {
             uintptr_t start;
-            const void *leaf = leaf_at(top, i, &start);
-            if (!leaf) continue;
-            if (live.is_wide)
-                each_wide(&each, start, leaf);
-            else
-                each_narrow(&each, start, leaf);
+            void *leaf = leaf_at(top, i, &start);
+            if (leaf) visit(each, start, leaf);
         }
     }
+}
+
+static void each_block(const struct each *each, uintptr_t start, void *leaf) {
+    if (live.is_wide)
+        each_wide(each, start, leaf);
+    else
+        each_narrow(each, start, leaf);
+}
+
+void live_each(live_visit *visit, void *context) {
+    const struct each each = {visit, context};
+    each_leaf(each_block, &each);
+}
+
+// Where the kernel does not take the pages away, they are written.
+static void forget_turns(const struct each *unused, uintptr_t start, void *leaf) {
+    void *turns = (uint8_t *)leaf + slots_bytes();
+    const size_t bytes = leaf_bytes() - slots_bytes();
+    (void)unused, (void)start;
+    if (sys_call(SYS_madvise, (long)turns, (long)bytes, MADV_DONTNEED, 0, 0, 0) != 0)
+        memset(turns, 0, bytes);
+}
+
+void live_forget_turns(void) {
+    if (live.has_births) each_leaf(forget_turns, NULL);
 }
 
 // Bytes of the leaves that one touched page of a mid tells of, as far as they have no memory yet.

@@ -48,7 +48,8 @@ struct live {
     struct live_mid *narrow[LIVE_TOP_COUNT];  // (atomic)
     struct live_mid **tops;                   // these, or those of the wide mode: twice as many
     bool is_wide;
-    bool has_births;  // set once, before the first block: behind its slots a leaf has its births
+    bool has_births;  // set once, before the first block: behind its slots a leaf has its births,
+                      // or turns
 };
 
 extern HIDDEN struct live live;
@@ -213,6 +214,20 @@ struct birth {
 // The birth of a block; NULL: there is no leaf for it.
 struct birth *live_birth(uintptr_t address);
 
+// With the event log, in the place of births: whose turn it is among the events of blocks that
+// begin in a granule.
+struct turn {
+    uint32_t number;  // of them so far
+    uint32_t slot;    // of the thread whose event was the last
+};
+_Static_assert(sizeof(struct turn) == sizeof(struct birth), "either of them lies there");
+ALWAYS_INLINE struct turn *live_turn(uintptr_t address) {
+    return (struct turn *)live_birth(address);
+}
+
+// All turns are 0 again.
+void live_forget_turns(void);
+
 // The same beside a slot of the narrow mode.
 ALWAYS_INLINE struct birth *live_narrow_birth(uint32_t *slot, uintptr_t address) {
     const uintptr_t slots = (uintptr_t)1 << (LIVE_LEAF_SHIFT - LIVE_NARROW_SHIFT);
@@ -221,12 +236,17 @@ ALWAYS_INLINE struct birth *live_narrow_birth(uint32_t *slot, uintptr_t address)
     return (struct birth *)((uintptr_t)(slot + slots) + place * more_bytes);
 }
 
+ALWAYS_INLINE struct turn *live_narrow_turn(uint32_t *slot, uintptr_t address) {
+    return (struct turn *)live_narrow_birth(slot, address);
+}
+
 // The slots of the 4 MiB that the address lies in; NULL: none yet.
 void *live_leaf(uintptr_t address);
 
 // Calls `visit` for every block. Only while no other thread runs (a forked child). Sizes of narrow
 // slots are read from the blocks' headers.
-void live_each(void (*visit)(void *context, uint32_t id, uint64_t size), void *context);
+typedef void live_visit(void *context, uintptr_t address, uint32_t id, uint64_t size);
+void live_each(live_visit *visit, void *context);
 
 // Bytes of leaves that exist but were never touched.
 uint64_t live_untouched_bytes(void);

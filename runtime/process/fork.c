@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "runtime/live/live.h"
+#include "runtime/process/settings.h"
 #include "runtime/python/python.h"
 #include "runtime/record/event.h"
+#include "runtime/record/event_log.h"
 #include "runtime/record/mapped.h"
 #include "runtime/record/sampling.h"
 #include "runtime/record/snapshots.h"
@@ -38,7 +40,7 @@ static bool fork_section(const struct cairn_header *parent, enum cairn_section_k
     return copy != NULL;
 }
 
-static void fork_count(void *context, uint32_t id, uint64_t size) {
+static void fork_count(void *context, uintptr_t address, uint32_t id, uint64_t size) {
     struct cairn_thread *record = context;
     struct cairn_cell *cell = &cells.hot[id];
     if ((uint64_t)id * sizeof *cell >= *cells.hot_region.used_bytes) return;
@@ -47,6 +49,7 @@ static void fork_count(void *context, uint32_t id, uint64_t size) {
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
+    if (settings.has_events) event_log_inherit(address, id, size);
 }
 
 // Counters of the parent are not ours; what a stack's blocks were like is counted anew.
@@ -93,6 +96,7 @@ bool fork_recording(const struct cairn_header *parent) {
     if (!record) return false;
     *record = (struct cairn_thread){.name = "(inherited)", .slot = CAIRN_SLOT_SHARED};
     record->is_ended = 1;
+    if (settings.has_events) event_log_inherit_begin();
     live_each(fork_count, record);
     if (event_mode_samples()) sampling_inherit(record);
     cells.totals->live_bytes = record->net_bytes;

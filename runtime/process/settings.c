@@ -84,6 +84,8 @@ void settings_read(void) {
         .has_python = is_switch(CAIRN_SETTING_PYTHON, '1'),
         .has_ages = is_switch(CAIRN_SETTING_AGES, '1'),
         .has_mappings = HAS_MAPPING_HOOKS && is_switch(CAIRN_SETTING_MMAP, '1'),
+        .has_events = is_switch(CAIRN_SETTING_EVENTS, '1') || is_switch(CAIRN_SETTING_EVENTS, '2'),
+        .is_waiting = is_switch(CAIRN_SETTING_EVENTS, '2'),
         .has_free_stacks = is_switch(CAIRN_SETTING_FREE_STACKS, '1'),
         .is_sampled = is_switch(CAIRN_SETTING_SAMPLE, '1'),
         .has_seed = seed && seed[0],
@@ -99,7 +101,10 @@ void settings_read(void) {
         settings.cpu_budget_millionths =
             within(read_percent(budget), &cairn_settings[CAIRN_SETTING_CPU_BUDGET]);
     settings.guard_bytes = guard_bytes();
-    settings.has_notes = settings.has_ages || settings.guard_bytes;
+    // turns lie where ages have their births
+    if (settings.is_sampled || settings.has_ages || settings.has_no_stacks)
+        settings.has_events = false;
+    settings.has_notes = settings.has_ages || settings.guard_bytes || settings.has_events;
 }
 
 bool settings_may_sample(void) {

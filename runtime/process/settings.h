@@ -15,6 +15,8 @@ struct settings {
     bool is_verified;      // CAIRN_VERIFY=1
     bool has_python;       // CAIRN_PYTHON=1, and there is a Python that can be read
     bool has_ages;         // CAIRN_AGES=1
+    bool has_events;       // CAIRN_EVENTS=1 or 2, and there is a tool that takes them
+    bool is_waiting;       // CAIRN_EVENTS=2: for the tool, if it is behind
     bool has_free_stacks;  // CAIRN_FREE_STACKS=1, and stacks of every block are recorded
     bool has_mappings;     // CAIRN_MMAP=1
     bool is_sampled;       // CAIRN_SAMPLE=1

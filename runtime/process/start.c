@@ -19,6 +19,7 @@
 #include "runtime/python/python.h"
 #include "runtime/record/ages.h"
 #include "runtime/record/event.h"
+#include "runtime/record/event_log.h"
 #include "runtime/record/guard.h"
 #include "runtime/record/mapped.h"
 #include "runtime/record/sampling.h"
@@ -36,6 +37,13 @@
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
 #include "runtime/unwind/unwind_cache.h"
+
+static void open_log(void) {
+    if (event_log_open(settings.is_waiting)) return;
+    settings.has_events = false;
+    settings.has_notes = settings.has_ages || settings.guard_bytes;
+    event_log_never();
+}
 
 static void connect_rooms(void) {
     struct cairn_header *header = sink.header;
@@ -58,7 +66,8 @@ static void connect_rooms(void) {
     totals_begin();
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
-    bool has_slow_frees = settings.has_ages || settings.has_free_stacks;
+    if (settings.has_events) open_log();
+    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
     cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
     header->has_free_stacks = settings.has_free_stacks;
     stacks.freed_count = 0;
@@ -143,6 +152,8 @@ static enum event_mode mode_wanted(void) {
     if (settings.has_no_stacks) return EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
+    if (settings.has_events && !settings.has_free_stacks && !settings.guard_bytes)
+        return EVENT_LOGGED;
     if (settings.has_ages && !settings.has_free_stacks && !settings.guard_bytes) return EVENT_AGED;
     return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
 }
@@ -188,7 +199,8 @@ static struct sink_rooms rooms_wanted(void) {
                                .has_samples = settings_may_sample(),
                                .has_sample_values = settings.is_sampled,
                                .has_bands = settings.guard_bytes,
-                               .has_mappings = settings.has_mappings};
+                               .has_mappings = settings.has_mappings,
+                               .has_events = settings.has_events};
 }
 
 // Narrow slots read glibc's header before a block, where a guard band lies or another allocator's
@@ -208,7 +220,7 @@ static bool process_open(void) {
     if (sink.is_file) entry_patch_entries();
     if (!open_live_map()) return false;
     sink.attachment = 0;  // a forked child has what its parent has
-    live.has_births = settings.has_ages;
+    live.has_births = settings.has_ages || settings.has_events;
     begin_switched();
     connect_rooms();
     if (!sampling_open(event_mode_wanted == EVENT_SAMPLED)) return false;

@@ -7,6 +7,7 @@
 #include "runtime/process/settings.h"
 #include "runtime/python/python.h"
 #include "runtime/record/ages.h"
+#include "runtime/record/event_log.h"
 #include "runtime/record/guard.h"
 #include "runtime/record/sampling.h"
 #include "runtime/record/snapshots.h"
@@ -231,8 +232,10 @@ static COLD uint32_t cell_freeing(struct thread *thread, uintptr_t *frame) {
 }
 
 // The address held a block whose free was never seen: it is gone by now.
-static COLD void count_implied_free(struct thread *thread, struct live_block stale) {
+static COLD void count_implied_free(struct thread *thread, const void *block,
+                                    struct live_block stale) {
     gate_count_loss(CAIRN_LOST_IMPLIED_FREE);
+    if (settings.has_events) event_log_unseen(thread, block);
     count_free(thread, stale, NULL, true, 0);
 }
 
@@ -242,12 +245,13 @@ static COLD void count_untracked(struct thread *thread, const void *block, uint3
     gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
     count_alloc(thread, block, cell, size);
     count_free(thread, (struct live_block){cell, size}, NULL, true, 0);
+    thread->log.is_untracked = true;
 }
 
 static COLD void alloc_enter_slow(struct thread *thread, void *block, size_t size, uint32_t cell) {
     struct live_block stale = {0, 0};
     bool is_entered = live_insert((uintptr_t)block, cell, size, &stale);
-    if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, stale);
+    if (unlikely(stale.id) && stale.id < cells.id_limit) count_implied_free(thread, block, stale);
     if (unlikely(!is_entered)) return count_untracked(thread, block, cell, size);
     count_alloc(thread, block, cell, size);
 }
@@ -272,9 +276,25 @@ ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, 
     if (!has_usual_size) block_stats_count_other_size(cell, size);
 }
 
-static COLD void note_block(struct thread *thread, const void *block, uint32_t cell) {
+static COLD void log_alloc(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
+    event_log_alloc(thread, block, cell, size);
+    if (thread->log.is_untracked) event_log_unseen(thread, block);
+    thread->log.is_untracked = false;
+}
+
+static NOINLINE void note_block(struct thread *thread, const void *block, uint32_t cell,
+                                uint64_t size) {
+    if (settings.has_events) log_alloc(thread, block, cell, size);
     if (settings.has_ages) ages_begin(thread, block);
     if (settings.guard_bytes) guard_note(block, cell);
+}
+
+// What notes have of the next allocation beyond its block.
+static COLD void log_next(struct thread *thread, uint64_t flags, uint64_t alignment,
+                          const void *taken) {
+    thread->log.flags = flags;
+    thread->log.alignment = alignment;
+    thread->log.taken = taken;
 }
 
 // The cell; 0: it was not counted.
@@ -293,7 +313,7 @@ static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintp
     uint32_t cell =
         unlikely(is_bounded) ? event_cell(thread, size, frame) : cell_of_caller(thread, frame);
     alloc_enter(thread, block, size, cell);
-    if (unlikely(settings.has_notes)) note_block(thread, block, cell);
+    if (unlikely(settings.has_notes)) note_block(thread, block, cell, size);
     return cell;
 }
 
@@ -312,12 +332,13 @@ void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintpt
     return block;
 }
 
-void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                              uint32_t differs) {
+void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                               uint32_t differs) {
     if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
-    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
-    ages_begin(thread, block);
+    uint32_t cell = cell_of_unseen(thread, frame, differs);
+    alloc_enter(thread, block, size, cell);
+    note_block(thread, block, cell, size);
     gate_leave(thread);
     return block;
 }
@@ -329,7 +350,15 @@ ALWAYS_INLINE struct live_block take_now(void *block) {
     return known;
 }
 
+// With the log only modes are in use that take_now is right for.
+static COLD struct live_block take_logged(void *block) {
+    struct live_block known = take_now(block);
+    if (known.id) event_log_take(gate_self, block);
+    return known;
+}
+
 struct live_block event_take(void *block, uintptr_t *frame) {
+    if (unlikely(settings.has_events)) return take_logged(block);
     if (likely(probes_event.mode < EVENT_OFF)) return take_now(block);
     struct live_block known =
         probes_event.mode == EVENT_SAMPLED ? (struct live_block){0, 0} : take_now(block);
@@ -342,6 +371,7 @@ static bool free_known(struct thread *thread, const void *block, struct live_blo
     uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
     count_free(thread, known, block, true, freeing);
     if (unlikely(settings.has_ages)) ages_end(thread, block, known.id);
+    if (unlikely(settings.has_events)) event_log_free(thread, block);
     return true;
 }
 
@@ -433,7 +463,9 @@ void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t 
     }
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return;
+    if (unlikely(settings.has_events)) log_next(thread, CAIRN_EVENT_ALIGNED, alignment, NULL);
     uint32_t cell = event_alloc(thread, block, size, frame);
+    thread->log.flags = 0;
     if (cell && cell != CAIRN_CELL_OTHER)
         block_stats_count_aligned(cell, alignment, live_slack((uintptr_t)block, size),
                                   live_waste((uintptr_t)block, size));
@@ -470,6 +502,15 @@ static void realloc_sampled(struct thread *thread, const struct event_realloc *d
         realloc_tell(done, cell, frame);
 }
 
+// The log has that the block was taken.
+static COLD void log_realloc(struct thread *thread, const struct event_realloc *done) {
+    bool is_counted = done->block && gate_is_recording() && !thread->nest.is_off;
+    if (is_counted)
+        log_next(thread, CAIRN_EVENT_MOVED, 0, done->old_block);
+    else
+        event_log_settle(thread, done->old_block, CAIRN_EVENT_GONE);
+}
+
 // A block that grows does not leave a peak behind: the higher total comes right after.
 ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct event_realloc *done,
                                      uintptr_t *frame) {
@@ -481,8 +522,10 @@ ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct event_r
         const void *freed = done->block ? NULL : done->old_block;
         count_free(thread, done->old, freed, is_shrinking, freeing);
     }
+    if (unlikely(settings.has_events) && done->old.id) log_realloc(thread, done);
     if (!done->block) return 0;
     uint32_t cell = alloc_count(thread, done->block, done->size, frame);
+    thread->log.flags = 0;
     uint32_t id = thread->seen.value;
     if (done->old.id && id && gate_is_recording() && !thread->nest.is_off)
         block_stats_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
@@ -511,6 +554,8 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
         sampling_put_back(gate_self, block, frame);
     else if (old.id)
         live_insert((uintptr_t)block, old.id, old.size, &stale);
+    if (unlikely(settings.has_events) && old.id)
+        event_log_settle(gate_self, block, CAIRN_EVENT_BACK);
 }
 
 // A mark leaves a stack with another cell, which the long way finds.
@@ -556,6 +601,19 @@ void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
     uint32_t cell = sampling_alloc(thread, block, size, frame);
     if (unlikely(probes_event.listeners) && cell != SAMPLING_NOT_COUNTED)
         probe_alloc(frame, block, size, cell);
+    gate_leave(thread);
+    return block;
+}
+
+void *event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {
+    struct thread *thread = settings.has_events ? gate_enter((uintptr_t)frame) : NULL;
+    if (!thread) {
+        if (!settings.has_events) event_record_alloc_otherwise(block, size, frame);
+        return block;
+    }
+    log_next(thread, CAIRN_EVENT_CLEARED, 0, NULL);
+    event_alloc(thread, block, size, frame);
+    thread->log.flags = 0;
     gate_leave(thread);
     return block;
 }

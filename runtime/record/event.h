@@ -12,6 +12,7 @@
 #include "runtime/live/live.h"
 #include "runtime/process/real.h"
 #include "runtime/record/ages.h"
+#include "runtime/record/event_log.h"
 #include "runtime/record/sampling.h"
 #include "runtime/record/totals.h"
 #include "runtime/stack/block_stats.h"
@@ -46,8 +47,8 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 // ..._rare: anything else. ..._closed: the gate was not open.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          uint32_t differs);
-void *event_alloc_unseen_aged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                              uint32_t differs);
+void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                               uint32_t differs);
 void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_other_size(struct thread *thread, void *block, size_t size);
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
@@ -79,6 +80,7 @@ enum event_mode {
     EVENT_OFF,       // not yet: until the control line says otherwise
     EVENT_PAUSED,    // as OFF, after a time of another mode, whose blocks are known
     EVENT_AGED,      // as FULL, and each block knows when it was allocated
+    EVENT_LOGGED,    // as FULL, and each event is written into the log (event_log.h)
     EVENT_SAMPLED,   // see sampling.h
     EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
 };
@@ -93,6 +95,8 @@ ALWAYS_INLINE bool event_is_sampling(void) {
 
 // The tool's clock does not go: AGED is not possible.
 void event_age_slowly(void);
+// There is no room for a log, or nobody who takes it: LOGGED is not possible.
+void event_log_never(void);
 
 // The ways of hooks in other modes than FULL. OFF and PAUSED: nothing is recorded until the tool
 // clears the control line's word; event_turn_on looks. A child that was not made by fork() looks at
@@ -115,7 +119,8 @@ bool event_record_free_otherwise(void *block, uintptr_t *frame);
 
 // Every block is recorded.
 ALWAYS_INLINE bool event_is_exact(void) {
-    return probes_event.mode < EVENT_OFF || probes_event.mode == EVENT_AGED;
+    return probes_event.mode < EVENT_OFF ||
+           (uint16_t)(probes_event.mode - EVENT_AGED) <= EVENT_LOGGED - EVENT_AGED;
 }
 
 // Of OFF, SAMPLED and MIXED: nothing is known of the block, so the real function may have it. Those
@@ -156,8 +161,9 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // kept for after one; out of line, also an older epoch, a peak and a total to publish, which are
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
-// Which of the live map's layouts a fast path knows; AGED: the narrow one, and each block's birth.
-enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_WIDE };
+// Which of the live map's layouts a fast path knows; AGED and LOGGED: the narrow one, and each
+// block's birth, or turn.
+enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_NARROW_LOGGED, EVENT_WIDE };
 
 // Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it is a snapshot,
 // so that every cell of an older generation takes the slow way until its thread turns it.
@@ -186,7 +192,10 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     else
         slot = live_insert_slot((uintptr_t)block, id, size, &word);
     if (unlikely(is_wide ? !wide_slot : !slot)) return false;
+    if (layout == EVENT_NARROW_LOGGED && unlikely(!event_log_is_ready(thread))) return false;
     if (skill == EVENT_GROWING) event_turn(thread, cell, id);
+    if (layout == EVENT_NARROW_LOGGED)
+        event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, (uintptr_t)block));
     if (layout == EVENT_NARROW_AGED)
         ages_note_birth(thread, live_narrow_birth(slot, (uintptr_t)block));
     if (is_wide)
@@ -227,13 +236,16 @@ ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
 ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill,
                                    enum event_layout layout) {
     const bool is_wide = layout == EVENT_WIDE, is_aged = layout == EVENT_NARROW_AGED;
+    const bool is_logged = layout == EVENT_NARROW_LOGGED;
     struct cairn_thread *record = thread->record;
     struct live_block known;
     uint32_t *slot = is_wide ? NULL : live_take_slot((uintptr_t)block, &known);
     uint64_t *wide_slot = is_wide ? live_wide_take_slot((uintptr_t)block, &known) : NULL;
     if (unlikely(is_wide ? !wide_slot : !slot)) return false;
-    if (unlikely(known.id >= (is_aged ? cells.id_limit : cells.fast_limit))) return false;
+    if (unlikely(known.id >= (is_aged || is_logged ? cells.id_limit : cells.fast_limit)))
+        return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
+    if (is_logged && unlikely(!event_log_is_ready(thread))) return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
     if (skill == EVENT_USUAL && unlikely(is_peak || is_low)) return false;
@@ -253,6 +265,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         const struct birth *birth = live_narrow_birth(slot, (uintptr_t)block);
         if (unlikely(!is_own || !ages_count(thread, known.id, birth))) return false;
     }
+    if (is_logged) event_log_free_fast(thread, block, live_narrow_turn(slot, (uintptr_t)block));
     if (is_wide)
         *wide_slot = 0;
     else
@@ -273,21 +286,21 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
 }
 
 // Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
-// the modes FULL and AGED.
+// the modes FULL, AGED and LOGGED.
 ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t *frame,
                                              enum event_layout layout) {
-    const bool is_aged = layout == EVENT_NARROW_AGED;
+    const bool is_noted = layout != EVENT_NARROW;
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     if (unlikely(!event_is_usual(thread))) return event_alloc_rare(thread, block, size, frame);
     uint32_t differs = walk_differs(&thread->seen, frame);
     if (unlikely(differs != WALK_SAME))
-        return is_aged ? event_alloc_unseen_aged(thread, block, size, frame, differs)
-                       : event_alloc_unseen(thread, block, size, frame, differs);
+        return is_noted ? event_alloc_unseen_noted(thread, block, size, frame, differs)
+                        : event_alloc_unseen(thread, block, size, frame, differs);
     bool has_usual_size;
     if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, layout, &has_usual_size)))
-        return is_aged ? event_alloc_rare(thread, block, size, frame)
-                       : event_alloc_seen(thread, block, size, frame);
+        return is_noted ? event_alloc_rare(thread, block, size, frame)
+                        : event_alloc_seen(thread, block, size, frame);
     if (!has_usual_size) return event_alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
@@ -321,6 +334,9 @@ ALWAYS_INLINE void *event_record_alloc_in(void *block, size_t size, uintptr_t *f
 ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *frame) {
     return event_record_alloc_in(block, size, frame, EVENT_NARROW);
 }
+
+// The same of calloc's, in a mode that is not FULL.
+void *event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame);
 
 // The same of a block that was asked for with an alignment.
 void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame);

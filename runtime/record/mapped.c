@@ -7,8 +7,10 @@
 #include <sys/mman.h>
 
 #include "runtime/process/real.h"
+#include "runtime/process/settings.h"
 #include "runtime/process/state.h"
 #include "runtime/record/event.h"
+#include "runtime/record/event_log.h"
 #include "runtime/record/ranges.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/cells.h"
@@ -204,9 +206,18 @@ void mapped_note_map(const void *result, const struct mapped_call *call, uintptr
             enter_range(start, bytes, mapper_of(cell, kind));
         else
             ranges_remove(&ledger.ranges, start, start + bytes, mapped_stamp(), count_lost_range);
+        if (settings.has_events && thread && is_entered)
+            event_log_map(thread, start, bytes, cell, mapped_stamp());
         ledger_unlock();
     }
     if (thread) gate_leave(thread);
+}
+
+static COLD void log_unmap(uint64_t start, uint64_t bytes, uint32_t stamp, uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (!thread) return;
+    event_log_unmap(thread, start, bytes, stamp);
+    gate_leave(thread);
 }
 
 void mapped_note_unmap(const void *address, size_t length, uint32_t stamp, uintptr_t *frame) {
@@ -217,6 +228,7 @@ void mapped_note_unmap(const void *address, size_t length, uint32_t stamp, uintp
     else
         count_lost();
     ledger_unlock();
+    if (settings.has_events) log_unmap(start, end - start, stamp, frame);
 }
 
 // It keeps its kind.
@@ -233,6 +245,13 @@ static void move_range(const struct mapped_move *move, uint32_t cell) {
     enter_range((uintptr_t)move->result, sys_page_up(move->length), mapper_of(cell, kind));
 }
 
+static COLD void log_move(struct thread *thread, const struct mapped_move *move, uint32_t cell) {
+    bool is_copy = !move->old_length || (move->flags & MREMAP_DONTUNMAP);
+    if (!is_copy)
+        event_log_unmap(thread, (uintptr_t)move->old, sys_page_up(move->old_length), move->stamp);
+    event_log_map(thread, (uintptr_t)move->result, sys_page_up(move->length), cell, mapped_stamp());
+}
+
 void mapped_note_move(const struct mapped_move *move, uintptr_t *frame) {
     struct thread *thread;
     if (!note_begin(&thread, frame)) return;
@@ -242,6 +261,7 @@ void mapped_note_move(const struct mapped_move *move, uintptr_t *frame) {
             move_range(move, cell);
         else
             count_lost();
+        if (settings.has_events && thread && cell) log_move(thread, move, cell);
         ledger_unlock();
     }
     if (thread) gate_leave(thread);

@@ -13,6 +13,13 @@ void event_age_slowly(void) {
     if (event_mode_wanted == EVENT_AGED) event_mode_wanted = EVENT_NOTED;
 }
 
+void event_log_never(void) {
+    uint16_t logged = EVENT_LOGGED;
+    __atomic_compare_exchange_n(&probes_event.mode, &logged, EVENT_FULL, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = EVENT_FULL;
+}
+
 bool event_turn_on(void) {
     if (!event_is_turned_on()) return false;
     probes_event.mode = event_mode_wanted;

@@ -2,6 +2,7 @@
 // How the sections share the recording's address space.
 #include "runtime/sink/layout.h"
 
+#include "format/events.h"
 #include "format/guard.h"
 #include "format/sample.h"
 #include "runtime/sys/sys.h"
@@ -64,13 +65,21 @@ static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
                       CAIRN_OVERRUN_LIMIT * sizeof(struct cairn_overrun));
 }
 
-static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
+// The log is a quarter of what there is room for at most. It counts as unused: no file has it.
+static uint64_t layout_events(struct cairn_header *header, uint64_t at, uint64_t space_bytes) {
+    const uint64_t share = 4, most = sys_page_up(CAIRN_EVENTS_BYTES);
+    uint64_t bytes = space_bytes / share < most ? space_bytes / share : most;
+    return layout_put(header, at, CAIRN_SECTION_EVENTS, 1, bytes);
+}
+
+static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, uint64_t space_bytes,
                              struct sink_rooms rooms) {
     uint64_t at = sys_page_up(CAIRN_HEADER_BYTES);
     header->section_count = 0;
     if (rooms.has_samples) at = layout_samples(header, at, cell_limit);
     if (rooms.has_sample_values) at = layout_sample_values(header, at, cell_limit);
     if (rooms.has_bands) at = layout_bands(header, at);
+    if (rooms.has_events) at = layout_events(header, at, space_bytes);
     at = layout_put(header, at, CAIRN_SECTION_MODULES, sizeof(struct cairn_module),
                     MODULE_LIMIT * sizeof(struct cairn_module));
     at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
@@ -116,7 +125,7 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
 uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, struct sink_rooms rooms) {
     const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 11;
     for (uint64_t cell_limit = most_cells; cell_limit >= fewest_cells; cell_limit /= 2) {
-        uint64_t bytes = layout_place(header, cell_limit, rooms);
+        uint64_t bytes = layout_place(header, cell_limit, space_bytes, rooms);
         if (bytes <= space_bytes) return bytes;
     }
     return 0;

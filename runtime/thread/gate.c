@@ -152,6 +152,7 @@ static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
     stack_thread_recover(&thread->stack);
     walk_trace_reset(&thread->trace);
     thread->trace.range.has_new_code = false;
+    thread->log.flags = 0;
     gate_hold(thread, gate_holder_of(here));
     return thread;
 }

@@ -331,6 +331,7 @@ struct thread *slots_register(uintptr_t here) {
     stack_cache_limit(&thread->recall, slots_count());
     walk_trace_reset(&thread->trace);
     if (!record_begin(thread)) return NULL;
+    thread->log.end = thread->log.next;  // another chunk than the last thread's (event_log.h)
     // Not before: of a forked child's first thread this is the gate already, and busy without a
     // record it would pass for an event that a handler jumped out of.
     gate_hold(thread, gate_holder_of(here));

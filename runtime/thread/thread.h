@@ -49,6 +49,20 @@ struct gate_line {
     bool is_registered;  // the thread has its slot in this process
 };
 
+// Where a thread writes its events (event_log.h); all 0 while it has no chunk.
+struct cairn_events_chunk;
+struct thread_log {
+    uint64_t *next, *end;  // behind `end` there is no room for another event
+    uint32_t clock_ms;     // the last event's
+    uint32_t number;       // of its next chunk
+    struct cairn_events_chunk *chunk;
+    uint64_t flags;  // CAIRN_EVENT_… of the next allocation, with what they add
+    uint64_t alignment;
+    const void *taken;
+    uint32_t pause;     // events until it looks for a chunk again
+    bool is_untracked;  // the block of this event is not in the live map
+};
+
 // What every event reads lies in the first two cache lines, and no line belongs to two threads.
 struct thread {
     _Alignas(64) struct gate_holder holder;
@@ -82,6 +96,7 @@ struct thread {
     uint32_t bucket_cells[2];  // of blocks too small, too large for a stack; 0: none yet
     struct countdown countdown;
     struct sampled taken;  // by a realloc that is under way
+    struct thread_log log;
     bool has_taken, has_chance;
 };
 

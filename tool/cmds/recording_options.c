@@ -199,6 +199,8 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (!(is_sampled ? options_check_under : options_check_without)(args, SAMPLED, error))
         return false;
     if (args_has(args, OPTION_AGES)) put(options, CAIRN_VARIABLE(AGES), "1");
+    if (args_has(args, OPTION_EVENTS))
+        put(options, CAIRN_VARIABLE(EVENTS), args_has(args, OPTION_EVENTS_WAIT) ? "2" : "1");
     if (args_has(args, OPTION_FREE_STACKS)) put(options, CAIRN_VARIABLE(FREE_STACKS), "1");
     if (args_has(args, OPTION_MMAP)) put(options, CAIRN_VARIABLE(MMAP), "1");
     if (args_has(args, OPTION_NO_STACKS)) put(options, CAIRN_VARIABLE(STACKS), "0");

@@ -45,6 +45,7 @@ struct run_command {
     struct run_log *log;  // NULL: there is none
     struct run_directory store;
     struct watch watch;
+    struct event_drain drain;
     struct entry_patcher begin;
     struct job job;
     enum symbolize_which symbols;
@@ -276,6 +277,8 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     struct error unused;
     char pattern[PATH_MAX];
     *status = STATUS_RUN_FAILED;
+    const char *events = args_text(run->args, OPTION_EVENTS, "");
+    if (!event_drain_open(&run->drain, *events ? events : NULL, error)) return false;
     if (!run_open_summary(run, error) || !job_prepare(&run->job, error)) return false;
     if (!watch_open(&run->watch, &run->store, &run->schedule, error)) return false;
     const char *log = args_text(run->args, OPTION_LOG, NULL);
@@ -284,6 +287,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.log = log ? run_log_write : NULL;
     run->watch.has_quick_clock = args_has(run->args, OPTION_AGES);
     run->watch.log_context = run->log;
+    if (args_has(run->args, OPTION_EVENTS)) run->watch.drain = &run->drain;
     if (args_has(run->args, OPTION_UNREACHABLE)) run->watch.last_look = reachability_last_look();
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;

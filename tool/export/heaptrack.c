@@ -11,6 +11,7 @@
 #include "tool/base/gzip.h"
 #include "tool/base/text.h"
 #include "tool/export/export.h"
+#include "tool/export/heaptrack.h"
 #include "tool/model/strings.h"
 
 enum { NS_PER_MS = 1000000 };
@@ -257,20 +258,35 @@ static void put_events(struct writer *writer) {
     fprintf(writer->out, "c %" PRIx64 "\n", last_ns / NS_PER_MS);
 }
 
-static bool put_all(struct writer *writer, struct error *error) {
+// All but the events.
+static bool put_start(struct writer *writer, struct error *error) {
     const struct profile *profile = writer->export->profile;
     strings_start(&writer->strings);
     writer->trace_of_node = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t));
     writer->ip_of_place = calloc(profile->places.list.count + 1, sizeof(uint32_t));
-    writer->plans = calloc(profile->stack_count + 1, sizeof *writer->plans);
-    if (!writer->trace_of_node || !writer->ip_of_place || !writer->plans)
+    if (!writer->trace_of_node || !writer->ip_of_place)
         return error_set(error, "no memory for the events");
     put_head(writer);
     put_traces(writer);
+    return true;
+}
+
+static bool put_all(struct writer *writer, struct error *error) {
+    const struct profile *profile = writer->export->profile;
+    writer->plans = calloc(profile->stack_count + 1, sizeof *writer->plans);
+    if (!writer->plans) return error_set(error, "no memory for the events");
+    if (!put_start(writer, error)) return false;
     for (size_t i = 0; i < profile->stack_count; i++)
         if (!plan_stack(writer, &profile->stacks[i], &writer->plans[i], error)) return false;
     put_events(writer);
     return !writer->strings.has_failed || error_set(error, "no memory for names");
+}
+
+static void writer_free(struct writer *writer) {
+    strings_free(&writer->strings);
+    free(writer->trace_of_node);
+    free(writer->ip_of_place);
+    free(writer->plans);
 }
 
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error) {
@@ -284,10 +300,84 @@ bool export_heaptrack(FILE *out, const struct export *export, struct error *erro
     if (!packed) return false;
     struct writer writer = {.export = export, .out = packed};
     bool is_ok = put_all(&writer, error);
-    strings_free(&writer.strings);
-    free(writer.trace_of_node);
-    free(writer.ip_of_place);
-    free(writer.plans);
+    writer_free(&writer);
     fclose(packed);
+    return is_ok;
+}
+
+// --- a real log
+
+struct info {
+    uint64_t bytes;
+    uint32_t trace;
+};
+
+struct heaptrack_log {
+    struct writer writer;
+    ARRAY(struct info) infos;  // each size of each stack
+    struct index_table table;
+    uint64_t ms;
+    bool has_failed;
+};
+
+struct heaptrack_log *heaptrack_open(FILE *out, const struct export *export, struct error *error) {
+    struct heaptrack_log *log = calloc(1, sizeof *log);
+    if (!log) {
+        error_set(error, "no memory for the events");
+        return NULL;
+    }
+    log->writer = (struct writer){.export = export, .out = gzip_open(out, error)};
+    if (log->writer.out && put_start(&log->writer, error)) return log;
+    if (log->writer.out) fclose(log->writer.out);
+    writer_free(&log->writer);
+    free(log);
+    return NULL;
+}
+
+void heaptrack_time(struct heaptrack_log *log, uint64_t ms) {
+    if (ms <= log->ms) return;
+    log->ms = ms;
+    fprintf(log->writer.out, "c %" PRIx64 "\n", ms);
+}
+
+// The number of the line that says so.
+static uint32_t info_number(struct heaptrack_log *log, uint32_t node, uint64_t bytes) {
+    struct writer *writer = &log->writer;
+    uint32_t trace = writer->trace_of_node[node];
+    if (!trace) trace = writer->unrecorded_trace;
+    uint64_t hash = hash_mix(bytes ^ index_table_seed(), trace);
+    struct index_probe probe = index_probe_start(&log->table, hash);
+    for (uint32_t index; index_probe_next(&log->table, &probe, &index);)
+        if (log->infos.items[index].bytes == bytes && log->infos.items[index].trace == trace)
+            return index;
+    uint32_t added = (uint32_t)log->infos.count;
+    struct info *info = array_push(&log->infos);
+    if (!info || !index_table_insert(&log->table, hash, added)) {
+        log->has_failed = true;
+        return 0;
+    }
+    *info = (struct info){bytes, trace};
+    fprintf(writer->out, "a %" PRIx64 " %x\n", bytes, trace);
+    return added;
+}
+
+void heaptrack_alloc(struct heaptrack_log *log, uint32_t node, uint64_t bytes) {
+    uint32_t info = info_number(log, node, bytes);
+    if (!log->has_failed) put_event(log->writer.out, '+', info);
+}
+
+void heaptrack_free(struct heaptrack_log *log, uint32_t node, uint64_t bytes) {
+    uint32_t info = info_number(log, node, bytes);
+    if (!log->has_failed) put_event(log->writer.out, '-', info);
+}
+
+bool heaptrack_close(struct heaptrack_log *log, struct error *error) {
+    bool is_ok = !log->has_failed && !log->writer.strings.has_failed;
+    if (!is_ok && error) error_set(error, "no memory for the events");
+    fclose(log->writer.out);
+    writer_free(&log->writer);
+    array_free(&log->infos);
+    index_table_free(&log->table);
+    free(log);
     return is_ok;
 }

@@ -125,6 +125,9 @@ const struct option_rule option_rules[] = {
     {OPTION_AGES, EXCLUDES(OPTION_NO_STACKS, SAMPLED), EVERY_STACK},
     {OPTION_FREE_STACKS, EXCLUDES(OPTION_NO_STACKS, SAMPLED), EVERY_STACK},
     {OPTION_UNREACHABLE, EXCLUDES(SAMPLED), "which blocks there are is known only if all are"},
+    {OPTION_EVENTS, EXCLUDES(OPTION_NO_STACKS, SAMPLED), EVERY_STACK},
+    {OPTION_EVENTS, EXCLUDES(OPTION_AGES), "the log tells them: its turns lie where ages would"},
+    {OPTION_EVENTS_WAIT, NEEDS(OPTION_EVENTS), NULL},
     {OPTION_PYTHON, EXCLUDES(OPTION_AGES, OPTION_FREE_STACKS, SAMPLED), NULL},
     {OPTION_RATE, NEEDS(SAMPLED, OPTION_MAX_OVERHEAD), NULL},
     {OPTION_SEED, NEEDS(SAMPLED, OPTION_MAX_OVERHEAD), NULL},
@@ -133,7 +136,7 @@ const struct option_rule option_rules[] = {
     {OPTION_OFF, EXCLUDES(OPTION_START_AFTER), NULL},
     {OPTION_EXEC,
      EXCLUDES(OPTION_OPEN, OPTION_SYMBOLS, OPTION_OFF, OPTION_START_AFTER, OPTION_RECORD_FOR,
-              OPTION_MARK_EVERY, OPTION_WHEN, OPTION_LOG, OPTION_UNREACHABLE),
+              OPTION_MARK_EVERY, OPTION_WHEN, OPTION_LOG, OPTION_UNREACHABLE, OPTION_EVENTS),
      "with --exec no cairn is left that could do it"},
     // what is shown
     {OPTION_AT, EXCLUDES(OPTION_BETWEEN, OPTION_SINCE), NULL},
@@ -231,7 +234,24 @@ static bool check_pairs(const struct command_args *args, int now, struct error *
     return true;
 }
 
+// What an option needs is another option, whatever the circumstances.
+static bool is_about_options(const struct option_rule *rule) {
+    const int *other = rule->others;
+    while (*other != CIRCUMSTANCE_END && *other < OPTION_COUNT) other++;
+    return rule->is_needed && *other == CIRCUMSTANCE_END;
+}
+
+static bool is_met(const struct command_args *args, const struct option_rule *rule) {
+    const int *other = rule->others;
+    while (*other != CIRCUMSTANCE_END && !is_there(args, *other, CIRCUMSTANCE_END)) other++;
+    return *other != CIRCUMSTANCE_END;
+}
+
 bool options_check(const struct command_args *args, struct error *error) {
+    for (const struct option_rule *rule = option_rules; rule->others; rule++)
+        if (is_about_options(rule) && is_there(args, rule->subject, CIRCUMSTANCE_END) &&
+            !is_met(args, rule))
+            return refuse_alone(args, rule, error);
     return check_pairs(args, CIRCUMSTANCE_END, error);
 }
 
@@ -243,13 +263,11 @@ bool options_check_under(const struct command_args *args, enum circumstance circ
 bool options_check_without(const struct command_args *args, enum circumstance circumstance,
                            struct error *error) {
     for (const struct option_rule *rule = option_rules; rule->others; rule++) {
-        bool is_about = false, is_met = false;
+        bool is_about = false;
         if (!rule->is_needed || !is_there(args, rule->subject, CIRCUMSTANCE_END)) continue;
-        for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++) {
+        for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++)
             is_about = is_about || *other == (int)circumstance;
-            is_met = is_met || is_there(args, *other, CIRCUMSTANCE_END);
-        }
-        if (is_about && !is_met) return refuse_alone(args, rule, error);
+        if (is_about && !is_met(args, rule)) return refuse_alone(args, rule, error);
     }
     return true;
 }

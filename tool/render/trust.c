@@ -29,6 +29,8 @@ static const struct {
                             "modules or Python code beyond cairn's table"},
     [CAIRN_LOST_DEEPBIND] = {"deepbind", "library opened so that its calls bypass cairn",
                              "libraries opened so that their calls bypass cairn"},
+    [CAIRN_LOST_EVENTS] = {"events", "event missing in the event log, though counted",
+                           "events missing in the event log, though counted"},
     [CAIRN_LOST_BUDGET] = {"budget", "event without its stack, for the limit on overhead",
                            "events without their stack, for the limit on overhead"},
 };

@@ -51,7 +51,8 @@ void watch_start(struct watch *watch, pid_t main_pid, const char *name, const ch
     watch->main_pid = main_pid;
     watch->name = name;
     writer_thread_start(&watch->writer, watch->directory, watch->log, watch->log_context,
-                        &watch->last_look);
+                        &watch->last_look, watch->drain);
+    if (watch->drain) event_drain_start(watch->drain, watch->directory);
     schedule_start(&watch->schedule, clock_now_ns());
 }
 
@@ -135,6 +136,7 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     watch->list = process;
     watch->process_count++;
     watch->greeted_count++;
+    if (watch->drain) event_drain_add(watch->drain, process);
     return process;
 }
 
@@ -391,7 +393,9 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
         }
     }
     writer_thread_finish(&watch->writer);
+    if (watch->drain) event_drain_stop(watch->drain);
     struct error error;
+    if (watch->drain && watch->drain->problem.text[0]) watch_note(watch, &watch->drain->problem);
     if (watch->schedule.problem.text[0]) watch_note(watch, &watch->schedule.problem);
     if (watch->writer.problem.text[0]) watch_note(watch, &watch->writer.problem);
     if (!run_directory_take_leftovers(watch->directory, &error)) watch_note(watch, &error);

@@ -114,6 +114,7 @@ static void work_off(struct writer_thread *writer, const struct writer_job *job)
         break;
     }
     keep_last_look(writer, process);
+    if (writer->drain) event_drain_end(writer->drain, process, process->has_file);
     watched_free(process);
 }
 
@@ -146,10 +147,14 @@ static void *writer_thread_run(void *context) {
 }
 
 void writer_thread_start(struct writer_thread *writer, struct run_directory *directory,
-                         writer_log_fn *log, void *log_context, const struct last_look *last_look) {
+                         writer_log_fn *log, void *log_context, const struct last_look *last_look,
+                         struct event_drain *drain) {
     sigset_t all, older;
-    *writer = (struct writer_thread){
-        .directory = directory, .log = log, .log_context = log_context, .last_look = *last_look};
+    *writer = (struct writer_thread){.directory = directory,
+                                     .log = log,
+                                     .log_context = log_context,
+                                     .last_look = *last_look,
+                                     .drain = drain};
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->has_work, NULL);
     sigfillset(&all);

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "tool/watch/event_drain.h"
 #include "tool/watch/run_directory.h"
 #include "tool/watch/watched.h"
 
@@ -29,6 +30,7 @@ struct writer_thread {
     writer_log_fn *log;  // NULL: there is none
     void *log_context;
     struct last_look last_look;
+    struct event_drain *drain;  // NULL: there are no event logs
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t has_work;
@@ -41,7 +43,8 @@ struct writer_thread {
 };
 
 void writer_thread_start(struct writer_thread *writer, struct run_directory *directory,
-                         writer_log_fn *log, void *log_context, const struct last_look *last_look);
+                         writer_log_fn *log, void *log_context, const struct last_look *last_look,
+                         struct event_drain *drain);
 void writer_thread_give(struct writer_thread *writer, enum writer_work work,
                         struct watched *process);
 // True while work is left.

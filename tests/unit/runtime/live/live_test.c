@@ -219,17 +219,17 @@ struct seen {
     uint64_t count, sum;
 };
 
-static void see(void *context, uint32_t id, uint64_t size) {
+static void see(void *context, uintptr_t address, uint32_t id, uint64_t size) {
     struct seen *seen = context;
     seen->count++;
-    seen->sum += mix(id, size);
+    seen->sum += mix(address ^ id, size);
 }
 
 static void check_each(void) {
     struct seen seen = {0, 0}, expected = {0, 0};
     live_each(see, &seen);
     for (uint32_t i = 0; i < model->count; i++)
-        see(&expected, model->blocks[i].id, model->blocks[i].size);
+        see(&expected, model->blocks[i].address, model->blocks[i].id, model->blocks[i].size);
     assert_int_equal(seen.count, expected.count);
     assert_int_equal(seen.sum, expected.sum);
 }
@@ -362,8 +362,8 @@ static void test_extension_before_a_border(void **state) {
     assert_true(live_insert(first, 11, live_room(first) - LIVE_SLACK_ESCAPE, &stale));
     assert_true(live_insert(second, 12, live_room(second), &stale));
     live_each(see, &seen);
-    see(&expected, 11, live_room(first) - LIVE_SLACK_ESCAPE);
-    see(&expected, 12, live_room(second));
+    see(&expected, first, 11, live_room(first) - LIVE_SLACK_ESCAPE);
+    see(&expected, second, 12, live_room(second));
     assert_int_equal(seen.count, expected.count);
     assert_int_equal(seen.sum, expected.sum);
 }
@@ -380,8 +380,8 @@ static void check_extension_over_a_border(uintptr_t block, uint64_t size) {
     assert_true(live_insert(block, 11, size, &stale));
     assert_true(live_insert(other, 12, 20, &stale));
     live_each(see, &seen);
-    see(&expected, 11, size);
-    see(&expected, 12, 20);
+    see(&expected, block, 11, size);
+    see(&expected, other, 12, 20);
     assert_int_equal(seen.count, expected.count);
     assert_int_equal(seen.sum, expected.sum);
     assert_int_equal(live_take(block).size, size);

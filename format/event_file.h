@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event log as a file, which the tool writes while the program runs: a header, then frames, at
+// last an end. A frame is a chunk of one thread slot (format/events.h), its events in columns:
+//
+//     KINDS      kind and flags of each event
+//     ADDRESSES  of each that has one
+//     CELLS      of allocations and mappings
+//     SIZES      of allocations, mappings and what is unmapped
+//     OTHERS     turns, alignments, taken addresses, times: in the order of their events
+//
+// All are numbers of 7 bits a byte, the lowest first, the eighth set where more follows; an address
+// is coded as a guess that was right (0) or its distance from the last one.
+// docs/reference/events.md has the guesses. A column is compressed by Zstandard if that makes it
+// smaller.
+//
+// A file that ends without its end was cut: what is there of whole frames is good.
+#ifndef CAIRN_EVENT_FILE_H
+#define CAIRN_EVENT_FILE_H
+
+#include <stdint.h>
+
+#define CAIRN_EVENT_FILE_MAGIC "cairnlog"  // 8 bytes, no terminator
+#define CAIRN_EVENT_FILE_VERSION 1u
+#define CAIRN_EVENT_FILE_NAME 256u
+
+struct cairn_event_file {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;  // of this
+    uint32_t pid;
+    uint32_t page_bytes;
+    uint32_t machine;        // ELF e_machine
+    uint32_t granule_shift;  // log2 of a granule's bytes: blocks of one have turns in common
+    uint64_t start_unix_ns, start_clock_ns;  // those of the recording
+    uint64_t reserved[4];
+    // Names of the recording's file: in the directory of this one, and in that of the run.
+    char recording[CAIRN_EVENT_FILE_NAME];
+    char recording_in_run[CAIRN_EVENT_FILE_NAME];
+};
+
+enum cairn_event_column {
+    CAIRN_COLUMN_KINDS,
+    CAIRN_COLUMN_ADDRESSES,
+    CAIRN_COLUMN_CELLS,
+    CAIRN_COLUMN_SIZES,
+    CAIRN_COLUMN_OTHERS,
+    CAIRN_COLUMNS,
+};
+
+#define CAIRN_EVENT_FRAME_MAGIC 0x6d617266u  // "fram"
+#define CAIRN_EVENT_END_MAGIC 0x2e646e65u    // "end."
+#define CAIRN_EVENT_COLUMN_MOST (1u << 18)   // bytes of a column, not compressed
+
+struct cairn_event_frame {
+    uint32_t magic;
+    uint32_t checksum;              // CRC-32 of the frame behind this word, with its columns
+    uint32_t slot, thread, number;  // as in struct cairn_events_chunk
+    uint32_t event_count;
+    uint64_t start_ms, end_ms;  // times of its first and last event
+    struct {
+        uint32_t plain_bytes;
+        uint32_t stored_bytes;  // equal: not compressed
+    } columns[CAIRN_COLUMNS];
+};
+
+struct cairn_event_end {
+    uint32_t magic;
+    uint32_t checksum;  // of the end behind this word
+    uint64_t frame_count, event_count;
+    uint64_t lost_chunks, lost_events;  // as in struct cairn_events
+    uint64_t lost_frames;  // that the tool could not write, as the disk was full, or could not read
+    uint64_t left_frames;  // written and taken away again: only the last were to be kept
+    uint64_t waited_ns;
+    uint64_t reserved[4];
+};
+
+_Static_assert(sizeof(struct cairn_event_file) == 592, "layout");
+_Static_assert(sizeof(struct cairn_event_frame) == 80, "layout");
+_Static_assert(sizeof(struct cairn_event_end) == 96, "layout");
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event log of a process, for --events (format/events.h): each thread writes its events into a
+// chunk of its own, which the tool takes when it is full. A thread needs no lock and no system call
+// for an event, and none of the other threads. Only with a tool: there is nobody else who takes
+// chunks.
+//
+// How far a chunk is written stands in the thread, not in the chunk: there the first word that is 0
+// says it, and the first word of an event is written last. So an event is there or not, wherever a
+// signal handler jumps out of it or the process is killed. A forked child that finishes an event of
+// its parent, which it may have to (gate.h), writes the words that its parent writes as well.
+//
+// Turns lie beside the slots of the live map, where ages have their births.
+#ifndef RUNTIME_RECORD_EVENT_LOG_H
+#define RUNTIME_RECORD_EVENT_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/events.h"
+#include "runtime/live/live.h"
+#include "runtime/record/ages.h"
+#include "runtime/thread/gate.h"
+
+// The recording begins, also that of a forked child; false: it has no room for a log.
+bool event_log_open(bool is_waiting);
+
+// In a forked child, after that: its blocks are entered as there, all turns begin anew.
+void event_log_inherit_begin(void);
+void event_log_inherit(uintptr_t address, uint32_t cell, uint64_t size);
+
+// The events, for every case. The thread is BUSY.
+void event_log_alloc(struct thread *thread, const void *block, uint32_t cell, uint64_t size);
+void event_log_free(struct thread *thread, const void *block);
+// A block whose free was not seen.
+void event_log_unseen(struct thread *thread, const void *block);
+// What realloc does: it takes the block, and it fails (BACK) or frees it (GONE).
+void event_log_take(struct thread *thread, const void *block);
+void event_log_settle(struct thread *thread, const void *block, enum cairn_event_kind kind);
+// The program's own mappings; `turn` is the number of the change.
+void event_log_map(struct thread *thread, uint64_t start, uint64_t bytes, uint32_t cell,
+                   uint32_t turn);
+void event_log_unmap(struct thread *thread, uint64_t start, uint64_t bytes, uint32_t turn);
+
+// The parts of the fast paths. There is room for an event, and it is as late as the last one.
+ALWAYS_INLINE bool event_log_is_ready(const struct thread *thread) {
+    const struct thread_log *log = &thread->log;
+    return log->next < log->end &&
+           __atomic_load_n(ages.clock_ms, __ATOMIC_RELAXED) == log->clock_ms;
+}
+
+// Moves the turn of a block's granule; the word to add to an event, if `*flags` got TURN.
+ALWAYS_INLINE uint32_t event_log_turn(const struct thread *thread, struct turn *turn,
+                                      uint64_t *flags) {
+    struct turn was = *turn;
+    if (was.slot != thread->slot) *flags |= CAIRN_EVENT_TURN;
+    *turn = (struct turn){was.number + 1, thread->slot};
+    return was.number;
+}
+
+// An event is complete with its first word, behind which `words` more were written.
+ALWAYS_INLINE void event_log_finish(struct thread_log *log, uint64_t first, uint32_t words) {
+    __atomic_store_n(log->next, first, __ATOMIC_RELEASE);
+    log->next += words + 1;
+}
+
+ALWAYS_INLINE uint64_t event_log_first(const void *block, uint64_t kind) {
+    return (uint64_t)(uintptr_t)block << CAIRN_EVENT_ADDRESS_SHIFT | kind;
+}
+
+// A block of less than 4 GiB, as malloc allocates it.
+ALWAYS_INLINE void event_log_alloc_fast(struct thread *thread, const void *block, uint32_t cell,
+                                        uint64_t size, struct turn *turn) {
+    uint64_t flags = CAIRN_EVENT_ALLOC;
+    uint64_t *words = thread->log.next;
+    uint32_t number = event_log_turn(thread, turn, &flags);
+    words[1] = size << 32 | cell;
+    if (unlikely(flags & CAIRN_EVENT_TURN)) {
+        words[2] = number;
+        event_log_finish(&thread->log, event_log_first(block, flags), 2);
+    } else {
+        event_log_finish(&thread->log, event_log_first(block, flags), 1);
+    }
+}
+
+ALWAYS_INLINE void event_log_free_fast(struct thread *thread, const void *block,
+                                       struct turn *turn) {
+    uint64_t flags = CAIRN_EVENT_FREE;
+    uint64_t *words = thread->log.next;
+    uint32_t number = event_log_turn(thread, turn, &flags);
+    if (unlikely(flags & CAIRN_EVENT_TURN)) {
+        words[1] = number;
+        event_log_finish(&thread->log, event_log_first(block, flags), 1);
+    } else {
+        event_log_finish(&thread->log, event_log_first(block, flags), 0);
+    }
+}
+
+#endif

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn run --events and cairn events: the sums of a log are those of the recording, by stack and to the byte; no
+block is freed before it was allocated, whatever thread frees it; filters, the life of an address, CSV and
+heaptrack's format; a log that was cut, damaged or left alone."""
+
+import collections
+import csv
+import pathlib
+import re
+import shutil
+import sys
+
+import cairn_test as t
+
+
+def logged(argv, options=(), **how):
+    """(result, recording, log) of a program of one process."""
+    result, path = t.record(argv, options=["--events", *options], **how)
+    return result, path, str(path).removesuffix(".cairn") + ".events"
+
+
+def rows(log, *arguments):
+    shown = t.run_cairn("events", "--format", "csv", *arguments, log)
+    t.check_equal(f"{log}: csv", (shown.status, shown.err), (0, b""))
+    return list(csv.DictReader(shown.out.decode().splitlines()))
+
+
+# What allocates, and what frees.
+ALLOCATES = {"alloc", "calloc", "realloc", "there"}
+FREES = {"free", "realloc", "realloc-free", "unseen-free"}
+
+
+def sums_by_stack(events):
+    """Allocations, allocated bytes and live blocks of each stack, added up anew: blocks by their addresses."""
+    sums, live = collections.defaultdict(lambda: [0, 0, 0]), {}
+    for event in events:
+        if event["event"] in FREES and event["realloc_of" if event["event"] == "realloc" else "address"]:
+            address = event["realloc_of" if event["event"] == "realloc" else "address"]
+            t.check(address in live, f"free of unknown block: {event}")
+            sums[live.pop(address, None)][2] -= 1
+        if event["event"] in ALLOCATES:
+            t.check(event["address"] not in live, f"given twice: {event}")
+            live[event["address"]] = event["stack"]
+            entry = sums[event["stack"]]
+            entry[0] += 1
+            entry[1] += int(event["bytes"])
+            entry[2] += 1
+    return dict(sums)
+
+
+def check_sums(name, path, log):
+    found = t.report(path)
+    events = rows(log)
+    wanted = {s["id"]: [s["allocations"], s["allocated_bytes"], s["at_exit_blocks"]] for s in found["stacks"]}
+    t.check_equal(f"{name}: sums by stack", sums_by_stack(events), wanted)
+    t.check_nothing_lost(name, found)
+    return events
+
+
+# Programs with every kind of call, with threads that free each other's blocks, and real ones.
+for name, argv in {
+    "odd": t.program("odd_arguments"), "mixed": t.program("mixed"), "realloc": t.program("realloc_chain"),
+    "aligned": t.program("aligned"), "threads": t.program("threads"), "short": t.program("short_threads", 300),
+    "sqlite": ["sqlite3", ":memory:", "create table a(b); insert into a values (1),(2); select sum(b) from a"],
+    "python": [sys.executable, "-c", "import json; print(len(json.dumps(list(range(3000)))))"],
+}.items():
+    if not pathlib.Path(argv[0]).exists() and not shutil.which(argv[0]):
+        t.skip_part(f"{argv[0]} is not installed")
+        continue
+    result, path, log = logged(argv)
+    result.check_like(name, t.run(argv))
+    check_sums(name, path, log)
+
+# Filters, and what is shown.
+result, path, log = logged(t.program("mixed"))
+events = rows(log)
+large = rows(log, "--min-size", "1000")
+t.check_equal("min-size", large, [e for e in events if int(e["bytes"] or 0) >= 1000])
+names = collections.Counter(e["function"] for e in events if e["event"] == "alloc")
+most = max((n for n in names if re.fullmatch(r"\w+", n)), key=names.get)
+focused = rows(log, "--focus", f"^{most}$")
+t.check(len(focused) >= names[most] and len(focused) < len(events), f"focus: {len(focused)} of {len(events)}")
+one = next(e for e in events if e["event"] == "alloc" and int(e["bytes"]) > 16)
+inside = hex(int(one["address"], 16) + 8)
+life = rows(log, "--address", inside)
+t.check(one in life and all(int(e["address"], 16) <= int(inside, 16) for e in life), f"address: {life[:3]}")
+tid = one["thread"].split()[0]
+t.check_equal("thread", rows(log, "--thread", tid), [e for e in events if e["thread"].split()[0] == tid])
+shown = t.run_cairn("events", "-n", "2", log)
+t.check(b"complete: every event" in shown.out and b"alloc" in shown.out, f"text: {shown.out!r}")
+t.check_equal("report of a log", t.run_cairn("report", log).out, t.run_cairn("report", path).out)
+
+# heaptrack's own reader counts the same.
+if shutil.which("heaptrack_print"):
+    exported = t.fresh_path("heaptrack") + ".gz"
+    t.check_equal("heaptrack: status", t.run_cairn("events", "--format", "heaptrack", "-o", exported, log).status, 0)
+    said = t.run(["heaptrack_print", exported]).out.decode()
+    found = t.report(path)
+    calls = re.search(r"calls to allocation functions: (\d+)", said)
+    t.check_equal("heaptrack: calls", int(calls.group(1)) if calls else said[-300:], found["totals"]["allocations"])
+else:
+    t.skip_part("heaptrack_print is not installed")
+
+# A log that was cut anywhere, damaged, or is none.
+whole = pathlib.Path(log).read_bytes()
+cut = pathlib.Path(t.fresh_path("cut.events"))
+for length in (len(whole) - 1, len(whole) // 2, 700):
+    cut.write_bytes(whole[:length])
+    shown = t.run_cairn("events", "-n", "1", str(cut))
+    t.check(shown.status == 0 and b"the log was cut" in shown.out, f"cut at {length}: {shown.status} {shown.out!r}")
+cut.write_bytes(whole[:3000] + bytes([whole[3000] ^ 0xff]) + whole[3001:])
+shown = t.run_cairn("events", str(cut))
+t.check(shown.status == 1 and b"damaged" in shown.err, f"damaged: {shown.status} {shown.err!r}")
+cut.write_bytes(b"not a log")
+shown = t.run_cairn("events", str(cut))
+t.check(shown.status == 1 and b"not an event log" in shown.err, f"none: {shown.err!r}")
+alone = pathlib.Path(t.fresh_path("alone")) / "x.events"
+alone.parent.mkdir()
+alone.write_bytes(whole)
+shown = t.run_cairn("events", "-n", "1", str(alone))
+t.check(shown.status == 0 and b"stack " in shown.out, f"without its recording: {shown.out!r}")
+shown = t.run_cairn("events", "--focus", "main", str(alone))
+t.check(shown.status == 1 and b"not beside it" in shown.err, f"without its recording: {shown.err!r}")
+
+# Usage.
+for arguments, word in ((["events"], b"which log"), (["events", "--address", "x y", log], b"--address"),
+                        (["events", "--format", "xml", log], b"no format"),
+                        (["run", "--events", "--ages", "true"], b"--ages"),
+                        (["run", "--events-wait", "true"], b"--events"),
+                        (["run", "--events", "--sample", "true"], b"--events")):
+    shown = t.run_cairn(*arguments)
+    t.check(shown.status in (2, 125) and word in shown.err, f"{arguments}: {shown.status} {shown.err!r}")
+shown = t.run_cairn("run", f"--events={log}", "true")
+t.check(shown.status == 125 and b"there is a file already" in shown.err, f"log exists: {shown.err!r}")
+named = t.fresh_path("named.log")
+result, path = t.record(t.program("mixed"), options=[f"--events={named}"])
+check_sums("named", path, named)
+t.finish()

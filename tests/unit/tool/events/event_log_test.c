@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// A log of made-up threads that hand blocks to each other, written as the tool writes it and read
+// again: every event comes back as it was, each thread's in order, in an order in which no block is
+// freed before it was allocated and no address given before it was freed. The same of logs that
+// were cut or lack chunks, as far as there is something to say of them.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tool/events/event_log.h"
+#include "tool/events/frame_writer.h"
+#include "tool/events/live_blocks.h"
+
+enum { SLOTS = 5, PLACES = 400, EVENTS = 30000, CHUNK_EVENTS = 150, WORDS = 1024, SHIFT = 5 };
+
+// What the threads do, in the order in which they do it.
+struct made {
+    struct event event;
+    uint32_t slot;
+};
+static struct made made[EVENTS];
+static size_t made_count;
+
+static char path[] = "/tmp/event_log_test.XXXXXX";
+static uint64_t state_of_random;
+
+static uint32_t random_below(uint32_t limit) {
+    state_of_random = state_of_random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state_of_random >> 33) % limit;
+}
+
+static struct {
+    bool is_live;
+    uint32_t turn, slot;
+} places[PLACES];
+
+static uint64_t address_of(uint32_t place) {
+    return 0x7f0000000000 + ((uint64_t)place << SHIFT);
+}
+
+static void add(uint32_t slot, uint32_t place, struct event event) {
+    event.address = address_of(place);
+    if (places[place].slot != slot) {
+        event.flags |= CAIRN_EVENT_TURN;
+        event.turn = places[place].turn;
+    }
+    places[place].turn++;
+    places[place].slot = slot;
+    event.slot = slot;
+    made[made_count++] = (struct made){event, slot};
+}
+
+static void allocate(uint32_t slot, uint32_t place, uint64_t ms, uint32_t flags, uint64_t taken) {
+    struct event event = {.flags = CAIRN_EVENT_ALLOC | flags,
+                          .cell = 1 + random_below(70000),
+                          .size = random_below(10) ? random_below(300) : 5000000000u,
+                          .taken = taken,
+                          .ms = ms};
+    if (flags & CAIRN_EVENT_ALIGNED) event.alignment = 64;
+    places[place].is_live = true;
+    add(slot, place, event);
+}
+
+static void step(uint64_t ms) {
+    uint32_t slot = random_below(SLOTS), place = random_below(PLACES);
+    const uint32_t flags[] = {0, 0, 0, CAIRN_EVENT_CLEARED, CAIRN_EVENT_ALIGNED};
+    if (!places[place].is_live) {
+        allocate(slot, place, ms, flags[random_below(5)], 0);
+    } else if (random_below(8)) {
+        places[place].is_live = false;
+        add(slot, place, (struct event){.flags = CAIRN_EVENT_FREE, .ms = ms});
+    } else {
+        uint32_t other = random_below(PLACES);
+        add(slot, place, (struct event){.flags = CAIRN_EVENT_TAKE, .ms = ms});
+        places[place].is_live = false;
+        if (places[other].is_live) {
+            places[place].is_live = true;
+            add(slot, place, (struct event){.flags = CAIRN_EVENT_BACK, .ms = ms});
+        } else {
+            allocate(slot, other, ms, CAIRN_EVENT_MOVED, address_of(place));
+        }
+    }
+}
+
+static size_t put_words(const struct event *event, uint64_t *words) {
+    size_t count = 1;
+    uint64_t flags = event->flags;
+    bool is_alloc = event_kind(event) == CAIRN_EVENT_ALLOC;
+    if (is_alloc) words[count++] = event->size << 32 | event->cell;
+    if (flags & CAIRN_EVENT_TURN) words[count++] = event->turn;
+    if (is_alloc && event->size > UINT32_MAX) {
+        flags |= CAIRN_EVENT_LARGE;
+        words[count++] = event->size;
+    }
+    if (flags & CAIRN_EVENT_ALIGNED) words[count++] = event->alignment;
+    if (flags & CAIRN_EVENT_MOVED) words[count++] = event->taken;
+    words[0] = event->address << CAIRN_EVENT_ADDRESS_SHIFT | flags;
+    return count;
+}
+
+// The events of one slot as chunks; those with a number in `left_out` are not written.
+static void write_slot(struct frame_writer *writer, uint32_t slot, uint64_t left_out) {
+    static uint64_t words[WORDS];
+    size_t count = 0, events = 0, at = 0;
+    uint64_t ms = 0;
+    struct cairn_events_chunk chunk = {.slot = slot, .thread = slot + 1};
+    while (at < made_count) {
+        memset(words, 0, sizeof words);
+        for (count = events = 0; at < made_count && events < CHUNK_EVENTS; at++) {
+            if (made[at].slot != slot) continue;
+            if (!events++) chunk.start_ms = ms = made[at].event.ms;
+            if (made[at].event.ms > ms)
+                words[count++] = made[at].event.ms << CAIRN_EVENT_ADDRESS_SHIFT | CAIRN_EVENT_TIME;
+            ms = made[at].event.ms;
+            count += put_words(&made[at].event, words + count);
+        }
+        if (!(left_out >> chunk.number & 1 && chunk.number < 64))
+            assert_true(frame_writer_add(writer, &chunk, words, WORDS));
+        chunk.number++;
+    }
+}
+
+static void write_log(uint64_t left_out) {
+    const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
+                                            .version = CAIRN_EVENT_FILE_VERSION,
+                                            .header_bytes = sizeof header,
+                                            .granule_shift = SHIFT,
+                                            .recording = "x.cairn"};
+    struct error error;
+    struct frame_writer *writer = frame_writer_open(path, &header, &error);
+    assert_non_null(writer);
+    for (uint32_t slot = SLOTS; slot-- > 0;) write_slot(writer, slot, slot == 2 ? left_out : 0);
+    assert_true(frame_writer_close(writer, NULL, &error));
+}
+
+static int make(void **state) {
+    (void)state;
+    int file = mkstemp(path);
+    if (file < 0) return -1;
+    close(file);
+    state_of_random = 7;
+    memset(places, 0, sizeof places);
+    for (made_count = 0; made_count + 2 < EVENTS;) step(made_count / 100 * 4);
+    return 0;
+}
+
+static int clean(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static void assert_same(const struct event *got, const struct event *wanted) {
+    assert_int_equal(got->flags, wanted->flags);
+    assert_int_equal(got->cell, wanted->cell);
+    assert_int_equal(got->size, wanted->size);
+    assert_int_equal(got->address, wanted->address);
+    assert_int_equal(got->alignment, wanted->alignment);
+    assert_int_equal(got->taken, wanted->taken);
+    assert_int_equal(got->ms, wanted->ms);
+    if (wanted->flags & CAIRN_EVENT_TURN) assert_int_equal(got->turn, wanted->turn);
+}
+
+static void test_all_come_back_in_an_order_that_can_be(void **state) {
+    (void)state;
+    struct error error;
+    struct event event;
+    struct block_change change;
+    struct live_blocks blocks = {.granule_shift = SHIFT};
+    size_t at[SLOTS] = {0}, count = 0;
+    write_log(0);
+    assert_true(event_log_is_one(path));
+    struct event_log *log = event_log_open(path, &error);
+    assert_non_null(log);
+    assert_false(event_log_is_partial(log));
+    assert_int_equal(event_log_facts(log)->event_count, made_count);
+    while (event_log_next(log, &event, &error) > 0) {
+        size_t *next = &at[event.slot];
+        assert_in_range(event.slot, 0, SLOTS - 1);
+        while (made[*next].slot != event.slot) ++*next;
+        assert_same(&event, &made[(*next)++].event);
+        assert_true(event_kind(&event) != CAIRN_EVENT_ALLOC ||
+                    !live_blocks_find(&blocks, event.address));
+        assert_true(live_blocks_follow(&blocks, &event, &change));
+        assert_false(change.is_unknown);
+        count++;
+    }
+    assert_int_equal(count, made_count);
+    assert_int_equal(event_log_forced(log), 0);
+    size_t live = 0;
+    for (size_t i = 0; i < PLACES; i++) live += places[i].is_live;
+    assert_int_equal(blocks.count, live);
+    event_log_rewind(log);
+    assert_int_equal(event_log_next(log, &event, &error), 1);
+    event_log_close(log);
+    live_blocks_free(&blocks);
+}
+
+static uint64_t read_all(bool *is_partial, uint64_t *forced) {
+    struct error error;
+    struct event event;
+    uint64_t count = 0;
+    struct event_log *log = event_log_open(path, &error);
+    assert_non_null(log);
+    int got;
+    while ((got = event_log_next(log, &event, &error)) > 0) count++;
+    assert_int_equal(got, 0);
+    assert_int_equal(count, event_log_facts(log)->event_count);
+    *is_partial = event_log_is_partial(log);
+    *forced = event_log_forced(log);
+    event_log_close(log);
+    return count;
+}
+
+// Where a chunk is missing, events that would wait for it go on all the same.
+static void test_missing_chunks_hold_nobody_up(void **state) {
+    (void)state;
+    bool is_partial;
+    uint64_t forced;
+    write_log(1 << 1 | 1 << 4);
+    assert_int_equal(read_all(&is_partial, &forced), made_count - 2 * CHUNK_EVENTS);
+    assert_true(is_partial);
+    assert_true(forced > 0);
+}
+
+static void test_cut_anywhere(void **state) {
+    (void)state;
+    struct stat status;
+    bool is_partial;
+    uint64_t forced, last = UINT64_MAX;
+    write_log(0);
+    assert_int_equal(stat(path, &status), 0);
+    for (off_t bytes = status.st_size - 1; bytes > (off_t)sizeof(struct cairn_event_file);
+         bytes -= 997) {
+        assert_int_equal(truncate(path, bytes), 0);
+        uint64_t count = read_all(&is_partial, &forced);
+        assert_true(count <= last);
+        assert_true(is_partial);
+        last = count;
+    }
+    assert_true(last < CHUNK_EVENTS * 2);
+}
+
+static void test_damage_is_said(void **state) {
+    (void)state;
+    struct error error;
+    struct event event;
+    write_log(0);
+    FILE *file = fopen(path, "r+");
+    fseek(file, sizeof(struct cairn_event_file) + sizeof(struct cairn_event_frame) + 5, SEEK_SET);
+    int byte = fgetc(file);
+    fseek(file, -1, SEEK_CUR);
+    fputc(byte ^ 0x10, file);
+    fclose(file);
+    struct event_log *log = event_log_open(path, &error);
+    assert_non_null(log);
+    int got;
+    while ((got = event_log_next(log, &event, &error)) > 0) {
+    }
+    assert_int_equal(got, -1);
+    assert_non_null(strstr(error.text, "damaged"));
+    event_log_close(log);
+}
+
+// A chunk that no library of ours has written.
+static void test_damaged_chunk_is_cut(void **state) {
+    (void)state;
+    const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
+                                            .version = CAIRN_EVENT_FILE_VERSION,
+                                            .header_bytes = sizeof header,
+                                            .granule_shift = SHIFT};
+    const struct cairn_events_chunk chunk = {.slot = 0};
+    const uint64_t words[] = {0x1000ull << 16 | CAIRN_EVENT_ALLOC,
+                              40ull << 32 | 7,
+                              0x1000ull << 16 | CAIRN_EVENT_FREE,
+                              UINT64_MAX,
+                              5,
+                              0};
+    struct error error;
+    bool is_partial;
+    uint64_t forced;
+    struct frame_writer *writer = frame_writer_open(path, &header, &error);
+    assert_non_null(writer);
+    frame_writer_add(writer, &chunk, words, sizeof words / sizeof *words);
+    assert_false(frame_writer_close(writer, NULL, &error));
+    assert_non_null(strstr(error.text, "damaged"));
+    assert_int_equal(read_all(&is_partial, &forced), 2);
+    assert_true(is_partial);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_come_back_in_an_order_that_can_be),
+        cmocka_unit_test(test_missing_chunks_hold_nobody_up),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_damage_is_said),
+        cmocka_unit_test(test_damaged_chunk_is_cut),
+    };
+    return cmocka_run_group_tests(tests, make, clean);
+}

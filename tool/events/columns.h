@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of a frame as columns of numbers (format/event_file.h), written and read.
+#ifndef TOOL_EVENTS_COLUMNS_H
+#define TOOL_EVENTS_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/event_file.h"
+#include "tool/events/coder.h"
+
+// A column that is being written; it has room for what a chunk can give.
+struct column {
+    uint8_t bytes[CAIRN_EVENT_COLUMN_MOST];
+    size_t count;
+};
+
+struct columns {
+    struct coder coder;
+    struct column columns[CAIRN_COLUMNS];
+    uint64_t end_ms;
+    uint32_t event_count;
+};
+
+void columns_begin(struct columns *columns, uint64_t start_ms);
+// False: there is no room for it.
+bool columns_add(struct columns *columns, const struct event *event);
+
+struct columns_reader {
+    struct coder coder;
+    struct {
+        const uint8_t *at, *end;
+    } columns[CAIRN_COLUMNS];
+    uint32_t slot, thread, left;
+};
+
+// `frame` has been checked, and its columns are as `bytes` of plain_bytes each.
+void columns_read(struct columns_reader *reader, const struct cairn_event_frame *frame,
+                  uint8_t *const bytes[CAIRN_COLUMNS]);
+// The next event, 1; 0: there is none, -1: the columns are damaged. Times are no events here.
+int columns_next(struct columns_reader *reader, struct event *event);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream a thread slot. The present stream goes on until it is later than another one, or its
+// next event has to wait for that of another.
+#include "tool/events/event_log.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/events/turns.h"
+
+struct stream {
+    size_t next, end;  // frames of the index that are left
+    bool has_columns, has_head;
+    struct event head;  // not handed out so far
+    struct frame_columns columns;
+};
+
+struct event_log {
+    struct frame_index index;
+    struct stream *streams;
+    size_t count;
+    struct stream *present;
+    uint64_t until_ms;  // the next stream's time
+    struct turns turns;
+    uint64_t forced;
+};
+
+bool event_log_is_one(const char *path) {
+    char magic[sizeof CAIRN_EVENT_FILE_MAGIC - 1];
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return false;
+    bool is_one = read(file, magic, sizeof magic) == (ssize_t)sizeof magic &&
+                  !memcmp(magic, CAIRN_EVENT_FILE_MAGIC, sizeof magic);
+    close(file);
+    return is_one;
+}
+
+static size_t count_slots(const struct frame_index *index) {
+    size_t count = 0;
+    for (size_t i = 0; i < index->count; i++)
+        count += i == 0 || index->frames[i].slot != index->frames[i - 1].slot;
+    return count;
+}
+
+static void drop_columns(struct stream *stream) {
+    if (stream->has_columns) frame_columns_free(&stream->columns);
+    stream->has_columns = false;
+}
+
+void event_log_rewind(struct event_log *log) {
+    size_t stream = 0;
+    for (size_t i = 0; i < log->count; i++) drop_columns(&log->streams[i]);
+    for (size_t i = 0; i < log->index.count; i++) {
+        bool is_first = i == 0 || log->index.frames[i].slot != log->index.frames[i - 1].slot;
+        if (is_first) log->streams[stream++] = (struct stream){.next = i};
+        log->streams[stream - 1].end = i + 1;
+    }
+    turns_free(&log->turns);
+    log->present = NULL;
+    log->forced = 0;
+}
+
+struct event_log *event_log_open(const char *path, struct error *error) {
+    struct event_log *log = calloc(1, sizeof *log);
+    if (!log) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    if (!frame_index_open(path, &log->index, error)) {
+        free(log);
+        return NULL;
+    }
+    log->count = count_slots(&log->index);
+    log->streams = calloc(log->count + 1, sizeof *log->streams);
+    if (log->streams) {
+        event_log_rewind(log);
+        return log;
+    }
+    error_set(error, "out of memory");
+    event_log_close(log);
+    return NULL;
+}
+
+void event_log_close(struct event_log *log) {
+    if (!log) return;
+    for (size_t i = 0; log->streams && i < log->count; i++) drop_columns(&log->streams[i]);
+    free(log->streams);
+    turns_free(&log->turns);
+    frame_index_close(&log->index);
+    free(log);
+}
+
+const struct event_log_facts *event_log_facts(const struct event_log *log) {
+    return &log->index.facts;
+}
+
+bool event_log_is_partial(const struct event_log *log) {
+    const struct event_log_facts *facts = &log->index.facts;
+    return facts->missing_count || facts->is_cut || facts->end.lost_events ||
+           facts->end.lost_frames || facts->end.left_frames;
+}
+
+uint64_t event_log_forced(const struct event_log *log) {
+    return log->forced;
+}
+
+// The stream's next event becomes its head: 1; 0: it has none, -1: damaged.
+static int fill(struct event_log *log, struct stream *stream, struct error *error) {
+    while (!stream->has_head) {
+        if (!stream->has_columns) {
+            if (stream->next == stream->end) return 0;
+            const struct frame_place *place = &log->index.frames[stream->next++];
+            if (!frame_index_read(&log->index, place, &stream->columns, error)) return -1;
+            stream->has_columns = true;
+        }
+        int got = columns_next(&stream->columns.reader, &stream->head);
+        if (got < 0) return error_set(error, "the columns of a frame are damaged") - 1;
+        stream->has_head = got > 0;
+        if (!got) drop_columns(stream);
+    }
+    return 1;
+}
+
+static uint64_t granule_of(const struct event_log *log, const struct event *event) {
+    return event->address >> log->index.facts.file.granule_shift;
+}
+
+static bool has_turn(const struct event *event) {
+    enum cairn_event_kind kind = event_kind(event);
+    return kind == CAIRN_EVENT_ALLOC || kind == CAIRN_EVENT_FREE || kind == CAIRN_EVENT_TAKE ||
+           kind == CAIRN_EVENT_BACK;
+}
+
+static bool is_ready(const struct event_log *log, const struct event *event) {
+    if (log->count == 1 || !has_turn(event) || !(event->flags & CAIRN_EVENT_TURN)) return true;
+    return turns_of(&log->turns, granule_of(log, event)) == (uint32_t)event->turn;
+}
+
+// Chooses the earliest stream whose event may happen; where all wait, the earliest of all. 1; 0:
+// all streams are at their end.
+static int choose(struct event_log *log, struct error *error) {
+    struct stream *ready = NULL, *earliest = NULL;
+    for (size_t i = 0; i < log->count; i++) {
+        struct stream *stream = &log->streams[i];
+        int got = fill(log, stream, error);
+        if (got < 0) return -1;
+        if (!got) continue;
+        if (!earliest || stream->head.ms < earliest->head.ms) earliest = stream;
+        if ((!ready || stream->head.ms < ready->head.ms) && is_ready(log, &stream->head))
+            ready = stream;
+    }
+    if (!earliest) return 0;
+    if (!ready) log->forced++;
+    log->present = ready ? ready : earliest;
+    log->until_ms = UINT64_MAX;
+    for (size_t i = 0; i < log->count; i++) {
+        const struct stream *stream = &log->streams[i];
+        bool is_other = stream != log->present && stream->has_head;
+        if (is_other && stream->head.ms < log->until_ms) log->until_ms = stream->head.ms;
+    }
+    if (log->until_ms < log->present->head.ms) log->until_ms = log->present->head.ms;
+    return 1;
+}
+
+int event_log_next(struct event_log *log, struct event *event, struct error *error) {
+    struct stream *present = log->present;
+    int got = present ? fill(log, present, error) : 0;
+    if (got < 0) return got;
+    bool goes_on = got && present->head.ms <= log->until_ms && is_ready(log, &present->head);
+    if (!goes_on) {
+        got = choose(log, error);
+        if (got <= 0) return got;
+        present = log->present;
+    }
+    *event = present->head;
+    present->has_head = false;
+    if (log->count == 1 || !has_turn(event)) return 1;
+    uint64_t granule = granule_of(log, event);
+    uint32_t turn =
+        event->flags & CAIRN_EVENT_TURN ? (uint32_t)event->turn : turns_of(&log->turns, granule);
+    if (turns_set(&log->turns, granule, turn + 1)) return 1;
+    return error_set(error, "out of memory") - 1;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file may be anything, and may still grow: it is read by pread, and every length is checked
+// against the file's, or what a column can have.
+#include "tool/events/frame_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "tool/base/array.h"
+
+static bool read_at(int file, void *bytes, size_t count, uint64_t at) {
+    char *to = bytes;
+    while (count) {
+        ssize_t done = pread(file, to, count, (off_t)at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        to += done;
+        at += (uint64_t)done;
+        count -= (size_t)done;
+    }
+    return true;
+}
+
+static uint64_t payload_bytes(const struct cairn_event_frame *frame) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < CAIRN_COLUMNS; i++) bytes += frame->columns[i].stored_bytes;
+    return bytes;
+}
+
+static bool is_frame(const struct cairn_event_frame *frame) {
+    if (frame->magic != CAIRN_EVENT_FRAME_MAGIC || !frame->event_count) return false;
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        if (frame->columns[i].plain_bytes > CAIRN_EVENT_COLUMN_MOST ||
+            frame->columns[i].stored_bytes > frame->columns[i].plain_bytes)
+            return false;
+    return frame->event_count <= frame->columns[CAIRN_COLUMN_KINDS].plain_bytes;
+}
+
+static bool add_frame(struct frame_index *index, const struct cairn_event_frame *frame,
+                      uint64_t at) {
+    const size_t first_room = 64;
+    if (index->count == index->room) {
+        size_t room = index->room ? 2 * index->room : first_room;
+        void *frames = reallocarray(index->frames, room, sizeof *index->frames);
+        if (!frames) return false;
+        index->frames = frames;
+        index->room = room;
+    }
+    index->frames[index->count++] = (struct frame_place){at, frame->slot, frame->number};
+    index->facts.event_count += frame->event_count;
+    if (frame->end_ms > index->facts.end_ms) index->facts.end_ms = frame->end_ms;
+    return true;
+}
+
+static bool is_end(const struct cairn_event_end *end) {
+    const size_t behind = offsetof(struct cairn_event_end, frame_count);
+    uint32_t sum = (uint32_t)crc32(0, (const uint8_t *)end + behind, (uInt)(sizeof *end - behind));
+    return end->magic == CAIRN_EVENT_END_MAGIC && end->checksum == sum;
+}
+
+// False: what is at `at` is neither a frame nor an end, and more than the rest of one.
+static bool walk(struct frame_index *index, uint64_t at, struct error *error) {
+    struct event_log_facts *facts = &index->facts;
+    struct cairn_event_frame frame;
+    facts->is_cut = true;
+    for (uint64_t next; at < facts->file_bytes; at = next) {
+        if (facts->file_bytes - at < sizeof frame ||
+            !read_at(index->file, &frame, sizeof frame, at))
+            return true;
+        if (frame.magic == CAIRN_EVENT_END_MAGIC) {
+            if (!read_at(index->file, &facts->end, sizeof facts->end, at)) return true;
+            facts->is_cut = !is_end(&facts->end);
+            return !facts->is_cut || error_set(error, "its end is damaged");
+        }
+        if (!is_frame(&frame)) return error_set(error, "damaged at byte %" PRIu64, at);
+        next = at + sizeof frame + payload_bytes(&frame);
+        if (next > facts->file_bytes) return true;
+        if (!add_frame(index, &frame, at)) return error_set(error, "out of memory");
+    }
+    return true;
+}
+
+static int by_slot_and_number(const void *left, const void *right) {
+    const struct frame_place *a = left, *b = right;
+    if (a->slot != b->slot) return a->slot < b->slot ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static void count_missing(struct frame_index *index) {
+    for (size_t i = 0; i < index->count; i++) {
+        const struct frame_place *frame = &index->frames[i];
+        bool is_first = i == 0 || frame[-1].slot != frame->slot;
+        uint32_t expected = is_first ? 0 : frame[-1].number + 1;
+        if (frame->number > expected) index->facts.missing_count += frame->number - expected;
+    }
+}
+
+static bool read_header(struct frame_index *index, struct error *error) {
+    struct cairn_event_file *header = &index->facts.file;
+    struct stat status;
+    if (fstat(index->file, &status) != 0) return error_set(error, "%s", strerror(errno));
+    index->facts.file_bytes = (uint64_t)status.st_size;
+    if (!read_at(index->file, header, sizeof *header, 0) ||
+        memcmp(header->magic, CAIRN_EVENT_FILE_MAGIC, sizeof header->magic) != 0)
+        return error_set(error, "not an event log");
+    if (header->version != CAIRN_EVENT_FILE_VERSION)
+        return error_set(error, "an event log of version %u, and this cairn reads version %u",
+                         header->version, CAIRN_EVENT_FILE_VERSION);
+    if (header->header_bytes < sizeof *header || header->granule_shift > 16)
+        return error_set(error, "its header is damaged");
+    header->recording[CAIRN_EVENT_FILE_NAME - 1] = 0;
+    header->recording_in_run[CAIRN_EVENT_FILE_NAME - 1] = 0;
+    return true;
+}
+
+bool frame_index_open(const char *path, struct frame_index *index, struct error *error) {
+    *index = (struct frame_index){.file = open(path, O_RDONLY | O_CLOEXEC)};
+    if (index->file < 0) return error_set(error, "%s: %s", path, strerror(errno));
+    bool is_read = read_header(index, error) && walk(index, index->facts.file.header_bytes, error);
+    if (!is_read) {
+        frame_index_close(index);
+        return error_wrap(error, "%s", path);
+    }
+    if (index->count) qsort(index->frames, index->count, sizeof *index->frames, by_slot_and_number);
+    count_missing(index);
+    return true;
+}
+
+void frame_index_close(struct frame_index *index) {
+    if (index->file >= 0) close(index->file);
+    free(index->frames);
+    *index = (struct frame_index){.file = -1};
+}
+
+// --- one frame
+
+void frame_columns_free(struct frame_columns *columns) {
+    for (int i = 0; i < CAIRN_COLUMNS; i++) {
+        free(columns->bytes[i]);
+        columns->bytes[i] = NULL;
+    }
+}
+
+static bool unpack(const struct cairn_event_frame *frame, const uint8_t *payload,
+                   struct frame_columns *columns) {
+    for (int i = 0; i < CAIRN_COLUMNS; i++) {
+        const size_t plain = frame->columns[i].plain_bytes, stored = frame->columns[i].stored_bytes;
+        columns->bytes[i] = malloc(plain + 1);
+        if (!columns->bytes[i]) return false;
+        if (plain == stored)
+            memcpy(columns->bytes[i], payload, plain);
+        else if (ZSTD_decompress(columns->bytes[i], plain, payload, stored) != plain)
+            return false;
+        payload += stored;
+    }
+    return true;
+}
+
+static bool read_frame(const struct frame_index *index, uint64_t at, uint8_t *bytes, size_t count,
+                       struct frame_columns *columns) {
+    const size_t behind = offsetof(struct cairn_event_frame, slot);
+    struct cairn_event_frame frame;
+    if (!read_at(index->file, bytes, count, at)) return false;
+    memcpy(&frame, bytes, sizeof frame);
+    if ((uint32_t)crc32(0, bytes + behind, (uInt)(count - behind)) != frame.checksum) return false;
+    if (!is_frame(&frame) || payload_bytes(&frame) != count - sizeof frame) return false;
+    if (!unpack(&frame, bytes + sizeof frame, columns)) return false;
+    columns_read(&columns->reader, &frame, columns->bytes);
+    return true;
+}
+
+bool frame_index_read(const struct frame_index *index, const struct frame_place *place,
+                      struct frame_columns *columns, struct error *error) {
+    struct cairn_event_frame frame;
+    bool is_read = read_at(index->file, &frame, sizeof frame, place->at) && is_frame(&frame);
+    size_t count = is_read ? sizeof frame + (size_t)payload_bytes(&frame) : 0;
+    uint8_t *bytes = is_read ? malloc(count) : NULL;
+    for (int i = 0; i < CAIRN_COLUMNS; i++) columns->bytes[i] = NULL;
+    is_read = bytes && read_frame(index, place->at, bytes, count, columns);
+    free(bytes);
+    if (is_read) return true;
+    frame_columns_free(columns);
+    return error_set(error, "the frame at byte %" PRIu64 " is damaged", place->at);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks live while a log is read, and what became of each: the frees of a log say nothing of
+// the block but its address.
+#ifndef TOOL_EVENTS_LIVE_BLOCKS_H
+#define TOOL_EVENTS_LIVE_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool/events/event.h"
+
+struct live_block {
+    uint64_t address;  // 0: the place is empty
+    uint64_t size, alignment;
+    uint64_t number;  // of its allocation among those of the log, from 1
+    uint64_t ms;
+    uint32_t cell, thread;
+    bool is_taken;  // by a realloc that is not over
+};
+
+struct live_blocks {
+    struct live_block *places;
+    size_t room, count;  // room: a power of two
+    uint64_t allocations;
+    unsigned granule_shift;
+};
+
+// What an event did.
+struct block_change {
+    bool is_allocated, is_freed, is_failed;  // is_failed: realloc left the block as it was
+    struct live_block allocated, freed;      // a realloc has both
+    bool is_unknown;                         // an event of a block whose allocation is not known
+};
+
+void live_blocks_free(struct live_blocks *blocks);
+
+// Follows an event of event_log_next. False without memory.
+bool live_blocks_follow(struct live_blocks *blocks, const struct event *event,
+                        struct block_change *change);
+
+// The block at that address; NULL: none.
+const struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t address);
+
+#endif

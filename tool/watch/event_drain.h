@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the chunks of event logs from the memory of recorded processes and writes them into files:
+// a thread of its own, since the program may fill chunks faster than anything else is looked at. It
+// also moves the clock that the events go by.
+//
+// The log of the program's first process lies beside the run, those of others in its directory. A
+// file is made when there is something to write.
+#ifndef TOOL_WATCH_EVENT_DRAIN_H
+#define TOOL_WATCH_EVENT_DRAIN_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "tool/base/error.h"
+#include "tool/watch/run_directory.h"
+#include "tool/watch/watched.h"
+
+struct drained;
+
+struct event_drain {
+    const struct run_directory *directory;
+    char path[PATH_MAX];  // of the first process' log; "": by that of the run
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t has_ended;
+    struct drained *list;  // (lock)
+    bool is_ending;        // (lock)
+    bool has_thread;
+    struct error problem;  // the first, read after event_drain_stop; empty: none
+};
+
+// Before the program starts. `path`: where the first process' log goes, NULL: beside the run.
+bool event_drain_open(struct event_drain *drain, const char *path, struct error *error);
+void event_drain_start(struct event_drain *drain, const struct run_directory *directory);
+void event_drain_stop(struct event_drain *drain);
+
+// A process begins; it is over, or is left: what its log still has is taken, and the log closed. If
+// the recording is not kept, neither is the log.
+void event_drain_add(struct event_drain *drain, struct watched *process);
+void event_drain_end(struct event_drain *drain, struct watched *process, bool is_kept);
+
+#endif
