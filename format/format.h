@@ -501,6 +501,16 @@ struct cairn_pace {
 };
 #define CAIRN_PACE_TOOL 0x80000000u
 
+// The versions of CPython whose frames the library reads, as Py_Version without its lower half.
+#define CAIRN_PYTHON_FIRST 0x03080000u
+#define CAIRN_PYTHON_LAST 0x030f0000u
+#define CAIRN_PYTHON_READ "CPython 3.8 to 3.15"
+
+static inline _Bool cairn_python_is_read(uint32_t version) {
+    const uint32_t lower_half = 0xffff;
+    return version >= CAIRN_PYTHON_FIRST && (version & ~lower_half) <= CAIRN_PYTHON_LAST;
+}
+
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
 struct cairn_header {

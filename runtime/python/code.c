@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "format/format.h"
-#include "runtime/python/layout.h"
 #include "runtime/python/lines.h"
 #include "runtime/python/python.h"
 #include "runtime/python/read.h"
 
-struct code_types code_types;
+struct python_objects code_types;
+struct python_layout code_layout;
 
 // A slot of the table: the upper part of the record's hash, and its number.
 enum { TABLE_SLOTS = 1 << 17, TABLE_TRIES = 64, NUMBER_BITS = 28 };
@@ -67,9 +67,9 @@ struct head {
     uint64_t references, type, length;
 };
 
-static bool read_head(const struct code_reader *reader, uintptr_t object, uintptr_t type,
+static bool read_head(struct code_reader *reader, uintptr_t object, uintptr_t type,
                       struct head *head) {
-    return python_read(reader->is_careful, object, head, sizeof *head) && head->type == type;
+    return python_read(&reader->memory, object, head, sizeof *head) && head->type == type;
 }
 
 // Copies a text as UTF-8, cut to `most` bytes, and a NUL; the bytes written.
@@ -78,16 +78,15 @@ static size_t put_text(struct code_reader *reader, uintptr_t object, size_t most
     struct head head;
     uint64_t state = 0;
     size_t used = 0;
-    bool is_read =
-        read_head(reader, object, code_types.text, &head) &&
-        python_read(reader->is_careful, object + PYTHON_TEXT_STATE, &state, sizeof state);
+    bool is_read = read_head(reader, object, code_types.text, &head) &&
+                   python_read_word(&reader->memory, object + PYTHON_TEXT_STATE, &state);
     size_t width = state >> PYTHON_TEXT_KIND_SHIFT & PYTHON_TEXT_KIND_MASK;
     bool is_known =
         is_read && state & PYTHON_TEXT_IS_COMPACT && (width == 1 || width == 2 || width == 4);
     size_t length = is_known && head.length < most ? head.length : is_known ? most : 0;
     bool is_ascii = state & PYTHON_TEXT_IS_ASCII;
-    object += is_ascii ? PYTHON_TEXT_ASCII : PYTHON_TEXT_COMPACT;
-    if (!python_read(reader->is_careful, object, reader->text, length * width)) length = 0;
+    object += is_ascii ? code_layout.text_ascii : code_layout.text_compact;
+    if (!python_read(&reader->memory, object, reader->text, length * width)) length = 0;
     for (size_t i = 0; i < length && used + longest_character < most; i++) {
         uint32_t character = character_at(reader->text, i, width);
         if (character) used += put_character(out + used, character);
@@ -96,24 +95,30 @@ static size_t put_text(struct code_reader *reader, uintptr_t object, size_t most
     return used + 1;
 }
 
-// The part of a code object that says what it is; offsets count from co_firstlineno.
+// The part of a code object that says what it is.
 struct code_fields {
-    uint64_t words[PYTHON_CODE_END / sizeof(uint64_t)];
+    uint64_t file, function, table;
+    uint32_t first_line;
 };
 
-static uint64_t field(const struct code_fields *fields, size_t offset) {
-    return fields->words[offset / sizeof(uint64_t)];
+static bool read_fields(struct python_memory *memory, uintptr_t code, struct code_fields *fields) {
+    const struct python_layout *layout = &code_layout;
+    return python_read_word(memory, code + layout->code_file, &fields->file) &&
+           python_read_word(memory, code + layout->code_function, &fields->function) &&
+           python_read_word(memory, code + layout->code_table, &fields->table) &&
+           python_read_part(memory, code + layout->code_first_line, UINT32_MAX,
+                            &fields->first_line);
 }
 
 // Makes up the record; its bytes.
 static size_t make_record(struct code_reader *reader, const struct code_fields *fields) {
-    struct cairn_code head = {.first_line = (uint32_t)field(fields, 0)};
+    struct cairn_code head = {.first_line = fields->first_line};
     uint8_t *out = (uint8_t *)reader->record;
     size_t used = sizeof head, before = used;
-    used += put_text(reader, field(fields, PYTHON_CODE_FUNCTION), CODE_FUNCTION_BYTES, out + used);
+    used += put_text(reader, fields->function, CODE_FUNCTION_BYTES, out + used);
     head.function_bytes = (uint32_t)(used - before);
     before = used;
-    used += put_text(reader, field(fields, PYTHON_CODE_FILE), CODE_FILE_BYTES, out + used);
+    used += put_text(reader, fields->file, CODE_FILE_BYTES, out + used);
     head.file_bytes = (uint32_t)(used - before);
     for (; used % CAIRN_CODE_ALIGN; used++) out[used] = 0;
     head.bytes = (uint32_t)used;
@@ -157,21 +162,21 @@ static uint32_t intern_record(struct code_reader *reader, size_t size) {
 }
 
 // What Python remembers of a text: its length and hash.
-static uint64_t text_facts(const struct code_reader *reader, uintptr_t text) {
+static uint64_t text_facts(struct code_reader *reader, uintptr_t text) {
     uint64_t facts[2] = {0, 0};
     _Static_assert(PYTHON_TEXT_HASH == PYTHON_OBJECT_LENGTH + sizeof facts[0],
                    "they are neighbours");
-    python_read(reader->is_careful, text + PYTHON_OBJECT_LENGTH, facts, sizeof facts);
+    python_read(&reader->memory, text + PYTHON_OBJECT_LENGTH, facts, sizeof facts);
     return mix(facts[0], facts[1]);
 }
 
-static uint64_t facts_of(const struct code_reader *reader, const struct code_fields *fields) {
-    uint64_t hash = field(fields, 0);
-    hash = mix(hash, field(fields, PYTHON_CODE_FILE));
-    hash = mix(hash, field(fields, PYTHON_CODE_FUNCTION));
-    hash = mix(hash, field(fields, PYTHON_CODE_TABLE));
-    hash = mix(hash, text_facts(reader, field(fields, PYTHON_CODE_FUNCTION)));
-    return mix(hash, text_facts(reader, field(fields, PYTHON_CODE_FILE)));
+static uint64_t facts_of(struct code_reader *reader, const struct code_fields *fields) {
+    uint64_t hash = fields->first_line;
+    hash = mix(hash, fields->file);
+    hash = mix(hash, fields->function);
+    hash = mix(hash, fields->table);
+    hash = mix(hash, text_facts(reader, fields->function));
+    return mix(hash, text_facts(reader, fields->file));
 }
 
 static uint32_t code_number(struct code_reader *reader, uintptr_t code,
@@ -193,13 +198,13 @@ static uint32_t code_number(struct code_reader *reader, uintptr_t code,
 // 0: unknown.
 static uint32_t code_line(struct code_reader *reader, const struct code_fields *fields,
                           uintptr_t offset) {
-    uintptr_t object = field(fields, PYTHON_CODE_TABLE);
+    uintptr_t object = fields->table;
     struct head head;
     if (!read_head(reader, object, code_types.bytes, &head)) return 0;
     size_t size = head.length < CODE_TABLE_BYTES ? head.length : CODE_TABLE_BYTES;
-    if (!python_read(reader->is_careful, object + PYTHON_BYTES, reader->text, size)) return 0;
+    if (!python_read(&reader->memory, object + PYTHON_BYTES, reader->text, size)) return 0;
     if (offset > UINT32_MAX) offset = 0;  // not begun yet: before the first one
-    return lines_find(reader->text, size, (uint32_t)field(fields, 0), (uint32_t)offset);
+    return lines_find(code_layout.lines, reader->text, size, fields->first_line, (uint32_t)offset);
 }
 
 static COLD uintptr_t code_find_slow(struct code_reader *reader, struct line_seen *seen,
@@ -207,7 +212,7 @@ static COLD uintptr_t code_find_slow(struct code_reader *reader, struct line_see
                                      const struct code_fields *fields, uint64_t facts) {
     uint32_t number = code_number(reader, code, fields, facts);
     if (number == CODE_UNKNOWN) return frame_python(CODE_UNKNOWN, 0);
-    uintptr_t offset = instruction - code - PYTHON_CODE_INSTRUCTIONS;
+    uintptr_t offset = instruction - code - code_layout.code_instructions;
     uintptr_t pc = frame_python(number, code_line(reader, fields, offset));
     seen->instruction = 0;
     compiler_barrier();
@@ -218,19 +223,28 @@ static COLD uintptr_t code_find_slow(struct code_reader *reader, struct line_see
     return pc;
 }
 
+// Stands for a call of __init__ that the interpreter has built into itself (from 3.12 on): named by
+// one text for all, in no line.
+static bool is_shim(const struct code_fields *fields) {
+    return fields->function == fields->file && !fields->first_line;
+}
+
 uintptr_t code_find(struct code_reader *reader, uintptr_t code, uintptr_t instruction) {
     const unsigned low_bits = 1, high_bits = 13;
     struct line_seen *seen =
         &reader->lines[(instruction >> low_bits ^ instruction >> high_bits) % LINES_SEEN];
-    uint64_t head[2];
+    struct {
+        uint64_t references, type;
+    } head;
     struct code_fields fields;
-    bool is_code =
-        python_read(reader->is_careful, code, head, sizeof head) && head[1] == code_types.code &&
-        python_read(reader->is_careful, code + PYTHON_CODE_FIRST_LINE, &fields, sizeof fields);
+    bool is_code = python_read(&reader->memory, code, &head, sizeof head) &&
+                   head.type == code_types.code && read_fields(&reader->memory, code, &fields);
     if (!is_code) return frame_python(CODE_UNKNOWN, 0);
-    // On its way out: what it points to may be gone.
-    bool is_dying = !head[0], is_here = seen->instruction == instruction;
+    // On its way out: what it points to may be gone. (In later versions the upper half is
+    // another's.)
+    bool is_dying = !(uint32_t)head.references, is_here = seen->instruction == instruction;
     if (unlikely(is_dying)) return is_here ? seen->pc : frame_python(CODE_UNKNOWN, 0);
+    if (unlikely(is_shim(&fields))) return 0;
     uint64_t facts = facts_of(reader, &fields);
     if (likely(is_here && seen->facts == facts)) return seen->pc;
     return code_find_slow(reader, seen, code, instruction, &fields, facts);

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/sys/sys.h"
+#include "runtime/python/layout.h"
+#include "runtime/python/read.h"
 
 enum { CODE_UNKNOWN = 0, CODES_SEEN = 1024, LINES_SEEN = 4096 };
 enum { CODE_FUNCTION_BYTES = 1 << 10, CODE_FILE_BYTES = 4 << 10, CODE_TABLE_BYTES = 256 << 10 };
@@ -32,21 +33,20 @@ struct code_reader {
     uint64_t
         record[(CODE_FUNCTION_BYTES + CODE_FILE_BYTES) / sizeof(uint64_t) + 4];  // in the making
     uint8_t text[CODE_TABLE_BYTES];  // of Python, before it is used
-    bool is_careful;                 // set by the caller
+    struct python_memory memory;     // its caution is set by the caller
     bool is_nameless;                // set when there was no room for a code
 };
 
-// The types of what is read, as addresses.
-struct code_types {
-    uintptr_t code, text, bytes;
-};
-extern HIDDEN struct code_types code_types;
+// The interpreter that is read.
+extern HIDDEN struct python_objects code_types;
+extern HIDDEN struct python_layout code_layout;
 
 // False without memory.
 bool code_begin(void);
 
 // The pseudo address of the instruction at an address in a code object. Its record is written if it
-// is new; it is CODE_UNKNOWN if the address is that of no code object, or there is no room.
+// is new; it is CODE_UNKNOWN if the address is that of no code object, or there is no room. 0: it
+// is nothing that anybody wrote.
 uintptr_t code_find(struct code_reader *reader, uintptr_t code, uintptr_t instruction);
 
 #endif

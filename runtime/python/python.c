@@ -4,29 +4,13 @@
 #include "runtime/python/python.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "format/format.h"
+#include "runtime/python/chain.h"
 #include "runtime/python/code.h"
-#include "runtime/python/layout.h"
-#include "runtime/python/read.h"
 #include "runtime/sys/linker.h"
 
 struct python python;
-
-// Of the interpreter; both take no lock and change nothing.
-static struct {
-    void *(*own_state)(void);     // PyGILState_GetThisThreadState
-    void *(*holder_state)(void);  // _PyThreadState_UncheckedGet: of the thread that has the lock
-} calls;
-
-// One frame of Python code.
-struct link {
-    uintptr_t frame, code, instruction;
-    uintptr_t cframe;  // the call of the interpreter's loop that runs it
-    uintptr_t pc;      // pseudo address (FRAME_PYTHON)
-};
 
 struct python_thread {
     struct link *links, *last_links;     // innermost first
@@ -35,14 +19,6 @@ struct python_thread {
     uint32_t limit, last_link_count, last_frame_count;
     struct code_reader reader;
 };
-
-bool python_read_carefully(uintptr_t address, void *bytes, size_t size) {
-    struct iovec here = {bytes, size}, there = {(void *)address, size};
-    if (!size) return true;
-    if (sys_is_confined()) return false;
-    return sys_call(SYS_process_vm_readv, sys_pid(), (long)&here, 1, (long)&there, 1, 0) ==
-           (long)size;
-}
 
 // "3.10.13 (main, ..." as Py_Version has it: what Pythons before 3.11 say of themselves.
 static uint32_t version_of_text(const char *text) {
@@ -64,17 +40,14 @@ static uint32_t version_find(void) {
 }
 
 void python_find(void) {
-    const uint32_t known = 0x030b, patch_bits = 16;
     python.version = version_find();
-    if (python.version >> patch_bits != known) return;
-    void *own = linker_find("PyGILState_GetThisThreadState");
-    void *holder = linker_find("_PyThreadState_UncheckedGet");
-    code_types = (struct code_types){.code = (uintptr_t)linker_find("PyCode_Type"),
-                                     .text = (uintptr_t)linker_find("PyUnicode_Type"),
-                                     .bytes = (uintptr_t)linker_find("PyBytes_Type")};
-    memcpy(&calls.own_state, &own, sizeof own);
-    memcpy(&calls.holder_state, &holder, sizeof holder);
-    python.can_be_read = own && holder && code_types.code && code_types.text && code_types.bytes;
+    if (!python.version) return;
+    code_types = (struct python_objects){.code = (uintptr_t)linker_find("PyCode_Type"),
+                                         .frame = (uintptr_t)linker_find("PyFrame_Type"),
+                                         .text = (uintptr_t)linker_find("PyUnicode_Type"),
+                                         .bytes = (uintptr_t)linker_find("PyBytes_Type"),
+                                         .runtime = (uintptr_t)linker_find("_PyRuntime")};
+    python.can_be_read = layout_find(python.version, &code_types, &code_layout) && chain_find();
 }
 
 bool python_begin(void) {
@@ -98,51 +71,6 @@ struct python_thread *python_thread_make(uint32_t limit) {
     return has_all ? thread : NULL;
 }
 
-// What links a Python frame to the others, from its code on.
-struct frame_fields {
-    uint64_t words[(PYTHON_FRAME_CODE_END - 1) / sizeof(uint64_t) + 1];
-};
-
-static bool frame_is_entry(const struct frame_fields *fields) {
-    const unsigned shift = PYTHON_FRAME_CODE_IS_ENTRY % sizeof(uint64_t) * 8;
-    return fields->words[PYTHON_FRAME_CODE_IS_ENTRY / sizeof(uint64_t)] >> shift & 0xff;
-}
-
-// The frames that one call of the interpreter's loop runs.
-static uint32_t read_frames(struct python_thread *thread, uintptr_t cframe, uintptr_t frame,
-                            uint32_t count) {
-    bool is_careful = thread->reader.is_careful, is_entry = false;
-    while (frame && !is_entry && count < thread->limit) {
-        struct frame_fields fields;
-        if (!python_read(is_careful, frame + PYTHON_FRAME_CODE, &fields, sizeof fields)) break;
-        thread->links[count++] = (struct link){
-            .frame = frame,
-            .code = fields.words[0],
-            .instruction = fields.words[PYTHON_FRAME_CODE_INSTRUCTION / sizeof(uint64_t)],
-            .cframe = cframe};
-        is_entry = frame_is_entry(&fields);
-        frame = fields.words[PYTHON_FRAME_CODE_PREVIOUS / sizeof(uint64_t)];
-    }
-    return count;
-}
-
-// Reads the thread's chain, innermost first; how many frames it has.
-static uint32_t read_chain(struct python_thread *thread) {
-    uintptr_t state = (uintptr_t)calls.own_state(), cframe = 0;
-    uint32_t count = 0;
-    if (!state) return 0;
-    bool has_lock = (uintptr_t)calls.holder_state() == state;
-    bool is_careful = thread->reader.is_careful |= !has_lock;
-    if (!python_read(is_careful, state + PYTHON_STATE_CFRAME, &cframe, sizeof cframe)) return 0;
-    for (uint32_t calls_seen = 0; cframe && calls_seen < thread->limit; calls_seen++) {
-        uintptr_t words[2];  // current_frame, previous
-        if (!python_read(is_careful, cframe + PYTHON_CFRAME_FRAME, words, sizeof words)) break;
-        count = read_frames(thread, cframe, words[0], count);
-        cframe = words[1];
-    }
-    return count;
-}
-
 // Gives each link its address; those that are the same as in the last chain, counted from the
 // outermost, have theirs already.
 static void name_chain(struct python_thread *thread, uint32_t count) {
@@ -163,6 +91,27 @@ static void name_chain(struct python_thread *thread, uint32_t count) {
     }
 }
 
+static bool is_loop(const struct frame *native) {
+    return native->pc >= chain_loop && native->pc < chain_loop_end;
+}
+
+// Where each call of the interpreter's loop runs one frame, they are paired from the outermost on;
+// if the native stack was cut there, from the innermost. A call whose code lies elsewhere (a rare
+// part, set apart by the compiler) is not known as one: then the innermost frames have no place.
+static void place_links(struct python_thread *thread, const struct frame *native,
+                        uint32_t native_count, uint32_t link_count) {
+    bool is_cut =
+        native_count && native[0].pc < CAIRN_CUT_LIMIT && native[0].pc != CAIRN_CUT_GUESSED;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < native_count && next < link_count; i++) {
+        const struct frame *frame = &native[is_cut ? native_count - 1 - i : i];
+        if (!is_loop(frame)) continue;
+        thread->links[is_cut ? next : link_count - 1 - next].place = frame->stack;
+        next++;
+    }
+    for (; is_cut && next < link_count; next++) thread->links[next].place = UINTPTR_MAX - 1;
+}
+
 // Both chains, innermost first; how many frames, at most the limit.
 static uint32_t interleave(struct python_thread *thread, const struct frame *native,
                            uint32_t native_count, uint32_t link_count) {
@@ -171,8 +120,8 @@ static uint32_t interleave(struct python_thread *thread, const struct frame *nat
     for (uint32_t i = native_count; i-- > 0;) {
         bool has_end = i > 0 && native[i - 1].stack;  // not outermost, nor next to where it was cut
         uintptr_t end = has_end ? native[i - 1].stack : UINTPTR_MAX;
-        for (; next < link_count && links[next].cframe < end && count < thread->limit; next++)
-            thread->inside_out[count++] = links[next].pc;
+        for (; next < link_count && links[next].place < end && count < thread->limit; next++)
+            if (links[next].pc) thread->inside_out[count++] = links[next].pc;
         // A damaged stack may hold any word.
         if (count < thread->limit) thread->inside_out[count++] = native[i].pc & ~FRAME_PYTHON;
     }
@@ -203,9 +152,10 @@ static void exchange(struct python_thread *thread) {
 
 struct python_stack python_weave(struct python_thread *thread, struct frame *native,
                                  uint32_t native_count, bool is_careful) {
-    thread->reader.is_careful = is_careful;
+    thread->reader.memory.is_careful = is_careful;
     thread->reader.is_nameless = false;
-    uint32_t link_count = read_chain(thread);
+    uint32_t link_count = chain_read(&thread->reader.memory, thread->links, thread->limit);
+    if (chain_loop) place_links(thread, native, native_count, link_count);
     name_chain(thread, link_count);
     uint32_t count = interleave(thread, native, native_count, link_count);
     uint32_t keep = turn(thread, count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of Python code (CPython 3.11), between the native ones of the thread's stack.
+// Frames of Python code (CPython 3.8 to 3.15), between the native ones of the thread's stack.
 //
 // The interpreter's lock is never taken. A thread's own chain of frames changes only by its own
 // doing, so that at an allocation it stands still. What could be wrong with it:
@@ -8,8 +8,10 @@
 //     therefore read by system calls, which fail where there is none.
 //   - A code object is gone and another one is at its address: a code is known by what it says
 //     (name, file, table of lines), and looked at again wherever the chain has changed.
-// Only the frames of a state that the thread's own record in Python (PyGILState) leads to are read:
-// none of sub-interpreters.
+//   - Anything, if the program writes where it should not: an address is read only where there is
+//     memory (read.h), and chains end after as many frames as a stack may have.
+// With the lock these are the frames of the interpreter that the thread runs, which may be a
+// sub-interpreter; without it those of the last one, before 3.12 of the main one.
 #ifndef RUNTIME_PYTHON_PYTHON_H
 #define RUNTIME_PYTHON_PYTHON_H
 

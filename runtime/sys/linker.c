@@ -65,15 +65,21 @@ static uint32_t find_by_gnu_hash(const struct linker_symbols *symbols, const cha
     return 0;
 }
 
-uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name) {
+// NULL: the module does not define it.
+static const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
     uint32_t found = 0;
-    if (!symbols->symbols || !symbols->texts) return 0;
+    if (!symbols->symbols || !symbols->texts) return NULL;
     if (symbols->gnu_hash)
         found = find_by_gnu_hash(symbols, name);
     else if (symbols->hash)
         for (uint32_t i = 1; i < symbols->hash[1] && !found; i++)
             if (is_definition(symbols, i, name)) found = i;
-    return found ? symbols->bias + symbols->symbols[found].st_value : 0;
+    return found ? &symbols->symbols[found] : NULL;
+}
+
+uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name) {
+    const Elf64_Sym *symbol = find_symbol(symbols, name);
+    return symbol ? symbols->bias + symbol->st_value : 0;
 }
 
 // ---- all modules --------------------------------------------------------------------------------
@@ -81,6 +87,7 @@ uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *
 struct search {
     const char *name;
     uintptr_t found;
+    uint64_t size;     // that its symbol says
     bool is_after_us;  // only modules after ours
 };
 
@@ -108,8 +115,11 @@ static int look_at_module(struct dl_phdr_info *module, size_t size, void *contex
         const Elf64_Dyn *entry = (const Elf64_Dyn *)(module->dlpi_addr + segment->p_vaddr);
         for (; entry->d_tag != DT_NULL; entry++) linker_symbols_note(&symbols, entry);
     }
-    search->found = linker_symbols_find(&symbols, search->name);
-    return search->found != 0;
+    const Elf64_Sym *symbol = find_symbol(&symbols, search->name);
+    if (!symbol) return 0;
+    search->found = symbols.bias + symbol->st_value;
+    search->size = symbol->st_size;
+    return 1;
 }
 
 static COLD void *search_modules(const char *name, bool is_after_us) {
@@ -124,4 +134,12 @@ void *linker_find(const char *name) {
 
 void *linker_find_next(const char *name) {
     return likely(dlsym) ? dlsym(RTLD_NEXT, name) : search_modules(name, true);
+}
+
+bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end) {
+    struct search search = {.name = name};
+    dl_iterate_phdr(look_at_module, &search);
+    *start = search.found;
+    *end = search.found + search.size;
+    return search.found != 0;
 }

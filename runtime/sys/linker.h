@@ -8,6 +8,7 @@
 #define RUNTIME_SYS_LINKER_H
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 // The symbols that a module defines.
@@ -29,5 +30,8 @@ uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *
 // is none. NULL also before relocations were made.
 void *linker_find(const char *name);
 void *linker_find_next(const char *name);
+
+// Where the first function of that name begins and ends, as its symbol says. False: there is none.
+bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end);
 
 #endif

@@ -35,6 +35,8 @@
 #define OPTION_ROWS_FROM_START                                                                     \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
+#define OPTION_ROW_PYTHON                                                                          \
+    {OPTION_PYTHON, "python", 0, "[=WHEN]", "Python's objects and frames: on, off, auto (if sampled)"}
 #define OPTION_ROW_PROCESS {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 
 #define OPTION_ROWS_SYMBOL_FILES                                                                   \
@@ -143,7 +145,7 @@ const struct command commands[] = {
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_SYMBOLS,
-            {OPTION_PYTHON, "python", 0, NULL, "objects of Python, and the code that made them"},
+            OPTION_ROW_PYTHON,
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_IGNORE_CHECKS, "ignore-checks", 0, NULL, "run it even if it cannot be recorded"},
         },
@@ -169,6 +171,7 @@ const struct command commands[] = {
             {OPTION_SCAN_HEAP, "scan-heap", 0, NULL, "count pre-existing blocks in a large heap too"},
             {OPTION_NO_SCAN_HEAP, "no-scan-heap", 0, NULL, "do not count pre-existing blocks"},
             OPTION_ROWS_RECORDING,
+            OPTION_ROW_PYTHON,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,

@@ -90,6 +90,23 @@ static bool read_guard(const struct command_args *args, struct recording_options
     return true;
 }
 
+// Frames of Python code. They take several times what an event takes otherwise, so that without a
+// word they are there where samples alone have stacks.
+static bool read_python(const struct command_args *args, bool is_sampled,
+                        struct recording_options *options, struct error *error) {
+    const char *given = args_text(args, OPTION_PYTHON, "");
+    const char *when = *given ? given : args_has(args, OPTION_PYTHON) ? "on" : "auto";
+    bool is_auto = !strcmp(when, "auto");
+    options->is_for_python = !strcmp(when, "on");
+    if (!is_auto && !options->is_for_python && strcmp(when, "off") != 0)
+        return error_set(error, "%s: --python=%s: not one of auto, on, off", args->command->name,
+                         when);
+    bool is_possible = !args_has(args, OPTION_NO_STACKS);
+    if (options->is_for_python || (is_auto && is_sampled && is_possible))
+        put(options, CAIRN_VARIABLE(PYTHON), "1");
+    return true;
+}
+
 // What a signal may ask for; the letters are those of CAIRN_SIGNAL.
 static const struct signal_word {
     const char *name;
@@ -196,6 +213,7 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (!args_size_or_none(args, OPTION_SNAPSHOT_EVERY, &every, error)) return false;
     if (args_has(args, OPTION_SNAPSHOT_EVERY))
         put_number(options, CAIRN_VARIABLE(SNAPSHOT_EVERY), every);
+    if (!read_python(args, is_sampled, options, error)) return false;
     if (!(is_sampled ? options_check_under : options_check_without)(args, SAMPLED, error))
         return false;
     if (args_has(args, OPTION_AGES)) put(options, CAIRN_VARIABLE(AGES), "1");

@@ -14,7 +14,8 @@ struct recording_options {
     char texts[LAUNCH_RECORDING_VARIABLES][RECORDING_TEXT_BYTES];
     struct launch_variable variables[LAUNCH_RECORDING_VARIABLES];
     size_t count;
-    enum measure by;  // what the summary lists places by
+    bool is_for_python;  // its objects and frames were asked for
+    enum measure by;     // what the summary lists places by
 };
 
 // The variables of the options that were given, into `launch` as well, which then points into

@@ -73,9 +73,9 @@ static bool run_is_recordable(struct run_command *run, struct error *error) {
 static bool run_is_readable_python(struct run_command *run, struct error *error) {
     const unsigned major_shift = 24, minor_shift = 16, mask = 0xff;
     uint32_t version = run->launch.is_for_python ? python_of_image(run->program.image) : 0;
-    if (!version || version == PYTHON_READ) return true;
+    if (!version || cairn_python_is_read(version)) return true;
     return error_set(error,
-                     "%s is Python %u.%u, and --python reads the frames of " PYTHON_READ_TEXT
+                     "%s is Python %u.%u, and --python reads the frames of " CAIRN_PYTHON_READ
                      " only; without it, PYTHONMALLOC=malloc in the environment shows its objects",
                      run->program.path, version >> major_shift, version >> minor_shift & mask);
 }
@@ -247,7 +247,7 @@ static bool run_read_options(struct run_command *run, struct error *error) {
         !recording_options_read(run->args, &run->recording, &run->launch, error) ||
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
-    run->launch.is_for_python = args_has(run->args, OPTION_PYTHON);
+    run->launch.is_for_python = run->recording.is_for_python;
     run->begin.is_anyway = args_has(run->args, OPTION_IGNORE_CHECKS);
     return true;
 }

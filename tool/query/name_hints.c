@@ -58,10 +58,11 @@ static void print_python(const struct terminal *terminal, const struct cairn_hea
     const unsigned shift = 8, mask = 0xff;
     uint32_t version = header->python_version >> shift;
     if (!version || header->has_python_frames) return;
-    terminal_print(
-        terminal, STYLE_DIM,
-        "Python %u.%u.%u: its own frames are missing, cairn reads those of " PYTHON_READ_TEXT "\n",
-        version >> 2 * shift, version >> shift & mask, version & mask);
+    terminal_print(terminal, STYLE_DIM, "Python %u.%u.%u: its own frames are missing, %s\n",
+                   version >> 2 * shift, version >> shift & mask, version & mask,
+                   cairn_python_is_read(header->python_version)
+                       ? "this build (free-threaded?) keeps them otherwise than others"
+                       : "cairn reads those of " CAIRN_PYTHON_READ);
 }
 
 // A recording that came without names: what was looked up is in the cache, by which it is read from

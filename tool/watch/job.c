@@ -28,7 +28,6 @@ size_t launch_variables(const struct launch *launch,
     const struct launch_variable all[] = {
         {CAIRN_VARIABLE(SOCKET), launch->socket_name},
         {CAIRN_VARIABLE(OUTPUT), launch->output},
-        {CAIRN_VARIABLE(PYTHON), launch->is_for_python ? "1" : NULL},
         {"PYTHONMALLOC", launch->is_for_python ? "malloc" : NULL},
     };
     size_t count = 0;

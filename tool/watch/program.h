@@ -35,12 +35,8 @@ const char *program_unrecorded_obstacle(enum cairn_unrecorded kind);
 // The part of a path after the last slash.
 const char *program_base_name(const char *path);
 
-// The version whose frames the library reads, as Py_Version without its lower half.
-#define PYTHON_READ 0x030b0000u
-#define PYTHON_READ_TEXT "CPython 3.11"
-
-// Version of the interpreter that an ELF file is or is linked to, in that form; 0: none, or it does
-// not say.
+// Version of the interpreter that an ELF file is or is linked to, as Py_Version without its
+// lower half; 0: none, or it does not say.
 uint32_t python_of_image(const char *path);
 
 #endif

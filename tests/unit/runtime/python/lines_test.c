@@ -34,7 +34,7 @@ enum { FIRST_LINE = 10 };
 static size_t lines_of(uint32_t *lines, size_t most) {
     size_t count = 0;
     for (uint32_t at = 0; at < 1000; at += 2) {
-        uint32_t line = lines_find(table, sizeof table, FIRST_LINE, at);
+        uint32_t line = lines_find(PYTHON_LINES_POSITIONS, table, sizeof table, FIRST_LINE, at);
         if (!line) break;
         if ((!count || lines[count - 1] != line) && count < most) lines[count++] = line;
     }
@@ -53,11 +53,28 @@ static void test_known_table(void **state) {
 static void test_forms(void **state) {
     (void)state;
     const uint8_t none[] = {0x80 | 15 << 3, 0x80 | 13 << 3, 0x05};  // no line; then two lines back
-    assert_int_equal(lines_find(none, sizeof none, 10, 0), 0);
-    assert_int_equal(lines_find(none, sizeof none, 10, 2), 8);
-    assert_int_equal(lines_find(none, sizeof none, 10, 4), 0);
-    assert_int_equal(lines_find(none, sizeof none, 1, 2), 0);  // before the first line
-    assert_int_equal(lines_find(NULL, 0, 10, 0), 0);
+    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, sizeof none, 10, 0), 0);
+    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, sizeof none, 10, 2), 8);
+    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, sizeof none, 10, 4), 0);
+    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, sizeof none, 1, 2),
+                     0);  // before the first line
+    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, NULL, 0, 10, 0), 0);
+}
+
+// Forms of earlier versions.
+static void test_earlier(void **state) {
+    (void)state;
+    const uint8_t changes[] = {0, 1, 6, 2, 8, (uint8_t)-1, 4};  // the last byte is half a pair
+    const uint32_t wanted[][2] = {{0, 11}, {5, 11}, {6, 13}, {13, 13}, {14, 12}, {500, 12}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_int_equal(
+            lines_find(PYTHON_LINES_CHANGES, changes, sizeof changes, 10, wanted[i][0]),
+            wanted[i][1]);
+    const uint8_t ranges[] = {4, 1, 2, 0x80, 0, 3, 6, (uint8_t)-2};
+    const uint32_t found[][2] = {{0, 11}, {3, 11}, {4, 0}, {5, 0}, {6, 12}, {11, 12}, {12, 0}};
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        assert_int_equal(lines_find(PYTHON_LINES_RANGES, ranges, sizeof ranges, 10, found[i][0]),
+                         found[i][1]);
 }
 
 // Nothing is read outside of the table, whatever it says.
@@ -68,7 +85,7 @@ static void test_damaged(void **state) {
         size_t size = (size_t)random_below(&seed, 24);
         uint8_t *bytes = test_malloc(size + !size);
         for (size_t at = 0; at < size; at++) bytes[at] = (uint8_t)random_below(&seed, 256);
-        lines_find(bytes, size, 1, (uint32_t)random_below(&seed, 200));
+        lines_find((enum python_lines)(i % 3), bytes, size, 1, (uint32_t)random_below(&seed, 200));
         test_free(bytes);
     }
 }
@@ -77,6 +94,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_table),
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_earlier),
         cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pytest --cairn` runs the tests under `cairn run --python` and ends with a table of what each test allocated.
+
+    @pytest.mark.limit_memory("24 MB")    the test's heap grows by at most so much at any time
+    @pytest.mark.limit_leaks("1 MB")      so much is left after it and a garbage collection, at most
+
+Each test is a region of the recording. Its peak is that of the thread that runs it, or of the whole process where that
+was a new highest one. Without --cairn nothing is checked, and the header says so if a test has a limit."""
+import gc
+import os
+import re
+import sys
+import tempfile
+
+import pytest
+
+import cairn
+
+FACTORS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+PROPERTY = "cairn"
+
+
+def parse_size(text):
+    """Bytes of "24 MB", "24MiB" or 24: multiples of 1024 in both spellings, as pytest-memray has them."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
+    if not found:
+        raise pytest.UsageError(f"{text!r} is not a size such as \"24 MB\"")
+    return int(float(found[1]) * FACTORS[found[2].upper()])
+
+
+def show_size(size):
+    amount, unit = float(size), 0
+    while abs(amount) >= 1024 and unit < 4:
+        amount, unit = amount / 1024, unit + 1
+    return f"{size} B" if not unit else f"{amount:.1f} {'KMGT'[unit - 1]}iB"
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("cairn", "heap profiles by cairn")
+    group.addoption("--cairn", action="store_true", help="record the tests' allocations and show a table of them")
+    group.addoption("--cairn-output", metavar="FILE", help="keep the recording there, for cairn report and cairn open")
+    group.addoption("--cairn-top", metavar="N", type=int, default=10, help="rows of the table (10)")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit_memory(size): the test's heap may grow by so much (pytest --cairn)")
+    config.addinivalue_line("markers", "limit_leaks(size): the test may leave so much behind (pytest --cairn)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Starts pytest again under cairn."""
+    if not config.getoption("--cairn") or cairn.is_recording() or hasattr(config, "workerinput"):
+        return
+    output = config.getoption("--cairn-output") or os.path.join(tempfile.mkdtemp(prefix="cairn-"), "pytest.cairn")
+    if os.path.exists(output):
+        raise pytest.UsageError(f"--cairn-output: {output} exists already")
+    try:
+        tool = cairn.tool()
+    except cairn.Error as error:
+        raise pytest.UsageError(f"--cairn: {error}") from error
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture:
+        capture.stop_global_capturing()
+    sys.stdout.flush()
+    os.environ["CAIRN_PYTEST_OUTPUT"] = os.path.abspath(output)
+    os.execv(tool, [tool, "run", "-q", "--python", "-o", output, "--", sys.executable, "-m", "pytest",
+                    *map(str, config.invocation_params.args)])
+
+
+def limit_of(item, name):
+    marker = item.get_closest_marker(name)
+    if not marker:
+        return None
+    if len(marker.args) != 1 or marker.kwargs:
+        raise pytest.UsageError(f"{item.nodeid}: {name} takes one size")
+    return parse_size(marker.args[0])
+
+
+def places_of(nodeid, measure):
+    """Where the test's memory comes from, as the report has it."""
+    name = re.sub(r"\s", ".", re.escape(nodeid).replace("\\ ", "."))
+    try:
+        return cairn._run("report", str(os.getpid()), "--region", f"^{name}(/|$)", "--view", "stacks", "--top", "3",
+                          "--depth", "6", "--by", measure)
+    except cairn.Error as error:
+        return f"(cairn report: {error})"
+
+
+def judge(item, peak, left):
+    """What broke a limit, as text; None: nothing did."""
+    memory, leaks = limit_of(item, "limit_memory"), limit_of(item, "limit_leaks")
+    said = []
+    if memory is not None and peak > memory:
+        said.append(f"the test held {show_size(peak)} at its peak; limit_memory({show_size(memory)})")
+    if leaks is not None and left > leaks:
+        said.append(f"the test left {show_size(left)} behind; limit_leaks({show_size(leaks)})")
+    measure = "peak" if memory is not None and peak > memory else "exit"
+    return "\n".join(said + ["", places_of(item.nodeid, measure)]) if said else None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    if not cairn.is_recording():
+        yield
+        return
+    has_leaks = item.get_closest_marker("limit_leaks") is not None
+    if has_leaks:
+        gc.collect()
+    before = cairn.stats()
+    with cairn.Region(item.nodeid) as region:
+        outcome = yield
+        if has_leaks:
+            gc.collect()
+    after = cairn.stats()
+    inside = region.stats
+    risen = after.peak_bytes - before.live_bytes if after.peak_bytes > before.peak_bytes else 0
+    peak, left = max(inside.peak_bytes, risen), after.live_bytes - before.live_bytes
+    item.user_properties.append((PROPERTY, [peak, inside.allocated_bytes, inside.allocations, left]))
+    if not outcome.excinfo:
+        item.cairn_broken = judge(item, peak, left)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    broken = getattr(item, "cairn_broken", None)
+    report = outcome.get_result()
+    if call.when == "call" and broken and report.passed:
+        report.outcome, report.longrepr = "failed", broken
+
+
+def pytest_collection_modifyitems(config, items):
+    limited = sum(1 for item in items if any(item.iter_markers("limit_memory")) or any(item.iter_markers("limit_leaks")))
+    config.cairn_unchecked = 0 if cairn.is_recording() else limited
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if getattr(config, "cairn_unchecked", 0):
+        terminalreporter.write_line(f"cairn: the memory limits of {config.cairn_unchecked} tests were not checked "
+                                    "(pytest --cairn)")
+    if not config.getoption("--cairn"):
+        return
+    rows = []
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", None) == "call":
+                rows += [(*value, report.nodeid) for name, value in report.user_properties if name == PROPERTY]
+    rows.sort(reverse=True)
+    terminalreporter.write_sep("=", "heap by test (cairn)")
+    terminalreporter.write_line(f"{'peak':>10}  {'allocated':>10}  {'calls':>10}  {'left':>10}  test")
+    for peak, allocated, calls, left, nodeid in rows[:config.getoption("--cairn-top")]:
+        terminalreporter.write_line(f"{show_size(peak):>10}  {show_size(allocated):>10}  {calls:>10,}  "
+                                    f"{show_size(left):>10}  {nodeid}")
+    output = os.environ.get("CAIRN_PYTEST_OUTPUT")
+    if output:
+        terminalreporter.write_line(f"recording: {output} (cairn report, cairn open; --region NAME for one test)")

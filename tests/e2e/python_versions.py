@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of Python code at the end of 100,000 calls (tests/programs/python_calls.py) are, stack by stack and as often,
+those that sys._getframe and traceback have: in this machine's Python, and in those of other Debians, in chroots that
+are in $CHROOTS/SUITE-python, or that CAIRN_LONG=1 makes there (build/chroots)."""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+
+import cairn_test as t
+import glibc_versions
+
+CALLS = 100000
+BYTES = 9973 + 33  # of the block, with the head of a bytes object
+PROGRAM = t.SOURCE / "tests/programs/python_calls.py"
+OTHERS = {"bullseye": ["3.9"], "trixie": ["3.13"], "sid": ["3.14", "3.15"]}
+CHROOTS = pathlib.Path(os.environ.get("CHROOTS", t.SOURCE / "build/chroots"))
+
+
+def is_python(frame):
+    return frame["function"] and frame["file"] and not frame["file"].endswith((".c", ".h", ".S"))
+
+
+def found_stacks(recording, *options):
+    found = collections.Counter()
+    for stack in (t.report(recording, *options) or {"stacks": []})["stacks"]:
+        if stack["allocations"] and stack["allocated_bytes"] == BYTES * stack["allocations"]:
+            frames = tuple((f["function"], f["file"], f["line"]) for f in stack["frames"] if is_python(f))
+            found[frames] += stack["allocations"]
+    return found
+
+
+def compare(what, told_path, recording, *options):
+    told = collections.Counter()
+    for frames, calls in json.loads(told_path.read_text()):
+        told[tuple(map(tuple, frames))] += calls
+    found = found_stacks(recording, *options)
+    t.check(sum(told.values()) > CALLS and len(told) > 500, f"{what}: {sum(told.values())} calls of {len(told)} stacks")
+    t.check_equal(f"{what}: stacks that were not found", dict((told - found).most_common(2)), {})
+    t.check_equal(f"{what}: stacks that Python does not know", dict((found - told).most_common(2)), {})
+
+
+def try_here(python):
+    told = pathlib.Path("told.json").absolute()
+    result, recording = t.record_alone([python, str(PROGRAM), str(told), str(CALLS)], env={"CAIRN_PYTHON": "1"})
+    if t.check_equal(python, (result.status, result.err), (0, b"")):
+        compare(python, told, recording)
+
+
+def chroot_of(suite, versions):
+    """The suite's root directory with these Pythons; None: it is not here."""
+    root = CHROOTS / f"{suite}-python"
+    if (root / "usr").exists():
+        return root
+    if not os.environ.get("CAIRN_LONG"):
+        return t.skip_part(f"{suite}: {root} is not there (CAIRN_LONG=1 makes it)")
+    if not shutil.which("mmdebstrap") or os.geteuid() != 0:
+        return t.skip_part(f"{suite}: mmdebstrap is not installed, or this is not root")
+    packages = ",".join(["python3"] + [f"python{version}" for version in versions])
+    made = t.run(["mmdebstrap", "--quiet", "--variant=minbase", "--aptopt=Acquire::Check-Valid-Until \"false\"",
+                  f"--include={packages}", suite, f"{root}.new", glibc_versions.mirror()])
+    if made.status:
+        return t.skip_part(f"{suite}: mmdebstrap: {made.err.decode(errors='replace').splitlines()[-1:]}")
+    os.rename(f"{root}.new", root)
+    return root
+
+
+def try_inside(suite, version, root):
+    place = root / "tmp/cairn"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    for file in (t.RUNTIME, PROGRAM):
+        shutil.copy(file, place)
+    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+             'root=$1; shift; mount -t proc proc "$root/proc" && exec chroot "$root" "$@"', "sh", str(root), "env", "-i",
+             "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "CAIRN_PYTHON=1", "CAIRN_OUTPUT=/tmp/cairn/out.cairn",
+             "LD_PRELOAD=/tmp/cairn/libcairn.so", f"python{version}", "/tmp/cairn/python_calls.py",
+             "/tmp/cairn/told.json", str(CALLS)]
+    result = t.run(words)
+    outputs = sorted(place.glob("out*.cairn"), key=lambda path: path.stat().st_size)
+    if t.check_equal(f"{suite}: Python {version}", (result.status, result.err, bool(outputs)), (0, b"", True)):
+        compare(f"{suite}: Python {version}", place / "told.json", str(outputs[-1]), "--sysroot", str(root))
+
+
+for python in os.environ.get("CAIRN_TEST_PYTHONS", t.PYTHON).split(":"):
+    try_here(python)
+for suite, versions in OTHERS.items():
+    root = chroot_of(suite, versions)
+    for version in versions if root else []:
+        try_inside(suite, version, root)
+t.finish()

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program that says it is a Python, of each version that is read, and whose states, frames and code objects hold
+anything: pointers to nowhere, to themselves, to unmapped and half mapped pages, lengths without end. It allocates in
+all of it, with and without the interpreter's lock; its output and status are its own."""
+
+import cairn_test as t
+
+SOURCE = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+const unsigned long Py_Version = VERSION;
+enum { AREA = 1 << 16 };
+struct member { const char *name; uint64_t type, offset, flags; const char *text; };
+#if VERSION < 0x030a0000
+#define TABLE "co_lnotab"
+#else
+#define TABLE "co_linetable"
+#endif
+#if VERSION < 0x030b0000
+enum { LINE = 40, FILE_AT = 104, NAME_AT = 112, TABLE_AT = 120, CODE_SIZE = 176, TEXT = 80 };
+#define NAME "co_name"
+#else
+#define NAME "co_qualname"
+enum { LINE = VERSION < 0x030c0000 ? 72 : 68, FILE_AT = 112, NAME_AT = 128, TABLE_AT = 136,
+       CODE_SIZE = VERSION < 0x030c0000 ? 184 : VERSION < 0x030d0000 ? 192 : VERSION < 0x030e0000 ? 200 : 208,
+       TEXT = VERSION < 0x030c0000 ? 80 : 64 };
+#endif
+static struct member code_members[] = {{"co_firstlineno", 0, LINE}, {"co_filename", 0, FILE_AT}, {NAME, 0, NAME_AT}, {TABLE, 0, TABLE_AT}, {0}};
+static struct member frame_members[] = {{"f_back", 0, 24}, {"f_code", 0, 32}, {0}};
+uint64_t PyCode_Type[40] = {[4] = CODE_SIZE, [30] = (uint64_t)(uintptr_t)code_members};
+uint64_t PyFrame_Type[40] = {[30] = (uint64_t)(uintptr_t)frame_members};
+uint64_t PyUnicode_Type[40] = {[4] = TEXT}, PyBytes_Type[40] = {[4] = 33};
+#define W(a, b, c) [VERSION < 0x030e0000 ? a : VERSION < 0x030f0000 ? b : c]
+uint64_t _PyRuntime[93] = {
+    0x7970677562656478, VERSION,  /* xdebugpy */
+    W(23, 26, 26) = 72, W(29, 32, 40) = 8, W(30, 33, 41) = 0, W(31, 34, 42) = 56,
+    W(33, 36, 44) = 74, W(35, 40, 48) = 112, W(37, 42, 50) = 128, W(38, 43, 51) = 136,
+    W(39, 44, 52) = 68, W(43, 48, 56) = CODE_SIZE, W(45, 51, 59) = 8, W(65, 75, 87) = 16,
+    W(66, 76, 88) = 32, W(68, 78, 90) = 32, W(69, 79, 91) = 16, W(70, 80, 92) = 40};
+static uint64_t *area, *state, seed = 5, rounds;
+static int has_lock;
+static uint64_t next(void) { seed ^= seed << 13; seed ^= seed >> 7; return seed ^= seed << 17; }
+void *PyGILState_GetThisThreadState(void) { return state; }
+void *_PyThreadState_UncheckedGet(void) { return has_lock ? state : NULL; }
+__attribute__((noinline)) void *_PyEval_EvalFrameDefault(int depth) {
+    void *block = depth ? _PyEval_EvalFrameDefault(depth - 1) : malloc(next() % 3000);
+    __asm__ volatile("" : : "r"(block) : "memory");
+    return block;
+}
+static uint64_t hostile(void) {
+    uint64_t within = (uint64_t)(uintptr_t)area + next() % (AREA / 8 + 8) * 8;
+    switch (next() % 12) {
+    case 0: return next();
+    case 1: return next() >> 17;
+    case 2: return next() % 8;
+    case 3: return (uint64_t)(uintptr_t)area + AREA - 8 * (next() % 4);
+    case 4: return (uint64_t)(uintptr_t)area + AREA + next() % 4096;  /* unmapped */
+    case 5: return (uint64_t)(uintptr_t)PyCode_Type;
+    case 6: return (uint64_t)(uintptr_t)PyUnicode_Type;
+    case 7: return (uint64_t)(uintptr_t)PyBytes_Type;
+    case 8: return (uint64_t)(uintptr_t)state;
+    default: return within;
+    }
+}
+/* A code object with texts of hostile lengths: what comes behind the checks of types. */
+static void make_code(uint64_t *code) {
+    code[0] = 5; code[1] = (uint64_t)(uintptr_t)PyCode_Type;
+    uint64_t *text = area + next() % (AREA / 8 - 8), *bytes = area + next() % (AREA / 8 - 8);
+    text[1] = (uint64_t)(uintptr_t)PyUnicode_Type; text[2] = next() >> next() % 64; text[4] = 0x20 | next() % 8 << 2 | (next() & 0x40);
+    bytes[1] = (uint64_t)(uintptr_t)PyBytes_Type; bytes[2] = next() >> next() % 64;
+    code[FILE_AT / 8] = code[NAME_AT / 8] = (uint64_t)(uintptr_t)text; code[TABLE_AT / 8] = (uint64_t)(uintptr_t)bytes;
+    if (next() % 2) code[FILE_AT / 8] = hostile();
+}
+int main(void) {
+    char *room = mmap(NULL, 3 * AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(room, AREA); munmap(room + 2 * AREA, AREA);
+    area = (uint64_t *)(room + AREA);
+    for (rounds = 0; rounds < 6000; rounds++) {
+        for (int i = 0; i < AREA / 8; i += 1 + next() % 64) area[i] = hostile();
+        state = area + next() % (AREA / 8 - 40);
+        for (int i = 0; i < 4; i++) make_code(area + next() % (AREA / 8 - 32));
+        for (int i = 0; i < 30; i++) state[i] = (uint64_t)(uintptr_t)(area + next() % (AREA / 8));
+        if (next() % 16 == 0) state = (uint64_t *)(uintptr_t)hostile();
+        has_lock = next() % 4 != 0;
+        free(_PyEval_EvalFrameDefault(next() % 5));
+    }
+    printf("%llu rounds\n", (unsigned long long)rounds);
+    return 7;
+}
+"""
+
+t.need("gcc")
+for minor in range(8, 16):
+    name = f"false{minor}"
+    with open("false.c", "w", encoding="ascii") as file:
+        file.write(SOURCE)
+    built = t.run(["gcc", "-O1", "-w", "-rdynamic", f"-DVERSION={0x03000000 + (minor << 16):#x}", "-o", name, "false.c"])
+    t.check_equal(f"gcc: {built.err.decode()}", built.status, 0)
+    result, recording = t.record_alone([f"./{name}"], env={"CAIRN_PYTHON": "1"})
+    t.check_equal(f"3.{minor}", (result.status, result.out, result.err), (7, b"6000 rounds\n", b""))
+    info = t.run_cairn("info", recording)
+    t.check(b"stacks have its frames" in info.out, f"3.{minor} was read: {info.out[-400:]}")
+t.finish()
