@@ -97,15 +97,15 @@ def check_same_words():
     env = {"COLUMNS": "100", "TERM": "dumb"}
     t.run([t.CAIRN, "run", "-q", "-o", str(PLACE / "long.cairn"), t.PYTHON, "-c", "import json"])
     with Client(cwd=PLACE) as client:
-        for tool, arguments, words in (("leaks", {"recording": "exact.cairn"}, ["leaks", str(PLACE / "exact.cairn")]),
+        for tool, arguments, words in (("leaks", {"recording": "exact.cairn"}, ["leaks", "exact.cairn"]),
                                        ("top", {"recording": "values.cairn", "group": "frees"},
-                                        ["report", "--view", "frees", str(PLACE / "values.cairn")]),
+                                        ["report", "--view", "frees", "values.cairn"]),
                                        ("timeline", {"recording": "values.cairn"},
-                                        ["report", "--view", "timeline", str(PLACE / "values.cairn")]),
+                                        ["report", "--view", "timeline", "values.cairn"]),
                                        ("top", {"recording": "long.cairn", "limit": 30},
-                                        ["report", "--view", "stacks", "--top", "30", str(PLACE / "long.cairn")]),
-                                       ("summary", {"recording": "values.cairn"}, ["report", str(PLACE / "values.cairn")])):
-            shown = t.run([t.CAIRN, *words], env=env).out.decode()
+                                        ["report", "--view", "stacks", "--top", "30", "long.cairn"]),
+                                       ("summary", {"recording": "values.cairn"}, ["report", "values.cairn"])):
+            shown = t.run([t.CAIRN, *words], env=env, cwd=PLACE).out.decode()
             pages, page = "", 1
             while True:
                 text, is_error = client.call(tool, **arguments, page=page)

@@ -53,6 +53,11 @@ for habit, kind in (("sieve", "free"), ("parser", "temporary")):  # what the sum
     _, chunks = read_page(make_page(recording)[0])
     found = [one for one in dict(chunks)["findings"] if one["kind"] == kind]
     t.check(found and (found[0]["bytes"] or found[0]["count"]), f"{habit}: no {kind} in {dict(chunks)['findings']}")
+_, recording = t.record(t.program("findings", "reuse"), options=["--free-stacks"])
+_, chunks = read_page(make_page(recording)[0])
+first = dict(chunks)["findings"][0]
+t.check(first["text"].startswith("greet findings.c:") and "24,000 of 24,001 calls" in first["saves"] and
+        first["page"] == "docs/howto/findings.md#freed-where-it-was-allocated", f"in the tool's words: {first}")
 t.check(any(shape["sizes"] == [[50000, 3]] for shape in data["shapes"]) and
         any(shape["sizes"] == [[24, 100]] for shape in data["shapes"]), f"sizes: {data['shapes']}")
 sources = data["sources"]

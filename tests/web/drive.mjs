@@ -347,7 +347,7 @@ async function snapshots() {
   const page = await open("snapshots");
   await page.selectOption("#rate", "stacks");
   check((await text(page, ".u-legend")).includes("example+0x"), `stacks over time: ${await text(page, ".u-legend")}`);
-  equal("the growing stack is told", (await text(page, ".findings")).includes("rises by"), true);
+  equal("the growing stack is told", (await text(page, ".findings")).includes("grows by"), true);
   const box = await page.locator(".u-over").boundingBox();
   await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
   await page.mouse.down();
@@ -420,7 +420,7 @@ async function threads() {
   check((await clickFrame(page, "produce")) && !(await clickFrame(page, "main")), "only what the thread allocated");
   await page.click("#tab-overview");
   check(
-    (await text(page, ".findings")).includes("consumer frees what producer allocates"),
+    (await text(page, ".findings")).includes("of what producer allocates is freed by consumer"),
     `who frees what: ${await text(page, ".findings")}`,
   );
   await page.context().close();

@@ -107,8 +107,12 @@ static bool read_choice(const struct reading *reading) {
 static bool read_file(const struct reading *reading) {
     char path[PATH_MAX];
     const char *text = text_of(reading);
-    return text && roots_find(reading->roots, text, path, reading->error) &&
-           add_value(reading, path);
+    if (!text || !roots_find(reading->roots, text, path, reading->error)) return false;
+    // commands run in the first root: answers name files as the client would
+    const char *name = roots_name(reading->roots, path);
+    if (reading->parameter->option)
+        return add_word(reading, "%s=%s", reading->parameter->option, name);
+    return add_word(reading, "%s%s", *name == '-' ? "./" : "", name);
 }
 
 static bool is_pid(const char *text) {

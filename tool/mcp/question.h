@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request under way that a command of cairn answers: which command line it is, and what its
-// client wants to hear. Paths in it are resolved and below the roots; nothing a client writes can
-// become another option or another command.
+// client wants to hear. Paths in it are resolved and below the roots, relative to the first one
+// where they can be; nothing a client writes can become another option or another command.
 #ifndef TOOL_MCP_QUESTION_H
 #define TOOL_MCP_QUESTION_H
 

@@ -15,7 +15,7 @@
 #define IGNORE {"ignore", MCP_TEXT, "--ignore", NULL, "without stacks through this one, likewise", false, false}
 #define MODULE {"module", MCP_TEXT, "--module", NULL, "only stacks through this library or program file, likewise", false, false}
 #define THREAD {"thread", MCP_TEXT, "--thread", NULL, "what these threads allocated: id or regular expression", false, false}
-#define AT {"at", MCP_TEXT, "--at", NULL, "what stacks held at a snapshot: 10s, -1m, 50%, peak, exit, or a mark's label; not with by", false, false}
+#define AT {"at", MCP_TEXT, "--at", NULL, "what stacks held at a snapshot: 10s, -1m, 14:30, peak, exit, or a mark's label; not with by", false, false}
 #define BETWEEN {"between", MCP_TEXT, "--between", NULL, "\"A,B\": what stacks held more at snapshot B than at A; not with by", false, false}
 #define MEMORY {"subject", MCP_PROCESS, NULL, NULL, "path of a core dump, or the pid of a running process (needs --allow-run; it is stopped for some ms)", true, false}
 
@@ -107,7 +107,7 @@ const struct mcp_tool mcp_tools[] = {
      "report --view=timeline", false, false,
      {RECORDING, PROCESS},
      {{"growth", "", "which stacks rise"},
-      {"top", "\"at\":\"50%\"", "what stacks held in the middle"}}},
+      {"top", "\"at\":\"TIME\"", "what stacks held then"}}},
 
     {"leaks", "What was never freed",
      "Stacks with blocks that were left at the end, without what common libraries keep on purpose.",
@@ -148,7 +148,7 @@ const struct mcp_tool mcp_tools[] = {
      "built anew. With snapshots of one recording: what changed in between.",
      "diff", false, false,
      {{"before", MCP_FILE, NULL, NULL, "the older recording", true, false},
-      {"before_at", MCP_AT, NULL, NULL, "a snapshot of it: 10s, 50%, peak, exit, a mark's label", false, false},
+      {"before_at", MCP_AT, NULL, NULL, "a snapshot of it: 10s, -1m, peak, exit, a mark's label", false, false},
       {"after", MCP_FILE, NULL, NULL, "the newer recording", true, false},
       {"after_at", MCP_AT, NULL, NULL, "a snapshot of it, likewise", false, false},
       {"group", MCP_CHOICE, "--view", "stacks functions lines files modules types tree", "what to compare (stacks)", false, true},

@@ -95,8 +95,12 @@ bool exported_say_estimates(struct exported *exported, struct error *error) {
 }
 
 bool exported_prepare(struct opened *opened, struct exported *exported, struct error *error) {
-    for (size_t i = 0; i < opened->profile.stack_count; i++)
-        names_want_stack(opened->names, opened->profile.stacks[i].node, 0);
+    const struct profile *profile = &opened->profile;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        names_want_stack(opened->names, profile->stacks[i].node, 0);
+    // findings say who frees
+    for (size_t i = 0; i < profile->freed_at.count; i++)
+        names_want_stack(opened->names, profile->freed_at.items[i].node, 0);
     if (!names_resolve(opened->names, error)) return false;
     const struct frame_names names = names_frames(opened->names);
     return exported_prepare_with(opened, &names, exported, error);

@@ -15,7 +15,7 @@ static const double flow_share = 0.5;
 enum {
     GROWTH_SNAPSHOTS = 12,  // are enough for a line, and quick
     GROWTH_MIN_SNAPSHOTS = 4,
-    GROWTH_MIN_CALLS = 8,
+    GROWTH_MIN_CALLS = 5,
     GROWTH_MIN_BYTES = 256 * 1024,
     REALLOC_MIN_TIMES = 8,
     REALLOC_MIN_BYTES = 256 * 1024,

@@ -32,6 +32,7 @@ enum { STACKS_PER_MEASURE = 500, SIZES_MAX = 8, CELLS_MAX = 1500000 };
 struct shapes {
     struct sink *sink;
     const struct profile *profile;
+    const struct frame_names *names;
     struct shape shape;
     bool *is_taken;  // by index of the stack
     struct json json;
@@ -93,24 +94,25 @@ static void put_shaped_stacks(struct shapes *shapes) {
     json_close(&shapes->json);
 }
 
-// The page has its own words for them.
+// The sentence is the terminal's. Where it leads is for the page to know, by the kind.
 static void put_finding(struct shapes *shapes, const struct finding *finding) {
+    const struct view_options view = {.depth = 0};
+    const struct profile *profile = shapes->profile;
     struct json *json = &shapes->json;
+    char text[FINDING_TEXT_BYTES], saves[FINDING_TEXT_BYTES];
+    if (!finding_text(finding, profile, shapes->names, &view, text)) *text = 0;
+    finding_gain_text(finding, profile, false, saves);
+    bool is_flow = finding->kind == FINDING_FREED_BY;
     json_open_object(json, NULL);
     json_put_string(json, "kind", finding_name(finding->kind));
-    if (finding->stack)
-        json_put_uint(json, "stack", (uint64_t)(finding->stack - shapes->profile->stacks));
-    json_put_int(json, "bytes_per_s", (int64_t)finding->bytes_per_s);
-    json_put_thousandths(json, "fit", (unsigned)(finding->fit * 1000));
-    json_put_uint(json, "count", finding->count);
-    json_put_uint(json, "of_count", finding->of_count);
+    json_put_string(json, "text", text);
+    json_put_string(json, "saves", saves);
+    json_put_string(json, "page", finding_page(finding->kind));
+    json_put_thousandths(json, "gain", (unsigned)(finding->gain * 1000));
+    if (finding->stack) json_put_uint(json, "stack", (uint64_t)(finding->stack - profile->stacks));
     json_put_bool(json, "is_estimate", finding->is_estimate);
-    json_put_bool(json, "is_freed", finding->is_freed);
-    bool is_flow = finding->kind == FINDING_FREED_BY;
+    json_put_uint(json, "count", finding->count);
     json_put_uint(json, "bytes", is_flow ? finding->flow.bytes : finding->bytes);
-    json_put_uint(json, "of_bytes", is_flow ? finding->flow.of_bytes : finding->of_bytes);
-    json_put_uint(json, "live_bytes", finding->live_bytes);
-    json_put_uint(json, "at_ns", finding->at_ns);
     json_put_string(json, "from", is_flow ? finding->flow.from : NULL);
     json_put_string(json, "to", is_flow ? finding->flow.to : NULL);
     json_close(json);
@@ -188,8 +190,9 @@ static bool put_threads(struct shapes *shapes) {
 // Chunks "shapes" and "findings" (JSON), and if several threads allocated, columns "cell.stack",
 // "cell.slot", "cell.peak", "cell.exit", "cell.allocated", "cell.calls": sums by stack and slot.
 // False without memory.
-static bool shapes_put(struct sink *sink, const struct profile *profile, struct error *error) {
-    struct shapes shapes = {.sink = sink, .profile = profile};
+static bool shapes_put(struct sink *sink, const struct profile *profile,
+                       const struct frame_names *names, struct error *error) {
+    struct shapes shapes = {.sink = sink, .profile = profile, .names = names};
     struct findings findings = {0};
     static const enum measure measures[] = {MEASURE_PEAK, MEASURE_EXIT, MEASURE_ALLOCATED,
                                             MEASURE_CALLS};
@@ -200,6 +203,7 @@ static bool shapes_put(struct sink *sink, const struct profile *profile, struct 
         is_ok = take_largest(&shapes, measures[i]);
     is_ok = is_ok && put_json(&shapes, "shapes", write_stacks, NULL) &&
             findings_find(&findings, profile, error) &&
+            findings_settle(&findings, profile, names, error) &&
             put_json(&shapes, "findings", write_findings, &findings) && put_threads(&shapes);
     free(shapes.is_taken);
     shape_free(&shapes.shape);
@@ -468,7 +472,7 @@ bool web_put_profile(struct web *web, const struct web_profile *about, struct er
         put_points(&writer);
         put_texts(&writer);
         is_ok = history_put(&web->sink, about->export->profile, error) &&
-                shapes_put(&web->sink, about->export->profile, error) &&
+                shapes_put(&web->sink, about->export->profile, about->export->names, error) &&
                 sources_put(&web->sink, &writer.frames, error);
     }
     array_free(&writer.texts.list);

@@ -113,22 +113,15 @@ export interface Shape {
   ages_ms?: number[];
 }
 
-/** As the tool's summary has it (tool/render/findings.h). */
+/** As the tool has it (tool/render/findings.h). */
 export interface ToldFinding {
-  kind: "growth" | "realloc" | "temporary" | "freed_by" | "ages" | "free";
+  kind: string;
+  text: string;
+  saves: string;
+  page: string;
+  gain: number;
   stack?: number;
-  bytes_per_s: number;
-  fit: number;
-  count: number;
-  of_count: number;
-  bytes: number;
-  of_bytes: number;
-  live_bytes: number;
-  at_ns: number;
   is_estimate: boolean;
-  is_freed: boolean;
-  from: string | null;
-  to: string | null;
 }
 
 /** A heap by address; a cell is the percentage of its resident pages that is live, -1: none is resident. */

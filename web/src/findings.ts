@@ -3,6 +3,7 @@
 
 import { focused, type App } from "./app";
 import { h, type Child } from "./dom";
+import type { ToldFinding } from "./data";
 import type { State } from "./state";
 import * as units from "./units";
 import type { View } from "./view";
@@ -166,61 +167,27 @@ function library(app: App, view: View): Finding[] {
   ];
 }
 
-/** What the tool's own summary says. */
+/** Where a finding of the tool leads, by its kind. */
+function placeOf(one: ToldFinding, only: Partial<State>): Partial<State> {
+  if (one.kind === "freed_by") return { view: "table", table: "threads", sort: "" };
+  if (one.kind === "free" || one.kind === "arenas") return { view: "overview" };
+  if (one.kind === "temporary" && !one.is_estimate) return { view: "flame", measure: "temporary", zoom: "", pivot: "" };
+  const isAboutCalls = one.kind === "temporary" || one.kind === "ages" || one.kind === "reuse";
+  return { view: "table", table: "stacks", ...(isAboutCalls ? { measure: "calls", sort: "value" } : {}), ...only };
+}
+
+/** The tool's own findings, in its words (tool/render/findings.c). */
 function told(app: App, view: View): Finding[] {
+  const least = 0.6; // more than the page's own
   return view.profiles.flatMap((i) => {
     const part = view.model.parts[i];
     return part.profile.findings.map((one): Finding => {
-      const stack = part.firstStack + (one.stack ?? 0),
-        title = one.stack === undefined ? "" : stackTitle(app, stack),
-        only = focused(app.state, "stack", String(stack));
-      if (one.kind === "growth")
-        return {
-          text: `One stack rises by ${units.size(one.bytes_per_s)} a second`,
-          detail: `${one.fit > 0.97 ? "throughout" : "steadily"}${one.is_freed ? ", and is freed at shutdown" : ""}: ${title}`,
-          weight: 0.95,
-          go: { view: "table", table: "stacks", ...only },
-        };
-      if (one.kind === "realloc")
-        return {
-          text: `Grown ${units.count(one.count)} times: reserve`,
-          detail: `${units.size(one.bytes)} were copied by ${title}`,
-          weight: 0.7,
-          go: { view: "table", table: "stacks", ...only },
-        };
-      if (one.kind === "temporary" && one.is_estimate)
-        return {
-          text: `About ${units.percent(one.count, one.of_count)} of all blocks are short-lived`,
-          detail: `most of them from ${title}`,
-          weight: 0.65,
-          go: { view: "table", table: "stacks", measure: "calls", sort: "value", ...only },
-        };
-      if (one.kind === "free")
-        return {
-          text: `${units.size(one.bytes)} are free in the heap, but resident`,
-          detail: `of ${units.size(one.of_bytes)} resident ${units.duration(one.at_ns)} after the start, ${units.size(one.live_bytes)} were live`,
-          weight: 0.75,
-          go: { view: "overview" },
-        };
-      if (one.kind === "temporary")
-        return {
-          text: `${units.percent(one.count, one.of_count)} of all blocks are freed at once`,
-          detail: `before their thread allocates again; most of them from ${title}`,
-          weight: 0.65,
-          go: { view: "flame", measure: "temporary", zoom: "", pivot: "" },
-        };
-      if (one.kind === "ages")
-        return {
-          text: `${units.percent(one.count, one.of_count)} of allocations live under 1 ms`,
-          detail: `${units.short(one.count)} blocks, most of them from ${title}`,
-          weight: 0.55,
-          go: { view: "table", table: "stacks", measure: "calls", sort: "value", ...only },
-        };
+      const stack = part.firstStack + (one.stack ?? 0);
       return {
-        text: `${one.to} frees what ${one.from} allocates`,
-        detail: `${units.size(one.bytes)}, ${units.percent(one.bytes, one.of_bytes)} of it`,
-        weight: 0.6,
-        go: { view: "table", table: "threads", sort: "" },
+        text: one.text,
+        detail: `${one.saves} (${one.page})`,
+        weight: least + (1 - least) * Math.min(one.gain, 1),
+        go: placeOf(one, one.stack === undefined ? {} : focused(app.state, "stack", String(stack))),
       };
     });
   });
