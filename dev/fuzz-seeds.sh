@@ -128,6 +128,17 @@ names() {
         awk 'NR % 200 == 0'
 }
 
+# Histories with steps, with small pages so that files are small.
+make_histories() {
+    for calls in 10 11 12 12 9; do
+        printf 'parse %s 64\nfill_map %s 100\n' $calls $calls >plan
+        "$build/cairn" check --series one.db --commit "c$((number = ${number:-0} + 1))" -- \
+            "$build/tests/programs/planned" plan >/dev/null 2>&1 || :
+    done
+    sqlite3 one.db 'PRAGMA page_size=512; VACUUM'
+    cp one.db "$seeds/one"
+}
+
 rm -rf "$seeds"
 mkdir -p "$seeds"
 case "$name" in
@@ -140,6 +151,7 @@ events)
     record_programs
     find . -name '*.events' -type f -size -200k -exec cp {} "$seeds" \;
     ;;
+history) make_histories ;;
 index)
     record_programs
     for index in */index; do cp "$index" "$seeds/$(dirname "$index")"; done

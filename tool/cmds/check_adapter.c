@@ -214,8 +214,8 @@ static bool take_process(const struct check_adapter *check, const struct adapted
     enum { NAME_BYTES = 512 };
     char name[NAME_BYTES];
     name_of(adapted, root->test, name, sizeof name);
-    return taken_add_process(&check->series->taken, check->args, process->path, process->row, name,
-                             check->series->project.top, error);
+    return take_add_process(&check->series->taken, check->args, process->path, process->row, name,
+                            check->series->project.top, error);
 }
 
 static bool has_failed(const struct process *root) {

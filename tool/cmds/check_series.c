@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/base/version.h"
 #include "tool/history/screen.h"
@@ -27,12 +29,31 @@ static bool find_commit(const char *name, struct check_series *series, struct er
     return true;
 }
 
+void check_series_name_system(struct check_series *series) {
+    static const char key[] = "PRETTY_NAME=";
+    char line[sizeof series->system], name[sizeof series->system] = "Linux";
+    struct utsname kernel;
+    FILE *file = fopen("/etc/os-release", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, sizeof key - 1) != 0) continue;
+        char *text = line + sizeof key - 1;
+        text += strspn(text, "\"'");
+        text[strcspn(text, "\"'\n")] = 0;
+        snprintf(name, sizeof name, "%s", text);
+    }
+    if (file) fclose(file);
+    snprintf(line, sizeof line, "%.200s, %.50s", name, uname(&kernel) ? "?" : kernel.machine);
+    text_escape(series->system, sizeof series->system, line);
+    series->run.system = series->system;
+}
+
 bool check_series_begin(const struct command_args *args, struct check_series *series,
                         struct error *error) {
     series->file = args_text(args, OPTION_SERIES, NULL);
     series->test = args_text(args, OPTION_TEST, NULL);
     series->run.tool_version = CAIRN_TOOL_VERSION;
     series->run.command = args->has_separator && args->word_count ? args->words[0] : "";
+    if (args->has_separator) check_series_name_system(series);
     if (!series->file && (args_has(args, OPTION_COMMIT) || series->test))
         return error_set(error, "check: --commit and --test are for --series");
     return !series->file || (git_find(&series->project, error) &&
@@ -40,15 +61,15 @@ bool check_series_begin(const struct command_args *args, struct check_series *se
 }
 
 void check_series_end(struct check_series *series) {
-    taken_free(&series->taken);
+    take_free(&series->taken);
     free(series->roots);
     series->roots = NULL;
 }
 
 bool check_series_take(struct check_series *series, const struct command_args *args,
                        const char *path, const char *test, struct error *error) {
-    return taken_add(&series->taken, args, path, args_text(args, OPTION_PROCESS, NULL),
-                     test ? test : series->test, series->project.top, error);
+    return take_add(&series->taken, args, path, args_text(args, OPTION_PROCESS, NULL),
+                    test ? test : series->test, series->project.top, error);
 }
 
 // The line that ends at this commit, with what this run moved in it.

@@ -12,8 +12,12 @@ struct check_series {
     struct git_project project;
     struct store_run run;
     char *roots;
+    char system[256];
     struct taken taken;
 };
+
+// What the machine is: "Debian GNU/Linux 12 (bookworm), x86_64".
+void check_series_name_system(struct check_series *series);
 
 // Finds the commit, before anything runs. False with an error.
 bool check_series_begin(const struct command_args *args, struct check_series *series,

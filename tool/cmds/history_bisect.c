@@ -67,6 +67,7 @@ static bool judge(const struct command_args *args, int *judged, struct error *er
     struct recorded recorded = {0};
     const struct record_command command = {.words = words + WORD_COMMAND,
                                            .count = args->word_count - WORD_COMMAND};
+    check_series_name_system(&series);
     bool is_ok = git_find(&series.project, error) &&
                  git_describe("HEAD", &series.run.commit, error) &&
                  record_command(&command, &recorded, error);

@@ -21,6 +21,8 @@ void history_close(struct history *history) {
         free(series->region);
         array_free(&series->points);
     }
+    for (size_t i = 0; i < history->systems.count; i++) free(history->systems.items[i]);
+    array_free(&history->systems);
     array_free(&history->commits);
     array_free(&history->series);
     array_free(&history->steps);
@@ -147,6 +149,7 @@ static bool order_commits(struct history *history, struct found_list *found, con
     struct git_commit commit;
     struct git_line line = {0};
     const char *name = end ? end : "HEAD";
+    if (end && !*end) return true;
     if (!git_find(&project, end ? error : NULL) || !project.is_there) {
         snprintf(history->note, sizeof history->note,
                  "no git repository here: commits are in the order of recording");
@@ -220,6 +223,23 @@ static int compare_points(const void *a, const void *b) {
     return (one->run > other->run) - (one->run < other->run);
 }
 
+// The number of a system's name, which is taken over.
+static bool number_system(struct history *history, char *name, uint32_t *number) {
+    uint32_t at = 0;
+    while (at < history->systems.count && name && strcmp(history->systems.items[at], name) != 0)
+        at++;
+    if (!name || at < history->systems.count) {
+        free(name);
+    } else {
+        char **slot = array_push(&history->systems);
+        if (!slot) free(name);
+        if (!slot) return false;
+        *slot = name;
+    }
+    *number = at;
+    return name != NULL;
+}
+
 static bool read_points(struct history *history, const struct commit_indexes *indexes,
                         struct error *error) {
     struct store *store = &history->store;
@@ -229,11 +249,14 @@ static bool read_points(struct history *history, const struct commit_indexes *in
             store,
             "SELECT s.id, s.test, s.program, s.region, r.commit_id, r.id, f.flags, f.peak, "
             "f.peak_interval, f.exit, f.exit_interval, f.calls, f.bytes, f.temporary, "
-            "f.waste, f.stack_set FROM figures f JOIN series s ON s.id = f.series JOIN "
+            "f.waste, f.stack_set, r.system FROM figures f JOIN series s ON s.id = f.series JOIN "
             "runs r ON r.id = f.run ORDER BY s.test, s.program, s.region, s.id, r.id",
             error))
         return false;
-    enum { COMMIT = 4, RUN, FLAGS, FIGURES };
+    enum { COMMIT = 4, RUN, FLAGS, FIGURES, SYSTEM = 16 };
+    uint32_t unknown;
+    if (!number_system(history, strdup(""), &unknown))
+        return error_set(error, "no memory for the series");
     while (store_next(store, &is_ok, error)) {
         int64_t number = store_int(store, COMMIT);
         bool is_there = number >= 0 && (uint64_t)number < indexes->list.count &&
@@ -255,6 +278,8 @@ static bool read_points(struct history *history, const struct commit_indexes *in
                                         .run = store_int(store, RUN),
                                         .flags = (unsigned)store_int(store, FLAGS)};
         read_figures(store, FIGURES, point);
+        if (!number_system(history, store_text(store, SYSTEM), &point->system))
+            return error_set(error, "no memory for the series");
     }
     for (size_t i = 0; i < history->series.count; i++)
         qsort(history->series.items[i].points.items, history->series.items[i].points.count,
@@ -332,6 +357,15 @@ size_t history_commits_between(const struct history *history, const struct histo
     return before->place < 0 || after->place < before->place
                ? 0
                : (size_t)(after->place - before->place);
+}
+
+bool history_system_changed(const struct history *history, const struct history_step *step,
+                            const char **before, const char **after) {
+    uint32_t old_system = point_of(history, step->series, step->before)->system,
+             new_system = point_of(history, step->series, step->after)->system;
+    *before = history->systems.items[old_system];
+    *after = history->systems.items[new_system];
+    return old_system && new_system && old_system != new_system;
 }
 
 static int compare_steps(const void *a, const void *b, void *context) {

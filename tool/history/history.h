@@ -19,6 +19,7 @@ struct history_commit {
 struct history_point {
     uint32_t commit;  // index
     int64_t run;      // number in the order of recording
+    uint32_t system;  // where: index, 0 if it is not known
     unsigned flags;   // HISTORY_IS_...
     struct history_figure figures[HISTORY_MEASURES];
     int64_t stack_set;  // 0: none
@@ -45,13 +46,15 @@ struct history {
     ARRAY(struct history_commit) commits;  // of the line, the oldest first
     ARRAY(struct history_series) series;   // by name
     ARRAY(struct history_step) steps;      // by commit, the newest first
+    ARRAY(char *) systems;                 // "Debian GNU/Linux 12 (bookworm), x86_64"; 0: ""
     size_t run_count;                      // of the line
     size_t left_out;                       // commits that are not in the line
     bool has_git;                          // the order is git's
     char note[HISTORY_NOTE_BYTES];         // what was left out, or how commits are ordered; ""
 };
 
-// Reads the line that ends at commit `end` (NULL: HEAD); false with an error.
+// Reads the line that ends at commit `end` (NULL: HEAD; "": all, without asking git). False with an
+// error.
 bool history_open(const char *word, const char *end, struct history *history, struct error *error);
 void history_close(struct history *history);
 
@@ -68,6 +71,10 @@ const struct history_commit *history_after(const struct history *history,
 const char *history_subject(const struct history_commit *commit);
 // How many commits of the line lie after the one before, up to the one after; 0: not known.
 size_t history_commits_between(const struct history *history, const struct history_step *step);
+
+// Whether the two sides were recorded on different systems, and which.
+bool history_system_changed(const struct history *history, const struct history_step *step,
+                            const char **before, const char **after);
 
 // "12.3 MiB", "1,204 calls"; with a sign if it is a change.
 struct unit_text history_amount(enum history_measure measure, int64_t value);

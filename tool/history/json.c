@@ -64,6 +64,9 @@ static bool put_step(struct json *json, struct history *history, const struct hi
     put_commit(json, "good", history_before(history, step));
     put_commit(json, "bad", history_after(history, step));
     json_put_uint(json, "commits", history_commits_between(history, step));
+    const char *old_system, *new_system;
+    json_put_bool(json, "is_other_system",
+                  history_system_changed(history, step, &old_system, &new_system));
     json_open_array(json, "stacks");
     for (size_t i = 0; i < moves.list.count; i++) {
         json_open_object(json, NULL);

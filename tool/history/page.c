@@ -184,7 +184,15 @@ static bool put_step(FILE *out, struct history *history, const struct history_st
     fprintf(out, "</b> %s: <span class=\"%s\">", history_measures[step->measure].name,
             step->new_level > step->old_level ? "up" : "down");
     text_put_markup(out, text);
-    fputs("</span><pre>", out);
+    fputs("</span>", out);
+    const char *old_system, *new_system;
+    if (history_system_changed(history, step, &old_system, &new_system)) {
+        fputs("<br>recorded on ", out);
+        text_put_markup(out, new_system);
+        fputs(", before on ", out);
+        text_put_markup(out, old_system);
+    }
+    fputs("<pre>", out);
     for (size_t i = 0; i < moves.list.count; i++) {
         const struct history_moved *moved = &moves.list.items[i];
         fprintf(out, "%12s  ", history_change(step->measure, moved->after - moved->before).text);

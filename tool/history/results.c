@@ -14,7 +14,11 @@ static bool describe_moves(struct history *history, const struct history_step *s
     struct history_moves moves;
     size_t size;
     if (!history_moves_find(history, step, MOVES_SHOWN, &moves, error)) return false;
-    FILE *out = moves.list.count ? open_memstream(&result->offenders, &size) : NULL;
+    const char *old_system, *new_system;
+    bool has_moved = history_system_changed(history, step, &old_system, &new_system);
+    FILE *out = moves.list.count || has_moved ? open_memstream(&result->offenders, &size) : NULL;
+    if (out && has_moved)
+        fprintf(out, "      recorded on %s, before on %s\n", new_system, old_system);
     for (size_t i = 0; out && i < moves.list.count; i++) {
         const struct history_moved *moved = &moves.list.items[i];
         fprintf(out, "      %*s  %s%s%s\n", MOVE_COLUMNS,

@@ -214,6 +214,10 @@ static bool print_step(struct history *history, const struct history_step *step,
     fprintf(terminal->out, "    %s %s: ", name, history_measures[step->measure].name);
     terminal_print(terminal, step->new_level > step->old_level ? STYLE_WARNING : STYLE_PLAIN,
                    "%s\n", text);
+    const char *old_system, *new_system;
+    if (history_system_changed(history, step, &old_system, &new_system))
+        terminal_print(terminal, STYLE_WARNING, "      recorded on %s, before on %s\n", new_system,
+                       old_system);
     for (size_t i = 0; i < moves.list.count; i++) {
         const struct history_moved *moved = &moves.list.items[i];
         char frames[HISTORY_NAME_BYTES];

@@ -14,7 +14,7 @@ static const char tables[] =
     "CREATE TABLE commits(id INTEGER PRIMARY KEY, hash TEXT NOT NULL, is_changed INTEGER NOT NULL, "
     "  time INTEGER, subject TEXT, UNIQUE(hash, is_changed));"
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL REFERENCES commits, "
-    "  recorded TEXT DEFAULT CURRENT_TIMESTAMP, command TEXT, tool TEXT);"
+    "  recorded TEXT DEFAULT CURRENT_TIMESTAMP, command TEXT, tool TEXT, system TEXT);"
     "CREATE TABLE series(id INTEGER PRIMARY KEY, test TEXT NOT NULL, program TEXT NOT NULL, "
     "  region TEXT NOT NULL, UNIQUE(test, program, region));"
     "CREATE TABLE figures(run INTEGER REFERENCES runs, series INTEGER REFERENCES series, "

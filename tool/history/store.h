@@ -35,7 +35,8 @@ struct store_run {
     struct git_commit commit;
     const char *roots;  // first commits of the project (git_roots); NULL: not known
     const char *tool_version;
-    const char *command;  // safe text; "": a recording that was there
+    const char *command;  // "": a recording that was there
+    const char *system;   // where it ran: "Debian GNU/Linux 12 (bookworm), x86_64"
 };
 
 // Appends a run. Refused if the file is of another project. `note` says what could not be checked,

@@ -116,9 +116,11 @@ static bool add_run(struct store *store, const struct store_run *run, int64_t *n
             store_bind_text(store, commit->hash) && store_bind_int(store, commit->is_changed) &&
             store_ask(store, 0, &commit_number, error);
     is_ok = is_ok &&
-            store_query(store, "INSERT INTO runs(commit_id, command, tool) VALUES(?,?,?)", error) &&
+            store_query(store, "INSERT INTO runs(commit_id, command, tool, system) VALUES(?,?,?,?)",
+                        error) &&
             store_bind_int(store, commit_number) && store_bind_text(store, run->command) &&
-            store_bind_text(store, run->tool_version) && store_run(store, error);
+            store_bind_text(store, run->tool_version) && store_bind_text(store, run->system) &&
+            store_run(store, error);
     *number = sqlite3_last_insert_rowid(store->database);
     return is_ok;
 }

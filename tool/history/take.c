@@ -31,7 +31,7 @@ static void row_free(struct taken_row *row) {
     free(row->region);
 }
 
-void taken_free(struct taken *taken) {
+void take_free(struct taken *taken) {
     for (size_t i = 0; i < taken->rows.count; i++) row_free(&taken->rows.items[i]);
     array_free(&taken->rows);
 }
@@ -53,7 +53,7 @@ static struct taken_row *find(struct taken *taken, const char *test, const char 
     return NULL;
 }
 
-struct taken_row *taken_find(struct taken *taken, const char *test, const char *program) {
+struct taken_row *take_find(struct taken *taken, const char *test, const char *program) {
     return find(taken, test, program, "");
 }
 
@@ -243,9 +243,9 @@ static void cut_number(char *name) {
     if (strspn(name + length - DIGITS, "0123456789abcdef") == DIGITS) name[length - DIGITS - 1] = 0;
 }
 
-bool taken_add_process(struct taken *taken, const struct command_args *args, const char *path,
-                       const struct run_row *row, const char *test, const char *top,
-                       struct error *error) {
+bool take_add_process(struct taken *taken, const struct command_args *args, const char *path,
+                      const struct run_row *row, const char *test, const char *top,
+                      struct error *error) {
     char program[RUN_TEXT_MAX];
     snprintf(program, sizeof program, "%s", row->name);
     cut_number(program);
@@ -269,15 +269,15 @@ static bool add_run(struct taken *taken, const struct command_args *args, const 
         if (!*row->file) continue;
         int length = snprintf(path, sizeof path, "%s/%s", run.directory, row->file);
         is_ok = length < (int)sizeof path
-                    ? taken_add_process(taken, args, path, row, test, top, error)
+                    ? take_add_process(taken, args, path, row, test, top, error)
                     : error_set(error, "%s: path too long", row->file);
     }
     run_close(&run);
     return is_ok;
 }
 
-bool taken_add(struct taken *taken, const struct command_args *args, const char *path,
-               const char *process, const char *test, const char *top, struct error *error) {
+bool take_add(struct taken *taken, const struct command_args *args, const char *path,
+              const char *process, const char *test, const char *top, struct error *error) {
     struct subject subject;
     struct recording recording;
     struct run_row row;
@@ -287,5 +287,5 @@ bool taken_add(struct taken *taken, const struct command_args *args, const char 
     if (!recording_open(subject.path, &recording, error)) return false;
     run_row_of(&recording, &row);
     recording_close(&recording);
-    return taken_add_process(taken, args, subject.path, &row, test, top, error);
+    return take_add_process(taken, args, subject.path, &row, test, top, error);
 }

@@ -27,20 +27,20 @@ struct taken {
     size_t regions_left_out;  // of programs with very many
 };
 
-void taken_free(struct taken *taken);
+void take_free(struct taken *taken);
 
 // Adds the recording or run at `path`; `test` NULL: each program is a test of its name. Paths below
 // `top` are kept without it. `process` NULL: all of a run.
-bool taken_add(struct taken *taken, const struct command_args *args, const char *path,
-               const char *process, const char *test, const char *top, struct error *error);
+bool take_add(struct taken *taken, const struct command_args *args, const char *path,
+              const char *process, const char *test, const char *top, struct error *error);
 
 // Adds one process.
 struct run_row;
-bool taken_add_process(struct taken *taken, const struct command_args *args, const char *path,
-                       const struct run_row *row, const char *test, const char *top,
-                       struct error *error);
+bool take_add_process(struct taken *taken, const struct command_args *args, const char *path,
+                      const struct run_row *row, const char *test, const char *top,
+                      struct error *error);
 
 // The row of a test and program as a whole; NULL: there is none.
-struct taken_row *taken_find(struct taken *taken, const char *test, const char *program);
+struct taken_row *take_find(struct taken *taken, const char *test, const char *program);
 
 #endif
