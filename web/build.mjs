@@ -33,8 +33,7 @@ const style = await transform(
 const script = bundled.outputFiles[0].text.trim().replaceAll("</script", "<\\/script");
 const sheet = style.code.trim();
 for (const text of [script, sheet])
-  if (/\{\{(data|title|policy|live)\}\}|\0/.test(text))
-    throw new Error("the code contains a mark of the template");
+  if (/\{\{(data|title|policy|live)\}\}|\0/.test(text)) throw new Error("the code contains a mark of the template");
 
 const hash = (text) => "sha256-" + createHash("sha256").update(text).digest("base64");
 const parts = { script, style: sheet, "script-hash": hash(script), "style-hash": hash(sheet) };

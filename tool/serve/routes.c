@@ -79,14 +79,14 @@ static enum MHD_Result refuse(struct exchange *exchange, unsigned status, const 
 
 // --- what children make
 
-static enum MHD_Result start_job(struct exchange *exchange, const struct served *served,
+static enum MHD_Result start_job(struct exchange *exchange, struct served *served,
                                  struct answer_request *request) {
     const struct route *route = exchange->route;
     struct server *server = exchange->server;
     char key[JOB_KEY_BYTES];
     struct error error;
     snprintf(key, sizeof key, "%s %u %u %d", route->path, served->serial, request->seconds,
-             route->is_allocated);
+             processes_is_running(served));
     // each has texts of its own
     if (request->text_size) snprintf(key, sizeof key, "%p %s", (void *)exchange, route->path);
     request->title = served->name;
