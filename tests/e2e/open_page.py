@@ -12,29 +12,13 @@ import subprocess
 import sys
 
 import cairn_test as t
+from browser_modules import modules
 
 t.need("node", "npm", "chromium")
 WEB = t.SOURCE / "web"
 LARGE_STACKS = 100_000
 LARGE_PAGE_BYTES = 5_000_000
 HOSTILE = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>&amp;\'"'
-
-
-def modules():
-    """Directory with the sources and what npm adds; made once for a lock file."""
-    made = t.BUILD / "tests/web"
-    lock = (WEB / "package-lock.json").read_text()
-    stamp = made / "installed"
-    if not stamp.exists() or stamp.read_text() != lock:
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(WEB / name, made)
-        result = t.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=made)
-        if result.status != 0:
-            t.cannot_run_here("npm cannot fetch what web/package-lock.json names")
-        stamp.write_text(lock)
-    return made
 
 
 def check_bundle(made):

@@ -147,7 +147,13 @@ def check_refusals(server):
 
 
 def check_end(server, program):
+    """It ends while an answer is being made."""
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(server.get("/debug/pprof/allocs?seconds=1").status))
+    asking.start()
     program.__exit__()
+    asking.join()
+    t.check_equal("its end within a span", answers, [200])
     t.wait_until(lambda: server.metrics()["cairn_process_running"] == 0)
     _, _, sums = read_raw(pprof("-raw", f"{server.url}/debug/pprof/heap"))
     t.check_equal("after the end", sums["alloc_space/bytes"], t.report("run.cairn")["totals"]["allocated_bytes"])
@@ -206,6 +212,45 @@ def check_addresses(program):
             t.check_equal(f"token: {what}", answer.status, status)
 
 
+def check_refused_process(program):
+    """A process of another user's."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        t.skip_part("only root can become another user, by setpriv")
+        return
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", t.CAIRN, "serve", program.pid]
+    result = t.run(other, env={"HOME": "/nonexistent"})
+    if result.status == 126:
+        t.skip_part("the other user cannot execute the tool where it lies")
+        return
+    t.check(result.status == 1 and b"belongs to somebody else" in result.err, f"another user's: {result.err}")
+
+
+def check_opened(program):
+    """`cairn open PID` serves, and gives the browser the address."""
+    with open("browser", "w", encoding="ascii") as script:
+        script.write(f'#!/bin/sh\necho "$1" >{os.getcwd()}/address.new; mv {os.getcwd()}/address.new {os.getcwd()}/address\n')
+    os.chmod("browser", 0o755)
+    with Server(program.pid, listen=None, command="open", env={"BROWSER": os.path.abspath("browser")}) as server:
+        t.wait_until(lambda: os.path.exists("address"))
+        with open("address", encoding="ascii") as address:
+            t.check_equal("the browser's address", address.read().strip(), server.url + "/")
+        t.check('data-live="1"' in server.get("/").text, "its page")
+
+
+def check_unit():
+    """The unit in examples/systemd keeps to few rights."""
+    if not shutil.which("systemd-analyze"):
+        t.skip_part("systemd-analyze is not installed")
+        return
+    result = t.run(["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=20",
+                    str(t.SOURCE / "examples/systemd/cairn-serve.service")])
+    if b"nrecognized option" in result.err or b"not supported" in result.err:
+        t.skip_part("this systemd-analyze cannot look at a unit offline")
+        return
+    level = re.search(r"exposure level for .*: ([\d.]+)", result.out.decode())
+    t.check(level and float(level[1]) <= 2, f"systemd-analyze security: {result.out[-300:]} {result.err}")
+
+
 def check_handed_on(program):
     """A service manager opens the socket (LISTEN_FDS)."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -223,6 +268,9 @@ program = Commanded("run.cairn")
 program.do("early 100000", "early 5000", "late 300", "free 0")
 check_addresses(program)
 check_handed_on(program)
+check_refused_process(program)
+check_opened(program)
+check_unit()
 with Server(program.pid) as served:
     check_profiles(served, program)
     check_metrics(served, program)

@@ -297,9 +297,10 @@ const struct command commands[] = {
         .description =
             "Writes one page of HTML that needs nothing else, no network either, and shows it in a\n"
             "browser ($BROWSER, else the desktop's). With -o it is only written: to keep, to send,\n"
-            "to put it beside a test's results. Of a run, the page has its larger processes; with\n"
-            "two subjects it shows what changed. SUBJECT@SNAPSHOT is what was live then: @10s, @peak,\n"
-            "@exit, @LABEL of a mark; two snapshots of one recording are compared likewise.\n"
+            "to put it beside a test's results. PID or NAME of a program that is being recorded is\n"
+            "served and followed, until Ctrl-C (cairn serve). Of a run, the page has its larger\n"
+            "processes; with two subjects it shows what changed. SUBJECT@SNAPSHOT is what was live\n"
+            "then: @10s, @peak, @exit, @LABEL of a mark; two snapshots are compared likewise.\n"
             "--owners PID|NAME|CORE: a tree map of what variables and threads keep.\n",
         .run = cmd_open,
         .words_max = 2,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn open: a recording, a run or a comparison as a page for a browser, written to a file and
-// shown.
+// shown; of a process, served and followed.
 #include "tool/cmds/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,9 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_save.h"
 #include "tool/cmds/report_run.h"
+#include "tool/cmds/serve.h"
 #include "tool/query/heap_views.h"
+#include "tool/query/live.h"
 #include "tool/query/merged.h"
 #include "tool/query/subject.h"
 #include "tool/serve/page.h"
@@ -285,6 +288,31 @@ static bool take_owners(const struct command_args *args, struct page *page, stru
     return page->owners >= 0;
 }
 
+// The server goes on meanwhile: browsers are looked at for a while after their start.
+static void show_address(const char *url) {
+    struct error reason;
+    sigset_t none;
+    fflush(NULL);
+    if (fork()) return;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!browser_show(url, &reason)) {
+        error_wrap(&reason, "open the address yourself");
+        command_fail(STATUS_FAILURE, &reason);
+    }
+    _exit(STATUS_OK);
+}
+
+// A process that is being recorded, and nothing else is asked for.
+static bool is_to_be_followed(const struct command_args *args) {
+    static struct live_process process;
+    if (args->word_count != 1 || args_has(args, OPTION_OUTPUT) || args_has(args, OPTION_OWNERS) ||
+        args_has(args, OPTION_PROCESS))
+        return false;
+    const char *word = args->words[0];
+    return running_may_be(word) && live_choose(word, &process, NULL);
+}
+
 int cmd_open(const struct command_args *args) {
     struct page page = {.owners = -1};
     struct error error;
@@ -297,6 +325,7 @@ int cmd_open(const struct command_args *args) {
         error_set(&error, "open: --owners: of which process or core dump? (one)");
         return command_fail(STATUS_USAGE, &error);
     }
+    if (is_to_be_followed(args)) return serve_process(args->words[0], show_address);
     bool is_ok = (args_has(args, OPTION_OWNERS) ? take_owners(args, &page, &error)
                                                 : read_subjects(args, &page, &error)) &&
                  (path ? write_file(&page, path, args_has(args, OPTION_FORCE), &error)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/serve/answers.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,6 +18,7 @@
 #include "tool/query/merged.h"
 #include "tool/query/name_options.h"
 #include "tool/serve/page.h"
+#include "tool/serve/requests.h"
 #include "tool/watch/memory.h"
 
 // The recording has the pid that the process has in its own container.
@@ -150,23 +150,6 @@ bool answer_profile(const char *path, const void *request, FILE *out, struct err
 
 // --- names of addresses
 
-bool answer_next_address(const char **text, const char *end, uint64_t *address) {
-    enum { DIGITS_MAX = 16, BASE = 16 };
-    const char *at = *text;
-    char digits[DIGITS_MAX + 1];
-    size_t count = 0;
-    while (at < end && (isspace((unsigned char)*at) || *at == '+')) at++;
-    if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) at += 2;
-    for (; at < end && isxdigit((unsigned char)*at); at++) {
-        if (count == DIGITS_MAX) return false;
-        digits[count++] = *at;
-    }
-    digits[count] = 0;
-    *text = at;
-    *address = strtoull(digits, NULL, BASE);
-    return count > 0;
-}
-
 static bool put_symbol(FILE *out, struct opened *opened, uint64_t address, struct error *error) {
     struct profile *profile = &opened->profile;
     uint32_t place, node;
@@ -196,7 +179,7 @@ bool answer_symbols(const char *path, const void *request, FILE *out, struct err
     if (!open_recording(path, wanted, &opened, error)) return false;
     bool is_ok = true;
     for (size_t i = 0; is_ok && i < ANSWER_ADDRESSES_MAX; i++) {
-        if (!answer_next_address(&text, end, &address)) break;
+        if (!request_next_address(&text, end, &address)) break;
         is_ok = put_symbol(out, &opened, address, error);
     }
     opened_close(&opened);

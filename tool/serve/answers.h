@@ -10,7 +10,6 @@
 
 #include "tool/base/error.h"
 
-#define ANSWER_SECONDS_MAX 3600
 #define ANSWER_ADDRESSES_MAX 10000
 
 struct answer_request {
@@ -28,8 +27,5 @@ bool answer_symbols(const char *path, const void *request, FILE *out, struct err
 bool answer_recording(const char *path, const void *request, FILE *out, struct error *error);
 bool answer_page(const char *path, const void *request, FILE *out, struct error *error);
 bool answer_page_data(const char *path, const void *request, FILE *out, struct error *error);
-
-// The next address of a text like "0x1234+0x5678"; false at its end, or at what is none.
-bool answer_next_address(const char **text, const char *end, uint64_t *address);
 
 #endif

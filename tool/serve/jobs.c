@@ -136,11 +136,16 @@ void jobs_leave(struct job *job) {
     if (!job->waiting && job->state != JOB_RUNS && !job->kept_until_ns) clear(job);
 }
 
-static void end(struct job *job, int status, uint64_t now_ns) {
+static uint64_t ns_of(struct timeval time) {
+    const uint64_t ns_per_us = 1000;
+    return (uint64_t)time.tv_sec * CLOCK_SECOND_NS + (uint64_t)time.tv_usec * ns_per_us;
+}
+
+static void end(struct job *job, int status, const struct rusage *used, uint64_t now_ns) {
     bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
     job->state = is_done ? JOB_DONE : JOB_FAILED;
     job->child = 0;
-    job->taken_ns = now_ns - job->start_ns;
+    job->taken_ns = ns_of(used->ru_utime) + ns_of(used->ru_stime);
     job->kept_until_ns =
         is_done && job->keep_times ? now_ns + CLOCK_SECOND_NS + job->keep_times * job->taken_ns : 0;
     if (!job->waiting && !job->kept_until_ns) clear(job);
@@ -149,11 +154,12 @@ static void end(struct job *job, int status, uint64_t now_ns) {
 bool jobs_reap(struct jobs *jobs, uint64_t now_ns) {
     bool has_ended = false;
     for (struct job *job = jobs->list; job < jobs->list + JOBS_MAX; job++) {
+        struct rusage used;
         int status;
         if (job->state != JOB_RUNS) continue;
         if (now_ns > job->deadline_ns) kill(job->child, SIGKILL);
-        if (waitpid(job->child, &status, WNOHANG) != job->child) continue;
-        end(job, status, now_ns);
+        if (wait4(job->child, &status, WNOHANG, &used) != job->child) continue;
+        end(job, status, &used, now_ns);
         has_ended = true;
     }
     return has_ended;

@@ -30,7 +30,7 @@ struct job {
     pid_t child;
     int file;  // the answer, or why there is none
     uint64_t start_ns, deadline_ns;
-    uint64_t taken_ns;       // by the answer
+    uint64_t taken_ns;       // by the answer, of the processor
     unsigned keep_times;     // as in job_order
     uint64_t kept_until_ns;  // it answers the same question until then
     unsigned waiting;        // requests that use it
@@ -47,7 +47,7 @@ struct job_order {
     job_make *make;
     const void *request;
     uint64_t wait_ns;     // that it waits before it can answer; 0 usually
-    unsigned keep_times;  // the answer is good for so many times of what it took, and a second
+    unsigned keep_times;  // the answer is good for a second, and so many times what it took
 };
 
 // The job of this key, running or still good, or a new one; the caller uses it until jobs_leave.

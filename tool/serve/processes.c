@@ -93,8 +93,7 @@ static bool open_one(struct processes *processes, struct error *error) {
 // What has ended stays as it was until another process is called so.
 static void follow_one(struct processes *processes) {
     struct served *now = &processes->list.items[0], next;
-    bool is_there = processes_figures(processes, now, NULL, NULL) && !now->is_over;
-    if (is_there || !choose_one(processes, &next, NULL)) return;
+    if (processes_is_running(now) || !choose_one(processes, &next, NULL)) return;
     if (next.pid == now->pid && next.random_at == now->random_at) {
         forget(&next);  // it ends just now
         return;
@@ -338,8 +337,7 @@ static bool read_file(const char *path, struct metrics_process *figures, struct 
     return true;
 }
 
-// Its recording says that it goes on, it is there, and it is the program that it was.
-static bool is_running(struct served *served) {
+bool processes_is_running(struct served *served) {
     uint32_t state = CAIRN_STATE_NEW;
     uint64_t now_ns = clock_now_ns();
     if (served->file < 0 || served->is_over) return false;
@@ -359,8 +357,7 @@ static bool is_running(struct served *served) {
 bool processes_figures(const struct processes *processes, struct served *served,
                        struct metrics_process *figures, struct error *error) {
     static struct follow follow;  // large, and on pages of its own
-    bool runs = is_running(served);
-    if (!figures) return true;
+    bool runs = processes_is_running(served);
     const char *path = processes_path(processes, served);
     *figures = (struct metrics_process){.pid = served->pid, .is_running = runs};
     memcpy(figures->name, served->name, sizeof figures->name);

@@ -61,6 +61,9 @@ struct served *processes_only(struct processes *processes);
 
 const char *processes_path(const struct processes *processes, const struct served *served);
 
+// Whether it runs: its recording goes on, it is there, and it is the program that it was.
+bool processes_is_running(struct served *served);
+
 // Its figures now; false if its recording cannot be read.
 bool processes_figures(const struct processes *processes, struct served *served,
                        struct metrics_process *figures, struct error *error);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which answer belongs to a path: a row each.
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 #include "tool/base/units.h"
 #include "tool/serve/answers.h"
 #include "tool/serve/exchange.h"
+#include "tool/serve/requests.h"
 
-enum { MESSAGE_BYTES = 768, PID_DIGITS_MAX = 10 };
+enum { MESSAGE_BYTES = 768 };
 
 typedef enum MHD_Result answer_fn(struct exchange *exchange, struct served *served);
 
@@ -79,14 +79,14 @@ static enum MHD_Result refuse(struct exchange *exchange, unsigned status, const 
 
 // --- what children make
 
-static enum MHD_Result start_job(struct exchange *exchange, const struct served *served,
+static enum MHD_Result start_job(struct exchange *exchange, struct served *served,
                                  struct answer_request *request) {
     const struct route *route = exchange->route;
     struct server *server = exchange->server;
     char key[JOB_KEY_BYTES];
     struct error error;
     snprintf(key, sizeof key, "%s %u %u %d", route->path, served->serial, request->seconds,
-             route->is_allocated);
+             processes_is_running(served));
     // each has texts of its own
     if (request->text_size) snprintf(key, sizeof key, "%p %s", (void *)exchange, route->path);
     request->title = served->name;
@@ -148,18 +148,11 @@ enum MHD_Result routes_answer_job(struct exchange *exchange) {
     return queue(exchange, MHD_HTTP_OK, exchange->route->product.type, response);
 }
 
-// "?seconds=5"; without it or with 0: no span. False after it was refused.
+// False after it was refused.
 static bool read_seconds(struct exchange *exchange, unsigned *seconds, enum MHD_Result *result) {
-    enum { DIGITS_MAX = 4 };
     const char *text =
         MHD_lookup_connection_value(exchange->http, MHD_GET_ARGUMENT_KIND, "seconds");
-    *seconds = 0;
-    if (!text) return true;
-    size_t digits = strspn(text, "0123456789");
-    if (digits && digits <= DIGITS_MAX && !text[digits])
-        *seconds = (unsigned)strtoul(text, NULL, 10);
-    if (digits && !text[digits] && digits <= DIGITS_MAX && *seconds <= ANSWER_SECONDS_MAX)
-        return true;
+    if (request_seconds(text, seconds)) return true;
     *result = refuse(exchange, MHD_HTTP_BAD_REQUEST, "seconds: a number from 0 to 3600");
     return false;
 }
@@ -350,18 +343,6 @@ static enum MHD_Result redirect(struct exchange *exchange, const char *where) {
     return refuse_with(exchange, MHD_HTTP_MOVED_PERMANENTLY, "Location", where, "see the next one");
 }
 
-// "/pid/12/metrics": the process, and what follows it. False: it is no such path.
-static bool cut_pid(const char **url, pid_t *pid) {
-    static const char prefix[] = "/pid/";
-    if (strncmp(*url, prefix, strlen(prefix)) != 0) return false;
-    const char *digits = *url + strlen(prefix);
-    size_t count = strspn(digits, "0123456789");
-    if (!count || count > PID_DIGITS_MAX || (digits[count] && digits[count] != '/')) return false;
-    *pid = (pid_t)strtol(digits, NULL, 10);
-    *url = digits + count;
-    return true;
-}
-
 static enum MHD_Result answer_found(struct exchange *exchange, const char *url, bool has_pid,
                                     pid_t pid) {
     struct processes *processes = exchange->server->processes;
@@ -381,9 +362,9 @@ static enum MHD_Result answer_found(struct exchange *exchange, const char *url, 
 }
 
 static enum MHD_Result answer_allowed(struct exchange *exchange, const char *url) {
-    char where[PID_DIGITS_MAX + sizeof "/pid//"];
+    char where[REQUEST_PID_DIGITS + sizeof "/pid//"];
     pid_t pid = 0;
-    bool has_pid = processes_are_many(exchange->server->processes) && cut_pid(&url, &pid);
+    bool has_pid = processes_are_many(exchange->server->processes) && request_cut_pid(&url, &pid);
     if (has_pid && !*url) {
         snprintf(where, sizeof where, "/pid/%d/", (int)pid);
         return redirect(exchange, where);

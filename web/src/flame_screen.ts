@@ -93,7 +93,6 @@ export class FlameScreen implements Screen {
   }
 
   private optionsOf(label: string, data: () => Weighted): PictureOptions & FlameOptions {
-    const { model } = this.app;
     const name = (node: number) => this.nameOf(data(), node);
     return {
       label,
@@ -103,8 +102,33 @@ export class FlameScreen implements Screen {
       colour: (node) => this.colourOf(data(), node),
       onZoom: (node) => this.app.set({ zoom: childPath(data(), node) }),
       onSelect: (node) => this.select(data(), node),
-      onKey: (key, node) => this.key(key, node > 0 ? model.fnName[data().tree.fn[node]] : ""),
+      onKey: (key, node) => this.key(key, node > 0 ? this.app.model.fnName[data().tree.fn[node]] : ""),
     };
+  }
+
+  /** The functions down to the frame that is zoomed into. */
+  zoomedNames(): string[] {
+    const { zoom } = this.view.state;
+    if (!zoom) return [];
+    const { tree } = this.currentData;
+    return tree.path(nodeAt(this.currentData, zoom)).map((fn) => this.app.model.fnName[fn] ?? "");
+  }
+
+  /** The way to the frame that functions lead to, as far as there are such frames. */
+  pathOf(names: string[]): string {
+    if (!names.length) return "";
+    const { tree, first, order } = this.currentData,
+      path: number[] = [];
+    let node = 0;
+    for (const name of names) {
+      const at = order
+        .subarray(first[node], first[node + 1])
+        .findIndex((child) => this.app.model.fnName[tree.fn[child]] === name);
+      if (at < 0) break;
+      path.push(at);
+      node = order[first[node] + at];
+    }
+    return path.join(".");
   }
 
   /** What shows the whole. */

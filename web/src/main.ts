@@ -3,9 +3,10 @@
 
 import type { App, Screen } from "./app";
 import { isDark } from "./colours";
-import { readPage } from "./data";
+import { readPage, type Page } from "./data";
 import { announce, fill, h, svg } from "./dom";
 import { FlameScreen } from "./flame_screen";
+import { Live } from "./live";
 import { snapshotName, nearest } from "./history";
 import { Model } from "./model";
 import { Overview } from "./overview";
@@ -28,16 +29,24 @@ class Main implements App {
   private search: HTMLInputElement;
   private stage = h("main", { id: "stage", tabindex: -1 });
   private screens: Screens;
+  private flame: FlameScreen;
+  private following: Live | null = null;
   private overview: Overview;
   private timer = 0;
 
-  constructor(readonly model: Model) {
-    initial.measure = model.measures[0].id;
+  /** `isLive`: the page was served, and there is more to come. */
+  constructor(
+    public model: Model,
+    isLive: boolean,
+  ) {
+    initial.measure = isLive ? "exit" : model.measures[0].id;
     if (model.isOfOwners) Object.assign(initial, { view: "flame", shape: "map", colour: "function" });
     this.state = readState(location.hash);
     this.view = new View(model, this.state, null);
     this.overview = new Overview(this);
-    this.screens = { overview: this.overview, flame: new FlameScreen(this), table: new TableScreen(this) };
+    this.flame = new FlameScreen(this);
+    this.screens = { overview: this.overview, flame: this.flame, table: new TableScreen(this) };
+    if (isLive) this.following = new Live(model.page, (page, isChanged) => this.replace(page, isChanged));
     this.search = h("input", {
       type: "search",
       id: "search",
@@ -64,6 +73,7 @@ class Main implements App {
         "To the content",
       ),
       this.header,
+      ...(this.following ? [this.following.element] : []),
       this.chips,
       this.stage,
       live,
@@ -298,7 +308,7 @@ class Main implements App {
   private recolour(): void {
     document.documentElement.dataset.dark = isDark() ? "1" : "0";
     const old = this.view;
-    this.screens.flame = new FlameScreen(this);
+    this.screens.flame = this.flame = new FlameScreen(this);
     this.view = new View(this.model, this.state, old);
     this.overview.redraw();
     this.update();
@@ -312,6 +322,21 @@ class Main implements App {
     this.state = next;
     if (isStep) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
+    this.update();
+  }
+
+  /** Another state of the process: what was selected and zoomed into stays so. */
+  private replace(page: Page, isChanged: boolean): void {
+    const old = this.model,
+      zoomed = this.flame.zoomedNames();
+    this.model = new Model(page);
+    const state = { ...this.state, focus: this.state.focus.map((one) => translated(one, old, this.model)) };
+    this.view = new View(this.model, { ...state, zoom: "" }, null);
+    if (isChanged && this.model.isDiff) Object.assign(state, { measure: "exit", side: "after", process: "" });
+    if (isChanged) this.view = new View(this.model, { ...state, zoom: "" }, null);
+    state.zoom = this.flame.pathOf(zoomed);
+    this.state = state;
+    history.replaceState(null, "", writeState(state));
     this.update();
   }
 
@@ -329,19 +354,32 @@ class Main implements App {
       else tab?.removeAttribute("aria-current");
     }
     if (document.activeElement !== this.search && !this.timer) this.search.value = this.state.search;
-    this.makeControls();
-    this.makeChips();
+    if (!isChoosing(this.controls)) this.makeControls();
+    if (!isChoosing(this.chips)) this.makeChips();
     screen.update(this.view);
   }
 }
 
+/** "stack:12" of one state of a process in another one. */
+function translated(focus: string, from: Model, to: Model): string {
+  if (!focus.startsWith("stack:")) return focus;
+  const key = from.stackKey(Number(focus.slice("stack:".length)));
+  return `stack:${to.stackWithKey(key)}`;
+}
+
+/** A list of choices may be unfolded there: making it anew would fold it. */
+function isChoosing(parent: HTMLElement): boolean {
+  return document.activeElement?.tagName === "SELECT" && parent.contains(document.activeElement);
+}
+
 async function start(): Promise<void> {
-  const data = document.getElementById("data")!;
+  const data = document.getElementById("data")!,
+    isLive = Boolean(data.dataset.live);
   try {
     const page = await readPage(data.textContent ?? "");
     data.remove();
     document.getElementById("loading")?.remove();
-    new Main(new Model(page));
+    new Main(new Model(page), isLive);
     document.body.dataset.ready = "1";
   } catch (error) {
     const text =

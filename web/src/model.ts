@@ -75,6 +75,21 @@ export interface Told {
   callers: string[];
 }
 
+/** Of whole numbers below 2^48: as many as a browser's numbers hold exactly when they are multiplied. */
+function mixed(hash: number, value: number): number {
+  const high = Math.floor(hash / 0x1000000),
+    low = hash % 0x1000000;
+  return (
+    (Math.imul(low ^ value, 0x9e3779b1) >>> 8) * 0x1000000 + ((Math.imul(high ^ (value >>> 3), 0x85ebca6b) + low) >>> 8)
+  );
+}
+
+function hashOfText(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
 const NOT_RECORDED = "[stack not recorded]";
 const SNAPSHOTS_KEPT = 8;
 const BLOCKS: [string, string] = ["block", "blocks"];
@@ -101,6 +116,7 @@ export class Model {
   private lastThreads: { key: string; measures: Measure[] } | null = null;
   private snapshots = new Map<number, Measure>();
   private renamed = new Map<string, string>(); // files of the earlier side as the later one has them
+  private keys: Float64Array | null = null; // by stack
   private trees = new Map<boolean, { tree: Tree; leaf: Int32Array }>();
 
   constructor(readonly page: Page) {
@@ -358,6 +374,36 @@ export class Model {
       });
     this.lastThreads = { key, measures };
     return measures;
+  }
+
+  /** Names the frames of a stack, in whatever state of its process: -1 of none. */
+  stackKey(stack: number): number {
+    return this.stackKeys[stack] ?? -1;
+  }
+
+  /** The stack whose frames have that name; -1: there is none. */
+  stackWithKey(key: number): number {
+    return this.stackKeys.indexOf(key);
+  }
+
+  private get stackKeys(): Float64Array {
+    if (this.keys) return this.keys;
+    this.keys = new Float64Array(this.stackCount);
+    const texts = this.functions.list.map(hashOfText);
+    for (const part of this.parts) {
+      const hashes = new Float64Array(part.nodeParent.length);
+      for (let node = 1; node < hashes.length; node++) {
+        let hash = hashes[part.nodeParent[node]];
+        const place = part.nodePlace[node];
+        for (let i = part.placeStart[place]; i < part.placeStart[place + 1]; i++) {
+          const frame = part.placeFrames[i];
+          hash = mixed(mixed(hash, texts[part.fn[frame]]), this.lineNumber[part.line[frame]] ?? 0);
+        }
+        hashes[node] = hash;
+      }
+      part.stackNode.forEach((node, i) => (this.keys![part.firstStack + i] = hashes[node]));
+    }
+    return this.keys;
   }
 
   /** When the snapshot nearest to a time was. */

@@ -181,7 +181,7 @@ export class Overview implements Screen {
       one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
       one("Calls", before.totals.allocations, after.totals.allocations, units.count),
       one(
-        "At the end",
+        after.has_ended ? "At the end" : "Live",
         before.at_exit.bytes,
         after.at_exit.bytes,
         units.size,
@@ -320,11 +320,14 @@ export class Overview implements Screen {
     this.showRun(view);
     if (view.model.isDiff && facts.length > 1) fill(this.top, this.compared(facts[0], facts[1]));
     else fill(this.top, facts.length === 1 ? this.figures(facts[0]) : []);
-    const told = view.model.isOneRecording ? facts.slice(0, 1) : facts;
+    const isFollowed = view.model.isDiff && facts.length > 1 && facts[0].path === facts[1].path && !facts[0].at_text;
+    const told = view.model.isOneRecording ? facts.slice(0, 1) : isFollowed ? facts.slice(1) : facts,
+      isUnfolded = Boolean(this.trust.querySelector("details")?.open);
     fill(
       this.trust,
-      told.map((one) => this.trustLine(one, told === facts ? [one] : facts)),
+      told.map((one) => this.trustLine(one, view.model.isOneRecording ? facts : [one])),
     );
+    if (isUnfolded) this.trust.querySelectorAll("details").forEach((one) => (one.open = true));
     this.timeline.element.hidden =
       !parts.length || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
     this.lists.hidden = facts.length > 0 && facts.every((one) => one.empty);

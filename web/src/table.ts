@@ -50,6 +50,24 @@ export class Table {
     new ResizeObserver(() => this.render()).observe(this.body);
   }
 
+  /** The row that is selected, and how far the table was scrolled. */
+  get place(): { row: number; top: number } {
+    return { row: this.order[this.current] ?? -1, top: this.body.scrollTop };
+  }
+
+  /** The table was made anew with the same in it: selects the row that was, where it was. */
+  restore(row: number, top: number): void {
+    const position = this.order.indexOf(row);
+    if (position < 0) return this.selectFirst();
+    this.body.scrollTop = top;
+    this.current = position;
+    for (const element of this.rows.values()) element.remove();
+    this.rows.clear();
+    this.render();
+    this.body.setAttribute("aria-activedescendant", `row-${position}`);
+    this.options.onSelect(row, false);
+  }
+
   /** `rows` are shown in the order that `sort` ("column" or "-column") asks for. */
   show(columns: Column[], rows: number[], sort: string): void {
     this.columns = columns;

@@ -25,6 +25,7 @@ type Matches = (text: string) => boolean;
 interface Listed {
   columns: Column[];
   rows: number[];
+  key(row: number): string | number; // the same for the same thing in another state of a process
   search(matches: Matches): (row: number) => boolean;
   select(row: number): HTMLElement;
   open(row: number): void;
@@ -48,6 +49,7 @@ export class TableScreen implements Screen {
   private side = h("aside", { class: "side", "aria-label": "Selection", tabindex: 0 });
   private table: Table;
   private listed: Listed | null = null;
+  private shown: View | null = null;
 
   constructor(private app: App) {
     this.table = new Table({
@@ -235,6 +237,7 @@ export class TableScreen implements Screen {
       rows: view.isDiff
         ? [...view.pairs.stack.keys()].filter((row) => view.pairs.sums[0][row] || view.pairs.sums[1][row])
         : rows,
+      key: (row) => view.model.stackKey(view.isDiff ? view.pairs.stack[row] : row),
       columns: view.isDiff ? this.pairColumns(view) : this.stackColumns(view, most),
       search: (matches) => {
         const isFound = this.stacksWith(view, matches);
@@ -429,6 +432,7 @@ export class TableScreen implements Screen {
     return {
       columns: this.groupColumns(view, groups),
       rows,
+      key: (row) => groups.label(row) + "\0" + groups.where(row),
       search: (matches) => (row) => matches(groups.label(row)) || matches(groups.where(row)),
       select: (row) => this.groupDetails(view, groups, kind, row),
       open: (row) => this.app.set(focused(this.app.state, ...keyOf(row))),
@@ -555,6 +559,7 @@ export class TableScreen implements Screen {
         number("lasted", "Ran for", (row) => Math.max(lasted(row), 0), units.duration),
       ],
       rows: threads.map((_, i) => i),
+      key: (row) => `${threads[row].thread.tid} ${threads[row].thread.start_ns}`,
       search: (matches) => (row) => matches(name(row)),
       select: (row) =>
         h(
@@ -637,6 +642,7 @@ export class TableScreen implements Screen {
         { id: "ending", label: "Ended", width: "90px", sort: ending, cell: ending },
       ],
       rows: rows.map((_, i) => i),
+      key: (row) => row,
       search: (matches) => (row) => matches(rows[row].name) || matches(String(rows[row].pid)),
       select: (row) =>
         h(
@@ -669,10 +675,28 @@ export class TableScreen implements Screen {
     return kind === "stacks" ? this.listStacks(view) : this.listGroups(view, kind);
   }
 
+  /** Of another state of the process: what was selected, and how far was scrolled. */
+  private kept(view: View): { key: string | number; top: number; sideTop: number } | null {
+    const { shown, listed } = this;
+    if (!shown || !listed || shown.model === view.model || shown.state.table !== view.state.table) return null;
+    const { row, top } = this.table.place;
+    return row < 0 || shown.isDiff !== view.isDiff ? null : { key: listed.key(row), top, sideTop: this.side.scrollTop };
+  }
+
+  private restore(
+    listed: Listed,
+    rows: number[],
+    { key, top, sideTop }: { key: string | number; top: number; sideTop: number },
+  ): void {
+    this.table.restore(rows.find((row) => listed.key(row) === key) ?? -1, top);
+    this.side.scrollTop = sideTop;
+  }
+
   update(view: View): void {
     const { state } = view,
       matches = matcher(state.search);
-    const listed = (this.listed = this.list(view));
+    const kept = this.kept(view),
+      listed = (this.listed = this.list(view));
     const rows = matches ? listed.rows.filter(listed.search(matches)) : listed.rows;
     this.makeTabs(state.table);
     const found = matches
@@ -683,8 +707,10 @@ export class TableScreen implements Screen {
       : matches
         ? found
         : "Nothing to show here: the recording has no such thing.";
-    fill(this.side);
+    if (!kept) fill(this.side);
     this.table.show(listed.columns, rows, state.sort);
-    this.table.selectFirst();
+    if (kept) this.restore(listed, rows, kept);
+    else this.table.selectFirst();
+    this.shown = view;
   }
 }

@@ -147,22 +147,20 @@ export class Timeline {
   private profile: Profile | null = null;
   private earlier: Profile | null = null;
   private rate = "rate";
+  private rates = h("span", {});
+  private hasHistory = false;
+  private span: [number, number] | null = null; // that was zoomed into, of what the process is followed in
   private view: View | null = null;
   private mask: Uint8Array | null = null;
   private window = h("span", {});
   private hint = h("span", {});
 
   constructor(private app: App) {
-    const kinds = [option("rate", "live heap, bytes allocated"), option("calls", "live heap, calls")];
-    if (app.model.hasHistory) kinds.push(option("stacks", "the ten largest stacks"));
-    const rates = choice("rate", "Shows", "rate", kinds, (value) => {
-      this.rate = value;
-      this.draw();
-    });
+    this.makeRates();
     this.element = h(
       "div",
       { class: "card timeline" },
-      h("div", { class: "row-between" }, h("h2", {}, "Over time"), rates),
+      h("div", { class: "row-between" }, h("h2", {}, "Over time"), this.rates),
       this.holder,
       h("p", { class: "dim small" }, "Drag to zoom, double click for all of it. ", this.hint, " ", this.window),
     );
@@ -172,14 +170,39 @@ export class Timeline {
     new ResizeObserver(() => this.plot && this.resize()).observe(this.holder);
   }
 
+  private makeRates(): void {
+    const kinds = [option("rate", "live heap, bytes allocated"), option("calls", "live heap, calls")];
+    this.hasHistory = this.app.model.hasHistory;
+    if (this.hasHistory) kinds.push(option("stacks", "the ten largest stacks"));
+    fill(
+      this.rates,
+      choice("rate", "Shows", this.rate, kinds, (value) => {
+        this.rate = value;
+        this.draw();
+      }),
+    );
+  }
+
   /** `earlier`: the other side of a comparison, where that is another recording. */
   show(profile: Profile, earlier: Profile | null, view: View): void {
     const isSame = this.profile === profile && (this.rate !== "stacks" || this.mask === view.mask);
+    this.span = this.profile && this.profile !== profile ? this.zoomed() : null;
+    if (this.hasHistory !== this.app.model.hasHistory) this.makeRates();
     this.view = view;
     this.profile = profile;
     this.earlier = earlier;
     this.mask = view.mask;
     if (!isSame) this.draw();
+  }
+
+  private zoomed(): [number, number] | null {
+    const { plot } = this;
+    if (!plot) return null;
+    const { min, max } = plot.scales.x,
+      [seconds] = plot.data;
+    return min !== undefined && max !== undefined && (min > seconds[0] || max < seconds[seconds.length - 1])
+      ? [min, max]
+      : null;
   }
 
   /** What was zoomed into leads to the flame graph of what grew in it. */
@@ -364,6 +387,8 @@ export class Timeline {
       ] as uPlot.AlignedData,
       this.holder,
     );
+    if (this.span) this.plot.setScale("x", { min: this.span[0], max: this.span[1] });
+    this.span = null;
   }
 
   private key(event: KeyboardEvent): void {
