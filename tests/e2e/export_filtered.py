@@ -11,9 +11,10 @@ import subprocess
 
 import cairn_test as t
 import parquet
+import perfetto
 
 FORMATS = ("pprof", "collapsed", "speedscope", "json", "flamegraph", "sqlite", "dhat", "massif",
-           "csv", "ndjson", "parquet", "mptrace", "callgrind", "heaptrack")
+           "csv", "ndjson", "parquet", "perfetto", "mptrace", "callgrind", "heaptrack")
 
 
 def numbers(text):
@@ -75,6 +76,10 @@ def of_ndjson(path):
 
 def of_parquet(path):
     return sum(row["live_bytes"] for row in parquet.read(path)[0] if row["moment"] == "peak")
+
+
+def of_perfetto(path):
+    return sum(perfetto.Trace(path).live_at("peak").values())
 
 
 def of_mptrace(path):

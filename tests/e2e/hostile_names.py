@@ -14,6 +14,7 @@ import xml.etree.ElementTree
 
 import cairn_test as t
 import parquet
+import perfetto
 
 HOSTILE = b"\x1b[31m\"'<script>&\xe2\x80\xae\xff\r,"
 VIEWS = ["stacks", "tree", "functions", "lines", "files", "modules", "types", "threads", "timeline", "leaks"]
@@ -65,5 +66,9 @@ run("export", "hostile.cairn", "--all-frames", "-o", "hostile.parquet", "--label
 for row in parquet.read("hostile.parquet")[0]:
     for text in [*row["frames"], *(value for value in row.values() if isinstance(value, str))]:
         check_harmless("parquet", text.encode())
+run("export", "hostile.cairn", "-o", "hostile.perfetto-trace")
+trace = perfetto.Trace("hostile.perfetto-trace")
+check_harmless("perfetto", "\n".join([*trace.functions.values(), *trace.paths.values(), *trace.sources.values(),
+                                       trace.process["command"], trace.process["name"], trace.process["trust"]]).encode())
 os.unlink(program)
 t.finish()

@@ -38,9 +38,10 @@ struct export {
     const char *trust;         // how far this can be believed: a line of safe text
     const char *tool_version;  // CAIRN_TOOL_VERSION
 
+    bool has_snapshots;  // formats of several moments: what stacks held at snapshots too
+
     // Of a series (below) alone.
     const struct export_labels *labels;
-    bool has_snapshots;  // what stacks held at snapshots too
 };
 
 // A format that takes one recording after the other instead of their sum.
@@ -93,6 +94,7 @@ bool export_ndjson(FILE *out, const struct export *export, struct error *error);
 bool export_mptrace(FILE *out, const struct export *export, struct error *error);
 bool export_callgrind(FILE *out, const struct export *export, struct error *error);
 extern const struct export_series export_parquet;
+bool export_perfetto(FILE *out, const struct export *export, struct error *error);
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error);
 
 #endif
