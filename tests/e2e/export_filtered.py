@@ -10,11 +10,12 @@ import re
 import subprocess
 
 import cairn_test as t
+import firefox_profile
 import parquet
 import perfetto
 
 FORMATS = ("pprof", "collapsed", "speedscope", "json", "flamegraph", "sqlite", "dhat", "massif",
-           "csv", "ndjson", "parquet", "perfetto", "mptrace", "callgrind", "heaptrack")
+           "csv", "ndjson", "parquet", "perfetto", "firefox", "mptrace", "callgrind", "heaptrack")
 
 
 def numbers(text):
@@ -80,6 +81,10 @@ def of_parquet(path):
 
 def of_perfetto(path):
     return sum(perfetto.Trace(path).live_at("peak").values())
+
+
+def of_firefox(path):
+    return firefox_profile.Profile(path).at_peak()
 
 
 def of_mptrace(path):

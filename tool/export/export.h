@@ -95,6 +95,7 @@ bool export_mptrace(FILE *out, const struct export *export, struct error *error)
 bool export_callgrind(FILE *out, const struct export *export, struct error *error);
 extern const struct export_series export_parquet;
 bool export_perfetto(FILE *out, const struct export *export, struct error *error);
+bool export_firefox(FILE *out, const struct export *export, struct error *error);
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error);
 
 #endif
