@@ -10,10 +10,12 @@ import re
 import subprocess
 
 import cairn_test as t
+import firefox_profile
 import parquet
+import perfetto
 
 FORMATS = ("pprof", "collapsed", "speedscope", "json", "flamegraph", "sqlite", "dhat", "massif",
-           "csv", "ndjson", "parquet", "mptrace", "callgrind", "heaptrack")
+           "csv", "ndjson", "parquet", "perfetto", "firefox", "mptrace", "callgrind", "heaptrack")
 
 
 def numbers(text):
@@ -75,6 +77,14 @@ def of_ndjson(path):
 
 def of_parquet(path):
     return sum(row["live_bytes"] for row in parquet.read(path)[0] if row["moment"] == "peak")
+
+
+def of_perfetto(path):
+    return sum(perfetto.Trace(path).live_at("peak").values())
+
+
+def of_firefox(path):
+    return firefox_profile.Profile(path).at_peak()
 
 
 def of_mptrace(path):

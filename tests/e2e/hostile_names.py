@@ -14,10 +14,11 @@ import xml.etree.ElementTree
 
 import cairn_test as t
 import parquet
+import perfetto
 
 HOSTILE = b"\x1b[31m\"'<script>&\xe2\x80\xae\xff\r,"
 VIEWS = ["stacks", "tree", "functions", "lines", "files", "modules", "types", "threads", "timeline", "leaks"]
-FORMATS = ["collapsed", "speedscope", "json", "flamegraph", "dhat", "massif", "csv", "ndjson", "mptrace", "callgrind"]
+FORMATS = ["collapsed", "speedscope", "json", "flamegraph", "dhat", "massif", "csv", "ndjson", "firefox", "mptrace", "callgrind"]
 ALLOWED_CONTROLS = "\n\t"
 TURNS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
 
@@ -52,7 +53,7 @@ for form in FORMATS:
     exported = run("export", "hostile.cairn", "--all-frames", "--format", form).stdout
     check_harmless(form, exported)
     t.check(b"'<script>&" not in exported or form != "flamegraph", "flamegraph: markup comes through")
-    if form in ("speedscope", "json", "dhat"):
+    if form in ("speedscope", "json", "dhat", "firefox"):
         json.loads(exported)
     if form == "flamegraph":
         xml.etree.ElementTree.fromstring(exported)
@@ -65,5 +66,9 @@ run("export", "hostile.cairn", "--all-frames", "-o", "hostile.parquet", "--label
 for row in parquet.read("hostile.parquet")[0]:
     for text in [*row["frames"], *(value for value in row.values() if isinstance(value, str))]:
         check_harmless("parquet", text.encode())
+run("export", "hostile.cairn", "-o", "hostile.perfetto-trace")
+trace = perfetto.Trace("hostile.perfetto-trace")
+check_harmless("perfetto", "\n".join([*trace.functions.values(), *trace.paths.values(), *trace.sources.values(),
+                                       trace.process["command"], trace.process["name"], trace.process["trust"]]).encode())
 os.unlink(program)
 t.finish()

@@ -87,3 +87,11 @@ def unsnap(data):
             out.append(out[-back])
     assert len(out) == size, f"{len(out)} bytes of {size}"
     return bytes(out)
+
+
+def message(data):
+    """The same as {number: [values]}."""
+    found = {}
+    for number, value in fields(data):
+        found.setdefault(number, []).append(value)
+    return found

@@ -35,10 +35,13 @@ void message_put_bare(struct message *message, uint64_t value) {
         message->size += encode(value, message->bytes + message->size);
 }
 
-void message_put(struct message *message, unsigned field, uint64_t value) {
-    if (!value) return;
+void message_put_always(struct message *message, unsigned field, uint64_t value) {
     message_put_bare(message, field << TAG_SHIFT | WIRE_VARINT);
     message_put_bare(message, value);
+}
+
+void message_put(struct message *message, unsigned field, uint64_t value) {
+    if (value) message_put_always(message, field, value);
 }
 
 void message_put_fixed(struct message *message, unsigned field, uint64_t value) {

@@ -23,6 +23,8 @@ void message_add(struct message *message, const void *bytes, size_t size);
 void message_put_bare(struct message *message, uint64_t value);
 // An integer; 0 is what a field is that is not there, and takes no room.
 void message_put(struct message *message, unsigned field, uint64_t value);
+// The same where a field that is not there is no 0: of a oneof, or with presence.
+void message_put_always(struct message *message, unsigned field, uint64_t value);
 // Numbers of eight bytes; 0 is written too.
 void message_put_fixed(struct message *message, unsigned field, uint64_t value);
 void message_put_double(struct message *message, unsigned field, double value);

@@ -22,6 +22,7 @@ struct order {
     const char *path;  // NULL or "-": standard output
     bool is_by_chosen;
     bool can_replace;
+    bool has_snapshots;
     struct request request;
     struct recordings recordings;  // of a format that takes one after the other
 };
@@ -50,6 +51,10 @@ static bool choose_format(const struct command_args *args, struct order *order,
 // What only formats of many recordings have.
 static bool read_labels(const struct command_args *args, struct order *order, struct error *error) {
     size_t index = 0;
+    // threads and lifespans are not known of snapshots
+    order->has_snapshots = order->format->series
+                               ? args_has(args, OPTION_SNAPSHOTS)
+                               : !args_has(args, OPTION_THREAD) && !args_has(args, OPTION_LIFESPAN);
     order->recordings.process = args_text(args, OPTION_PROCESS, NULL);
     if (!order->format->series &&
         (args_has(args, OPTION_LABEL) || args_has(args, OPTION_SNAPSHOTS)))
@@ -144,6 +149,7 @@ static bool write_export(const struct order *order, struct filter *filter, struc
     exported.export.is_by_chosen = order->is_by_chosen;
     exported.export.has_all_frames = options->has_all_frames;
     exported.export.has_lines = options->has_lines;
+    exported.export.has_snapshots = order->has_snapshots;
     is_ok = is_ok && write(context, &exported.export, error);
     exported_free(&exported);
     return is_ok;
@@ -174,7 +180,6 @@ struct adding {
     const struct export_series *series;
     void *table;
     const struct export_labels *labels;
-    bool has_snapshots;
     size_t stack_count, bad_files;
 };
 
@@ -182,7 +187,6 @@ static bool add_one(void *context, const struct export *export, struct error *er
     struct adding *adding = context;
     struct export labelled = *export;
     labelled.series_labels = adding->labels;
-    labelled.has_snapshots = adding->has_snapshots;
     adding->stack_count += export->profile->stack_count;
     return adding->series->add(adding->table, &labelled, error);
 }
@@ -225,9 +229,7 @@ static bool export_series(struct order *order, const struct command_args *args,
                           struct filter *filter, struct error *error) {
     struct output output;
     struct export_labels labels;
-    struct adding adding = {.series = order->format->series,
-                            .labels = &labels,
-                            .has_snapshots = args_has(args, OPTION_SNAPSHOTS)};
+    struct adding adding = {.series = order->format->series, .labels = &labels};
     if (!recordings_find_all(&order->recordings, args->words, args->word_count, error))
         return false;
     if (!recordings_labels(&order->recordings, &labels))

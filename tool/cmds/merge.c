@@ -98,7 +98,13 @@ static bool node_of(struct making *making, uint32_t node, uint32_t *number) {
 }
 
 static uint64_t in_parts(double blocks) {
-    return (uint64_t)(int64_t)llround(blocks * CAIRN_SAMPLE_ONE);
+    const double most = 0x1p62;  // a damaged recording may claim anything
+    double parts = blocks * CAIRN_SAMPLE_ONE;
+    return parts > -most && parts < most ? (uint64_t)(int64_t)llround(parts) : 0;
+}
+
+static void take(int64_t *blocks, uint64_t parts) {
+    *blocks = figures_add(*blocks, -estimate_whole_blocks(parts));
 }
 
 // Of numbers of blocks, those of samples.
@@ -117,9 +123,9 @@ static void take_extra(const struct stack *stack, struct import_values *values,
         .peak_extra = in_parts(peak->extra_blocks),
         .peak_bytes_variance = (float)peak->bytes_variance,
         .peak_blocks_variance = (float)peak->blocks_variance};
-    values->calls -= estimate_whole_blocks(sample->extra_calls);
-    values->exit_blocks -= estimate_whole_blocks(in_parts(left->extra_blocks));
-    values->peak_blocks -= estimate_whole_blocks(sample->peak_extra);
+    take(&values->calls, sample->extra_calls);
+    take(&values->exit_blocks, in_parts(left->extra_blocks));
+    take(&values->peak_blocks, sample->peak_extra);
 }
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -138,8 +144,9 @@ static struct import_values values_of(const struct profile *profile, const struc
                                    .temporary = (int64_t)stack->temporary,
                                    .slack_bytes = (int64_t)stack->slack_bytes};
     if (!profile->has_copies_apart) {
-        values.calls += (int64_t)stack->inherited.blocks;
-        values.allocated_bytes += (int64_t)stack->inherited.bytes;
+        values.calls = figures_add(values.calls, (int64_t)stack->inherited.blocks);
+        values.allocated_bytes =
+            figures_add(values.allocated_bytes, (int64_t)stack->inherited.bytes);
     }
     values.calls = larger(values.calls, values.exit_blocks);
     values.allocated_bytes = larger(values.allocated_bytes, values.exit_bytes);

@@ -53,9 +53,10 @@ struct export {
     const struct export_label *labels;  // of otlp
     size_t label_count;
 
+    bool has_snapshots;  // formats of several moments: what stacks held at snapshots too
+
     // Of a series (below) alone.
     const struct export_labels *series_labels;
-    bool has_snapshots;  // what stacks held at snapshots too
 };
 
 // A format that takes one recording after the other instead of their sum.
@@ -112,6 +113,8 @@ bool export_ndjson(FILE *out, const struct export *export, struct error *error);
 bool export_mptrace(FILE *out, const struct export *export, struct error *error);
 bool export_callgrind(FILE *out, const struct export *export, struct error *error);
 extern const struct export_series export_parquet;
+bool export_perfetto(FILE *out, const struct export *export, struct error *error);
+bool export_firefox(FILE *out, const struct export *export, struct error *error);
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error);
 
 #endif

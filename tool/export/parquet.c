@@ -12,8 +12,8 @@
 #include "tool/base/fnv.h"
 #include "tool/base/text.h"
 #include "tool/export/frame_table.h"
+#include "tool/export/moments.h"
 #include "tool/export/parquet_file.h"
-#include "tool/model/snapshot_choice.h"
 #include "tool/model/stack_fields.h"
 
 // The columns that every file has, in this order: the first three are labels.
@@ -71,12 +71,6 @@ struct teller {
     uint32_t facts[COLUMN_COUNT];  // texts that are the same in all rows, plus 1
     uint32_t *labels;
     size_t group;
-};
-
-struct moment {
-    const char *name, *snapshot;
-    uint64_t at_ns;
-    bool is_end;
 };
 
 // --- the columns
@@ -264,73 +258,38 @@ static bool put_row(struct teller *teller, const struct stack *stack, const stru
     put_facts(teller);
     parquet_put_number(parquet, COLUMN_START, microseconds(start_ns));
     put_text(teller, COLUMN_MOMENT, moment->name);
-    put_text(teller, COLUMN_SNAPSHOT, moment->snapshot);
+    put_text(teller, COLUMN_SNAPSHOT, moment->label);
     parquet_put_number(parquet, COLUMN_AT, microseconds(start_ns + moment->at_ns));
     if (!put_stack(teller, stack)) return error_set(error, "no memory for a stack");
     put_live(teller, live, estimate);
-    if (moment->is_end) put_since_start(teller, stack);
+    if (moment->choice.kind == CHOICE_EXIT) put_since_start(teller, stack);
     return parquet_end_row(parquet, error);
 }
 
-static const struct estimate *estimate_of(const struct profile *profile, const struct stack *stack,
-                                          enum estimated which) {
-    return profile->sampling.is_on ? &stack->estimates[which] : NULL;
-}
-
-static bool put_peak_and_end(struct teller *teller, struct error *error) {
+// Of the end every stack has a row: it says what was allocated too.
+static bool put_moment(struct teller *teller, const struct moments *moments,
+                       const struct moment *moment, struct error *error) {
     const struct profile *profile = teller->export->profile;
-    const struct moment peak = {.name = "peak", .at_ns = profile->peak.at_ns};
-    const struct moment end = {
-        .name = "exit", .at_ns = recording_last_ns(profile->recording), .is_end = true};
+    struct live_at *live;
+    struct estimate *estimates;
+    if (!moments_live(moments, moment, &live, &estimates, error)) return false;
     bool is_ok = true;
-    for (size_t i = 0; is_ok && i < profile->stack_count; i++) {
-        const struct stack *stack = &profile->stacks[i];
-        const struct live_at at_peak = {stack->peak_bytes, stack->peak_blocks};
-        const struct live_at at_end = {stack->exit_bytes, stack->exit_blocks};
-        if (at_peak.bytes || at_peak.blocks)
-            is_ok = put_row(teller, stack, &peak, at_peak,
-                            estimate_of(profile, stack, ESTIMATED_PEAK), error);
-        is_ok = is_ok && put_row(teller, stack, &end, at_end,
-                                 estimate_of(profile, stack, ESTIMATED_EXIT), error);
-    }
-    return is_ok;
-}
-
-static bool put_snapshot(struct teller *teller, const struct snapshots *snapshots, size_t index,
-                         struct error *error) {
-    const struct profile *profile = teller->export->profile;
-    const struct snapshot *snapshot = &snapshots->list[index];
-    const struct snapshot_choice choice = {
-        .kind = CHOICE_SNAPSHOT, .snapshot = index, .at_ns = snapshot->at_ns};
-    const struct moment moment = {.name =
-                                      snapshot->reason == CAIRN_SNAPSHOT_MARK ? "mark" : "snapshot",
-                                  .snapshot = *snapshot->label ? snapshot->label : NULL,
-                                  .at_ns = snapshot->at_ns};
-    struct live_at *live = snapshots_live(snapshots, index);
-    struct estimate *estimates =
-        live && profile->sampling.is_on ? snapshot_estimates_at(snapshots, &choice) : NULL;
-    bool is_ok = live && (estimates || !profile->sampling.is_on);
-    if (!is_ok) error_set(error, "no memory for a snapshot");
-    for (size_t i = 0; is_ok && i < profile->stack_count; i++) {
-        const struct stack *stack = &profile->stacks[i];
-        const struct live_at held = live[stack->number];
-        if (held.bytes || held.blocks)
-            is_ok = put_row(teller, stack, &moment, held,
-                            estimates ? &estimates[stack->number] : NULL, error);
-    }
-    free(estimates);
+    for (size_t i = 0; is_ok && i < profile->stack_count; i++)
+        if (live[i].bytes || live[i].blocks || moment->choice.kind == CHOICE_EXIT)
+            is_ok = put_row(teller, &profile->stacks[i], moment, live[i],
+                            estimates ? &estimates[i] : NULL, error);
     free(live);
+    free(estimates);
     return is_ok;
 }
 
-static bool put_snapshots(struct teller *teller, struct error *error) {
-    struct snapshots snapshots;
-    if (!snapshots_build(&snapshots, teller->export->profile, error)) return false;
+static bool put_moments(struct teller *teller, struct error *error) {
+    struct moments moments;
+    if (!moments_find(&moments, teller->export, error)) return false;
     bool is_ok = true;
-    for (size_t i = 0; is_ok && i < snapshots.count; i++)
-        if (snapshots.list[i].has_values && snapshots.list[i].reason != CAIRN_SNAPSHOT_EXIT)
-            is_ok = put_snapshot(teller, &snapshots, i, error);
-    snapshots_free(&snapshots);
+    for (size_t i = 0; is_ok && i < moments.list.count; i++)
+        is_ok = put_moment(teller, &moments, &moments.list.items[i], error);
+    moments_free(&moments);
     return is_ok;
 }
 
@@ -344,8 +303,7 @@ static bool add_recording(void *context, const struct export *export, struct err
     bool is_ok = teller.hashes && teller.titles && teller.labels;
     if (is_ok) {
         begin_group(&teller);
-        is_ok = put_peak_and_end(&teller, error) &&
-                (!export->has_snapshots || put_snapshots(&teller, error));
+        is_ok = put_moments(&teller, error);
     } else {
         error_set(error, "no memory for a table");
     }
