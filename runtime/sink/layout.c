@@ -65,21 +65,21 @@ static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
                       CAIRN_OVERRUN_LIMIT * sizeof(struct cairn_overrun));
 }
 
-// The log is a quarter of what there is room for at most. It counts as unused: no file has it.
-static uint64_t layout_events(struct cairn_header *header, uint64_t at, uint64_t space_bytes) {
-    const uint64_t share = 4, most = sys_page_up(CAIRN_EVENTS_BYTES);
-    uint64_t bytes = space_bytes / share < most ? space_bytes / share : most;
-    return layout_put(header, at, CAIRN_SECTION_EVENTS, 1, bytes);
+// It counts as unused: no file has it.
+static uint64_t layout_events(struct cairn_header *header, uint64_t at, uint64_t cell_limit) {
+    const uint64_t bytes_per_cell = 64, most = sys_page_up(CAIRN_EVENTS_BYTES);
+    uint64_t bytes = cell_limit * bytes_per_cell;
+    return layout_put(header, at, CAIRN_SECTION_EVENTS, 1, bytes < most ? bytes : most);
 }
 
-static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, uint64_t space_bytes,
+static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
                              struct sink_rooms rooms) {
     uint64_t at = sys_page_up(CAIRN_HEADER_BYTES);
     header->section_count = 0;
     if (rooms.has_samples) at = layout_samples(header, at, cell_limit);
     if (rooms.has_sample_values) at = layout_sample_values(header, at, cell_limit);
     if (rooms.has_bands) at = layout_bands(header, at);
-    if (rooms.has_events) at = layout_events(header, at, space_bytes);
+    if (rooms.has_events) at = layout_events(header, at, cell_limit);
     at = layout_put(header, at, CAIRN_SECTION_MODULES, sizeof(struct cairn_module),
                     MODULE_LIMIT * sizeof(struct cairn_module));
     at = layout_put(header, at, CAIRN_SECTION_STRINGS, 1, STRING_BYTES);
@@ -125,7 +125,7 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit, u
 uint64_t layout_make(struct cairn_header *header, uint64_t space_bytes, struct sink_rooms rooms) {
     const uint64_t most_cells = 1u << 25, fewest_cells = 1u << 11;
     for (uint64_t cell_limit = most_cells; cell_limit >= fewest_cells; cell_limit /= 2) {
-        uint64_t bytes = layout_place(header, cell_limit, space_bytes, rooms);
+        uint64_t bytes = layout_place(header, cell_limit, rooms);
         if (bytes <= space_bytes) return bytes;
     }
     return 0;

@@ -55,7 +55,8 @@ static bool read_address(const struct command_args *args, struct order *order,
 
 static bool read_order(const struct command_args *args, struct order *order, struct error *error) {
     struct events_request *request = &order->request;
-    *order = (struct order){.path = args_text(args, OPTION_OUTPUT, NULL), .top = EVENTS_TOP};
+    *order = (struct order){
+        .format = formats, .path = args_text(args, OPTION_OUTPUT, NULL), .top = EVENTS_TOP};
     request->filter.focus = args_text(args, OPTION_FOCUS, NULL);
     request->filter.ignore = args_text(args, OPTION_IGNORE, NULL);
     request->filter.module = args_text(args, OPTION_MODULE, NULL);

@@ -65,6 +65,7 @@ static void check_needed(const struct command *command, const struct option_rule
         if (*other < OPTION_COUNT) {
             struct command_args both = with(command, rule->subject, *other);
             assert_true(options_check_without(&both, SAMPLED, &error));
+            assert_true(options_check(&both, &error));
             continue;
         }
         assert_true(options_check(&args, &error));
@@ -81,14 +82,26 @@ static void test_needs(void **state) {
             if (rule->is_needed) check_needed(command, rule);
 }
 
-// An option alone is refused by no rule, and neither are two without one.
+// The rule of what needs one of other options, whatever the circumstances; NULL: none.
+static const struct option_rule *needing(int option) {
+    for (const struct option_rule *rule = option_rules; rule->others; rule++) {
+        const int *other = rule->others;
+        while (*other < OPTION_COUNT) other++;
+        if (rule->is_needed && rule->subject == option && *other == CIRCUMSTANCE_END) return rule;
+    }
+    return NULL;
+}
+
+// An option alone is refused by no rule but that it needs another one, and neither are two without
+// a rule.
 static void test_others(void **state) {
     (void)state;
     for (const struct command *command = commands; command->name; command++)
         for (const struct option_row *row = command->options; row->name; row++) {
             struct command_args args = with(command, (int)row->id, CIRCUMSTANCE_END);
-            assert_true(options_check(&args, &error));
+            assert_int_equal(options_check(&args, &error), !needing((int)row->id));
         }
+    assert_non_null(needing(OPTION_EVENTS_WAIT));
     struct command_args args = with(command_find("report"), OPTION_AT, OPTION_FOCUS);
     assert_true(options_check(&args, &error));
     assert_true(options_check_under(&args, OF_LEAKS, &error));
