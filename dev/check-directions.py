@@ -22,6 +22,7 @@ ALLOWED = {
     "runtime/sample": ["format", "runtime/sys"],
     "runtime/guard": ["format", "runtime/sys"],
     "runtime/sink": ["format", "runtime/sys"],
+    "runtime/torture": ["format"],
     "runtime": ["include", "format"],
     "tool/base": ["format"],
     "tool/model": ["format", "tool/base"],
@@ -40,6 +41,7 @@ ALLOWED = {
     "tool/attach": ["format", "tool/base", "tool/model", "tool/proc", "tool/glibc", "tool/heap"],
     "tool/query": ["format", "tool/base", "tool/model", "tool/symbol", "tool/types", "tool/render",
                    "tool/export", "tool/tui", "tool/proc", "tool/glibc", "tool/heap", "tool/watch"],
+    "tool/torture": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool": ["include", "format"],
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/commands.h"
+#include "tool/cmds/torture.h"
 
 #include <string.h>
 
@@ -390,6 +391,7 @@ const struct command commands[] = {
             SYMBOL_OPTIONS,
         },
     },
+    TORTURE_COMMAND,
     {
         .name = "info",
         .arguments = "[SUBJECT]",
