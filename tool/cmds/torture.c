@@ -281,6 +281,8 @@ static void show_progress(const struct torture *torture) {
 static bool end_run(struct torture *torture, struct torture_run *run, struct error *error) {
     const struct torture_step *of = &torture->plan.steps.items[run->step];
     torture_judge(&run->outcome, &torture->usual, torture->report.has_same_output);
+    if (run->outcome.kind == TORTURE_LEAK)
+        torture_leaks_tell(run, &torture->settings, &torture->usual);
     torture_run_remove(run);
     if (torture->only_hash) fputs(run->outcome.tail, stderr);
     show_progress(torture);

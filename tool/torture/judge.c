@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "tool/base/units.h"
 #include "tool/torture/leaks.h"
 
 const char *const torture_kind_names[TORTURE_KINDS] = {
@@ -80,16 +79,10 @@ static enum torture_kind kind_of_signal(const struct torture_outcome *outcome) {
     }
 }
 
-static bool judge_leaks(struct torture_outcome *outcome, const struct torture_outcome *usual) {
-    enum { BEFORE_WHERE = 17 };
+static bool has_new_leaks(const struct torture_outcome *outcome,
+                          const struct torture_outcome *usual) {
     uint64_t bytes;
-    const char *first = torture_leaks_new(outcome->leaks, usual->leaks, &bytes);
-    if (!first || !usual->leaks) return false;
-    const char *where = first + BEFORE_WHERE;
-    where += strspn(where, "0123456789") + 1;
-    snprintf(outcome->detail, sizeof outcome->detail, "%s that nothing leads to, from %.*s",
-             units_size((int64_t)bytes).text, (int)strcspn(where, "\n"), where);
-    return true;
+    return usual->leaks && torture_leaks_new(outcome->leaks, usual->leaks, &bytes);
 }
 
 void torture_judge(struct torture_outcome *outcome, const struct torture_outcome *usual,
@@ -109,9 +102,8 @@ void torture_judge(struct torture_outcome *outcome, const struct torture_outcome
         outcome->kind = TORTURE_HANG;
     } else if (of_signal != TORTURE_CLEAN) {
         outcome->kind = of_signal;
-    } else if (judge_leaks(outcome, usual)) {
+    } else if (has_new_leaks(outcome, usual)) {
         outcome->kind = TORTURE_LEAK;
-        return;
     } else if (has_same_output && outcome->status == usual->status &&
                outcome->output_hash != usual->output_hash) {
         outcome->kind = TORTURE_SILENT;

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tool/base/units.h"
+#include "tool/model/narrow.h"
 #include "tool/symbol/internal_frames.h"
 
 enum { ID_BYTES = 16 };
@@ -74,13 +76,57 @@ static char *list_of(json_t *root) {
     return text;
 }
 
-char *torture_leaks_of(const struct torture_run *run, const struct torture_settings *settings) {
+static char *ids_of(const struct profile *profile) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < profile->stack_count; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        if (stack->exit_bytes > 0)
+            fprintf(out, "%016" PRIx64 " %" PRId64 " \n", stack->id, stack->exit_bytes);
+    }
+    if (out) fclose(out);
+    return text;
+}
+
+static void path_of(const struct torture_run *run, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s/run.cairn", run->directory);
+}
+
+char *torture_leaks_of(const struct torture_run *run) {
+    char path[PATH_MAX], *ids = NULL;
+    struct recording recording;
+    struct profile profile;
+    path_of(run, path);
+    if (access(path, R_OK) || !recording_open(path, &recording, NULL)) return NULL;
+    if (profile_build(&recording, &profile, NULL)) {
+        if (profile.reachability.known_count) {
+            profile_keep_lost(&profile);
+            ids = ids_of(&profile);
+        }
+        profile_free(&profile);
+    }
+    recording_close(&recording);
+    return ids;
+}
+
+void torture_leaks_tell(struct torture_run *run, const struct torture_settings *settings,
+                        const struct torture_outcome *usual) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/run.cairn", run->directory);
+    uint64_t bytes;
+    path_of(run, path);
     json_t *root = ask(settings->tool, path);
     char *leaks = root ? list_of(root) : NULL;
+    const char *first = torture_leaks_new(leaks, usual->leaks, &bytes);
+    if (first) {
+        const char *where = first + ID_BYTES + 1;
+        where += strspn(where, "0123456789") + 1;
+        snprintf(run->outcome.detail, sizeof run->outcome.detail,
+                 "%s that nothing leads to, from %.*s", units_size((int64_t)bytes).text,
+                 (int)strcspn(where, "\n"), where);
+    }
+    free(leaks);
     json_decref(root);
-    return leaks;
 }
 
 static bool has_id(const char *leaks, const char *id) {

@@ -5,9 +5,9 @@
 
 #include "tool/torture/torture.h"
 
-// A line for each stack, "ID BYTES WHERE"; for free(). NULL: it was not looked for, as of a program
-// that was killed, or it is not known.
-char *torture_leaks_of(const struct torture_run *run, const struct torture_settings *settings);
+// A line for each stack, "ID BYTES "; for free(). NULL: it was not looked for, as of a program that
+// was killed, or it is not known. No names are looked up.
+char *torture_leaks_of(const struct torture_run *run);
 
 // The first line whose stack the usual run has not; NULL: there is none. `bytes` becomes the sum.
 const char *torture_leaks_new(const char *leaks, const char *usual, uint64_t *bytes);

@@ -268,7 +268,7 @@ static void finish(struct torture_run *run, const struct torture_settings *setti
                                                       : 0;
     read_map(run);
     if (settings->has_leaks && !outcome->is_over_time && !outcome->is_flood)
-        outcome->leaks = torture_leaks_of(run, settings);
+        outcome->leaks = torture_leaks_of(run);
     run->pid = 0;
 }
 

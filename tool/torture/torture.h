@@ -95,7 +95,7 @@ struct torture_outcome {
     bool is_reached, is_over_time, is_flood;
     char tail[TORTURE_TAIL_BYTES];  // of stderr
     char detail[512];               // a line that says what happened
-    char *leaks;                    // stacks that nothing leads to, a line each; NULL: not known
+    char *leaks;                    // stacks that nothing leads to (leaks.h); NULL: not known
 };
 
 void torture_outcome_free(struct torture_outcome *outcome);
@@ -124,6 +124,10 @@ void torture_run_remove(struct torture_run *run);
 // Says of which kind the outcome is, next to that of a run without a failure.
 void torture_judge(struct torture_outcome *outcome, const struct torture_outcome *usual,
                    bool has_same_output);
+
+// Says where a leak is from, in the outcome's detail.
+void torture_leaks_tell(struct torture_run *run, const struct torture_settings *settings,
+                        const struct torture_outcome *usual);
 
 // ---- what is known so far -----------------------------------------------------------------------
 
