@@ -45,7 +45,8 @@ say = $(if $(V)$(is_silent),,@echo '  $(1)' $@)
 
 find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 TOOL_SOURCES := $(filter-out $(addprefix %_,$(addsuffix .c,$(filter-out $(ARCH),x86_64 aarch64))),$(call find_sources,tool))
-RUNTIME_SOURCES := $(call find_sources,runtime)
+# What makes allocations fail is a library of its own.
+RUNTIME_SOURCES := $(filter-out runtime/torture/%,$(call find_sources,runtime))
 TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
 # The wrapped functions themselves would replace the sanitizer's in a unit test.
 RUNTIME_ROOMS := $(filter-out runtime/hook/% runtime/preload/%,$(RUNTIME_SOURCES))
@@ -144,7 +145,7 @@ QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
-all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn-musl.so $(BUILD)/libcairn_stub.a \
+all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn-musl.so $(BUILD)/libcairn-torture.so $(BUILD)/libcairn_stub.a \
 	$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
@@ -177,6 +178,14 @@ $(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/export
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
 		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
+	$(Q)mv -f $@.new $@
+
+# With libgcc's unwinder inside, for cairn torture.
+$(BUILD)/libcairn-torture.so: runtime/torture/torture.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(filter-out -flto% -MMD -MP,$(RUNTIME_FLAGS)) -MMD -MP -MF $(BUILD)/obj/torture.d -shared -static-libgcc \
+		-Wl,-soname,libcairn-torture.so -Wl,-z,now -Wl,-z,relro -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -o $@.new $<
 	$(Q)mv -f $@.new $@
 
 # For processes with musl's libc that are attached to: its dlopen takes no library with initial-exec thread-locals.
@@ -373,7 +382,7 @@ $(foreach kind,obj san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/repor
 TIDY_STATES ?= 75000
 TIDY_LIMIT := $(addprefix --extra-arg=,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES))
 TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
-TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok)
+TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/runtime/torture/torture.ok
 tidy: $(TIDY_TOOL) $(TIDY_RUNTIME)
 $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
@@ -485,6 +494,7 @@ install: all install-api
 	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(LIBDIR)/cairn/libcairn.so
 	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-cxx.so
 	install -m 644 $(BUILD)/libcairn-musl.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-musl.so
+	install -m 644 $(BUILD)/libcairn-torture.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-torture.so
 	install -m 644 README.md CHANGELOG.md LICENSE THIRD_PARTY.md $(DESTDIR)$(DOCDIR)/
 	for file in $(wildcard docs/*.md docs/*/*.md docs/images/*.png); do \
 		install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done

@@ -180,7 +180,7 @@ def check_env_library():
     result = t.run([TOOL, "env", "--library", "image", "--for", "docker"])
     t.check_equal("env --library", result.out.decode(), f'ENV LD_PRELOAD="{os.getcwd()}/image/libcairn.so"\n')
     carried = pathlib.Path("image/libcairn.so").read_bytes()
-    for name in ("libcairn.so", "libcairn-cxx.so", "libcairn-musl.so"):
+    for name in ("libcairn.so", "libcairn-cxx.so", "libcairn-musl.so", "libcairn-torture.so"):
         t.check_equal(f"env --library: mode of {name}", os.stat(f"image/{name}").st_mode & 0o777, 0o755)
     path = t.fresh_path("by-image") + ".cairn"
     t.run(LEAK, env={"LD_PRELOAD": os.path.abspath("image/libcairn.so"), "CAIRN_OUTPUT": path})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/commands.h"
+#include "tool/cmds/torture.h"
 
 #include <string.h>
 
@@ -502,6 +503,7 @@ const struct command commands[] = {
             SYMBOL_OPTIONS,
         },
     },
+    TORTURE_COMMAND,
     {
         .name = "history",
         .arguments = "[FILE|DIR] | bisect [--series FILE] -- COMMAND [ARGUMENT...]",

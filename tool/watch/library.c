@@ -21,8 +21,9 @@
 #include "tool/proc/process.h"
 
 enum { LIBRARY_MODE = 0755, NAME_BYTES = 64, REASON_BYTES = 400, READ_BYTES = 1 << 16 };
-static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so"};
-enum { NAMES = sizeof names / sizeof *names };
+static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so",
+                                    "libcairn-torture.so"};
+enum { TORTURE = 3, NAMES = sizeof names / sizeof *names };
 
 // ---- directories that nobody else can change ----------------------------------------------------
 
@@ -299,12 +300,19 @@ static bool find_beside(const char *name, char library[PATH_MAX], struct error *
                      name, own);
 }
 
-bool library_find(char path[PATH_MAX], bool has_operators, struct error *error) {
-    const char *name = names[has_operators];
+static bool find(char path[PATH_MAX], const char *name, struct error *error) {
     const struct carried_library *first = one_file_library(names[0]);
     if (first) return put_somewhere(first, name, path, error);
     if (!find_beside(name, path, error)) return false;
     return !strpbrk(path, " :") || link_library(path, error);
+}
+
+bool library_find(char path[PATH_MAX], bool has_operators, struct error *error) {
+    return find(path, names[has_operators], error);
+}
+
+bool library_find_torture(char path[PATH_MAX], struct error *error) {
+    return find(path, names[TORTURE], error);
 }
 
 // ---- libraries for an image ---------------------------------------------------------------------

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// libcairn-torture.so: one allocation of a program fails, as `cairn torture` wants it. This is the
+// only part of cairn that changes a program, and so a library of its own, which nothing else of
+// cairn loads: without it nothing is different (tests/promises/torture.py).
+//
+// Its functions stand in front of the next ones, libcairn.so's or the program's own. Each walks the
+// stack by the unwinder of libgcc, linked in: nothing of it allocates. Frames are a module's path
+// and an address in its ELF file, so that a stack has the same hash in each run. In a run that
+// lists, the stack is added to the file that all processes share (format/torture.h); in one that
+// fails, the right allocation returns NULL and ENOMEM, as real ones do. C++'s operator new, which
+// calls malloc, then throws.
+//
+// What a program allocates before this library is ready comes from `early`, which is never freed.
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "format/torture.h"
+
+#define EXPORT __attribute__((visibility("default")))
+enum { EARLY_BYTES = 1 << 16, ALIGNMENT = 16, PROBES_MAX = 64 };
+
+static struct {
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*reallocarray)(void *, size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+} next;
+static bool is_ready, is_getting_ready;
+static struct torture_map *map;  // NULL: nothing is to fail
+static bool is_listing;
+static __thread bool is_inside;
+
+static _Alignas(ALIGNMENT) char early[EARLY_BYTES];
+static size_t early_used;
+
+static bool is_early(const void *block) {
+    return (const char *)block >= early && (const char *)block < early + EARLY_BYTES;
+}
+
+static void *early_allocate(size_t size) {
+    size_t wanted = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (wanted < size || wanted > EARLY_BYTES) return NULL;
+    size_t at = __atomic_fetch_add(&early_used, wanted, __ATOMIC_RELAXED);
+    return at + wanted <= EARLY_BYTES ? early + at : NULL;
+}
+
+// ---- the file that says what to do --------------------------------------------------------------
+
+// By direct calls of the kernel: libc's functions may be a sanitizer's, which is not ready yet.
+static void read_own_path(char path[TORTURE_PATH_BYTES]) {
+    long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, TORTURE_PATH_BYTES - 1);
+    path[length < 0 ? 0 : length] = 0;
+}
+
+static bool is_tool(const char *tool) {
+    char path[TORTURE_PATH_BYTES];
+    size_t at = 0;
+    read_own_path(path);
+    while (path[at] && path[at] == tool[at]) at++;
+    return path[at] == tool[at];
+}
+
+static void *map_file(int file, size_t size) {
+    long address = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return address < 0 ? NULL : (void *)address;
+}
+
+static void open_map(const char *path) {
+    int file = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
+    long size = file < 0 ? -1 : syscall(SYS_lseek, file, 0L, SEEK_END);
+    struct torture_map *opened =
+        size >= (long)sizeof(struct torture_head) ? map_file(file, (size_t)size) : NULL;
+    if (file >= 0) syscall(SYS_close, file);
+    if (!opened || opened->head.magic != TORTURE_MAGIC || is_tool(opened->head.tool)) return;
+    is_listing = !opened->head.target;
+    if (is_listing && size < (long)sizeof *opened) return;
+    map = opened;
+    const struct rlimit most = {map->head.file_bytes_max, map->head.file_bytes_max};
+    if (most.rlim_cur) syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &most, NULL);
+}
+
+#define FIND(name) next.name = (__typeof__(next.name))dlsym(RTLD_NEXT, #name)
+static void get_ready(void) {
+    if (is_ready || is_getting_ready) return;
+    is_getting_ready = true;
+    int old_errno = errno;
+    FIND(malloc);
+    FIND(free);
+    FIND(calloc);
+    FIND(realloc);
+    FIND(reallocarray);
+    FIND(memalign);
+    FIND(aligned_alloc);
+    FIND(posix_memalign);
+    FIND(valloc);
+    FIND(pvalloc);
+    FIND(malloc_usable_size);
+    errno = old_errno;
+    is_ready = true;
+}
+
+// Earlier, libc's own environment is not there yet, though a sanitizer allocates.
+__attribute__((constructor)) static void begin(int argc, char **argv, char **environment) {
+    static const char variable[] = TORTURE_VARIABLE "=";
+    (void)argc, (void)argv;
+    get_ready();
+    for (; environment && *environment; environment++)
+        if (!strncmp(*environment, variable, sizeof variable - 1))
+            open_map(*environment + sizeof variable - 1);
+}
+
+// ---- the stack ----------------------------------------------------------------------------------
+
+struct stack {
+    uint64_t frames[TORTURE_DEPTH];  // as in the file
+    uint64_t hash;
+    size_t count;
+    bool has_begun;  // cairn's own frames are behind
+};
+
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = 1;
+    for (; *text; text++) hash = torture_mix(hash, (unsigned char)*text);
+    return hash ? hash : 1;
+}
+
+// The number of a path in the file; its key is what goes into hashes.
+static unsigned module_of(const char *path, uint64_t key) {
+    for (unsigned i = 0; is_listing && i < TORTURE_MODULES; i++) {
+        struct torture_module *module = &map->modules[(key + i) % TORTURE_MODULES];
+        uint64_t found = 0;
+        if (__atomic_compare_exchange_n(&module->key, &found, key, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            for (size_t at = 0; path[at] && at < TORTURE_PATH_BYTES - 1; at++)
+                module->path[at] = path[at];
+        if (!found || found == key) return (unsigned)((key + i) % TORTURE_MODULES);
+    }
+    return 0;
+}
+
+static bool is_cairns(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && !strncmp(slash + 1, "libcairn", sizeof "libcairn" - 1);
+}
+
+// dladdr goes through the symbols of a module, which takes long.
+static struct link_map *module_at(uintptr_t address) {
+#if __GLIBC_PREREQ(2, 35)
+    struct dl_find_object found;
+    return _dl_find_object((void *)address, &found) ? NULL : found.dlfo_link_map;
+#else
+    struct link_map *module = NULL;
+    Dl_info info;
+    return dladdr1((void *)address, &info, (void **)&module, RTLD_DL_LINKMAP) ? module : NULL;
+#endif
+}
+
+static const char *path_of(const struct link_map *module) {
+    static char own[TORTURE_PATH_BYTES];  // of the program, which has no name in the list
+    if (*module->l_name) return module->l_name;
+    if (!*own) read_own_path(own);
+    return own;
+}
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argument) {
+    struct stack *stack = argument;
+    uintptr_t address = _Unwind_GetIP(context) - 1;  // inside the call
+    if (address + 1 < 2) return _URC_NORMAL_STOP;    // the outermost frame has no caller
+    const struct link_map *module = module_at(address);
+    const char *path = "";
+    uint64_t offset = 0, key = 1;
+    if (module) {
+        path = path_of(module);
+        offset = address - module->l_addr;
+        key = hash_of(path);
+    }
+    stack->has_begun |= !is_cairns(path);
+    if (!stack->has_begun) return _URC_NO_REASON;
+    if (stack->count == TORTURE_DEPTH) return _URC_NORMAL_STOP;
+    stack->hash = torture_mix(torture_mix(stack->hash, key), offset);
+    stack->frames[stack->count++] = (uint64_t)module_of(path, key) << TORTURE_ADDRESS_BITS |
+                                    (offset & (((uint64_t)1 << TORTURE_ADDRESS_BITS) - 1));
+    return _URC_NO_REASON;
+}
+
+// ---- what a run does ----------------------------------------------------------------------------
+
+static void note_frames(struct torture_stack *slot, const struct stack *stack) {
+    uint64_t first = __atomic_fetch_add(&map->head.used_frames, stack->count, __ATOMIC_RELAXED);
+    if (first + stack->count > TORTURE_FRAMES) {
+        __atomic_fetch_add(&map->head.lost, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    memcpy(&map->frames[first], stack->frames, stack->count * sizeof *stack->frames);
+    slot->frame_count = stack->count;
+    __atomic_store_n(&slot->first_frame, first + 1, __ATOMIC_RELEASE);
+}
+
+static void note_stack(const struct stack *stack) {
+    for (unsigned i = 0; i < PROBES_MAX; i++) {
+        struct torture_stack *slot = &map->stacks[(stack->hash + i) % TORTURE_STACKS];
+        uint64_t found = 0;
+        bool is_new = __atomic_compare_exchange_n(&slot->hash, &found, stack->hash, false,
+                                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        if (!is_new && found != stack->hash) continue;
+        if (is_new) note_frames(slot, stack);
+        __atomic_fetch_add(&slot->count, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_fetch_add(&map->head.lost, 1, __ATOMIC_RELAXED);
+}
+
+static bool is_chosen(const struct stack *stack, size_t size) {
+    struct torture_head *head = &map->head;
+    if (stack->hash != head->target) return false;
+    if (__atomic_add_fetch(&head->seen, 1, __ATOMIC_ACQ_REL) != head->nth) return false;
+    head->failed_bytes = size;
+    __atomic_store_n(&head->failed_pid, (uint64_t)getpid(), __ATOMIC_RELEASE);
+    return true;
+}
+
+// Whether this allocation is to fail; then errno says so.
+static bool fails(size_t size) {
+    if (!map || is_inside) return false;
+    is_inside = true;
+    int old_errno = errno;
+    struct stack stack = {.hash = 1};
+    _Unwind_Backtrace(add_frame, &stack);
+    if (!stack.hash) stack.hash = 1;
+    bool is_failing = false;
+    if (is_listing)
+        note_stack(&stack);
+    else
+        is_failing = is_chosen(&stack, size);
+    errno = is_failing ? ENOMEM : old_errno;
+    is_inside = false;
+    return is_failing;
+}
+
+// ---- the functions ------------------------------------------------------------------------------
+
+EXPORT void *malloc(size_t size) {
+    if (!is_ready) get_ready();
+    if (!next.malloc) return early_allocate(size);
+    return fails(size) ? NULL : next.malloc(size);
+}
+
+EXPORT void *calloc(size_t count, size_t size) {
+    size_t bytes;
+    if (!is_ready) get_ready();
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+    if (!next.calloc) return early_allocate(bytes);  // zeros, since it is never used again
+    return fails(bytes) ? NULL : next.calloc(count, size);
+}
+
+EXPORT void free(void *block) {
+    if (!block || is_early(block)) return;
+    if (!is_ready) get_ready();
+    if (next.free) next.free(block);
+}
+
+EXPORT void *realloc(void *block, size_t size) {
+    if (!is_ready) get_ready();
+    if (is_early(block) || !next.realloc) {
+        size_t there = block ? (size_t)(early + EARLY_BYTES - (char *)block) : 0;
+        void *moved = malloc(size);
+        if (moved && block) memcpy(moved, block, there < size ? there : size);
+        return moved;
+    }
+    return size && fails(size) ? NULL : next.realloc(block, size);
+}
+
+EXPORT void *reallocarray(void *block, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (is_early(block) || !next.reallocarray) return realloc(block, bytes);
+    return bytes && fails(bytes) ? NULL : next.reallocarray(block, count, size);
+}
+
+EXPORT void *memalign(size_t alignment, size_t size) {
+    if (!is_ready) get_ready();
+    return !next.memalign || fails(size) ? NULL : next.memalign(alignment, size);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size) {
+    if (!is_ready) get_ready();
+    return !next.aligned_alloc || fails(size) ? NULL : next.aligned_alloc(alignment, size);
+}
+
+EXPORT int posix_memalign(void **block, size_t alignment, size_t size) {
+    if (!is_ready) get_ready();
+    int old_errno = errno;
+    bool is_failing = !next.posix_memalign || fails(size);
+    errno = old_errno;  // it only returns the error
+    return is_failing ? ENOMEM : next.posix_memalign(block, alignment, size);
+}
+
+EXPORT void *valloc(size_t size) {
+    if (!is_ready) get_ready();
+    return !next.valloc || fails(size) ? NULL : next.valloc(size);
+}
+
+EXPORT void *pvalloc(size_t size) {
+    if (!is_ready) get_ready();
+    return !next.pvalloc || fails(size) ? NULL : next.pvalloc(size);
+}
+
+EXPORT size_t malloc_usable_size(void *block) {
+    if (!is_ready) get_ready();
+    return is_early(block) || !next.malloc_usable_size ? 0 : next.malloc_usable_size(block);
+}

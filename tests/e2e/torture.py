@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn torture`: every planted bug of tests/programs/torture.cc is found, as what it is, at its stack, and nothing in
+what is right; a target that never ends, floods, fills the disk or leaves a daemon is bounded; what is interrupted goes
+on; SQLite's library comes out clean."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import xml.etree.ElementTree as xml
+
+import cairn_test as t
+
+PROGRAM = t.program("torture")[0]
+# Mode: the kind of its findings, the function whose allocation fails, the signal, what it says; for leaks --no-leaks
+# is left out.
+BUGS = {
+    "unchecked": ("crash", "unchecked", signal.SIGSEGV, ""),
+    "unchecked_calloc": ("crash", "unchecked_calloc", signal.SIGSEGV, ""),
+    "unchecked_strdup": ("crash", "unchecked_strdup", signal.SIGSEGV, ""),
+    "unchecked_aligned": ("crash", "unchecked_aligned", signal.SIGSEGV, ""),
+    "leak": ("leak", "leak", 0, "nothing leads to, from get"),
+    "lost_by_realloc": ("leak", "lost_by_realloc", 0, "nothing leads to, from get"),
+    "leak_by_exception": ("leak", "leak_by_exception", 0, "from leak_by_exception"),
+    "double_free": ("crash", "double_free", signal.SIGABRT, "double free"),
+    "wild_free": ("crash", "wild_free", None, ""),
+    "uncaught": ("abort", "uncaught", signal.SIGABRT, "std::bad_alloc"),
+    "broken_promise": ("abort", "promise", signal.SIGABRT, "std::bad_alloc"),
+    "gives_up": ("abort", "gives_up", signal.SIGABRT, ""),
+    "asserts": ("abort", "asserts", signal.SIGABRT, "Assertion `block' failed"),
+    "divides": ("crash", "divides", signal.SIGFPE, ""),
+    "wrong_index": ("crash", "wrong_index", signal.SIGSEGV, ""),
+    "endless_recursion": ("crash", "endless_recursion", signal.SIGSEGV, ""),
+    "waits": ("hang", "waits", 0, ""),
+    "stays_locked": ("hang", "locked", 0, ""),
+    "chatters": ("flood", "chatters", 0, ""),
+    "fills_disk": ("flood", "fills_disk", signal.SIGXFSZ, ""),
+    "skips": ("silent", "skips", 0, ""),
+    "second_time": ("crash", "second_time", signal.SIGSEGV, ""),
+    "in_thread": ("crash", "work", signal.SIGSEGV, ""),
+    "in_child": ("silent", "in_child", 0, ""),
+}
+FINE = ("right", "without", "caught", "leaves_daemon")
+OWN = r"torture\.cc"  # stacks of the program: not what C++'s library allocates before main
+
+
+def torture(*arguments, timeout=120):
+    """Exit status, JSON and stderr of a quiet run."""
+    result = t.run_cairn("torture", "-q", "--json", *arguments, timeout=timeout)
+    try:
+        found = json.loads(result.out)
+    except ValueError:
+        found = None
+    return result.status, found, result.err.decode(errors="replace")
+
+
+def check_mode(mode):
+    options = ["--stacks", OWN, "--max-output", "1M"]
+    kind, function, end, words = BUGS.get(mode, ("", "", 0, ""))
+    options += [] if kind in ("leak", "") else ["--no-leaks"]
+    options += ["--time-limit", "4s"] if kind == "hang" else []
+    return mode, torture(*options, "--", PROGRAM, mode)
+
+
+with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
+    outcomes = dict(pool.map(check_mode, [*BUGS, *FINE]))
+for mode, (kind, function, end, words) in BUGS.items():
+    status, found, err = outcomes[mode]
+    if not t.check(found, f"{mode}: {err}"):
+        continue
+    findings = [f for f in found["findings"] if any(frame["function"] == function for frame in f["frames"])]
+    t.check_equal(f"{mode}: kinds", {f["kind"] for f in found["findings"]}, {kind})
+    t.check(status == 1 and findings, f"{mode}: status {status}, {len(findings)} findings at {function}")
+    for finding in findings:
+        t.check(end is None or finding["signal"] == end, f"{mode}: ended by {finding['signal']}, not {end}")
+        t.check(words in finding["detail"], f"{mode}: says {finding['detail']!r}")
+        t.check(finding["again"].startswith(f"cairn torture --only {finding['stack']}:{finding['nth']} -- "),
+                f"{mode}: again: {finding['again']}")
+    if mode == "second_time":
+        t.check(all(f["nth"] > 1 and f["count"] == 4 for f in findings), "second_time: only a later one is wrong")
+for mode in FINE:
+    status, found, err = outcomes[mode]
+    t.check(status == 0 and found and not found["findings"] and found["results"]["clean"],
+            f"{mode}: {status} {found and found['findings']} {err}")
+daemons = subprocess.run(["pgrep", "-f", f"^{PROGRAM} leaves_daemon"], capture_output=True, check=False).stdout
+t.check_equal("daemons that are left", daemons, b"")
+
+# again, as the finding says it; on the screen; as JUnit
+status, found, _ = outcomes["unchecked"]
+again = found["findings"][0]["again"].split()[1:]
+result = t.run_cairn(again[0], *again[1:])
+screen = result.out.decode()
+t.check(result.status == 1 and "crashes (SIGSEGV) when this allocation fails:" in screen and
+        re.search(r"^    unchecked +torture\.cc:\d+$", screen, re.M), f"again: {result.status} {screen} {result.err}")
+result = t.run_cairn("torture", "-q", "--stacks", OWN, "--no-leaks", "--junit", "found.xml", "--", PROGRAM, "unchecked")
+suite = xml.parse("found.xml").getroot().find("testsuite")
+t.check_equal("JUnit: failures", suite.get("failures"), "1")
+failed = [case for case in suite if case.find("failure") is not None]
+t.check(len(failed) == 1 and "unchecked" in failed[0].find("failure").text, "JUnit: the failing case")
+allowed = t.run_cairn("torture", "-q", "--stacks", OWN, "--no-leaks", "--allow", "crash", "--", PROGRAM, "unchecked")
+t.check(allowed.status == 0 and b"no findings" in allowed.out, f"--allow: {allowed.out}")
+
+# later allocations are chosen by the seed, the same ones again
+def steps_of(seed):
+    _, result, _ = torture("--stacks", OWN, "--no-leaks", "--seed", seed, "--", PROGRAM, "second_time")
+    return [(f["stack"], f["nth"]) for f in result["findings"]]
+
+
+t.check_equal("the same seed", steps_of("5"), steps_of("5"))
+
+# resumed: what is done is not run again, and another command is refused
+state = ["--state", "state", "--stacks", OWN, "--no-leaks", "-j", "2"]
+first = torture(*state, "--budget", "1us", "--", PROGRAM, "second_time")
+t.check(first[1] and not sum(first[1]["results"].values()), f"no budget: {first}")
+second = torture(*state, "--", PROGRAM, "second_time")
+t.check_equal("without one", sum(second[1]["results"].values()), first[1]["planned"])
+log = pathlib.Path("state/results")
+lines = log.read_text().splitlines()
+log.write_text("\n".join(lines[:2]) + "\n" + lines[2][:20])  # killed in the middle of a line
+third = torture(*state, "--", PROGRAM, "second_time")
+t.check_equal("resumed", third[1]["results"], second[1]["results"])
+t.check_equal("lines of the log", len([line for line in log.read_text().splitlines() if line.endswith("}")]),
+              1 + first[1]["planned"])
+t.check_equal("files of runs that are left", sorted(os.listdir("state")), ["results"])
+other = torture(*state, "--", PROGRAM, "right")
+t.check(other[0] == 1 and "of another command" in other[2], f"--state of another command: {other}")
+
+# a sanitizer's report
+pathlib.Path("after.c").write_text("""#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    char *one = malloc(10), *other = malloc(2000);
+    if (!other) { free(one); return one[0]; }
+    free(other); free(one); puts("done"); return 0;
+}
+""")
+built = t.run(["gcc", "-g", "-O0", "-fsanitize=address", "-o", "after", "after.c"])
+if built.status == 0:
+    status, found, err = torture("--stacks", r"^main$", "--", "./after")
+    t.check(found and [f["kind"] for f in found["findings"]] == ["sanitizer"] and
+            "heap-use-after-free" in found["findings"][0]["detail"], f"a sanitizer: {found and found['findings']} {err}")
+else:
+    t.skip_part("gcc has no AddressSanitizer")
+
+# SQLite's own code is right about every allocation
+if shutil.which("sqlite3"):
+    status, found, err = torture("--stacks", r"libsqlite3", "--no-leaks", "-j", "2", "--budget", "8s", "--", "sqlite3",
+                                 ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select sum(a) from t")
+    t.check(status == 0 and found["results"]["clean"] > 10 and found["same_output"] if "same_output" in found else
+            status == 0 and found["results"]["clean"] > 10, f"sqlite3: {status} {found and found['results']} {err}")
+else:
+    t.skip_part("sqlite3 is not here")
+
+for arguments, status, words in (
+        ([], 2, "no program given"), (["--jobs", "0", "--", PROGRAM, "right"], 2, "nothing would run"),
+        (["--budget", "soon", "--", PROGRAM, "right"], 2, '"soon" is no duration'),
+        (["--allow", "crash,rain", "--", PROGRAM, "right"], 2, 'not "rain"'),
+        (["--only", "x", "--", PROGRAM, "right"], 2, "--only takes what a finding says"),
+        (["--stacks", "(", "--", PROGRAM, "right"], 2, "--stacks"),
+        (["--only", "12ab", "--", PROGRAM, "right"], 1, "has no such stack"),
+        (["--time-limit", "300ms", "--", "sleep", "60"], 1, "did not end within"),
+        (["--max-output", "1K", "--", "seq", "100000"], 1, "writes more than"),
+        (["--", "./nothing-there"], 1, "cannot be started: ./nothing-there"),
+        (["--", "/sbin/ldconfig", "-V"], 1, "no allocation was seen")):
+    result = t.run_cairn("torture", "-q", "--no-leaks", *arguments)
+    t.check(result.status == status and words in result.err.decode(), f"{arguments}: {result.status} {result.err}")
+t.finish()

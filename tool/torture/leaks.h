@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nothing leads to at the end of a run, by its recording (cairn run --unreachable).
+#ifndef TOOL_TORTURE_LEAKS_H
+#define TOOL_TORTURE_LEAKS_H
+
+#include "tool/torture/torture.h"
+
+// A line for each stack, "ID BYTES "; for free(). NULL: it was not looked for, as of a program that
+// was killed, or it is not known. No names are looked up.
+char *torture_leaks_of(const struct torture_run *run);
+
+// The first line whose stack the usual run has not; NULL: there is none. `bytes` becomes the sum.
+const char *torture_leaks_new(const char *leaks, const char *usual, uint64_t *bytes);
+
+#endif
