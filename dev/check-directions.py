@@ -47,7 +47,6 @@ ALLOWED = {
                    "tool/proc", "tool/watch", "tool/query"],
     "tool/push": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/watch",
                   "tool/query"],
-                   "tool/export", "tool/tui", "tool/proc", "tool/glibc", "tool/heap", "tool/watch"],
     "tool/torture": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool/mcp": ["format", "tool/base", "tool/model"],

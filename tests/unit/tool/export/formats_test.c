@@ -57,7 +57,7 @@ static struct text write_format(const struct export_format *format, enum measure
                                   .command = hostile,
                                   .trust = "exact",
                                   .tool_version = "0",
-                                  .labels = &labels,
+                                  .series_labels = &labels,
                                   .has_snapshots = true};
     struct text text = {0};
     struct error error = {""};
