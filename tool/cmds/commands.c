@@ -498,7 +498,7 @@ const struct command commands[] = {
             {OPTION_SERIES, "series", 0, "FILE|DIR", "append the figures to a history (cairn history)"},
             {OPTION_COMMIT, "commit", 0, "ID", "series: of this commit (HEAD)"},
             {OPTION_TEST, "test", 0, "NAME", "series: name of the test (the program's)"},
-            {OPTION_ADAPTER, "adapter", 0, "NAME", "each test of a runner by its name: auto, ctest, pytest ..."},
+            {OPTION_ADAPTER, "adapter", 0, "NAME", "each test of a runner by its name: auto, ctest ..."},
             OPTION_ROW_OUTPUT,
             SYMBOL_OPTIONS,
         },
