@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The page of `cairn open` in Firefox: each screen is drawn from the disk, keys and search work, nothing is asked
-for, nothing goes wrong. tests/e2e/open_page.py looks at everything else, in Chromium."""
+for, nothing goes wrong; the live one of `cairn serve` follows. tests/e2e/open_page.py looks at everything else, in Chromium."""
 
 import os
 import pathlib
 
 import cairn_test as t
 import firefox
+from commanded import Commanded
+from served import Server
 
 t.need("firefox-esr")
 KEY = 'document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "%s", bubbles: true, cancelable: true }));'
@@ -59,6 +61,12 @@ try:
     browser.run("document.querySelector('.flame canvas').focus();" + KEY % "ArrowDown" + KEY % "ArrowDown")
     t.check("+4.0 MiB" in browser.run("return document.querySelector('#live').textContent"), "two snapshots: the change")
     end("two snapshots")
+    with Commanded("run.cairn") as program, Server(program.pid) as server:
+        program.do("early 5000")
+        browser.call("WebDriver:Navigate", url=server.url + "/#view=table&by=exit")
+        t.check(browser.wait("document.querySelector('.live-now')?.textContent.startsWith('live \u00b7')"), "live: no events")
+        program.do("late 3000000")
+        t.check(browser.wait("document.querySelector('.t-row').innerText.includes('late')"), "live: it does not follow")
 finally:
     browser.close()
 t.finish()

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -225,6 +226,25 @@ def check_refused_process(program):
     t.check(result.status == 1 and b"belongs to somebody else" in result.err, f"another user's: {result.err}")
 
 
+def check_untouched(program):
+    """The process is not stopped, sent a signal, or written to: nothing but files are read."""
+    calls = "ptrace,kill,tkill,tgkill,pidfd_send_signal,rt_sigqueueinfo,process_vm_readv,process_vm_writev,openat"
+    if not shutil.which("strace"):
+        t.skip_part("strace is not installed")
+        return
+    with Server(program.pid, before=["strace", "-f", "-o", "calls", "-e", f"trace={calls}"]) as server:
+        for path in ("/", "/live.data", "/metrics", "/profile.cairn", "/debug/pprof/heap?seconds=1", "/debug/pprof/symbol"):
+            server.get(path)
+        for child in t.children_of(server.process.pid):  # strace does not end by it
+            os.kill(child, signal.SIGINT)
+        server.process.wait(timeout=60)
+    with open("calls", encoding="utf-8", errors="replace") as file:
+        seen = file.read().splitlines()
+    touched = [line for line in seen if re.search(r"ptrace|kill|signal\(|sigqueue|process_vm", line) or
+               (re.search(r"/proc/\d+/|cairn\.cairn", line) and re.search(r"O_WRONLY|O_RDWR", line))]
+    t.check(len(seen) > 10 and not touched, f"calls that touch the program: {touched[:5]} of {len(seen)}")
+
+
 def check_opened(program):
     """`cairn open PID` serves, and gives the browser the address."""
     with open("browser", "w", encoding="ascii") as script:
@@ -269,6 +289,7 @@ program.do("early 100000", "early 5000", "late 300", "free 0")
 check_addresses(program)
 check_handed_on(program)
 check_refused_process(program)
+check_untouched(program)
 check_opened(program)
 check_unit()
 with Server(program.pid) as served:

@@ -37,7 +37,7 @@ def check_births_and_deaths():
                 second.do("late 90000")
                 t.wait_until(lambda: row(server.metrics(), second.pid) == held(second.pid))
                 t.check_equal("of one", row(server.metrics(f"/pid/{second.pid}/metrics"), second.pid), held(second.pid))
-                t.check("late" in subprocess_names(server.get(f"/pid/{second.pid}/debug/pprof/heap").body), "its profile")
+                t.check("late" in unpacked(server.get(f"/pid/{second.pid}/debug/pprof/heap").body), "its profile")
                 listed = server.get("/").text
                 t.check(f'href="pid/{first.pid}/"' in listed and f'href="pid/{second.pid}/"' in listed, "the list")
                 t.check('data-live="1"' in server.get(f"/pid/{second.pid}/").text, "its page")
@@ -49,7 +49,7 @@ def check_births_and_deaths():
             t.check(row(server.metrics(), first.pid), "the other one goes on")
 
 
-def subprocess_names(profile):
+def unpacked(profile):
     open("one.pb.gz", "wb").write(profile)
     return t.run(["gzip", "-dc", "one.pb.gz"]).out.decode(errors="replace")
 
@@ -72,6 +72,27 @@ def check_group():
         t.check(result.status == 1 and reason in result.err, f"--cgroup {path}: {result.err}")
 
 
+def check_container():
+    """A process in a file system of its own that records alone, as in a container."""
+    os.mkdir("inside")
+    output = os.path.abspath("inside") + "/own.cairn"
+    library = f"LD_PRELOAD={t.loaded_library()} CAIRN_OUTPUT={output}"
+    script = f"mount -t tmpfs none inside && echo in && {library} exec {t.program('commands')[0]}"
+    with t.Process(["unshare", "-m", "sh", "-c", script], env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   stderr=subprocess.DEVNULL, text=True) as process:
+        if process.stdout.readline() != "in\n":
+            t.skip_part("no file system can be mounted in a name space of its own")
+            return
+        process.stdin.write("early 50000\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        t.check(not os.path.exists(output), "the recording is not to be seen from here")
+        with Server("--all") as server:
+            t.check((row(server.metrics(), process.pid) or 0) >= 50000, "a recording in a container")
+            t.check("early" in unpacked(server.get(f"/pid/{process.pid}/debug/pprof/heap").body), "its names")
+        process.communicate("end\n", timeout=60)
+
+
 def check_many():
     script = f"import subprocess; all = [subprocess.Popen(['sleep', '600']) for _ in range({MANY})]\nprint('up', flush=True); input()\nfor one in all: one.kill()\n"
     argv = [t.CAIRN, "run", "-q", "-o", "many.cairn", "--", t.PYTHON, "-c", script]
@@ -92,5 +113,6 @@ def check_many():
 
 check_births_and_deaths()
 check_group()
+check_container()
 check_many()
 t.finish()

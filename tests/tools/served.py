@@ -32,10 +32,10 @@ class Answer:
 
 
 class Server:
-    """`with Server(pid) as server: server.get("/metrics")`"""
+    """`with Server(pid) as server: server.get("/metrics")`; `before`: what runs cairn."""
 
-    def __init__(self, *words, listen="127.0.0.1:0", command="serve", env=None):
-        argv = [t.CAIRN, command, *map(str, words), *(("--listen", listen) if listen else ())]
+    def __init__(self, *words, listen="127.0.0.1:0", command="serve", env=None, before=()):
+        argv = [*before, t.CAIRN, command, *map(str, words), *(("--listen", listen) if listen else ())]
         self.process = subprocess.Popen(argv, env=t.environment(env), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.said = self.process.stderr.readline()

@@ -218,6 +218,22 @@ static bool find_holder(const char *pid, ino_t inode, char path[PATH_MAX]) {
     return is_found;
 }
 
+static bool has_inode(const char *path, uintmax_t inode) {
+    struct stat status;
+    return !stat(path, &status) && status.st_ino == inode;
+}
+
+// A file that a process has mapped, which may be in a tree of its own (a container).
+static bool find_file(const char *pid, const char *name, uintmax_t inode, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s", name);
+    bool is_plain = is_recording(path);
+    if (is_plain && has_inode(path, inode)) return true;
+    int length = snprintf(path, PATH_MAX, "/proc/%.16s/root%s", pid, name);
+    if (length < PATH_MAX && is_recording(path)) return true;
+    snprintf(path, PATH_MAX, "%s", name);
+    return is_plain;
+}
+
 // The recording that a line of /proc/PID/maps is about, if it is one; or memory of one, whoever
 // holds it.
 static bool find_mapped(const char *pid, char *line, char path[PATH_MAX], bool *is_memory) {
@@ -229,8 +245,7 @@ static bool find_mapped(const char *pid, char *line, char path[PATH_MAX], bool *
     *is_memory = unnamed_file_is_called(line + name, "cairn");
     if (*is_memory) return find_holder(pid, (ino_t)inode, path);
     bool is_shared = strstr(line, "-s ") != NULL;
-    snprintf(path, PATH_MAX, "%s", line + name);
-    return is_shared && line[name] == '/' && is_recording(path);
+    return is_shared && line[name] == '/' && find_file(pid, line + name, inode, path);
 }
 
 bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {

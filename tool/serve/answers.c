@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,16 +79,26 @@ static bool begin_span(const char *path, struct interval *span, struct error *er
     return is_ok;
 }
 
-// Samples of the span are the later ones alone. Of what is held, samples come and go: a difference
-// is at least as sure as if both values were of different samples.
+// A difference is as sure as what came and went, as samples that lived at both ends cancel out; and
+// no less sure than if the values at its ends had nothing to do with each other.
+static double changed_variance(double came, double held_then, double held_now) {
+    double churn = fabs(came) + fabs(came - (held_now - held_then)), both = held_then + held_now;
+    return churn < both ? churn : both;
+}
+
+// Samples of what was allocated in the span are the later ones alone.
 static void subtract_estimates(struct stack *stack, const struct earlier *before) {
     struct estimate *allocated = &stack->estimates[ESTIMATED_ALLOCATED];
+    struct estimate *held = &stack->estimates[ESTIMATED_EXIT];
     allocated->samples -= before->allocated.samples;
     allocated->uncertain -= before->allocated.uncertain;
     allocated->extra_blocks -= before->allocated.extra_blocks;
     allocated->bytes_variance -= before->allocated.bytes_variance;
     allocated->blocks_variance -= before->allocated.blocks_variance;
-    estimate_add(&stack->estimates[ESTIMATED_EXIT], &before->held);
+    held->bytes_variance = changed_variance(allocated->bytes_variance, before->held.bytes_variance,
+                                            held->bytes_variance);
+    held->blocks_variance = changed_variance(allocated->blocks_variance,
+                                             before->held.blocks_variance, held->blocks_variance);
 }
 
 static void subtract(struct stack *stack, const struct earlier *before) {

@@ -225,18 +225,20 @@ static const char style[] =
     "td,th{padding:.2rem .8rem;text-align:right}td:nth-child(2),th:nth-child(2){text-align:left}"
     "th{font-weight:600}dt{font-family:ui-monospace,monospace}</style>";
 
-static void put_head(FILE *out, const char *title) {
+// `more`: of the head.
+static void put_head(FILE *out, const char *title, const char *more) {
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
     text_put_markup(out, title);
-    fprintf(out, "</title><link rel=\"icon\" href=\"data:,\">%s</head><body>\n<h1>", style);
+    fprintf(out, "</title><link rel=\"icon\" href=\"data:,\">%s%s</head><body>\n<h1>", style, more);
     text_put_markup(out, title);
     fputs("</h1>\n", out);
 }
 
+// `is_of_one`: of a process; else what is of all, without the list itself.
 static void put_links(FILE *out, const char *base, bool is_of_one) {
     fputs("<dl>\n", out);
     for (const struct route *route = routes; route->path; route++)
-        if (route->help && (is_of_one || route->is_of_all))
+        if (route->help && (is_of_one || (route->is_of_all && route->path[1])))
             fprintf(out, "<dt><a href=\"%s%s\">%s</a></dt><dd>%s</dd>\n", base, route->path + 1,
                     route->path, route->help);
     fputs("</dl>\n</body></html>\n", out);
@@ -249,7 +251,7 @@ static enum MHD_Result answer_pprof_index(struct exchange *exchange, struct serv
     if (!out) return MHD_NO;
     text_escape(name, sizeof name, served->name);
     snprintf(title, sizeof title, "%s %d", name, (int)served->pid);
-    put_head(out, title);
+    put_head(out, title, "");
     put_links(out, "../../", true);
     if (fclose(out)) size = 0;
     return answer_text(exchange, MHD_HTTP_OK, html, text, size);
@@ -275,7 +277,7 @@ static enum MHD_Result answer_list(struct exchange *exchange) {
     FILE *out = figures ? open_memstream(&text, &size) : NULL;
     if (out) {
         size_t count = read_all(processes, figures);
-        put_head(out, "Recorded processes");
+        put_head(out, "Recorded processes", "<meta http-equiv=\"refresh\" content=\"10\">");
         fputs("<table><tr><th>pid</th><th>program</th><th>live heap</th><th>peak</th><th>RSS</th>"
               "<th></th></tr>\n",
               out);
