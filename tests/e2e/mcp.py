@@ -210,6 +210,7 @@ def check_progress_and_cancel():
         number = client.ask("tools/call", {"name": "record", "arguments": {"command": command}}, {**META, "progressToken": "p"})
         t.wait_until(lambda: (PLACE / "pid").exists() and (PLACE / "pid").read_text().strip())
         pid = int((PLACE / "pid").read_text())
+        t.wait_until(lambda: t.is_called(pid, "sleep") and t.is_in_state(pid, "S"))
         values = []
         while len(values) < 2:
             message = client.read()

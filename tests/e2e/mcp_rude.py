@@ -100,7 +100,10 @@ def running_child(client):
     path.unlink(missing_ok=True)
     client.ask("tools/call", {"name": "record", "arguments": {"command": ["sh", "-c", "echo $$ >pid; exec sleep 1000"]}})
     t.wait_until(lambda: path.exists() and path.read_text().strip())
-    return int(path.read_text())
+    pid = int(path.read_text())
+    # earlier there may be nothing to record yet
+    t.wait_until(lambda: t.is_called(pid, "sleep") and t.is_in_state(pid, "S"))
+    return pid
 
 
 def check_disappears():
@@ -141,6 +144,8 @@ def check_stubborn():
         pid = int((PLACE / "pid").read_text())
         client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
         t.wait_until(lambda: is_gone(pid))
+        t.wait_until(lambda: not t.children_of(client.server.pid))
+        t.check_equal("what it did is saved", t.run_cairn("report", str(PLACE / "sh.cairn")).status, 0)
         t.check("result" in client.request("tools/list"), "it goes on")
 
 

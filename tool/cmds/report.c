@@ -127,6 +127,12 @@ static bool is_of_all(const struct report *report) {
     return view == view_find("timeline") || view == view_find("overruns");
 }
 
+// Views that several processes together have not: they are of the one with the highest peak.
+static bool is_of_one(const struct report *report, const struct run *run) {
+    return report->request.view == view_find("findings") && run->rows.count &&
+           *run->rows.items[0].file;
+}
+
 static bool print_of_all(const struct report *report, const struct run *run, struct error *error) {
     if (report->request.view == view_find("timeline"))
         return report_run_timeline(stdout, run, &report->request.options, error);
@@ -222,7 +228,7 @@ static bool report_run(const struct report *report, const char *path, struct err
     else if (has_view && is_of_all(report))
         is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
                 print_of_all(report, &run, error);
-    else if (has_view && report_run_has_main(&run) && !report->is_all)
+    else if (has_view && !report->is_all && (report_run_has_main(&run) || is_of_one(report, &run)))
         is_ok = report_main(report, &run, error);
     else if (has_view)
         is_ok = (!report->has_summary ||

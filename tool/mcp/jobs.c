@@ -23,6 +23,7 @@ enum {
     SUMMARY_BYTES = 256 << 10,
     SIGNAL_BASE = 128,  // status of a process that a signal ended
     END_SECONDS = 5,    // from SIGTERM to SIGKILL
+    SAVE_SECONDS = 30,  // for a recording, once its program has been killed
 };
 
 static int open_process(pid_t pid) {
@@ -169,7 +170,23 @@ void job_end(struct job *job) {
     job->kill_ns = clock_now_ns() + END_SECONDS * CLOCK_SECOND_NS;
 }
 
-void job_kill(const struct job *job) {
+// What `cairn run` waits for.
+static void kill_children(pid_t pid) {
+    char path[64];
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *list = fopen(path, "re");
+    while (list && fscanf(list, "%d", &child) == 1) kill(child, SIGKILL);
+    if (list) fclose(list);
+}
+
+void job_kill(struct job *job) {
+    if (job->question->tool->is_run && !job->is_program_killed) {
+        job->is_program_killed = true;
+        job->kill_ns = clock_now_ns() + SAVE_SECONDS * CLOCK_SECOND_NS;
+        kill_children(job->pid);
+        return;
+    }
     kill(-job->pid, SIGKILL);
     kill(job->pid, SIGKILL);
 }

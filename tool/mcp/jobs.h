@@ -20,6 +20,7 @@ struct job {
     char *text, *end;          // what was printed, and of the other stream the last part
     size_t text_bytes, end_bytes;
     uint64_t start_ns, kill_ns;  // kill_ns: SIGKILL then; 0: nothing was said yet
+    bool is_program_killed;      // the program of a run was: SIGKILL for all of it is next
     uint64_t told_s;             // progress
     bool is_cut, is_late, is_cancelled;
 };
@@ -30,9 +31,10 @@ typedef int jobs_command(int argc, char **argv);
 bool job_begin(struct job *job, const struct roots *roots, jobs_command *run);
 // Reads what there is. Returns whether the process has ended; then `status` is its status.
 bool job_go_on(struct job *job, int *status);
-// Asks it to end (SIGTERM), and makes it end (SIGKILL) a while later.
+// Asks it to end (SIGTERM). Once `kill_ns` has come, job_kill makes it end: at first the program
+// that a run records, so that what was recorded is saved, and a while later all of it.
 void job_end(struct job *job);
-void job_kill(const struct job *job);
+void job_kill(struct job *job);
 // Fills the outcome; it points into the job. job_free ends with it.
 void job_outcome(struct job *job, int status, struct outcome *outcome);
 void job_free(struct job *job);

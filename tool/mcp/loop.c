@@ -223,7 +223,7 @@ static void wait_for_something(struct loop *loop, struct polls *polls) {
     *polls = (struct polls){.timeout_ms = -1};
     bool can_read = !loop->is_at_end && unsent < UNSENT_BYTES;
     poll_for(polls, can_read ? loop->options->in : -1, POLLIN);
-    poll_for(polls, loop->options->out, unsent ? POLLOUT : 0);
+    poll_for(polls, loop->is_broken ? -1 : loop->options->out, unsent ? POLLOUT : 0);
     for (size_t i = 0; i < SERVER_QUESTIONS_MAX; i++)
         if (loop->jobs[i].question && loop->jobs[i].pid) poll_for_job(polls, &loop->jobs[i], now);
     if (loop->is_at_end) wait_at_most(polls, now, loop->end_ns);
@@ -231,11 +231,12 @@ static void wait_for_something(struct loop *loop, struct polls *polls) {
 }
 
 static bool is_over(struct loop *loop) {
-    size_t left = count_running(loop, false) + count_running(loop, true);
-    bool is_idle = !left && loop->unsent_from == loop->unsent_bytes;
-    // a recording that is being saved has its own time: job_end
-    bool is_late = loop->is_at_end && clock_now_ns() >= loop->end_ns && !count_running(loop, true);
-    return loop->is_broken || (loop->is_at_end && is_idle) || is_late;
+    size_t runs = count_running(loop, true), left = 0;
+    for (size_t i = 0; i < SERVER_QUESTIONS_MAX; i++) left += loop->jobs[i].question != NULL;
+    bool is_heard = loop->is_broken || loop->unsent_from == loop->unsent_bytes;
+    // a recording that is being saved has its own time: job_kill
+    bool is_late = clock_now_ns() >= loop->end_ns && !runs;
+    return loop->is_at_end && ((!left && is_heard) || is_late);
 }
 
 static void turn(struct loop *loop) {
@@ -248,19 +249,17 @@ static void turn(struct loop *loop) {
         write_output(loop);
     else if (polls.items[1].revents & gone)
         loop->is_broken = true;
+    if (loop->is_broken && !loop->is_at_end) begin_end(loop);
     for (size_t i = 0; i < SERVER_QUESTIONS_MAX; i++)
         if (loop->jobs[i].question && loop->jobs[i].pid) go_on_with(loop, &loop->jobs[i]);
 }
 
-// What is still under way is ended; recordings are saved first, unless nobody could wait.
+// Questions for which there is no time any more.
 static void end_all(struct loop *loop) {
     for (size_t i = 0; i < SERVER_QUESTIONS_MAX; i++) {
         struct job *job = &loop->jobs[i];
         if (!job->question) continue;
-        if (job->pid && job->question->tool->is_run)
-            job_end(job);
-        else if (job->pid)
-            job_kill(job);
+        if (job->pid) job_kill(job);
         job_free(job);
     }
 }
