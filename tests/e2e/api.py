@@ -4,6 +4,7 @@
 or not, from an installed tree; the edges of the interface (tests/programs/api_cases.c); regions and pools
 in views, filters and JSON."""
 
+import json
 import os
 import pathlib
 import re
@@ -63,6 +64,11 @@ def check_views(path):
         row = regions[name]
         t.check_equal(name, (row["begun"], row["rise_bytes"], row["allocations"], row["allocated_bytes"],
                              row["at_exit_bytes"]), (begun, rise, 2000, 120000, 0))
+    kept = t.run_cairn("check", "--series", "regions.db", "--commit", "1", path)
+    t.check_equal("a history keeps regions", kept.status, 0)
+    kept = json.loads(t.run_cairn("history", "regions.db", "--json").out)["series"]
+    t.check_equal("regions of the history", {row["region"]: row["points"][0]["calls"] for row in kept if row["region"]},
+                  {"load": 2000, "load/parse": 2000})
     pools = found["pools"]
     t.check_equal("pools", [(p["name"], p["made"], p["destroyed"], p["peak_bytes"], p["at_exit_bytes"])
                             for p in pools], [("nodes", 1, 1, 12000, 0)])

@@ -196,6 +196,19 @@ def check_changes():
     t.check_equal("the commit has the step", {s["bad"]["subject"] for s in history["steps"]}, {"committed"})
 
 
+def check_waste():
+    """Of a process, what it wastes is a figure too."""
+    with t.Process([t.CAIRN, "run", "-q", "-o", "hold.cairn", "--", *t.program("hold")], env=t.environment(),
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        t.check_equal("the program holds", run.stdout.readline(), b"holding\n")
+        pid, = [child for child in t.children_of(run.pid) if t.is_called(child, "hold")]
+        text = t.run_cairn("check", "--series", "waste.db", "--commit", "now", "--max-waste", "100%", pid)
+        t.check_equal(f"a process: {text.out} {text.err}", text.status, 0)
+        run.communicate(b"", timeout=t.PATIENCE_S)
+    point, = json.loads(t.run_cairn("history", "waste.db", "--json").out)["series"][0]["points"]
+    t.check(point["waste"] is not None and point["exit"] >= 20000 * 500, f"a process: {point}")
+
+
 def check_writers():
     project = Project("writers")
     project.commit("first")
@@ -322,6 +335,7 @@ for number in (1, 2):
 equal = check_equal_runs()
 check_varying_runs()
 check_changes()
+check_waste()
 check_writers()
 check_outputs(equal)
 check_files(equal)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tool/history/screen.h"
@@ -24,17 +23,22 @@ static void show(struct history *history, FILE *out) {
     results_free(&results);
 }
 
+// SQLite wants a name.
+static char path[] = "/tmp/history-fuzz.XXXXXX";
+
+static void remove_file(void) {
+    unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     static int file = -1;
     static FILE *out;
-    char path[64];
     struct history history;
     struct error error = {""};
-    if (file < 0) file = memfd_create("history", MFD_CLOEXEC);
+    if (file < 0 && (file = mkstemp(path)) >= 0) atexit(remove_file);
     if (!out) out = fopen("/dev/null", "we");
     if (file < 0 || !out || ftruncate(file, 0) || pwrite(file, bytes, count, 0) != (ssize_t)count)
         return 0;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (history_open(path, "", &history, &error)) {
         show(&history, out);
         history_close(&history);

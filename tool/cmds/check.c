@@ -143,9 +143,13 @@ static bool keep(struct check *check, const char *subject, struct error *error) 
     if (check->adapter)
         return check_adapter_take_run(&adapter, check->adapter, subject, error) &&
                append(check, error);
-    return (check->recorded.status ||
-            check_series_take(&check->series, check->args, subject, NULL, error)) &&
-           append(check, error);
+    if (!check->recorded.status &&
+        !check_series_take(&check->series, check->args, subject, NULL, error))
+        return false;
+    if (check->memory.wasted >= 0 && check->series.taken.rows.count)
+        check->series.taken.rows.items[0].figures[HISTORY_WASTE] =
+            (struct history_figure){.value = check->memory.wasted, .is_known = true};
+    return append(check, error);
 }
 
 // One recording, of the command or that was there.

@@ -20,7 +20,7 @@ bool memory_budgets_read(const struct command_args *args, struct memory_budgets 
     const char *waste = args_text(args, OPTION_MAX_WASTE, NULL);
     const char *lost = args_text(args, OPTION_MAX_LOST, NULL);
     uint64_t bytes;
-    *budgets = (struct memory_budgets){.waste = -1, .lost = -1};
+    *budgets = (struct memory_budgets){.waste = -1, .lost = -1, .wasted = -1};
     if (waste && !budgets_parse_share(waste, &budgets->waste))
         return error_set(error, "check: --max-waste needs a share such as 20%%, not \"%s\"", waste);
     if (!lost) return true;
@@ -43,11 +43,13 @@ static bool add(struct results *results, struct result *result, const char *word
     return results_add(results, result) || error_set(error, "no memory for results");
 }
 
-static bool evaluate_waste(double most, const char *word, struct results *results,
-                           struct error *error) {
+static bool evaluate_waste(struct memory_budgets *budgets, const char *word,
+                           struct results *results, struct error *error) {
+    double most = budgets->waste;
     struct core_waste waste;
     struct result result = {.budget = "waste"};
     if (!core_waste_measure(word, false, &waste, error)) return false;
+    budgets->wasted = (int64_t)waste.wasted;
     double share = waste.bytes ? (double)waste.wasted / (double)waste.bytes : 0;
     snprintf(result.text, sizeof result.text, "%.1f %% of %s, of %.1f %%", percent * share,
              units_size((int64_t)waste.bytes).text, percent * most);
@@ -105,7 +107,7 @@ static bool evaluate_lost_recorded(int64_t most, const char *word, struct result
     return is_ok;
 }
 
-bool memory_budgets_evaluate(const struct memory_budgets *budgets, const char *word,
+bool memory_budgets_evaluate(struct memory_budgets *budgets, const char *word,
                              struct results *results, struct error *error) {
     bool has_memory = word && heap_views_have_memory(word);
     if (!has_memory && budgets->waste >= 0)
@@ -113,6 +115,6 @@ bool memory_budgets_evaluate(const struct memory_budgets *budgets, const char *w
                                 "is in blocks is not in a recording");
     if (!has_memory)
         return budgets->lost < 0 || evaluate_lost_recorded(budgets->lost, word, results, error);
-    return (budgets->waste < 0 || evaluate_waste(budgets->waste, word, results, error)) &&
+    return (budgets->waste < 0 || evaluate_waste(budgets, word, results, error)) &&
            (budgets->lost < 0 || evaluate_lost(budgets->lost, word, results, error));
 }

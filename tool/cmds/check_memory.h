@@ -9,8 +9,9 @@
 
 // Negative: there is no such budget.
 struct memory_budgets {
-    double waste;  // a share of the blocks' bytes
-    int64_t lost;  // bytes
+    double waste;    // a share of the blocks' bytes
+    int64_t lost;    // bytes
+    int64_t wasted;  // bytes that were found to be of no use; -1: not looked at
 };
 
 // From the options. False with an error.
@@ -23,7 +24,7 @@ static inline bool memory_budgets_are_any(const struct memory_budgets *budgets) 
 
 // Adds a result for each. `word`: a process or a core dump; a recording (NULL: the newest here) has
 // only what was lost. False with an error.
-bool memory_budgets_evaluate(const struct memory_budgets *budgets, const char *word,
+bool memory_budgets_evaluate(struct memory_budgets *budgets, const char *word,
                              struct results *results, struct error *error);
 
 #endif

@@ -410,74 +410,26 @@ bool history_open(const char *word, const char *end, struct history *history, st
     return is_ok;
 }
 
-// --- stacks
+// --- words
 
-void history_moves_free(struct history_moves *moves) {
-    for (size_t i = 0; i < moves->list.count; i++) {
-        free(moves->list.items[i].frames);
-        free(moves->list.items[i].place);
-    }
-    array_free(&moves->list);
+void history_series_name(const struct history_series *series, char name[HISTORY_NAME_BYTES]) {
+    bool is_own = !strcmp(series->test, series->program);
+    snprintf(name, HISTORY_NAME_BYTES, "%s%s%s%s%s", series->test, is_own ? "" : ": ",
+             is_own ? "" : series->program, *series->region ? ", region " : "", series->region);
 }
 
-static char *spell(const struct diff *diff, const struct diff_row *row, uint32_t first) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    if (first >= row->count) first = 0;
-    for (uint32_t i = first; i < row->count; i++)
-        fprintf(out, "%s%s", i > first ? " \xe2\x86\x90 " : "", diff_name(diff, row, i));
-    fclose(out);
+const char *history_subject(const struct history_commit *commit) {
+    return commit->is_changed ? "changes that are not committed" : commit->subject;
+}
+
+struct unit_text history_amount(enum history_measure measure, int64_t value) {
+    const struct history_measure_row *row = &history_measures[measure];
+    return row->is_bytes ? units_size(value) : units_counted(value, row->noun[0], row->noun[1]);
+}
+
+struct unit_text history_change(enum history_measure measure, int64_t change) {
+    struct unit_text text,
+        amount = history_measures[measure].is_bytes ? units_size(change) : units_count(change);
+    snprintf(text.text, sizeof text.text, "%s%.60s", change > 0 ? "+" : "", amount.text);
     return text;
-}
-
-static bool add_move(struct history_moves *moves, const struct diff *diff, uint32_t row,
-                     const struct store_places *places) {
-    const int64_t *values = diff_values(diff, row);
-    const struct store_place *place = row < places->list.count ? &places->list.items[row] : NULL;
-    struct history_moved *moved = array_push(&moves->list);
-    if (!moved) return false;
-    *moved = (struct history_moved){
-        .before = values[0],
-        .after = values[1],
-        .frames = spell(diff, &diff->rows.items[row], place ? place->frame : 0),
-        .place = place && place->place ? strdup(place->place) : NULL};
-    return moved->frames != NULL;
-}
-
-static bool list_moves(const struct diff *diff, const struct store_places *places, bool is_up,
-                       size_t most, struct history_moves *moves) {
-    size_t count, noise_count;
-    uint32_t *rows = diff_rank(diff, &count, &noise_count);
-    bool is_ok = rows != NULL;
-    for (size_t i = 0; i < count && is_ok; i++) {
-        const int64_t *values = diff_values(diff, rows[i]);
-        if (values[1] == values[0] || (values[1] > values[0]) != is_up) continue;
-        if (moves->list.count < most)
-            is_ok = add_move(moves, diff, rows[i], places);
-        else
-            moves->more++;
-    }
-    free(rows);
-    return is_ok;
-}
-
-bool history_moves_find(struct history *history, const struct history_step *step, size_t most,
-                        struct history_moves *moves, struct error *error) {
-    const struct history_point *before = point_of(history, step->series, step->before),
-                               *after = point_of(history, step->series, step->after);
-    struct diff diff = {0};
-    struct store_places places = {0};
-    *moves = (struct history_moves){0};
-    if (step->measure >= HISTORY_STACK_MEASURES || !before->stack_set || !after->stack_set)
-        return true;
-    bool is_ok = store_compare(&history->store, before->stack_set, after->stack_set, step->measure,
-                               &diff, &places, error);
-    if (is_ok && !list_moves(&diff, &places, step->new_level > step->old_level, most, moves))
-        is_ok = error_set(error, "no memory for the stacks");
-    diff_free(&diff);
-    store_places_free(&places);
-    if (!is_ok) history_moves_free(moves);
-    return is_ok;
 }

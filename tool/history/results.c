@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/history/screen.h"
 
-enum { MOVES_SHOWN = 3, MOVE_COLUMNS = 14 };
+enum { MOVES_SHOWN = 3, MOVE_COLUMNS = 14, FRAMES_COLUMNS = 150, FRAMES_BYTES = 4 * 150 + 1 };
 
 // Lines of the stacks that moved, and the place of the first.
 static bool describe_moves(struct history *history, const struct history_step *step,
@@ -21,8 +22,11 @@ static bool describe_moves(struct history *history, const struct history_step *s
         fprintf(out, "      recorded on %s, before on %s\n", new_system, old_system);
     for (size_t i = 0; out && i < moves.list.count; i++) {
         const struct history_moved *moved = &moves.list.items[i];
+        char frames[FRAMES_BYTES];
+        snprintf(frames, sizeof frames, "%s", moved->frames);
+        text_cut(frames, FRAMES_COLUMNS);
         fprintf(out, "      %*s  %s%s%s\n", MOVE_COLUMNS,
-                history_change(step->measure, moved->after - moved->before).text, moved->frames,
+                history_change(step->measure, moved->after - moved->before).text, frames,
                 moved->place ? "  " : "", moved->place ? moved->place : "");
     }
     if (out) fclose(out);

@@ -221,13 +221,12 @@ static bool print_step(struct history *history, const struct history_step *step,
     for (size_t i = 0; i < moves.list.count; i++) {
         const struct history_moved *moved = &moves.list.items[i];
         char frames[HISTORY_NAME_BYTES];
-        enum { LEFT_OF_FRAMES = 22 };
+        enum { LEFT_OF_FRAMES = 22, ELSEWHERE_COLUMNS = 180 };
         size_t place = moved->place ? strlen(moved->place) + 2 : 0;
-        size_t room = terminal->columns > LEFT_OF_FRAMES + place + NAME_COLUMNS
-                          ? terminal->columns - LEFT_OF_FRAMES - place
-                          : NAME_COLUMNS;
+        size_t columns = terminal->is_terminal ? terminal->columns : ELSEWHERE_COLUMNS;
+        bool has_room = columns > LEFT_OF_FRAMES + place + NAME_COLUMNS;
         snprintf(frames, sizeof frames, "%s", moved->frames);
-        if (terminal->is_terminal) text_cut(frames, room);
+        text_cut(frames, has_room ? columns - LEFT_OF_FRAMES - place : NAME_COLUMNS);
         fprintf(terminal->out, "      %*s  %s", VALUE_COLUMNS,
                 history_change(step->measure, moved->after - moved->before).text, frames);
         if (moved->place) terminal_print(terminal, STYLE_DIM, "  %s", moved->place);

@@ -30,14 +30,15 @@ static double mean(const struct step_value *values, size_t count) {
     return sum;
 }
 
-// Variance of one value, by the differences between neighbours; of no use for a single one.
-static double scatter(const struct step_value *values, size_t count, size_t *differences) {
+// What the difference of two neighbours says of the variance of a value.
+static double scatter(const struct step_value *value) {
+    double difference = (double)value[1].value - (double)value[0].value;
+    return difference * difference / 2;
+}
+
+static double scatter_of(const struct step_value *values, size_t count) {
     double sum = 0;
-    for (size_t i = 1; i < count; i++) {
-        double difference = (double)values[i].value - (double)values[i - 1].value;
-        sum += difference * difference / 2;
-    }
-    *differences += count ? count - 1 : 0;
+    for (size_t i = 0; i + 1 < count; i++) sum += scatter(&values[i]);
     return sum;
 }
 
@@ -59,19 +60,27 @@ static bool is_seen_only(const struct step_value *values, size_t count) {
     return false;
 }
 
-static double score_of(const struct step_value *values, size_t count, size_t at, bool is_seen) {
-    size_t differences = 0;
-    double left = mean(values, at), right = mean(values + at, count - at);
-    double variance = floor_of(values, count), distance = fabs(right - left);
-    if (is_seen) {
-        double seen =
-            scatter(values, at, &differences) + scatter(values + at, count - at, &differences);
-        if (differences) seen /= (double)differences;
+// What the scores of all cuts of a segment have in common.
+struct segment {
+    size_t count;
+    double sum;      // of the values
+    double scatter;  // of all neighbours
+    double floor;    // the least variance of a value
+    bool is_seen;    // only what is seen tells of the noise
+};
+
+// Of a cut at `at`, with what lies to its left; `across`: the scatter of the neighbours at the cut.
+static double score_of(const struct segment *segment, size_t at, double left_sum, double across) {
+    double left_count = (double)at, right_count = (double)(segment->count - at);
+    double distance = fabs((segment->sum - left_sum) / right_count - left_sum / left_count);
+    double variance = segment->floor;
+    if (segment->is_seen) {
+        double seen = (segment->scatter - across) / (double)(segment->count - 2);
         if (seen > variance) variance = seen;
     }
     if (distance < 1) return 0;
     if (variance <= 0) return INFINITY;
-    return distance / sqrt(variance * (1.0 / (double)at + 1.0 / (double)(count - at)));
+    return distance / sqrt(variance * (1 / left_count + 1 / right_count));
 }
 
 // Of how many pairs the one on the right is beyond the one on the left, in the direction in which
@@ -102,17 +111,24 @@ static struct cut quiet_cut(const struct step_value *values, size_t count) {
 }
 
 static struct cut best_cut(const struct step_value *values, size_t count) {
-    bool is_seen = is_seen_only(values, count);
-    size_t side = is_seen ? SEEN_SIDE : 1;
+    struct segment segment = {.count = count,
+                              .scatter = scatter_of(values, count),
+                              .floor = floor_of(values, count),
+                              .is_seen = is_seen_only(values, count)};
+    size_t side = segment.is_seen ? SEEN_SIDE : 1;
     struct cut best = {0};
-    if (is_seen && count < SEEN_COUNT) return quiet_cut(values, count);
-    for (size_t at = side; at + side <= count; at++) {
-        if (values[at].commit == values[at - 1].commit) continue;
-        double score = score_of(values, count, at, is_seen);
+    double left = 0;
+    if (segment.is_seen && count < SEEN_COUNT) return quiet_cut(values, count);
+    for (size_t i = 0; i < count; i++) segment.sum += (double)values[i].value;
+    for (size_t at = 1; at + side <= count; at++) {
+        left += (double)values[at - 1].value;
+        if (at < side || values[at].commit == values[at - 1].commit) continue;
+        double score = score_of(&segment, at, left, scatter(&values[at - 1]));
         if (score > best.score) best = (struct cut){at, score};
     }
-    if (best.score < stands_out || (is_seen && share_beyond(values, count, best.at) < beyond_least))
-        best.at = 0;
+    bool is_step = best.score >= stands_out &&
+                   (!segment.is_seen || share_beyond(values, count, best.at) >= beyond_least);
+    if (!is_step) best.at = 0;
     return best;
 }
 
@@ -177,7 +193,8 @@ static double deviation_of(const struct step_value *values, size_t count,
     double sum = 0;
     for (size_t i = 0; i <= steps->list.count; i++) {
         size_t end = i < steps->list.count ? steps->list.items[i].first : count;
-        sum += scatter(values + start, end - start, &differences);
+        sum += scatter_of(values + start, end - start);
+        differences += end > start ? end - start - 1 : 0;
         start = end;
     }
     return differences ? sqrt(sum / (double)differences) : 0;

@@ -21,7 +21,9 @@ static const char tables[] =
     "  processes INTEGER, flags INTEGER, peak INTEGER, peak_interval INTEGER, exit INTEGER, "
     "  exit_interval INTEGER, calls INTEGER, bytes INTEGER, temporary INTEGER, waste INTEGER, "
     "  stack_set INTEGER, PRIMARY KEY(series, run)) WITHOUT ROWID;"
-    "CREATE TABLE stacks(id INTEGER PRIMARY KEY, frames TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE functions(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE nodes(id INTEGER PRIMARY KEY, caller INTEGER NOT NULL, "
+    "  function INTEGER NOT NULL REFERENCES functions, UNIQUE(caller, function));"
     "CREATE TABLE places(id INTEGER PRIMARY KEY, place TEXT NOT NULL UNIQUE);"
     "CREATE TABLE stack_sets(id INTEGER PRIMARY KEY, base INTEGER, depth INTEGER);"
     "CREATE TABLE stack_values(stack_set INTEGER, stack INTEGER, place INTEGER, frame INTEGER, "
@@ -45,12 +47,30 @@ bool store_execute(struct store *store, const char *text, struct error *error) {
            store_fail(store, error);
 }
 
+// Statements are made once: some are run for each stack.
+static sqlite3_stmt *find_statement(struct store *store, const char *text) {
+    for (size_t i = 0; i < store->statement_count; i++)
+        if (!strcmp(sqlite3_sql(store->statements[i]), text)) return store->statements[i];
+    if (store->statement_count == STORE_STATEMENTS_MAX)
+        sqlite3_finalize(store->statements[--store->statement_count]);
+    sqlite3_stmt **slot = &store->statements[store->statement_count];
+    if (sqlite3_prepare_v2(store->database, text, -1, slot, NULL) != SQLITE_OK) return NULL;
+    store->statement_count++;
+    return *slot;
+}
+
 bool store_query(struct store *store, const char *text, struct error *error) {
-    sqlite3_finalize(store->statement);
-    store->statement = NULL;
+    if (store->statement) sqlite3_reset(store->statement);
     store->column = 1;
-    return sqlite3_prepare_v2(store->database, text, -1, &store->statement, NULL) == SQLITE_OK ||
-           store_fail(store, error);
+    store->statement = find_statement(store, text);
+    if (!store->statement) return store_fail(store, error);
+    sqlite3_reset(store->statement);
+    sqlite3_clear_bindings(store->statement);
+    return true;
+}
+
+void store_rest(struct store *store) {
+    for (size_t i = 0; i < store->statement_count; i++) sqlite3_reset(store->statements[i]);
 }
 
 bool store_bind_int(struct store *store, int64_t value) {
@@ -164,7 +184,8 @@ bool store_open(const char *word, bool can_write, struct store *store, struct er
 }
 
 void store_close(struct store *store) {
-    sqlite3_finalize(store->statement);
+    for (size_t i = 0; i < store->statement_count; i++) sqlite3_finalize(store->statements[i]);
+    store->statement_count = 0;
     store->statement = NULL;
     sqlite3_close(store->database);
     store->database = NULL;
@@ -177,4 +198,13 @@ char *store_roots(struct store *store, struct error *error) {
     if (is_ok) return roots;
     free(roots);
     return NULL;
+}
+
+bool store_number(struct store *store, const char *insert, const char *select, const char *text,
+                  int64_t *number, struct error *error) {
+    return store_query(store, select, error) && store_bind_text(store, text) &&
+           store_ask(store, 0, number, error) &&
+           (*number ||
+            (store_query(store, insert, error) && store_bind_text(store, text) &&
+             store_run(store, error) && (*number = sqlite3_last_insert_rowid(store->database))));
 }

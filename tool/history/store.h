@@ -3,7 +3,7 @@
 // program and region, and the stacks behind it. docs/howto/history.md has its tables.
 //
 //     commits ── runs ── figures ── series (test, program, region)
-//                           └─ stack_sets ── stack_values ── stacks, places
+//                           └─ stack_sets ── stack_values ── nodes ── functions
 //
 // A set of stacks is kept as what differs from the set of the run before, so that runs that are
 // equal share one. Everything of a run is one transaction: two writers wait for each other, and
@@ -19,9 +19,13 @@
 
 #define HISTORY_FILE_NAME "cairn-history.db"
 
+#define STORE_STATEMENTS_MAX 32
+
 struct store {
     sqlite3 *database;
     char path[PATH_MAX];
+    sqlite3_stmt *statements[STORE_STATEMENTS_MAX];
+    size_t statement_count;
     sqlite3_stmt *statement;  // the one in use
     int column;               // next to be bound
 };
@@ -77,6 +81,11 @@ bool store_is_null(struct store *store, int column);
 // Fills in what SQLite says; returns false.
 bool store_fail(struct store *store, struct error *error);
 bool store_execute(struct store *store, const char *text, struct error *error);
+// Ends what statements still read, which holds locks.
+void store_rest(struct store *store);
+// A row's number by its text, made if there is none.
+bool store_number(struct store *store, const char *insert, const char *select, const char *text,
+                  int64_t *number, struct error *error);
 // Runs what was bound, which has no rows.
 bool store_run(struct store *store, struct error *error);
 // A number that a statement has as its only answer; `otherwise` without a row.

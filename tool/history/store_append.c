@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "tool/history/store.h"
+#include "tool/history/store_stacks.h"
+
+enum { DEPTH_MAX = 32 };  // sets that are read for one
 
 // --- is it this project's?
 
@@ -89,16 +92,6 @@ static bool check_line(struct store *store, const struct git_project *project,
 
 // --- appending
 
-// A row's number by its text, made if there is none.
-static bool number_of(struct store *store, const char *insert, const char *select, const char *text,
-                      int64_t *number, struct error *error) {
-    return store_query(store, select, error) && store_bind_text(store, text) &&
-           store_ask(store, 0, number, error) &&
-           (*number ||
-            (store_query(store, insert, error) && store_bind_text(store, text) &&
-             store_run(store, error) && (*number = sqlite3_last_insert_rowid(store->database))));
-}
-
 static bool add_run(struct store *store, const struct store_run *run, int64_t *number,
                     struct error *error) {
     const struct git_commit *commit = &run->commit;
@@ -180,7 +173,6 @@ static int compare_kept(const void *a, const void *b) {
 static bool put_values(struct store *store, const struct kept_set *base, int64_t *set,
                        const struct kept *kept, int64_t place, uint32_t frame,
                        struct error *error) {
-    enum { DEPTH_MAX = 32 };
     bool is_based = base->number && base->depth < DEPTH_MAX;
     if (!*set) {
         bool is_ok =
@@ -200,100 +192,92 @@ static bool put_values(struct store *store, const struct kept_set *base, int64_t
     return is_ok && store_run(store, error);
 }
 
-// The lines of a stack's key as one text, for free().
-static char *spell(const struct diff *diff, const struct diff_row *row) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    for (uint32_t i = 0; i < row->count; i++)
-        fprintf(out, "%s%s", i ? "\n" : "", diff_name(diff, row, i));
-    fclose(out);
-    return text;
+// A row's stacks on their way into a set.
+struct putting {
+    const struct taken_row *row;
+    struct kept_set *base;
+    int64_t *numbers;  // of the stacks, 0: none that matters
+    int64_t set;       // that is written, 0: none yet
+    bool is_full;      // not only what differs
+};
+
+static struct kept *find_kept(const struct kept_set *set, int64_t stack) {
+    const struct kept wanted = {.stack = stack};
+    if (!set->list.count) return NULL;
+    return bsearch(&wanted, set->list.items, set->list.count, sizeof wanted, compare_kept);
 }
 
-static bool number_stack(struct store *store, const struct diff *diff, size_t row, int64_t *number,
-                         struct error *error) {
-    char *text = spell(diff, &diff->rows.items[row]);
-    if (!text) return error_set(error, "no memory for a stack");
-    bool is_ok = number_of(store, "INSERT INTO stacks(frames) VALUES(?)",
-                           "SELECT id FROM stacks WHERE frames = ?", text, number, error);
-    free(text);
+static bool has_value(const int64_t values[HISTORY_STACK_MEASURES]) {
+    int64_t any = 0;
+    for (int i = 0; i < HISTORY_STACK_MEASURES; i++) any |= values[i];
+    return any != 0;
+}
+
+// Numbers the stacks, and marks those of the base that are met again. `is_same` if nothing differs.
+static bool number_stacks(struct store *store, struct putting *putting, bool *is_same,
+                          struct error *error) {
+    const struct diff *stacks = &putting->row->stacks;
+    struct stack_numbers known = {0};
+    bool is_ok = true;
+    *is_same = putting->base->number != 0;
+    for (size_t i = 0; i < stacks->rows.count && is_ok; i++) {
+        const int64_t *values = diff_values(stacks, i);
+        if (!has_value(values)) continue;
+        is_ok = stack_number(store, &known, stacks, i, &putting->numbers[i], error);
+        struct kept *before = find_kept(putting->base, putting->numbers[i]);
+        if (before) before->is_met = true;
+        *is_same = *is_same && before && !memcmp(before->values, values, sizeof before->values);
+    }
+    for (size_t i = 0; i < putting->base->list.count; i++)
+        *is_same = *is_same && (putting->base->list.items[i].is_met ||
+                                !has_value(putting->base->list.items[i].values));
+    stack_numbers_free(&known);
     return is_ok;
 }
 
-// One stack of a row: written if the base does not have it so. A full set has all of them.
-static bool put_stack(struct store *store, const struct taken_row *row, size_t index,
-                      struct kept_set *base, bool is_full, int64_t *set, struct error *error) {
-    const struct taken_site *site = &row->sites.items[index];
-    const int64_t *values = diff_values(&row->stacks, index);
-    struct kept kept = {0};
-    int64_t place = 0, any = 0;
-    for (int i = 0; i < HISTORY_STACK_MEASURES; i++) {
-        kept.values[i] = values[i];
-        any |= values[i];
-    }
-    if (!any) return true;
-    if (!number_stack(store, &row->stacks, index, &kept.stack, error)) return false;
-    struct kept *before = base->list.count ? bsearch(&kept, base->list.items, base->list.count,
-                                                     sizeof kept, compare_kept)
-                                           : NULL;
-    if (before) before->is_met = true;
-    if (!is_full && before && !memcmp(before->values, kept.values, sizeof kept.values)) return true;
+// One stack: written if the base does not have it so. A full set has all of them.
+static bool put_stack(struct store *store, struct putting *putting, size_t index,
+                      struct error *error) {
+    const struct taken_site *site = &putting->row->sites.items[index];
+    struct kept kept = {.stack = putting->numbers[index]};
+    int64_t place = 0;
+    memcpy(kept.values, diff_values(&putting->row->stacks, index), sizeof kept.values);
+    const struct kept *before = find_kept(putting->base, kept.stack);
+    bool is_known = before && !memcmp(before->values, kept.values, sizeof kept.values);
+    if (!kept.stack || (is_known && !putting->is_full)) return true;
     if (site->place &&
-        !number_of(store, "INSERT INTO places(place) VALUES(?)",
-                   "SELECT id FROM places WHERE place = ?", site->place, &place, error))
+        !store_number(store, "INSERT INTO places(place) VALUES(?)",
+                      "SELECT id FROM places WHERE place = ?", site->place, &place, error))
         return false;
-    return put_values(store, base, set, &kept, place, site->frame, error);
+    return put_values(store, putting->base, &putting->set, &kept, place, site->frame, error);
 }
 
-static bool is_equal(struct store *store, const struct taken_row *row, struct kept_set *base,
-                     bool *is_same, struct error *error) {
-    size_t count = 0, old_count = 0;
-    *is_same = false;
-    for (size_t i = 0; i < base->list.count; i++) {
-        int64_t any = 0;
-        for (int m = 0; m < HISTORY_STACK_MEASURES; m++) any |= base->list.items[i].values[m];
-        old_count += any != 0;
+static bool put_gone(struct store *store, struct putting *putting, struct error *error) {
+    for (size_t i = 0; i < putting->base->list.count && !putting->is_full; i++) {
+        struct kept *gone = &putting->base->list.items[i];
+        if (gone->is_met || !has_value(gone->values)) continue;
+        memset(gone->values, 0, sizeof gone->values);
+        if (!put_values(store, putting->base, &putting->set, gone, 0, 0, error)) return false;
     }
-    for (size_t i = 0; i < row->stacks.rows.count; i++) {
-        struct kept kept = {0};
-        const int64_t *values = diff_values(&row->stacks, i);
-        int64_t any = 0;
-        for (int m = 0; m < HISTORY_STACK_MEASURES; m++) any |= values[m];
-        if (!any) continue;
-        count++;
-        if (!number_stack(store, &row->stacks, i, &kept.stack, error)) return false;
-        const struct kept *before =
-            base->list.count
-                ? bsearch(&kept, base->list.items, base->list.count, sizeof kept, compare_kept)
-                : NULL;
-        if (!before || memcmp(before->values, values, sizeof kept.values) != 0) return true;
-    }
-    *is_same = count == old_count;
     return true;
 }
 
 // The stacks of a row; `set` becomes that of the base if nothing differs.
 static bool put_stacks(struct store *store, const struct taken_row *row, struct kept_set *base,
                        int64_t *set, struct error *error) {
-    enum { DEPTH_MAX = 32 };
-    bool is_full = !base->number || base->depth >= DEPTH_MAX, is_same = false;
-    *set = 0;
-    if (base->number && !is_equal(store, row, base, &is_same, error)) return false;
-    if (is_same) {
-        *set = base->number;
-        return true;
-    }
-    for (size_t i = 0; i < row->stacks.rows.count; i++)
-        if (!put_stack(store, row, i, base, is_full, set, error)) return false;
-    for (size_t i = 0; i < base->list.count && !is_full; i++) {
-        struct kept *gone = &base->list.items[i];
-        if (gone->is_met) continue;
-        memset(gone->values, 0, sizeof gone->values);
-        if (!put_values(store, base, set, gone, 0, 0, error)) return false;
-    }
-    return true;
+    struct putting putting = {.row = row,
+                              .base = base,
+                              .numbers = calloc(row->stacks.rows.count + 1, sizeof(int64_t)),
+                              .is_full = !base->number || base->depth >= DEPTH_MAX};
+    bool is_same = false;
+    if (!putting.numbers) return error_set(error, "no memory for the stacks");
+    bool is_ok = number_stacks(store, &putting, &is_same, error);
+    for (size_t i = 0; i < row->stacks.rows.count && is_ok && !is_same; i++)
+        is_ok = put_stack(store, &putting, i, error);
+    is_ok = is_ok && (is_same || put_gone(store, &putting, error));
+    *set = is_same ? base->number : putting.set;
+    free(putting.numbers);
+    return is_ok;
 }
 
 static bool put_figures(struct store *store, const struct taken_row *row, int64_t run,
@@ -314,7 +298,7 @@ static bool put_figures(struct store *store, const struct taken_row *row, int64_
 
 static bool put_row(struct store *store, const struct taken_row *row, int64_t run,
                     struct error *error) {
-    int64_t series, last, set;
+    int64_t series, last, set = 0;
     struct kept_set base = {0};
     bool is_ok = add_series(store, row, &series, error) &&
                  store_query(store,
@@ -341,8 +325,7 @@ bool store_append(struct store *store, const struct git_project *project,
         check_line(store, project, run, note, error) && add_run(store, run, &number, error);
     for (size_t i = 0; i < taken->rows.count && is_ok; i++)
         is_ok = put_row(store, &taken->rows.items[i], number, error);
-    sqlite3_finalize(store->statement);
-    store->statement = NULL;
+    store_rest(store);
     if (is_ok && store_execute(store, "COMMIT", error)) return true;
     if (is_ok) is_ok = false;
     sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);

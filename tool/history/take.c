@@ -53,10 +53,6 @@ static struct taken_row *find(struct taken *taken, const char *test, const char 
     return NULL;
 }
 
-struct taken_row *take_find(struct taken *taken, const char *test, const char *program) {
-    return find(taken, test, program, "");
-}
-
 static struct taken_row *find_or_add(struct taken *taken, const char *test, const char *program,
                                      const char *region) {
     struct taken_row made = {.test = safe_copy(test),

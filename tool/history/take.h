@@ -40,7 +40,4 @@ bool take_add_process(struct taken *taken, const struct command_args *args, cons
                       const struct run_row *row, const char *test, const char *top,
                       struct error *error);
 
-// The row of a test and program as a whole; NULL: there is none.
-struct taken_row *take_find(struct taken *taken, const char *test, const char *program);
-
 #endif
