@@ -75,12 +75,12 @@ static bool add_unseen(struct lifetimes *lifetimes, uint32_t stack, size_t first
 }
 
 static bool make_blocks(struct lifetimes *lifetimes) {
-    const struct lifetime_change *change = lifetimes->changes.items,
-                                 *end = change + lifetimes->changes.count;
+    size_t at = 0;
     uint32_t last = (uint32_t)lifetimes->moments.list.count - 1;
     for (uint32_t i = 0; i < lifetimes->moments.profile->stack_count; i++) {
         size_t first = lifetimes->blocks.count;
-        for (; change != end && change->stack == i; change++) {
+        for (; at < lifetimes->changes.count && lifetimes->changes.items[at].stack == i; at++) {
+            const struct lifetime_change *change = &lifetimes->changes.items[at];
             bool is_ok =
                 change->bytes > 0
                     ? add_block(lifetimes, (struct lifetime_block){i, change->moment,

@@ -216,8 +216,9 @@ static void write_name(struct writer *writer, const struct moment *moment) {
 // --- counters
 
 static uint64_t per_second(uint64_t amount, uint64_t ns) {
-    const double ns_per_s = 1e9;
-    return ns ? (uint64_t)((double)amount * ns_per_s / (double)ns) : 0;
+    const double ns_per_s = 1e9, most = 0x1p63;  // a damaged recording may claim anything
+    double rate = ns ? (double)amount * ns_per_s / (double)ns : 0;
+    return rate < most ? (uint64_t)rate : 0;
 }
 
 // The rate of an interval stands at its start. A point has the totals up to its last note.
