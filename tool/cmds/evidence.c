@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,23 +47,21 @@ static void print_bytes(uint64_t bytes, const char *what) {
     if (bytes) printf("  %10s  %s\n", units_size((int64_t)bytes).text, what);
 }
 
-// What /proc says, and the free chunks of glibc's malloc: the process does not stand for it.
-static bool print_memory(pid_t pid, struct error *error) {
+// What /proc says. `has_free`: with the free chunks of glibc's malloc, which takes longer.
+static bool print_memory(pid_t pid, bool has_free, struct error *error) {
     struct rss_parts parts;
     bool is_ok = rss_parts_of_process(pid, &parts);
-    if (is_ok) {
-        struct cairn_picture *picture = &parts.picture;
-        bool has_free = rss_parts_find_free(pid, &parts, picture);
+    struct cairn_picture *picture = &parts.picture;
+    if (is_ok && !has_free) {
         print_bytes(picture->rss_bytes, "resident");
         print_bytes(picture->heap_bytes, "of it heap and other anonymous memory");
-        if (has_free) {
-            print_bytes(picture->free_chunk_bytes, "free in glibc's arenas, between blocks");
-            print_bytes(picture->free_top_bytes, "free at their ends");
-        }
         print_bytes(picture->files_bytes, "code, data and files");
         print_bytes(picture->shared_bytes, "shared memory without a file");
         print_bytes(picture->stacks_bytes, "stacks of threads");
         print_bytes(picture->swap_bytes, "swapped out");
+    } else if (is_ok && rss_parts_find_free(pid, &parts, picture)) {
+        print_bytes(picture->free_chunk_bytes, "free in glibc's arenas, between blocks");
+        print_bytes(picture->free_top_bytes, "free at their ends");
     }
     rss_parts_free(&parts);
     return is_ok || error_set(error, "process %d: it is gone, or may not be read", (int)pid);
@@ -79,7 +79,7 @@ static void print_facts(const struct evidence_wish *wish) {
     strftime(when, sizeof when, "%F %T %z", localtime_r(&now, &local));
     printf("process %d: %s\n%s\n%s\n", (int)wish->pid, text, when, wish->why);
     heading("memory");
-    end_part(print_memory(wish->pid, &error), &error);
+    end_part(print_memory(wish->pid, false, &error), &error);
 }
 
 static const struct view_options owner_options = {
@@ -103,6 +103,13 @@ static void print_heap(struct core_subject *subject, const struct evidence_wish 
     end_part(core_save(subject, path, false, &error), &error);
 }
 
+// The process goes on: there is no more hurry.
+static void take_turns(void) {
+    const struct sched_param none = {0};
+    sched_setscheduler(0, SCHED_OTHER, &none);
+    setpriority(PRIO_PROCESS, 0, 0);
+}
+
 static void take(const struct evidence_wish *wish, int progress) {
     const struct heap_wish look = {
         .depth = HEAP_REFERENCES, .bytes_max = wish->bytes_most, .way_around = "--no-copy-limit"};
@@ -115,9 +122,11 @@ static void take(const struct evidence_wish *wish, int progress) {
     if (!core_subject_open(word, &look, NULL, &subject, &error)) {
         tell(progress, EVIDENCE_REFUSED);
         end_part(false, &error);
+        if (print_memory(wish->pid, true, &error)) fflush(stdout);
         return;
     }
     tell(progress, EVIDENCE_COPIED);
+    take_turns();
     fflush(stdout);
     print_heap(&subject, wish);
     core_subject_close(&subject);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -176,7 +177,11 @@ static void attach_to(struct oom_guard *guard, struct oom_process *known) {
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    const struct sched_param usual = {0};
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP |
+                                              POSIX_SPAWN_SETSCHEDULER);
+    posix_spawnattr_setschedpolicy(&attributes, SCHED_OTHER);
+    posix_spawnattr_setschedparam(&attributes, &usual);
     posix_spawnattr_setsigmask(&attributes, &none);
     bool is_started = process_own_executable(own) && (slot = array_push(&guard->attached)) &&
                       !posix_spawn(&child, own, NULL, &attributes, words, environ);
