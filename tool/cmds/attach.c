@@ -14,6 +14,7 @@
 #include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/attach_cgroup.h"
 #include "tool/cmds/attach_tree.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/finish.h"
@@ -95,6 +96,9 @@ static bool has_signal(struct session *session) {
 static bool session_read(struct session *session, struct error *error) {
     const struct command_args *args = session->args;
     uint64_t unused = 0;
+    if (args_has(args, OPTION_WHEN) || args_has(args, OPTION_KEEP) ||
+        args_has(args, OPTION_NO_COPY_LIMIT))
+        return error_set(error, "attach: --when, --keep and --no-copy-limit are for --cgroup");
     if (!args->word_count) return error_set(error, "attach: give the pid or name of a process");
     if (!symbolize_read_option(args, &session->which_symbols, error))
         return error_wrap(error, "attach");
@@ -237,6 +241,7 @@ int cmd_attach(const struct command_args *args) {
     struct session session = {.args = args};
     struct limits old_limits;
     struct error error;
+    if (args_has(args, OPTION_CGROUP)) return attach_cgroup(args);
     if (!session_read(&session, &error)) return command_fail(STATUS_USAGE, &error);
     come_first();
     limits_raise(&old_limits);

@@ -153,7 +153,7 @@ const struct command commands[] = {
     },
     {
         .name = "attach",
-        .arguments = "PID|NAME",
+        .arguments = "PID|NAME | --cgroup PATH --keep DIR",
         .help = "attach to a running process, until Ctrl-C or for a time",
         .description =
             "The program is stopped for some milliseconds, at a moment at which a library can be\n"
@@ -161,7 +161,10 @@ const struct command commands[] = {
             "cairn ctl PID detach. It goes on as before, and can be attached to again. A random\n"
             "sample is recorded unless --exact is given. What was allocated before is counted too,\n"
             "by size and type, unless it takes long to find: --scan-heap, --no-scan-heap\n"
-            "(docs/howto/attach.md).\n",
+            "(docs/howto/attach.md).\n"
+            "\n"
+            "--cgroup waits until the memory of a cgroup runs short, and keeps the heap, owners and\n"
+            "types of its largest processes before the kernel kills one (docs/howto/oom.md).\n",
         .run = cmd_attach,
         .words_max = 1,
         .options = {
@@ -171,6 +174,10 @@ const struct command commands[] = {
             {OPTION_CHILDREN, "children", 0, NULL, "its descendants too, there already or to come"},
             {OPTION_SCAN_HEAP, "scan-heap", 0, NULL, "count pre-existing blocks in a large heap too"},
             {OPTION_NO_SCAN_HEAP, "no-scan-heap", 0, NULL, "do not count pre-existing blocks"},
+            {OPTION_CGROUP, "cgroup", 0, "PATH", "wait outside this cgroup until memory runs short"},
+            {OPTION_WHEN, "when", 0, "RULE", "cgroup: when that is (rss>85%)"},
+            {OPTION_KEEP, "keep", 0, "DIR", "cgroup: what is kept of its processes goes here"},
+            {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL, "cgroup: copy more than 1 GiB of one"},
             OPTION_ROWS_RECORDING,
             OPTION_ROW_PYTHON,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},

@@ -116,8 +116,7 @@ static void print_doubts(const struct core_subject *subject, const struct glibc_
     if (other) printf("%s is mapped: blocks of that allocator are not among these\n", other);
 }
 
-bool core_print_heap(struct core_subject *subject, struct error *error) {
-    char path[PATH_TEXT_BYTES];
+bool core_print_heap_figures(struct core_subject *subject, struct error *error) {
     if (!core_need_heap(subject, error)) return false;
     const struct glibc_heap *heap = core_heap_of(subject);
     print_classes(heap);
@@ -125,6 +124,12 @@ bool core_print_heap(struct core_subject *subject, struct error *error) {
     print_kinds(heap);
     print_fragmentation(heap, core_page_bytes(subject->core));
     print_doubts(subject, heap);
+    return true;
+}
+
+bool core_print_heap(struct core_subject *subject, struct error *error) {
+    char path[PATH_TEXT_BYTES];
+    if (!core_print_heap_figures(subject, error)) return false;
     text_escape(path, sizeof path, subject->look.name);
     printf("\nNext: cairn core %s summarize used | summarize leaked | explain ADDRESS\n", path);
     return true;

@@ -6,6 +6,8 @@
 #include "tool/cmds/core_sets.h"
 
 // Blocks in use and free by size, what is free where, and why the system does not get it back.
+bool core_print_heap_figures(struct core_subject *subject, struct error *error);
+// The same, and the next commands.
 bool core_print_heap(struct core_subject *subject, struct error *error);
 
 // What `cairn core` prints about blocks that were recorded: who asked for them.

@@ -123,6 +123,15 @@ static bool walk(struct owner_listing *listing, const struct request *request,
     return is_ok;
 }
 
+bool core_owners_print(struct core_subject *subject, const struct view_options *options,
+                       struct error *error) {
+    struct owner_listing listing;
+    if (!owner_listing_make(subject, options, false, &listing, error)) return false;
+    bool is_ok = print_screen(&listing, error);
+    owner_listing_free(&listing);
+    return is_ok;
+}
+
 bool core_owners_report(const char *word, const struct request *request, bool has_limit,
                         struct error *error) {
     const struct heap_wish wish = {.depth = HEAP_REFERENCES,

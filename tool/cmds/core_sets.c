@@ -157,6 +157,15 @@ bool core_need_typed(struct core_subject *subject, struct error *error) {
     return subject->typed;
 }
 
+void core_forget_map(struct core_subject *subject) {
+    typed_close(subject->typed);
+    if (subject->has_reach) core_reach_close(&subject->reach);
+    glibc_heap_free(&subject->heap);
+    subject->typed = NULL;
+    subject->heap = (struct glibc_heap){0};
+    subject->has_reach = subject->has_heap = false;
+}
+
 const char *core_type_name(struct core_subject *subject, uint64_t address, uint64_t size) {
     const char *name = subject->typed ? typed_name(subject->typed, address, size) : NULL;
     if (name) return name;

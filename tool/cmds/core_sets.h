@@ -55,6 +55,10 @@ bool core_need_types(struct core_subject *subject, struct error *error);
 // And those of debug information, with the map and the others.
 bool core_need_typed(struct core_subject *subject, struct error *error);
 
+// Works all of that out anew when it is needed again: who keeps what (owner_listing_make) leaves no
+// list of chunks.
+void core_forget_map(struct core_subject *subject);
+
 // The name of a block's type: what debug information leads to, or else what its first word says.
 // Equal names are the same pointer. NULL: none is known.
 const char *core_type_name(struct core_subject *subject, uint64_t address, uint64_t size);

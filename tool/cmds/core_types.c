@@ -174,6 +174,13 @@ static bool print_types(const struct about *about, struct error *error) {
     return is_ok;
 }
 
+bool core_types_print(struct core_subject *subject, const struct view_options *options,
+                      struct error *error) {
+    const struct request request = {.options = *options};
+    const struct about about = {subject, &request};
+    return core_need_typed(subject, error) && print_types(&about, error);
+}
+
 bool core_types_report(const char *word, const struct request *request, bool has_limit,
                        struct error *error) {
     return open_about(word, request, has_limit, print_types, error);

@@ -52,10 +52,6 @@ int64_t sample_type_value(const struct sample_type *type, const struct stack *st
     return measured.value;
 }
 
-bool sample_type_is_delta(const struct sample_type *type) {
-    return type->measure == MEASURE_CALLS || type->measure == MEASURE_ALLOCATED;
-}
-
 uint64_t sample_period(const struct recording *recording) {
     struct cairn_sampling sampling;
     bool is_sampled = recording_sampling(recording, &sampling) && sampling.is_on;

@@ -25,9 +25,6 @@ struct sample_types {
 struct sample_types sample_types_of(const struct export *export);
 int64_t sample_type_value(const struct sample_type *type, const struct stack *stack);
 
-// Of an interval: what was allocated in it, and not what is held at its end.
-bool sample_type_is_delta(const struct sample_type *type);
-
 // Bytes between two samples on average, as Go's heap profiles say it; the values are estimates of
 // all.
 uint64_t sample_period(const struct recording *recording);

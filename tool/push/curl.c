@@ -188,21 +188,17 @@ static void read_report(const char *report, const char *answer, struct outcome *
         snprintf(outcome->text, sizeof outcome->text, "curl fails with status %u", exit_code);
 }
 
-// Answers and reports take turns: ANSWER \n MARK REPORT \n. What has no report failed.
-static void read_outcomes(struct curl *curl, struct outcome *outcomes, size_t count) {
-    char *text = curl->text;
+void curl_read_outcomes(char *text, size_t size, const char *secret, struct outcome *outcomes,
+                        size_t count) {
     for (size_t i = 0; i < count; i++)
         outcomes[i] = (struct outcome){.text = "curl did not come to an end with it"};
-    if (!text) return;
-    text[curl->size] = 0;
-    for (char *byte = text; byte < text + curl->size; byte++)
+    for (char *byte = text; byte < text + size; byte++)
         if (!*byte) *byte = '?';
     for (size_t i = 0; i < count; i++) {
-        char *mark = strstr(text, curl->mark);
+        char *mark = strstr(text, secret);
         if (!mark) return;
-        char *report = mark + strlen(curl->mark), *end = report + strcspn(report, "\n");
-        bool is_whole = *end == '\n';
-        if (!is_whole) return;
+        char *report = mark + strlen(secret), *end = report + strcspn(report, "\n");
+        if (*end != '\n') return;
         *end = 0;
         if (mark > text) mark[-1] = 0;
         *mark = 0;
@@ -232,7 +228,9 @@ void curl_close(struct curl *curl) {
 static bool poll_curl(void *context, struct outcome *outcomes, size_t count) {
     struct curl *curl = context;
     if (curl->output >= 0 && read_more(curl)) return false;
-    read_outcomes(curl, outcomes, count);
+    char nothing[] = "";
+    if (curl->text) curl->text[curl->size] = 0;
+    curl_read_outcomes(curl->text ? curl->text : nothing, curl->size, curl->mark, outcomes, count);
     int status = 0;
     close(curl->output);
     curl->output = -1;

@@ -30,6 +30,11 @@ bool curl_find(struct error *error);
 
 struct sender curl_sender(struct curl *curl);
 
+// What curl printed: of each request the answer, a line end, the mark and a report, in one line.
+// What has no report failed. `text` ends with a 0 behind its `size` bytes, and is changed.
+void curl_read_outcomes(char *text, size_t size, const char *mark, struct outcome *outcomes,
+                        size_t count);
+
 // Ends a curl that runs.
 void curl_close(struct curl *curl);
 

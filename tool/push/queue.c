@@ -111,29 +111,37 @@ bool queue_add(struct queue *queue, size_t held, uint64_t unix_ns, const char *q
                      is_written ? "no memory for the list of requests" : strerror(problem));
 }
 
+bool queue_parse_request(char *head, size_t size, struct queue_request *request) {
+    int query = 0;
+    head[size] = 0;
+    bool is_right = size && head[size - 1] == '\n' && strlen(head) == size &&
+                    sscanf(head, "%" SCNu64 " %" SCNu64 "%n", &request->made_unix_ns,
+                           &request->bytes, &query) == 2 &&
+                    head[query] == ' ';
+    if (!is_right) return false;
+    head[size - 1] = 0;
+    request->query = head + query + 1;
+    for (const char *c = request->query; *c; c++)  // it becomes part of a URL
+        if ((unsigned char)*c <= ' ' || strchr("\"\\", *c) || (unsigned char)*c >= 127)
+            return false;
+    return true;
+}
+
 // What a file of that name says: false if it is none of ours.
 static bool read_request(struct queue *queue, uint64_t number) {
     char path[PATH_MAX], head[HEAD_BYTES];
-    uint64_t unix_ns, bytes;
-    int query = 0;
+    struct queue_request request;
     struct stat status;
     path_of(queue, number, "request", path);
     FILE *file = fopen(path, "re");
     if (!file) return false;
     size_t size = fread(head, 1, sizeof head - 1, file);
     fclose(file);
-    head[size] = 0;
-    bool is_right = size && head[size - 1] == '\n' &&
-                    sscanf(head, "%" SCNu64 " %" SCNu64 "%n", &unix_ns, &bytes, &query) == 2 &&
-                    head[query] == ' ';
-    if (!is_right || strlen(head) != size) return false;
-    head[size - 1] = 0;
-    for (const char *c = head + query + 1; *c; c++)  // it becomes part of a URL
-        if ((unsigned char)*c <= ' ' || strchr("\"\\", *c) || (unsigned char)*c >= 127)
-            return false;
+    if (!queue_parse_request(head, size, &request)) return false;
     path_of(queue, number, "body", path);
-    return !stat(path, &status) && S_ISREG(status.st_mode) && (uint64_t)status.st_size == bytes &&
-           enter(queue, number, unix_ns, bytes, head + query + 1);
+    return !stat(path, &status) && S_ISREG(status.st_mode) &&
+           (uint64_t)status.st_size == request.bytes &&
+           enter(queue, number, request.made_unix_ns, request.bytes, request.query);
 }
 
 static int compare_requests(const void *a, const void *b) {

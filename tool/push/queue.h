@@ -49,4 +49,8 @@ bool queue_add(struct queue *queue, size_t held, uint64_t unix_ns, const char *q
 void queue_remove(struct queue *queue, size_t index);
 void queue_body_path(const struct queue *queue, size_t index, char path[PATH_MAX]);
 
+// What a file NUMBER.request has; `head` has room for a 0 behind its `size` bytes, and is changed.
+// The query is a part of it.
+bool queue_parse_request(char *head, size_t size, struct queue_request *request);
+
 #endif

@@ -138,6 +138,10 @@ const struct option_rule option_rules[] = {
      EXCLUDES(OPTION_OPEN, OPTION_SYMBOLS, OPTION_OFF, OPTION_START_AFTER, OPTION_RECORD_FOR,
               OPTION_MARK_EVERY, OPTION_WHEN, OPTION_LOG, OPTION_UNREACHABLE, OPTION_EVENTS),
      "with --exec no cairn is left that could do it"},
+    {OPTION_CGROUP,
+     EXCLUDES(OPTION_CHILDREN, OPTION_EXACT, OPTION_RECORD_FOR, OPTION_OUTPUT, OPTION_SCAN_HEAP,
+              OPTION_NO_SCAN_HEAP),
+     "it records what it finds as far as memory allows"},
     // what is shown
     {OPTION_AT, EXCLUDES(OPTION_BETWEEN, OPTION_SINCE), NULL},
     {OPTION_BETWEEN, EXCLUDES(OPTION_SINCE), NULL},

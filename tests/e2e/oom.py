@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn attach --cgroup`: of a process that the kernel kills for want of memory there is evidence, taken from outside
+before: heap, types, owners, and a recording from then on where enough is left. What was too fast is said. The cgroups
+are made here; CAIRN_LONG=1: 100 kills at 50 MiB/s, all with evidence."""
+
+import glob
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import cairn_test as t
+
+GROWER = t.program("grower")
+MIB = 1 << 20
+
+
+class Cgroup:
+    """A cgroup with a limit of memory, of either version."""
+
+    PLACES = (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max"))
+
+    def __init__(self, name, mebibytes):
+        self.path = None
+        for place, limit in self.PLACES:
+            path = pathlib.Path(place) / f"cairn-{name}-{os.getpid()}"
+            try:
+                path.mkdir()
+            except OSError as error:
+                self.reason = f"no cgroup can be made: {error}"
+                continue
+            try:
+                (path / limit).write_text(str(mebibytes * MIB), encoding="ascii")
+                self.path = path
+                return
+            except OSError as error:
+                self.reason = f"no cgroup of memory can be made: {error}"
+                path.rmdir()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.path:
+            t.wait_until(lambda: not (self.path / "cgroup.procs").read_text(encoding="ascii"))
+            self.path.rmdir()
+
+    def start(self, *argv, **how):
+        def enter():
+            (self.path / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+        return subprocess.Popen(argv, preexec_fn=enter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **how)
+
+
+class Watch:
+    def __init__(self, cgroup, directory, *options):
+        self.directory = directory
+        self.tool = subprocess.Popen([t.CAIRN, "attach", "--cgroup", str(cgroup.path), "--keep", directory, *options],
+                                     env=t.environment(), stderr=subprocess.DEVNULL)
+        t.wait_until(lambda: "watching" in self.log())
+
+    def log(self):
+        path = pathlib.Path(self.directory) / "oom.log"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tool.send_signal(signal.SIGINT)
+        t.check_equal("status of the watch", self.tool.wait(timeout=t.PATIENCE_S), 0)
+
+
+def step(program):
+    program.stdin.write("\n")
+    program.stdin.flush()
+    t.check_equal("step", program.stdout.readline(), "ready\n")
+
+
+def end_by_kernel(program):
+    """No more steps: it grows until it is killed."""
+    program.stdin.close()
+    program.stdin = None
+    program.communicate(timeout=t.PATIENCE_S)
+    t.check_equal("it was killed", program.returncode, -signal.SIGKILL)
+
+
+def texts_of(directory, pid):
+    return [path for path in glob.glob(f"{directory}/oom-grower-{pid}-*.txt")]
+
+
+def check_evidence(directory, pid, least_bytes):
+    path, = texts_of(directory, pid) or [None]
+    if not t.check(path, f"{directory}: a text about {pid}: {os.listdir(directory)}"):
+        return
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    for wanted in ("== memory", "== heap", "== types", "== who keeps it", "== kept", "Fragmentation: 0 %", " resident\n",
+                   f"process {pid}: {GROWER[0]}", "was paused for"):
+        t.check(wanted in text, f"{wanted} in {text}")
+    t.check(re.search(r"100 % +[\d,]+  session\n", text), f"types: {text}")
+    t.check(re.search(r"100\.0 % +[\d,]+  all_sessions\n", text), f"owners: {text}")
+    t.check("not known: " not in text, f"all is known: {text}")
+    found = t.report(path.removesuffix(".txt") + ".cairn", "--by", "exit")
+    kept = sum(stack["at_exit_bytes"] for stack in found["stacks"] if "all_sessions" in t.functions(stack))
+    t.check(kept >= least_bytes, f"what all_sessions keeps: {kept}, at least {least_bytes}")
+
+
+def check_recorded_too():
+    """Much is left: it is recorded from then on."""
+    with Cgroup("wide", 200) as cgroup, Watch(cgroup, "wide", "--when", "rss>50%") as watch:
+        program = cgroup.start(GROWER[0], "80", "5", "0")
+        t.check_equal("ready", program.stdout.readline(), "ready\n")
+        t.check("evidence of" not in watch.log(), f"nothing yet: {watch.log()}")
+        for _ in range(6):
+            step(program)
+        pid = program.pid
+        t.wait_until(lambda: f"recording grower {pid} to wide/oom-grower-{pid}-" in watch.log())
+        t.wait_until(lambda: t.run_cairn("ctl", pid, "status").status == 0, pause=0.1)
+        step(program)
+        end_by_kernel(program)
+        t.wait_until(lambda: f"grower {pid} was killed; what it had is in wide/oom-grower-{pid}-" in watch.log())
+        t.wait_until(lambda: glob.glob(f"wide/oom-grower-{pid}-*-after.cairn"))
+    check_evidence("wide", pid, 95 * MIB)
+    after = t.report(glob.glob(f"wide/oom-grower-{pid}-*-after.cairn")[0])
+    t.check(any("grow" in t.functions(stack) and stack["allocated_bytes"] for stack in after["stacks"]),
+            "what it did from then on is recorded")
+
+
+def check_narrow():
+    """Little is left: evidence alone. One that ends by itself is no kill."""
+    with Cgroup("narrow", 96) as cgroup, Watch(cgroup, "narrow") as watch:
+        other = cgroup.start(GROWER[0], "1", "1", "0")
+        other.stdout.readline()
+        program = cgroup.start(GROWER[0], "70", "4", "0")
+        program.stdout.readline()
+        pid = program.pid
+        for _ in range(4):
+            step(program)
+        t.wait_until(lambda: f"grower {pid} is not recorded from now on: less than 64.0 MiB are left" in watch.log())
+        other.kill()
+        other.communicate(timeout=t.PATIENCE_S)
+        end_by_kernel(program)
+        t.wait_until(lambda: f"grower {pid} was killed; what it had is in" in watch.log())
+        t.check(not texts_of("narrow", other.pid) and f"{other.pid} was killed" not in watch.log(), "the small one is let be")
+    check_evidence("narrow", pid, 78 * MIB)
+
+
+def check_fast():
+    """As fast as it can: evidence, or what was missed; a word in any case."""
+    with Cgroup("fast", 64) as cgroup, Watch(cgroup, "fast") as watch:
+        program = cgroup.start(GROWER[0], "200", "1", "0")
+        program.communicate(timeout=t.PATIENCE_S)
+        t.check_equal("it was killed", program.returncode, -signal.SIGKILL)
+        t.wait_until(lambda: re.search(r"was killed; what|was killed before its heap could be taken: |had not been seen yet",
+                                       watch.log()), pause=0.1)
+
+
+def check_rate(count, mebibytes, rate):
+    with Cgroup("rate", mebibytes) as cgroup, Watch(cgroup, "rate") as watch:
+        for _ in range(count):
+            program = cgroup.start(GROWER[0], str(mebibytes * 3 // 4), "1", str(rate))
+            end_by_kernel(program)
+            t.wait_until(lambda: f" {program.pid} was killed" in watch.log())
+        t.check_equal(f"of {count} kills at {rate} MiB/s, with evidence", watch.log().count("was killed; what it had"), count)
+
+
+def check_bad_input():
+    for words, wanted in [(("--cgroup", "x"), "where to? --keep DIR"), (("--keep", "x"), "--when, --keep and --no-copy-limit are for --cgroup"),
+                          (("1", "--cgroup", "x", "--keep", "k"), "--cgroup or \"1\", not both"),
+                          (("1", "--when", "rss>1G"), "--when, --keep and --no-copy-limit are for --cgroup"),
+                          (("--cgroup", "x", "--keep", "k", "--when", "heap>1G"), "--when is about rss"),
+                          (("--cgroup", "x", "--keep", "k", "--when", "rss<1G"), "--when needs rss"),
+                          (("--cgroup", "x", "--keep", "k", "--exact"), "--cgroup and --exact exclude each other"),
+                          (("--cgroup", "x", "--keep", "k", "--ages"), "--cgroup and --ages exclude each other")]:
+        result = t.run_cairn("attach", *words)
+        t.check(result.status == 2 and wanted in result.err.decode(), f"{words}: {wanted} in {result.err}")
+    for path, wanted in [("no-such-cgroup", "no-such-cgroup: there is no such cgroup"),
+                         ("/tmp", "/tmp: no cgroup whose memory is accounted for")]:
+        result = t.run_cairn("attach", "--cgroup", path, "--keep", "k")
+        t.check(result.status == 1 and wanted in result.err.decode(), f"{path}: {result.err}")
+
+
+check_bad_input()
+with Cgroup("probe", 16) as probe:
+    pass
+if not probe.path:
+    t.skip_part(probe.reason)
+else:
+    check_recorded_too()
+    check_narrow()
+    check_fast()
+    check_rate(2, 96, 10)
+    if os.environ.get("CAIRN_LONG"):
+        check_rate(100, 256, 50)
+t.finish()

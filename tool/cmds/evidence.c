@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/evidence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/core_heap.h"
+#include "tool/cmds/core_owners.h"
+#include "tool/cmds/core_save.h"
+#include "tool/cmds/core_types.h"
+#include "tool/proc/process.h"
+#include "tool/watch/rss_parts.h"
+
+static void tell(int progress, enum evidence_stage stage) {
+    uint8_t byte = (uint8_t)stage;
+    while (write(progress, &byte, 1) < 0 && errno == EINTR) continue;
+}
+
+// What other rooms say goes to stderr, which is the same file.
+static void heading(const char *text) {
+    printf("\n== %s\n", text);
+    fflush(stdout);
+}
+
+// The text so far is on disk, whatever comes.
+static void end_part(bool is_ok, const struct error *error) {
+    char text[sizeof error->text * 2];
+    if (!is_ok) {
+        text_escape(text, sizeof text, error->text);
+        printf("not known: %s\n", text);
+    }
+    fflush(stdout);
+}
+
+static void print_bytes(uint64_t bytes, const char *what) {
+    if (bytes) printf("  %10s  %s\n", units_size((int64_t)bytes).text, what);
+}
+
+// What /proc says. `has_free`: with the free chunks of glibc's malloc, which takes longer.
+static bool print_memory(pid_t pid, bool has_free, struct error *error) {
+    struct rss_parts parts;
+    bool is_ok = rss_parts_of_process(pid, &parts);
+    struct cairn_picture *picture = &parts.picture;
+    if (is_ok && !has_free) {
+        print_bytes(picture->rss_bytes, "resident");
+        print_bytes(picture->heap_bytes, "of it heap and other anonymous memory");
+        print_bytes(picture->files_bytes, "code, data and files");
+        print_bytes(picture->shared_bytes, "shared memory without a file");
+        print_bytes(picture->stacks_bytes, "stacks of threads");
+        print_bytes(picture->swap_bytes, "swapped out");
+    } else if (is_ok && rss_parts_find_free(pid, &parts, picture)) {
+        print_bytes(picture->free_chunk_bytes, "free in glibc's arenas, between blocks");
+        print_bytes(picture->free_top_bytes, "free at their ends");
+    }
+    rss_parts_free(&parts);
+    return is_ok || error_set(error, "process %d: it is gone, or may not be read", (int)pid);
+}
+
+static void print_facts(const struct evidence_wish *wish) {
+    char command[1024], when[64], text[2 * sizeof command];
+    struct error error;
+    time_t now = time(NULL);
+    struct tm local;
+    size_t length = process_read(wish->pid, "cmdline", command, sizeof command);
+    for (size_t i = 0; i + 1 < length; i++)
+        if (!command[i]) command[i] = ' ';
+    text_escape(text, sizeof text, command);
+    strftime(when, sizeof when, "%F %T %z", localtime_r(&now, &local));
+    printf("process %d: %s\n%s\n%s\n", (int)wish->pid, text, when, wish->why);
+    heading("memory");
+    end_part(print_memory(wish->pid, false, &error), &error);
+}
+
+static const struct view_options owner_options = {
+    .by = MEASURE_EXIT, .top = 12, .depth = 5, .threshold = 0.01};
+static const struct view_options type_options = {.by = MEASURE_EXIT, .top = 40};
+
+// From the copy alone; what takes longest comes last.
+static void print_heap(struct core_subject *subject, const struct evidence_wish *wish) {
+    struct error error;
+    char path[PATH_MAX];
+    heading("heap");
+    end_part(core_print_heap_figures(subject, &error), &error);
+    heading("types");
+    end_part(core_types_print(subject, &type_options, &error), &error);
+    heading("who keeps it");
+    end_part(core_owners_print(subject, &owner_options, &error), &error);
+    core_print_doubts(subject);
+    core_forget_map(subject);
+    if (snprintf(path, sizeof path, "%s.cairn", wish->base) >= PATH_MAX) return;
+    heading("kept");
+    end_part(core_save(subject, path, false, &error), &error);
+}
+
+// The process goes on: there is no more hurry.
+static void take_turns(void) {
+    const struct sched_param none = {0};
+    sched_setscheduler(0, SCHED_OTHER, &none);
+    setpriority(PRIO_PROCESS, 0, 0);
+}
+
+static void take(const struct evidence_wish *wish, int progress) {
+    const struct heap_wish look = {
+        .depth = HEAP_REFERENCES, .bytes_max = wish->bytes_most, .way_around = "--no-copy-limit"};
+    struct core_subject subject;
+    struct error error;
+    char word[16];
+    snprintf(word, sizeof word, "%d", (int)wish->pid);
+    print_facts(wish);
+    heading("the process as it stood");
+    if (!core_subject_open(word, &look, NULL, &subject, &error)) {
+        tell(progress, EVIDENCE_REFUSED);
+        end_part(false, &error);
+        if (print_memory(wish->pid, true, &error)) fflush(stdout);
+        return;
+    }
+    tell(progress, EVIDENCE_COPIED);
+    take_turns();
+    fflush(stdout);
+    print_heap(&subject, wish);
+    core_subject_close(&subject);
+}
+
+// In the child. What the room of others prints goes to the text too.
+static void child(const struct evidence_wish *wish, int progress) {
+    char path[PATH_MAX];
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(wish->seconds_most);
+    snprintf(path, sizeof path, "%s.txt", wish->base);
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) _exit(1);
+    take(wish, progress);
+    fflush(stdout);
+    _exit(0);
+}
+
+bool evidence_start(const struct evidence_wish *wish, struct evidence *evidence,
+                    struct error *error) {
+    int ends[2];
+    *evidence = (struct evidence){.progress = -1};
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+        return error_set(error, "cannot take evidence: %s", strerror(errno));
+    fflush(NULL);
+    pid_t pid = fork();
+    if (!pid) child(wish, ends[1]);
+    int problem = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return error_set(error, "cannot take evidence: %s", strerror(problem));
+    }
+    *evidence = (struct evidence){.child = pid, .progress = ends[0]};
+    return true;
+}
+
+bool evidence_poll(struct evidence *evidence) {
+    uint8_t byte;
+    ssize_t got;
+    while ((got = read(evidence->progress, &byte, 1)) == 1 || (got < 0 && errno == EINTR))
+        if (got == 1) evidence->stage = (enum evidence_stage)byte;
+    if (got < 0) return false;
+    while (waitpid(evidence->child, NULL, 0) < 0 && errno == EINTR) continue;
+    close(evidence->progress);
+    if (evidence->stage == EVIDENCE_COPIED) evidence->stage = EVIDENCE_DONE;
+    evidence->child = 0;
+    evidence->progress = -1;
+    return true;
+}
+
+void evidence_stop(struct evidence *evidence) {
+    if (!evidence->child) return;
+    kill(evidence->child, SIGKILL);
+    while (waitpid(evidence->child, NULL, 0) < 0 && errno == EINTR) continue;
+    close(evidence->progress);
+    evidence->child = 0;
+    evidence->progress = -1;
+}

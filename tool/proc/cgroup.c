@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/proc/cgroup.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 32, FILE_BYTES = 8192 };
+// What version 1 says where there is no limit is the highest whole page below 2^63.
+static const uint64_t unlimited_from = UINT64_C(1) << 60;
+
+struct names {
+    const char *usage, *limit, *kills;
+    const char *file_parts[2];  // of memory.stat: pages of files
+};
+static const struct names new_names = {
+    "memory.current", "memory.max", "memory.events", {"active_file ", "inactive_file "}};
+static const struct names old_names = {"memory.usage_in_bytes",
+                                       "memory.limit_in_bytes",
+                                       "memory.oom_control",
+                                       {"total_active_file ", "total_inactive_file "}};
+
+static const struct names *names_of(const struct cgroup *cgroup) {
+    return cgroup->is_old ? &old_names : &new_names;
+}
+
+// Its length; 0: it is not there.
+static size_t read_file(const char *directory, const char *name, char text[FILE_BYTES]) {
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+    int file = length < PATH_MAX ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t size = file >= 0 ? read(file, text, FILE_BYTES - 1) : 0;
+    if (file >= 0) close(file);
+    text[size > 0 ? size : 0] = 0;
+    return size > 0 ? (size_t)size : 0;
+}
+
+static uint64_t read_number(const char *directory, const char *name, uint64_t otherwise) {
+    char text[FILE_BYTES];
+    read_file(directory, name, text);
+    return isdigit((unsigned char)*text) ? strtoull(text, NULL, 10) : otherwise;
+}
+
+// The number behind a name at the start of a line.
+static uint64_t number_in(const char *text, const char *name) {
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (!strncmp(line, name, strlen(name))) return strtoull(line + strlen(name), NULL, 10);
+    }
+    return 0;
+}
+
+static bool has_file(const char *path, const char *name) {
+    char file[PATH_MAX];
+    return snprintf(file, sizeof file, "%s/%s", path, name) < PATH_MAX && !access(file, R_OK);
+}
+
+bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error) {
+    static const char *const places[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/memory/"};
+    struct stat status;
+    bool is_there = false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%s%s", places[i], word) >= PATH_MAX) break;
+        if (stat(path, &status) || !S_ISDIR(status.st_mode)) continue;
+        is_there = true;
+        memcpy(cgroup->path, path, sizeof path);
+        cgroup->is_old = has_file(path, old_names.usage);
+        if (has_file(path, "cgroup.procs") && has_file(path, names_of(cgroup)->usage)) return true;
+    }
+    if (!is_there) return error_set(error, "%s: there is no such cgroup", word);
+    return error_set(error, "%s: no cgroup whose memory is accounted for", word);
+}
+
+// Those above it count too, up to the place where they are mounted.
+static uint64_t limit_of(const struct cgroup *cgroup) {
+    const char *name = names_of(cgroup)->limit;
+    char path[PATH_MAX];
+    uint64_t limit = UINT64_MAX;
+    memcpy(path, cgroup->path, sizeof path);
+    while (strchr(path + 1, '/') && has_file(path, "cgroup.procs")) {
+        uint64_t own = read_number(path, name, UINT64_MAX);
+        if (own < limit && own < unlimited_from) limit = own;
+        *strrchr(path, '/') = 0;
+    }
+    return limit;
+}
+
+static uint64_t file_bytes(const struct cgroup *cgroup) {
+    char text[FILE_BYTES];
+    uint64_t bytes = 0;
+    read_file(cgroup->path, "memory.stat", text);
+    for (size_t i = 0; i < 2; i++) bytes += number_in(text, names_of(cgroup)->file_parts[i]);
+    return bytes;
+}
+
+bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup_memory *memory) {
+    char text[FILE_BYTES];
+    uint64_t usage = read_number(cgroup->path, names_of(cgroup)->usage, UINT64_MAX);
+    if (usage == UINT64_MAX) return false;
+    uint64_t files = usage >= exact_from ? file_bytes(cgroup) : 0;
+    memory->used_bytes = usage > files ? usage - files : 0;
+    memory->limit_bytes = limit_of(cgroup);
+    read_file(cgroup->path, names_of(cgroup)->kills, text);
+    memory->kills = number_in(text, "oom_kill ");
+    return true;
+}
+
+static bool list_file(int directory, struct cgroup_pids *list) {
+    int descriptor = openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
+    bool has_memory = true;
+    int pid;
+    if (!file && descriptor >= 0) close(descriptor);
+    while (file && has_memory && fscanf(file, "%d", &pid) == 1) {
+        pid_t *slot = array_push(&list->pids);
+        has_memory = slot != NULL;
+        if (slot) *slot = pid;
+    }
+    if (file) fclose(file);
+    return has_memory;
+}
+
+static bool list_below(int directory, int depth, struct cgroup_pids *list) {
+    DIR *entries = fdopendir(directory);
+    if (!entries) {
+        close(directory);
+        return true;
+    }
+    bool has_memory = list_file(directory, list);
+    for (struct dirent *entry; depth < DEPTH_MAX && has_memory && (entry = readdir(entries));) {
+        if (entry->d_type != DT_DIR || *entry->d_name == '.') continue;
+        int inside =
+            openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (inside >= 0) has_memory = list_below(inside, depth + 1, list);
+    }
+    closedir(entries);
+    return has_memory;
+}
+
+bool cgroup_list(const struct cgroup *cgroup, struct cgroup_pids *list) {
+    *list = (struct cgroup_pids){0};
+    int directory = open(cgroup->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return directory < 0 || list_below(directory, 0, list);
+}

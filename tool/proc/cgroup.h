@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A control group as the kernel accounts for its memory, of version 2 or 1: what it uses, how much
+// it may, how often the kernel killed in it, and which processes are in it and those below.
+#ifndef TOOL_PROC_CGROUP_H
+#define TOOL_PROC_CGROUP_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tool/base/array.h"
+#include "tool/base/error.h"
+
+struct cgroup {
+    char path[PATH_MAX];
+    bool is_old;  // version 1
+};
+
+// What it uses beyond the pages of files that the kernel takes back first: those bring no kill.
+struct cgroup_memory {
+    uint64_t used_bytes;
+    uint64_t limit_bytes;  // the least of its own and those above; UINT64_MAX: there is none
+    uint64_t kills;        // since it was made
+};
+
+struct cgroup_pids {
+    ARRAY(pid_t) pids;
+};
+
+// `word`: a directory, or one below the place where cgroups (of memory) are mounted. False if it is
+// no cgroup whose memory is accounted for.
+bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error);
+
+// False if it is gone. While it uses less than `exact_from` bytes with the pages of files, it may
+// be said to use those too, which takes less work.
+bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup_memory *memory);
+
+// Of the cgroup and all below it. False without memory; the list is for array_free.
+bool cgroup_list(const struct cgroup *cgroup, struct cgroup_pids *list);
+
+#endif
