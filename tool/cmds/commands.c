@@ -438,9 +438,9 @@ const struct command commands[] = {
         .description =
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
             "Zstandard, LZ4); its format is found by content, or --format: heaptrack, massif,\n"
-            "dhat, pprof, jemalloc, gperftools, v8, memray, perfetto, perf (what perf script\n"
-            "prints of probes on malloc and free) or bpftrace (the same of bpftrace); see\n"
-            "docs/explain/tracing.md. What such a file does not say is said here and in every\n"
+            "dhat, pprof, jemalloc, gperftools, v8, memray, perfetto, bytehound, perf (what\n"
+            "perf script prints of probes on malloc and free) or bpftrace (the same of bpftrace);\n"
+            "see docs/explain/tracing.md. What such a file does not say is said here and in every\n"
             "report.\n",
         .run = cmd_import,
         .words_max = 1,

@@ -187,6 +187,8 @@ bool import_is_gperftools(const char *head, size_t size);
 bool import_gperftools(FILE *in, struct imported *imported, struct error *error);
 bool import_is_v8(const char *head, size_t size);
 bool import_v8(FILE *in, struct imported *imported, struct error *error);
+bool import_is_bytehound(const char *head, size_t size);
+bool import_bytehound(FILE *in, struct imported *imported, struct error *error);
 bool import_is_perfetto(const char *head, size_t size);
 bool import_perfetto(FILE *in, struct imported *imported, struct error *error);
 bool import_is_memray(const char *head, size_t size);
