@@ -441,13 +441,13 @@ const struct command commands[] = {
     {
         .name = "import",
         .arguments = "FILE",
-        .help = "another profiler's file as a recording: heaptrack, jemalloc, memray, pprof, ...",
+        .help = "another profiler's file as a recording: heaptrack, jemalloc, memray, pprof and others",
         .description =
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
             "Zstandard, LZ4); its format is found by content, or --format: heaptrack, massif,\n"
-            "dhat, pprof, jemalloc, gperftools, v8, memray, perf (what perf script prints of\n"
-            "probes on malloc and free) or bpftrace (the same of bpftrace); see\n"
-            "docs/explain/tracing.md. What such a file does not say is said here and in every\n"
+            "dhat, pprof, jemalloc, gperftools, v8, memray, perfetto, bytehound, perf (what\n"
+            "perf script prints of probes on malloc and free) or bpftrace (the same of bpftrace);\n"
+            "see docs/explain/tracing.md. What such a file does not say is said here and in every\n"
             "report.\n",
         .run = cmd_import,
         .words_max = 1,
@@ -455,6 +455,7 @@ const struct command commands[] = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format it is of"},
             {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording"},
             {OPTION_FORCE, "force", 0, NULL, "write over it if it exists"},
+            {OPTION_PROCESS, "process", 'p', "PID", "perfetto: of a trace of several processes"},
             OPTION_ROWS_SYMBOL_FILES,
         },
     },

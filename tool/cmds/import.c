@@ -81,8 +81,13 @@ int cmd_import(const struct command_args *args) {
     }
     const char *path = args->words[0];
     if (!choose_format(args, &format, &error)) return command_fail(STATUS_USAGE, &error);
-    bool is_ok = import_start(&imported, &error) && read_file(path, &format, &imported, &error) &&
-                 format && write_file(args, path, format->name, &imported, &error);
+    uint64_t process = 0;
+    if (!args_number(args, OPTION_PROCESS, 0, UINT32_MAX, &process, &error))
+        return command_fail(STATUS_USAGE, &error);
+    bool is_ok = import_start(&imported, &error);
+    imported.wanted_pid = (uint32_t)process;
+    is_ok = is_ok && read_file(path, &format, &imported, &error) && format &&
+            write_file(args, path, format->name, &imported, &error);
     import_free(&imported);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

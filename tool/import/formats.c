@@ -177,6 +177,8 @@ const struct import_format import_formats[] = {
      import_is_gperftools, import_gperftools},
     {"v8", "V8's .heapprofile: node --heap-prof, Chrome", import_is_v8, import_v8},
     {"memray", "memray's capture files", import_is_memray, import_memray},
+    {"perfetto", "heap profiles of Perfetto's heapprofd", import_is_perfetto, import_perfetto},
+    {"bytehound", "bytehound's data files", import_is_bytehound, import_bytehound},
     {0},
 };
 

@@ -92,6 +92,7 @@ struct imported {
     bool has_temporary;             // it says which blocks were freed before the next allocation
     bool is_partial;                // the numbers are not those of every event
     uint32_t pid;
+    uint32_t wanted_pid;  // of several processes, as the user says; 0: there is to be one
     uint64_t start_unix_ns, duration_ns, peak_ns, rss_peak_bytes;
 };
 
@@ -186,6 +187,10 @@ bool import_is_gperftools(const char *head, size_t size);
 bool import_gperftools(FILE *in, struct imported *imported, struct error *error);
 bool import_is_v8(const char *head, size_t size);
 bool import_v8(FILE *in, struct imported *imported, struct error *error);
+bool import_is_bytehound(const char *head, size_t size);
+bool import_bytehound(FILE *in, struct imported *imported, struct error *error);
+bool import_is_perfetto(const char *head, size_t size);
+bool import_perfetto(FILE *in, struct imported *imported, struct error *error);
 bool import_is_memray(const char *head, size_t size);
 bool import_memray(FILE *in, struct imported *imported, struct error *error);
 

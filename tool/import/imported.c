@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/import/import.h"
 
 enum { COUNT_MAX = 1 << 24 };  // frames' codes have so many bits for a module
@@ -34,8 +36,16 @@ void import_free(struct imported *imported) {
     array_free(&imported->samples);
 }
 
+// No path of a recording is longer than the kernel's are.
+static uint32_t path_text(struct imported *imported, const char *path) {
+    char safe[PATH_MAX];
+    if (!path) return strings_number(&imported->strings, path);
+    text_escape(safe, sizeof safe, path);
+    return strings_number(&imported->strings, safe);
+}
+
 uint32_t import_module(struct imported *imported, const char *path) {
-    uint32_t text = strings_number(&imported->strings, path);
+    uint32_t text = path_text(imported, path);
     uint64_t hash = hash_mix(index_table_seed(), text);
     struct index_probe probe = index_probe_start(&imported->module_table, hash);
     for (uint32_t index; index_probe_next(&imported->module_table, &probe, &index);)

@@ -11,21 +11,9 @@
 #include <string.h>
 
 #include "tool/import/import.h"
+#include "tool/import/protobuf.h"
 
-enum { WIRE_VARINT = 0, WIRE_EIGHT = 1, WIRE_BYTES = 2, WIRE_FOUR = 5, WIRE_BITS = 3 };
-enum { EIGHT_BYTES = 8, FOUR_BYTES = 4, VARINT_BITS = 7, VARINT_MORE = 0x80 };
-enum { TYPES_MAX = 16, DEPTH_MAX = 65536, MESSAGE_MAX = 1 << 30, CHUNK_BYTES = 1 << 16 };
-
-struct span {
-    const uint8_t *at, *end;
-};
-
-struct field {
-    uint32_t number;
-    uint64_t value;
-    struct span bytes;
-    bool is_bytes;
-};
+enum { TYPES_MAX = 16, DEPTH_MAX = 65536 };
 
 struct location {
     uint64_t id, mapping, address;
@@ -66,52 +54,9 @@ static bool bad(struct reader *reader, const char *what) {
     return error_set(reader->error, "pprof: %s", what);
 }
 
-static bool take_varint(struct span *span, uint64_t *value) {
-    *value = 0;
-    for (unsigned shift = 0; span->at < span->end && shift < 64; shift += VARINT_BITS) {
-        uint8_t byte = *span->at++;
-        *value |= (uint64_t)(byte & (VARINT_MORE - 1)) << shift;
-        if (!(byte & VARINT_MORE)) return true;
-    }
-    return false;
-}
-
-static bool skip(struct span *span, uint64_t size, struct span *skipped) {
-    if (size > (uint64_t)(span->end - span->at)) return false;
-    *skipped = (struct span){span->at, span->at + size};
-    span->at += size;
-    return true;
-}
-
-// The next field of a message; false if it is damaged.
-static bool take_field(struct span *span, struct field *field) {
-    uint64_t tag;
-    if (!take_varint(span, &tag)) return false;
-    *field = (struct field){.number = (uint32_t)(tag >> WIRE_BITS)};
-    switch (tag & ((1u << WIRE_BITS) - 1)) {
-    case WIRE_VARINT:
-        return take_varint(span, &field->value);
-    case WIRE_BYTES:
-        field->is_bytes = true;
-        return take_varint(span, &field->value) && skip(span, field->value, &field->bytes);
-    case WIRE_EIGHT:
-        return skip(span, EIGHT_BYTES, &field->bytes);
-    case WIRE_FOUR:
-        return skip(span, FOUR_BYTES, &field->bytes);
-    default:
-        return false;
-    }
-}
-
-// The integers of a message by field number; others are left out.
 static bool read_integers(struct reader *reader, struct span span, uint64_t *values,
                           uint32_t count) {
-    struct field field;
-    while (span.at < span.end) {
-        if (!take_field(&span, &field)) return bad(reader, "a message is damaged");
-        if (field.number < count && !field.is_bytes) values[field.number] = field.value;
-    }
-    return true;
+    return span_integers(span, values, count) || bad(reader, "a message is damaged");
 }
 
 static bool read_line(struct reader *reader, struct span span, struct location *location) {
@@ -128,7 +73,7 @@ static bool read_location(struct reader *reader, struct span span) {
     struct field field;
     struct location location = {.first_line = (uint32_t)reader->lines.count};
     while (span.at < span.end) {
-        if (!take_field(&span, &field)) return bad(reader, "a location is damaged");
+        if (!span_field(&span, &field)) return bad(reader, "a location is damaged");
         if (field.number == 1) location.id = field.value;
         if (field.number == 2) location.mapping = field.value;
         if (field.number == 3) location.address = field.value;
@@ -197,8 +142,7 @@ static bool read_field(struct reader *reader, const struct field *field) {
 // A text as a C string, for free(); NULL without memory.
 static char *text_of(const struct reader *reader, uint64_t number) {
     if (number >= reader->texts.count) return strdup("");
-    struct span span = reader->texts.items[number];
-    return strndup((const char *)span.at, (size_t)(span.end - span.at));
+    return span_text(reader->texts.items[number]);
 }
 
 static void choose(struct reader *reader, const char *name, int column) {
@@ -319,7 +263,7 @@ static bool read_items(struct reader *reader, struct sample *sample, struct fiel
     if (!field->is_bytes) return add_item(reader, sample, field->number, field->value);
     while (field->bytes.at < field->bytes.end) {
         uint64_t value;
-        if (!take_varint(&field->bytes, &value)) return bad(reader, "a sample is damaged");
+        if (!span_varint(&field->bytes, &value)) return bad(reader, "a sample is damaged");
         if (!add_item(reader, sample, field->number, value)) return false;
     }
     return true;
@@ -355,28 +299,12 @@ static bool read_sample(struct reader *reader, struct span span) {
     struct field field;
     struct sample sample = {0};
     while (span.at < span.end) {
-        if (!take_field(&span, &field)) return bad(reader, "a sample is damaged");
+        if (!span_field(&span, &field)) return bad(reader, "a sample is damaged");
         if (!read_items(reader, &sample, &field)) return false;
     }
     struct import_values values = values_of(reader, &sample);
     return import_stack(reader->imported, reader->stack, sample.depth, &values) ||
            import_no_memory(reader->error);
-}
-
-static bool load(struct reader *reader, FILE *in, struct span *message) {
-    size_t size = 0, room = 0;
-    for (size_t count = 1; count;) {
-        if (room - size < CHUNK_BYTES) {
-            room = room ? room * 2 : CHUNK_BYTES;
-            uint8_t *grown = size < MESSAGE_MAX ? realloc(reader->bytes, room) : NULL;
-            if (!grown) return bad(reader, "no memory for it, or it is larger than 1 GiB");
-            reader->bytes = grown;
-        }
-        count = fread(reader->bytes + size, 1, room - size, in);
-        size += count;
-    }
-    *message = (struct span){reader->bytes, reader->bytes + size};
-    return true;
 }
 
 static void say_what_lacks(const struct reader *reader) {
@@ -408,9 +336,10 @@ static bool read_all(struct reader *reader, FILE *in) {
     struct field field;
     reader->stack = calloc(DEPTH_MAX, sizeof *reader->stack);
     if (!reader->stack) return import_no_memory(reader->error);
-    if (!load(reader, in, &message)) return false;
+    reader->bytes = span_load(in, &message);
+    if (!reader->bytes) return bad(reader, "no memory for it, or it is larger than 1 GiB");
     while (message.at < message.end) {
-        if (!take_field(&message, &field)) return bad(reader, "it is damaged or cut off");
+        if (!span_field(&message, &field)) return bad(reader, "it is damaged or cut off");
         if (!read_field(reader, &field)) return false;
     }
     if (!read_types(reader) || !note_program(reader)) return false;
@@ -435,18 +364,19 @@ static bool is_profile_field(struct span *span, bool *is_cut) {
     uint64_t tag, value;
     struct span skipped;
     *is_cut = true;
-    if (!take_varint(span, &tag)) return true;
+    if (!span_varint(span, &tag)) return true;
     uint64_t number = tag >> WIRE_BITS, kind = tag & ((1u << WIRE_BITS) - 1);
     unsigned allowed = kind == WIRE_BYTES ? with_bytes : kind == WIRE_VARINT ? with_number : 0;
     if (number >= sizeof allowed * CHAR_BIT || !(allowed >> number & 1)) return false;
-    if (!take_varint(span, &value)) return true;
-    *is_cut = kind == WIRE_BYTES && !skip(span, value, &skipped);
+    if (!span_varint(span, &value)) return true;
+    *is_cut = kind == WIRE_BYTES && !span_skip(span, value, &skipped);
     return true;
 }
 
 // Writers begin with any field: whatever there is of the first ones has to be one of a profile.
 bool import_is_pprof(const char *head, size_t size) {
     enum { FIELDS_MIN = 3 };
+    if (import_is_perfetto(head, size)) return false;
     struct span span = {(const uint8_t *)head, (const uint8_t *)head + size};
     bool is_cut = false;
     size_t count = 0;
