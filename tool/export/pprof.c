@@ -17,99 +17,9 @@
 
 #include "tool/base/gzip.h"
 #include "tool/export/export.h"
+#include "tool/export/protobuf.h"
+#include "tool/model/contexts.h"
 #include "tool/model/strings.h"
-
-// --- the wire format of Protocol Buffers
-
-// Each message is put together in memory and then written as a field of the message around it.
-
-struct message {
-    uint8_t *bytes;
-    size_t size, capacity;
-    bool has_failed;  // there was no memory
-};
-
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, TAG_SHIFT = 3 };
-enum { VARINT_MAX = 10, VARINT_BITS = 7, VARINT_MORE = 0x80, FIRST_CAPACITY = 256 };
-
-static bool make_room(struct message *message, size_t size) {
-    if (message->capacity - message->size >= size) return true;
-    size_t wanted = message->capacity ? message->capacity * 2 : FIRST_CAPACITY;
-    if (wanted < message->size + size) wanted = message->size + size;
-    uint8_t *grown = realloc(message->bytes, wanted);
-    if (!grown) {
-        message->has_failed = true;
-        return false;
-    }
-    message->bytes = grown;
-    message->capacity = wanted;
-    return true;
-}
-
-static size_t encode(uint64_t value, uint8_t out[VARINT_MAX]) {
-    size_t size = 0;
-    for (; value >= VARINT_MORE; value >>= VARINT_BITS)
-        out[size++] = (uint8_t)(value & (VARINT_MORE - 1)) | VARINT_MORE;
-    out[size++] = (uint8_t)value;
-    return size;
-}
-
-// One of several integers in a row, without a tag: for the inside of packed fields.
-static void message_put_bare(struct message *message, uint64_t value) {
-    if (make_room(message, VARINT_MAX))
-        message->size += encode(value, message->bytes + message->size);
-}
-
-// An integer; 0 is what a field is that is not there, and takes no room.
-static void message_put(struct message *message, unsigned field, uint64_t value) {
-    if (!value) return;
-    message_put_bare(message, field << TAG_SHIFT | WIRE_VARINT);
-    message_put_bare(message, value);
-}
-
-static void message_put_bytes(struct message *message, unsigned field, const void *bytes,
-                              size_t size) {
-    message_put_bare(message, field << TAG_SHIFT | WIRE_BYTES);
-    message_put_bare(message, size);
-    if (!size || !make_room(message, size)) return;
-    memcpy(message->bytes + message->size, bytes, size);
-    message->size += size;
-}
-
-// `inner` as a field of `outer`; it is empty then.
-static void message_put_message(struct message *outer, unsigned field, struct message *inner) {
-    message_put_bytes(outer, field, inner->bytes, inner->size);
-    outer->has_failed |= inner->has_failed;
-    inner->size = 0;
-}
-
-static void write_varint(FILE *out, uint64_t value) {
-    uint8_t bytes[VARINT_MAX];
-    fwrite(bytes, 1, encode(value, bytes), out);
-}
-
-static void message_write_bytes(FILE *out, unsigned field, const void *bytes, size_t size) {
-    write_varint(out, field << TAG_SHIFT | WIRE_BYTES);
-    write_varint(out, size);
-    if (size) fwrite(bytes, 1, size, out);
-}
-
-// The same as a field of the outermost message, which is a stream.
-static void message_write(FILE *out, unsigned field, struct message *message) {
-    message_write_bytes(out, field, message->bytes, message->size);
-    message->size = 0;
-}
-
-static void message_write_integer(FILE *out, unsigned field, uint64_t value) {
-    if (!value) return;
-    write_varint(out, field << TAG_SHIFT | WIRE_VARINT);
-    write_varint(out, value);
-}
-
-static void message_free(struct message *message) {
-    free(message->bytes);
-    *message = (struct message){0};
-}
 
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,
@@ -185,6 +95,9 @@ struct writer {
     uint32_t *mapping_of_module;  // first one's number
     ARRAY(struct function) functions;
     struct index_table function_table;
+    struct contexts contexts;
+    struct context_cell *cells;  // by stack and set of labels; NULL: there are no labels
+    size_t cell_count, next_cell;
     bool has_failed;
 };
 
@@ -286,16 +199,82 @@ static void put_labels(struct writer *writer, const struct stack *stack) {
     message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
 }
 
+// The labels that the program gave.
+static void put_context(struct writer *writer, const struct context *context) {
+    for (size_t i = 0; i < context->label_count; i++) {
+        char key[CAIRN_LABEL_TEXT];
+        const char *label = context->labels[i];
+        size_t length = strcspn(label, "=");
+        snprintf(key, sizeof key, "%.*s", (int)length, label);
+        message_put(&writer->inner, LABEL_KEY, strings_number(&writer->strings, key));
+        message_put(&writer->inner, LABEL_TEXT,
+                    strings_number(&writer->strings, label + length + 1));
+        message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
+    }
+}
+
+static void put_sample(struct writer *writer, const struct stack *stack,
+                       const struct context *context) {
+    if (!stack->allocations && !stack->exit_bytes && !stack->peak_bytes) return;
+    put_locations(writer, stack->node);
+    put_values(writer, stack);
+    put_labels(writer, stack);
+    put_context(writer, context);
+    message_write(writer->out, PROFILE_SAMPLE, &writer->message);
+}
+
+// Adds up the cells of a stack that are of one set; the set.
+static uint32_t next_part(struct writer *writer, uint32_t stack, struct stack *part) {
+    const struct context_cell *first = &writer->cells[writer->next_cell];
+    while (writer->next_cell < writer->cell_count) {
+        const struct context_cell *cell = &writer->cells[writer->next_cell];
+        struct cell_values values;
+        if (cell->stack != stack || cell->context != first->context) break;
+        if (profile_cell(writer->export->profile, cell->cell, &values)) stack_add(part, &values);
+        writer->next_cell++;
+    }
+    return first->context;
+}
+
+static bool has_cell_of(const struct writer *writer, uint32_t stack) {
+    return writer->cells && writer->next_cell < writer->cell_count &&
+           writer->cells[writer->next_cell].stack == stack;
+}
+
+// A sample for each set of labels. What the cells do not have (they are as at the end, a snapshot
+// is not) stays without.
+static void put_parts(struct writer *writer, uint32_t index) {
+    struct stack left = writer->export->profile->stacks[index];
+    while (has_cell_of(writer, index)) {
+        struct stack part = {.node = left.node, .cut = left.cut};
+        uint32_t context = next_part(writer, index, &part);
+        bool is_of_it =
+            part.allocations <= left.allocations && part.allocated_bytes <= left.allocated_bytes;
+        if (!context || !is_of_it) continue;
+        put_sample(writer, &part, &writer->contexts.list[context]);
+        left.allocations -= part.allocations;
+        left.allocated_bytes -= part.allocated_bytes;
+        left.exit_blocks -= part.exit_blocks;
+        left.exit_bytes -= part.exit_bytes;
+        left.peak_blocks -= part.peak_blocks;
+        left.peak_bytes -= part.peak_bytes;
+    }
+    put_sample(writer, &left, &(struct context){0});
+}
+
+static void sort_cells(struct writer *writer) {
+    const struct profile *profile = writer->export->profile;
+    if (!profile->cell_count || !profile->recording) return;
+    writer->has_failed |= !contexts_read(&writer->contexts, profile->recording, NULL);
+    if (writer->has_failed || writer->contexts.count < 2) return;
+    writer->cells = contexts_sort_cells(&writer->contexts, profile, &writer->cell_count);
+    writer->has_failed |= !writer->cells;
+}
+
 static void put_samples(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
-    for (size_t i = 0; i < profile->stack_count && !writer->has_failed; i++) {
-        const struct stack *stack = &profile->stacks[i];
-        if (!stack->allocations && !stack->exit_bytes && !stack->peak_bytes) continue;
-        put_locations(writer, stack->node);
-        put_values(writer, stack);
-        put_labels(writer, stack);
-        message_write(writer->out, PROFILE_SAMPLE, &writer->message);
-    }
+    sort_cells(writer);
+    for (uint32_t i = 0; i < profile->stack_count && !writer->has_failed; i++) put_parts(writer, i);
 }
 
 static void put_drop_frames(struct writer *writer) {
@@ -474,6 +453,8 @@ static bool write_all(struct writer *writer) {
 }
 
 static void writer_free(struct writer *writer) {
+    contexts_free(&writer->contexts);
+    free(writer->cells);
     strings_free(&writer->strings);
     message_free(&writer->message);
     message_free(&writer->inner);
