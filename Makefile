@@ -313,10 +313,12 @@ $(BUILD)/tests/programs/%: tests/programs/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -std=gnu17 $(PROGRAM_FLAGS) -o $@ $< -pthread -ldl
+CXX_STANDARD := c++17
+$(BUILD)/tests/programs/context_tasks: CXX_STANDARD := c++20
 $(BUILD)/tests/programs/%: tests/programs/%.cc Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CXX) -std=c++17 $(PROGRAM_FLAGS) -o $@ $< -pthread
+	$(Q)$(CXX) -std=$(CXX_STANDARD) $(PROGRAM_FLAGS) -o $@ $< -pthread
 $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -481,7 +483,7 @@ soak: all tests
 API_LIBRARIES := $(BUILD)/libcairn_stub.a $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 install-api: $(API_LIBRARIES)
 	install -d $(DESTDIR)$(PREFIX)/include/cairn $(DESTDIR)$(LIBDIR)/cairn $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 644 $(wildcard include/cairn/*.h) $(DESTDIR)$(PREFIX)/include/cairn/
+	install -m 644 $(wildcard include/cairn/*.h include/cairn/*.hpp) $(DESTDIR)$(PREFIX)/include/cairn/
 	install -m 644 $(API_LIBRARIES) $(DESTDIR)$(LIBDIR)/cairn/
 	for file in $(basename $(notdir $(wildcard bindings/c/*.pc.in))); do \
 		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)/cairn|' -e 's|@VERSION@|$(TOOL_VERSION)|' \

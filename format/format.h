@@ -219,10 +219,17 @@ struct cairn_picture {
 #define CAIRN_PICTURE_KNOWS_MAPPED 1u
 #define CAIRN_PICTURE_KNOWS_SLACK 2u
 
-// A name that the program gave: a region of its code (format of records below), or all pools of one
-// name. A region of the same name inside another one is another scope.
-enum cairn_scope_kind { CAIRN_SCOPE_REGION = 1, CAIRN_SCOPE_POOL = 2 };
+// A name that the program gave: a region of its code (format of records below), all pools of one
+// name, or a label of a context, "key=value". A region of the same name inside another one is
+// another scope. A context is a chain of labels; the one nearest to a stack's scope goes before
+// others of its key further out. Regions and labels may be within one another.
+enum cairn_scope_kind { CAIRN_SCOPE_REGION = 1, CAIRN_SCOPE_POOL = 2, CAIRN_SCOPE_LABEL = 3 };
 #define CAIRN_SCOPE_LIMIT 16384u
+#define CAIRN_LABEL_LIMIT                                                                          \
+    4096u  // labels within others; what is beyond has the value CAIRN_LABEL_OTHER
+#define CAIRN_LABEL_OTHER "(other)"
+#define CAIRN_LABEL_TEXT 256u     // bytes of "key=value" and a NUL
+#define CAIRN_CONTEXT_LABELS 16u  // most labels of one context
 struct cairn_scope {
     uint32_t kind;       // enum cairn_scope_kind; 0: not in use
     uint32_t name;       // offset in STRINGS

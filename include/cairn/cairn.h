@@ -70,6 +70,10 @@ struct cairn_api_table {
     void (*set_thresholds)(size_t min_bytes, size_t max_bytes);
     int (*set_rate)(uint64_t bytes);
     int (*histogram)(struct cairn_histogram *histogram);
+    uint32_t (*context_with)(uint32_t context, const char *key, const char *value);
+    uint32_t (*context_current)(void);
+    void (*context_enter)(uint32_t context);
+    int (*context_leave)(void);
 };
 
 /* NULL if the version is not known. With CAIRN_LINKED defined it is an ordinary function that some
@@ -95,6 +99,13 @@ static inline const struct cairn_api_table *cairn_table_(void) {
     api = cairn_api;
 #endif
     return api ? api(CAIRN_API_VERSION) : NULL;
+}
+
+/* NULL too if the library is older than contexts. */
+static inline const struct cairn_api_table *cairn_contexts_(void) {
+    const struct cairn_api_table *table = cairn_table_();
+    size_t least = offsetof(struct cairn_api_table, context_leave) + sizeof table->context_leave;
+    return table && table->bytes >= least ? table : NULL;
 }
 
 /* Nonzero if cairn is there and this process is recorded. */
@@ -135,6 +146,35 @@ static inline int cairn_region_end(struct cairn_stats *in_it) {
     const struct cairn_api_table *table = cairn_table_();
     if (in_it) *in_it = none;
     return table ? table->region_end(in_it) : 0;
+}
+
+/* A context: a set of labels, key=value, as one number that can be handed to other threads and
+ * tasks (cairn report --view contexts, --context). 0 is the empty set. The same labels have the
+ * same number. A key has at most 127 bytes and no '=', a set 16 labels. 4,096 labels are kept in a
+ * process, each counted once within the labels before it; beyond, values are "(other)". */
+typedef uint32_t cairn_context;
+
+/* The set with a label more, or with another value for that key. */
+static inline cairn_context cairn_context_with(cairn_context context, const char *key,
+                                               const char *value) {
+    const struct cairn_api_table *table = cairn_contexts_();
+    return table ? table->context_with(context, key, value) : 0;
+}
+/* The labels that the calling thread is in now: to be entered elsewhere. */
+static inline cairn_context cairn_context_current(void) {
+    const struct cairn_api_table *table = cairn_contexts_();
+    return table ? table->context_current() : 0;
+}
+/* What the calling thread allocates from now on has these labels too, until it leaves. Contexts and
+ * regions are left in the opposite order: cairn_context_leave ends what was entered or begun last.
+ * 0 if there is nothing to leave. */
+static inline void cairn_context_enter(cairn_context context) {
+    const struct cairn_api_table *table = cairn_contexts_();
+    if (table) table->context_enter(context);
+}
+static inline int cairn_context_leave(void) {
+    const struct cairn_api_table *table = cairn_contexts_();
+    return table ? table->context_leave() : 0;
 }
 
 /* Snapshots, for cairn report --at, --between and --since: what each stack holds now is kept. A

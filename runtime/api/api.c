@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "include/cairn/cairn.h"
+#include "runtime/api/context.h"
 #include "runtime/api/figures.h"
 #include "runtime/api/pool.h"
 #include "runtime/api/report.h"
@@ -159,6 +160,33 @@ static int api_histogram(struct cairn_histogram *histogram) {
     return is_recorded() && figures_of_sizes(histogram);
 }
 
+static uint32_t api_context_with(uint32_t context, const char *key, const char *value) {
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return context;
+    context = context_with(context, key, value);
+    gate_leave(thread);
+    return context;
+}
+
+static uint32_t api_context_current(void) {
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return 0;
+    uint32_t context = context_of_thread(thread);
+    gate_leave(thread);
+    return context;
+}
+
+static void api_context_enter(uint32_t context) {
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return;
+    context_enter(thread, context);
+    gate_leave(thread);
+}
+
+static int api_context_leave(void) {
+    return api_region_end(NULL);
+}
+
 static const struct cairn_api_table table = {
     .version = CAIRN_API_VERSION,
     .bytes = sizeof table,
@@ -179,6 +207,10 @@ static const struct cairn_api_table table = {
     .set_thresholds = api_set_thresholds,
     .set_rate = api_set_rate,
     .histogram = api_histogram,
+    .context_with = api_context_with,
+    .context_current = api_context_current,
+    .context_enter = api_context_enter,
+    .context_leave = api_context_leave,
 };
 
 EXPORT const struct cairn_api_table *cairn_api(uint32_t version) {

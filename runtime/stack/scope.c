@@ -56,12 +56,15 @@ static uint32_t scope_make(enum cairn_scope_kind kind, uint32_t parent, const ch
     return (uint32_t)(scope - scope_at(0));
 }
 
-static uint32_t scope_find(enum cairn_scope_kind kind, uint32_t parent, const char *name) {
+// With `may_make` it is made if need be.
+static uint32_t scope_find(enum cairn_scope_kind kind, uint32_t parent, const char *name,
+                           bool may_make) {
     uint64_t hash = name_hash(kind, parent, name);
     uint32_t made = 0;
     for (uint32_t i = 0; i < TABLE_PROBES; i++) {
         uint32_t *slot = &scopes.table[(hash + i) % TABLE_SLOTS];
         uint32_t id = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+        if (!id && !may_make) return 0;
         if (!id && !made && !(made = scope_make(kind, parent, name))) return 0;
         if (!id &&
             __atomic_compare_exchange_n(slot, &id, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -71,13 +74,22 @@ static uint32_t scope_find(enum cairn_scope_kind kind, uint32_t parent, const ch
     return 0;
 }
 
-uint32_t scope_of_name(enum cairn_scope_kind kind, uint32_t parent, const char *name) {
+static uint32_t scope_of_cut_name(enum cairn_scope_kind kind, uint32_t parent, const char *name,
+                                  bool may_make) {
     char cut[NAME_BYTES];
     size_t length = strnlen(name, sizeof cut - 1);
     if (!scopes.entries.base || !length || !table_is_ready()) return 0;
     memcpy(cut, name, length);
     cut[length] = 0;
-    return scope_find(kind, parent, cut);
+    return scope_find(kind, parent, cut, may_make);
+}
+
+uint32_t scope_of_name(enum cairn_scope_kind kind, uint32_t parent, const char *name) {
+    return scope_of_cut_name(kind, parent, name, true);
+}
+
+uint32_t scope_seek(enum cairn_scope_kind kind, uint32_t parent, const char *name) {
+    return scope_of_cut_name(kind, parent, name, false);
 }
 
 void scopes_inherit(void) {

@@ -22,6 +22,9 @@ struct scopes {
 
 extern HIDDEN struct scopes scopes;
 
+// The same if it is there already; 0: it is not.
+uint32_t scope_seek(enum cairn_scope_kind kind, uint32_t parent, const char *name);
+
 // The scope of that name within `parent` (0: none), made if need be; 0 when there is no room.
 uint32_t scope_of_name(enum cairn_scope_kind kind, uint32_t parent, const char *name);
 

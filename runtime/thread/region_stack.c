@@ -35,15 +35,13 @@ static void forget_stacks(struct thread *thread, uint32_t id) {
     stack_cache_reset(&thread->recall);
 }
 
-static uint32_t region_enter(const struct thread *thread, const char *name) {
-    uint32_t outer = thread->nest.id;
-    uint32_t id = name && name[0] ? scope_of_name(CAIRN_SCOPE_REGION, outer, name) : 0;
-    if (!id) return outer;
-    __atomic_fetch_add(&scope_at(id)->entries, 1, __ATOMIC_RELAXED);
-    return id;
+bool region_stack_begin(struct thread *thread, const char *name) {
+    bool is_named = name && name[0];
+    return region_stack_begin_scope(
+        thread, is_named ? scope_of_name(CAIRN_SCOPE_REGION, thread->nest.id, name) : 0);
 }
 
-bool region_stack_begin(struct thread *thread, const char *name) {
+bool region_stack_begin_scope(struct thread *thread, uint32_t id) {
     struct region_stack *nest = &thread->nest;
     const struct cairn_thread *record = thread->record;
     if (!nest->levels) nest->levels = sys_map(NEST_LEVELS * sizeof *nest->levels);
@@ -58,7 +56,8 @@ bool region_stack_begin(struct thread *thread, const char *name) {
             .allocated_bytes = record->allocated_bytes,
             .net_bytes = record->net_bytes,
         };
-        forget_stacks(thread, region_enter(thread, name));
+        if (id) __atomic_fetch_add(&scope_at(id)->entries, 1, __ATOMIC_RELAXED);
+        forget_stacks(thread, id ? id : nest->id);
         nest->high_bytes = record->net_bytes;
         set_bound(thread);
     }

@@ -53,6 +53,9 @@ void region_stack_reset(struct thread *thread);
 // `name` NULL or "": without a name. False without memory.
 bool region_stack_begin(struct thread *thread, const char *name);
 
+// The same as a scope that is there already: a context. 0: as without a name.
+bool region_stack_begin_scope(struct thread *thread, uint32_t id);
+
 // Ends the innermost one. False if there is none.
 bool region_stack_end(struct thread *thread, struct region_stack_figures *figures);
 

@@ -69,6 +69,7 @@
     {OPTION_MODULE, "module", 'm', "REGEX", "stacks through this library or program file"},        \
     {OPTION_THREAD, "thread", 't', "ID|REGEX", "what these threads allocated"},                    \
     {OPTION_REGION, "region", 0, "REGEX", "what was allocated in these regions of the program"},   \
+    {OPTION_CONTEXT, "context", 0, "LABEL", "what has this label of the program's: tenant=7"},     \
     OPTION_ROW_PROCESS,                                                                            \
     {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks that are living, gone, or short:TIME (--ages)"}
 

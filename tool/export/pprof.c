@@ -16,6 +16,7 @@
 #include "tool/base/protobuf.h"
 #include "tool/export/code_tables.h"
 #include "tool/export/sample_types.h"
+#include "tool/model/contexts.h"
 
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,
@@ -62,6 +63,9 @@ struct writer {
     struct sample_types types;
     struct code_tables tables;
     struct message message, inner;
+    struct contexts contexts;
+    struct context_cell *cells;  // by stack and set of labels; NULL: there are no labels
+    size_t cell_count, next_cell;
 };
 
 static uint32_t text_of(struct writer *writer, const char *text) {
@@ -139,17 +143,84 @@ static void put_folded(struct writer *writer) {
     message_write(writer->out, PROFILE_SAMPLE, &writer->message);
 }
 
+// The labels that the program gave.
+static void put_context(struct writer *writer, const struct context *context) {
+    for (size_t i = 0; i < context->label_count; i++) {
+        char key[CAIRN_LABEL_TEXT];
+        const char *label = context->labels[i];
+        size_t length = strcspn(label, "=");
+        snprintf(key, sizeof key, "%.*s", (int)length, label);
+        message_put(&writer->inner, LABEL_KEY, text_of(writer, key));
+        message_put(&writer->inner, LABEL_TEXT, text_of(writer, label + length + 1));
+        message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
+    }
+}
+
+static void put_sample(struct writer *writer, const struct stack *stack,
+                       const struct context *context) {
+    if (!stack->allocations && !stack->exit_bytes && !stack->peak_bytes) return;
+    code_tables_put_stack(&writer->tables, &writer->inner, stack->node);
+    message_put_message(&writer->message, SAMPLE_LOCATION, &writer->inner);
+    put_values(writer, stack);
+    put_labels(writer, stack);
+    put_context(writer, context);
+    message_write(writer->out, PROFILE_SAMPLE, &writer->message);
+}
+
+// Adds up the cells of a stack that are of one set; the set.
+static uint32_t next_part(struct writer *writer, uint32_t stack, struct stack *part) {
+    const struct context_cell *first = &writer->cells[writer->next_cell];
+    while (writer->next_cell < writer->cell_count) {
+        const struct context_cell *cell = &writer->cells[writer->next_cell];
+        struct cell_values values;
+        if (cell->stack != stack || cell->context != first->context) break;
+        if (profile_cell(writer->export->profile, cell->cell, &values)) stack_add(part, &values);
+        writer->next_cell++;
+    }
+    return first->context;
+}
+
+static bool has_cell_of(const struct writer *writer, uint32_t stack) {
+    return writer->cells && writer->next_cell < writer->cell_count &&
+           writer->cells[writer->next_cell].stack == stack;
+}
+
+// A sample for each set of labels. What the cells do not have (they are as at the end, a snapshot
+// is not) stays without.
+static void put_parts(struct writer *writer, uint32_t index) {
+    struct stack left = writer->export->profile->stacks[index];
+    while (has_cell_of(writer, index)) {
+        struct stack part = {.node = left.node, .cut = left.cut};
+        uint32_t context = next_part(writer, index, &part);
+        bool is_of_it =
+            part.allocations <= left.allocations && part.allocated_bytes <= left.allocated_bytes;
+        if (!context || !is_of_it) continue;
+        put_sample(writer, &part, &writer->contexts.list[context]);
+        left.allocations -= part.allocations;
+        left.allocated_bytes -= part.allocated_bytes;
+        left.exit_blocks -= part.exit_blocks;
+        left.exit_bytes -= part.exit_bytes;
+        left.peak_blocks -= part.peak_blocks;
+        left.peak_bytes -= part.peak_bytes;
+    }
+    put_sample(writer, &left, &(struct context){0});
+}
+
+static void sort_cells(struct writer *writer) {
+    const struct profile *profile = writer->export->profile;
+    // cells are of the whole recording
+    if (writer->export->interval || !profile->cell_count || !profile->recording) return;
+    writer->tables.has_failed |= !contexts_read(&writer->contexts, profile->recording, NULL);
+    if (writer->tables.has_failed || writer->contexts.count < 2) return;
+    writer->cells = contexts_sort_cells(&writer->contexts, profile, &writer->cell_count);
+    writer->tables.has_failed |= !writer->cells;
+}
+
 static void put_samples(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
-    for (size_t i = 0; i < profile->stack_count && !writer->tables.has_failed; i++) {
-        const struct stack *stack = &profile->stacks[i];
-        if (!stack->allocations && !stack->exit_bytes && !stack->peak_bytes) continue;
-        code_tables_put_stack(&writer->tables, &writer->inner, stack->node);
-        message_put_message(&writer->message, SAMPLE_LOCATION, &writer->inner);
-        put_values(writer, stack);
-        put_labels(writer, stack);
-        message_write(writer->out, PROFILE_SAMPLE, &writer->message);
-    }
+    sort_cells(writer);
+    for (uint32_t i = 0; i < profile->stack_count && !writer->tables.has_failed; i++)
+        put_parts(writer, i);
     put_folded(writer);
 }
 
@@ -232,6 +303,8 @@ static bool write_all(struct writer *writer) {
 bool export_pprof_plain(FILE *out, const struct export *export, struct error *error) {
     struct writer writer = {.export = export, .out = out, .types = sample_types_of(export)};
     bool is_ok = write_all(&writer);
+    contexts_free(&writer.contexts);
+    free(writer.cells);
     code_tables_free(&writer.tables);
     message_free(&writer.message);
     message_free(&writer.inner);

@@ -20,12 +20,17 @@ static bool read_one(struct scopes *scopes, struct recording *recording, uint32_
     struct scope *scope = &scopes->list[id];
     if (!recording_scope(recording, id, &scope->entry)) return true;
     const struct cairn_scope *entry = &scope->entry;
-    bool is_known = entry->kind == CAIRN_SCOPE_REGION || entry->kind == CAIRN_SCOPE_POOL;
+    bool is_known = entry->kind == CAIRN_SCOPE_REGION || entry->kind == CAIRN_SCOPE_POOL ||
+                    entry->kind == CAIRN_SCOPE_LABEL;
     if (!is_known || !entry->is_ready || entry->parent >= id) return true;
     scope->parent = entry->parent;
     scope->path = make_path(entry->parent ? &scopes->list[entry->parent] : NULL,
                             recording_string(recording, entry->name));
     scope->kind = scope->path ? entry->kind : 0;
+    const char *name = recording_string(recording, entry->name);
+    size_t path_bytes = scope->path ? strlen(scope->path) : 0, name_bytes = strlen(name);
+    scope->name = scope->path;
+    if (name_bytes < path_bytes) scope->name += path_bytes - name_bytes;
     return scope->path != NULL;
 }
 

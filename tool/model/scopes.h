@@ -6,9 +6,10 @@
 #include "tool/model/profile.h"
 
 struct scope {
-    uint32_t kind;    // enum cairn_scope_kind; 0: not in use
-    uint32_t parent;  // index, lower than its own; 0: none
-    char *path;       // "outer/inner", as the program wrote it
+    uint32_t kind;     // enum cairn_scope_kind; 0: not in use
+    uint32_t parent;   // index, lower than its own; 0: none
+    char *path;        // "outer/inner", as the program wrote it
+    const char *name;  // its own part of the path: of a label "key=value"
     struct cairn_scope entry;
 };
 

@@ -112,23 +112,38 @@ static bool read_limits(const struct command_args *args, struct request *request
                      args->command->name, measure_name(options->by));
 }
 
+// A key alone says what the view of contexts is by; elsewhere a label narrows.
+static bool check_context(const struct command_args *args, const struct request *request,
+                          struct error *error) {
+    const char *key = request->context_key;
+    bool is_view = request->view && !strcmp(request->view->name, "contexts");
+    if (!key || (is_view && *key)) return true;
+    return error_set(
+        error, "%s: --context needs KEY=VALUE, not \"%s\"; a key alone is for --view contexts",
+        args->command->name, key);
+}
+
 bool request_read(const struct command_args *args, struct request *request, struct error *error) {
     *request = (struct request){.is_json = args_has(args, OPTION_JSON),
                                 .is_printed = args_has(args, OPTION_PRINT),
                                 .is_grouped = args_has(args, OPTION_GROUP),
                                 .source = args_text(args, OPTION_SOURCE, NULL)};
+    const char *context = args_text(args, OPTION_CONTEXT, NULL);
+    bool is_label = context && strchr(context, '=');
+    request->context_key = is_label ? NULL : context;
     request->filter = (struct filter_request){.focus = args_text(args, OPTION_FOCUS, NULL),
                                               .ignore = args_text(args, OPTION_IGNORE, NULL),
                                               .hide = args_text(args, OPTION_HIDE, NULL),
                                               .module = args_text(args, OPTION_MODULE, NULL),
                                               .thread = args_text(args, OPTION_THREAD, NULL),
-                                              .region = args_text(args, OPTION_REGION, NULL)};
+                                              .region = args_text(args, OPTION_REGION, NULL),
+                                              .context = is_label ? context : NULL};
     request->options.has_lines = args_has(args, OPTION_LINES);
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
-    return read_view(args, request, error) && check_options(args, request, error) &&
-           read_lifespan(args, request, error) &&
+    return read_view(args, request, error) && check_context(args, request, error) &&
+           check_options(args, request, error) && read_lifespan(args, request, error) &&
            snapshot_options_read(args, &request->snapshot, error) &&
            read_measure(args, request, error) && read_limits(args, request, error);
 }

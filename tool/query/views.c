@@ -7,6 +7,7 @@
 #include "tool/model/threads.h"
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
+#include "tool/render/contexts_screen.h"
 #include "tool/render/findings.h"
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
@@ -82,6 +83,13 @@ static bool print_threads(FILE *out, const struct view_subject *subject, struct 
 static bool print_regions(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return regions_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
+static bool print_contexts(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct request *request = subject->request;
+    return contexts_print(&terminal, &subject->opened->profile, &request->options,
+                          request->context_key, error);
 }
 
 static bool print_pools(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -233,6 +241,10 @@ const struct view views[] = {
      GROUPS_TOP, 0, 0, false, false, print_regions,
      {"What does each part of the program allocate?",
       "--by --top", "the program names regions: cairn/cairn.h"}},
+    {"contexts", "what was allocated by tenant, request, ...: labels that the program gave", "peak",
+     GROUPS_TOP, 0, 0, false, false, print_contexts,
+     {"Which tenant, request or endpoint holds the memory?",
+      "--by --context --top", "the program enters contexts: cairn/cairn.h"}},
     {"pools", "allocators of the program's own, as it named them", "peak",
      GROUPS_TOP, 0, 0, false, false, print_pools,
      {"What do the program's own allocators hold?",

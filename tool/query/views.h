@@ -57,6 +57,7 @@ struct request {
     struct snapshot_request snapshot;
     uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
     const char *source;
+    const char *context_key;  // contexts: of labels, this key's
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not
     bool is_unreachable;  // leaks: what nothing led to at the end, alone
     bool is_json;

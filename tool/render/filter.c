@@ -11,7 +11,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/model/scopes.h"
+#include "tool/model/contexts.h"
 
 enum part { PART_FOCUS, PART_IGNORE, PART_HIDE, PART_MODULE, PART_THREAD, PART_REGION, PART_COUNT };
 enum { LISTED_MAX = 6, LIST_BYTES = 320, LABEL_COLUMNS = 40 };
@@ -30,9 +30,12 @@ struct filter {
     enum lifespan lifespan;
     uint64_t short_ns;
     bool may_be_empty;
-    size_t threads_found, regions_found;
+    const char *context;
+    size_t threads_found, regions_found, contexts_found;
     char regions[LIST_BYTES];  // those there are
     size_t regions_listed;
+    char contexts[LIST_BYTES];
+    size_t contexts_listed;
     struct frame_names hiding;  // names without hidden frames
     const struct frame_names *original;
     struct kept_frames *places;  // by place
@@ -46,6 +49,7 @@ bool filter_open(struct filter **filter, const struct filter_request *request,
     struct filter *made = calloc(1, sizeof *made);
     *filter = made;
     if (!made) return error_set(error, "no memory for a filter");
+    made->context = request->context;
     made->lifespan = request->lifespan;
     made->short_ns = request->short_ns;
     made->may_be_empty = request->may_be_empty;
@@ -75,7 +79,7 @@ bool filter_needs_names(const struct filter *filter) {
 bool filter_is_any(const struct filter *filter) {
     for (int part = 0; part < PART_COUNT; part++)
         if (filter->texts[part]) return true;
-    return filter->lifespan != LIFESPAN_ANY;
+    return filter->context || filter->lifespan != LIFESPAN_ANY;
 }
 
 static void append(char *out, size_t size, const char *separator, const char *text) {
@@ -93,6 +97,12 @@ void filter_text(const struct filter *filter, char *out, size_t size) {
         if (!filter->texts[part]) continue;
         text_escape(safe, sizeof safe, filter->texts[part]);
         snprintf(text, sizeof text, "--%s '%s'", option_names[part], safe);
+        append(out, size, " ", text);
+    }
+    if (filter->context) {
+        char safe[LIST_BYTES], text[LIST_BYTES + 32];
+        text_escape(safe, sizeof safe, filter->context);
+        snprintf(text, sizeof text, "--context '%s'", safe);
         append(out, size, " ", text);
     }
     if (filter->lifespan != LIFESPAN_ANY) append(out, size, " ", lifespans[filter->lifespan]);
@@ -174,6 +184,46 @@ static bool filter_regions(struct filter *filter, struct profile *profile) {
     return is_ok;
 }
 
+static bool refuse_context(struct filter *filter, struct error *error) {
+    list_end(filter->contexts);
+    if (!filter->contexts_listed)
+        return error_set(error,
+                         "--context %s: the program entered no context (docs/reference/api.md)",
+                         filter->context);
+    return error_set(error, "--context %s: no such label; there are: %s", filter->context,
+                     filter->contexts);
+}
+
+static bool has_label(struct filter *filter, const struct context *context) {
+    bool is_wanted = false;
+    for (size_t i = 0; i < context->label_count; i++) {
+        char text[LIST_BYTES];
+        is_wanted |= !strcmp(context->labels[i], filter->context);
+        text_escape(text, sizeof text, context->labels[i]);
+        list_add(filter->contexts, &filter->contexts_listed, text);
+    }
+    filter->contexts_found += is_wanted;
+    return is_wanted;
+}
+
+static bool filter_contexts(struct filter *filter, struct profile *profile) {
+    struct contexts contexts;
+    if (!filter->context) return true;
+    if (!contexts_read(&contexts, profile->recording, NULL)) return false;
+    bool *are_wanted = calloc(contexts.count + 1, sizeof *are_wanted);
+    bool *are_kept = calloc(contexts.scopes.count + 1, sizeof *are_kept);
+    bool is_ok = are_wanted && are_kept;
+    for (size_t i = 0; is_ok && i < contexts.count; i++)
+        are_wanted[i] = has_label(filter, &contexts.list[i]);
+    for (size_t id = 1; is_ok && id < contexts.scopes.count; id++)
+        are_kept[id] = are_wanted[contexts.of_scope[id]];
+    if (is_ok) profile_keep_regions(profile, are_kept, contexts.scopes.count);
+    free(are_wanted);
+    free(are_kept);
+    contexts_free(&contexts);
+    return is_ok;
+}
+
 bool filter_threads(struct filter *filter, struct profile *profile, struct error *error) {
     bool is_estimate, is_ok = true;
     if (filter->texts[PART_THREAD]) {
@@ -183,7 +233,7 @@ bool filter_threads(struct filter *filter, struct profile *profile, struct error
         is_ok = are_kept && profile_keep_threads(profile, are_kept, &is_estimate);
         free(are_kept);
     }
-    if (!is_ok || !filter_regions(filter, profile))
+    if (!is_ok || !filter_regions(filter, profile) || !filter_contexts(filter, profile))
         return error_set(error, "no memory for a filter");
     if (filter->lifespan == LIFESPAN_SHORT)
         return profile_keep_short(profile, filter->short_ns, error);
@@ -196,6 +246,7 @@ bool filter_found_threads(struct filter *filter, const struct profile *profile,
     const char *const *texts = filter->texts;
     if (filter->may_be_empty) return true;
     if (texts[PART_THREAD] && !filter->threads_found) return refuse_thread(filter, profile, error);
+    if (filter->context && !filter->contexts_found) return refuse_context(filter, error);
     return !texts[PART_REGION] || filter->regions_found || refuse_region(filter, error);
 }
 

@@ -13,12 +13,13 @@
 #include "tool/render/frames.h"
 
 struct filter_request {
-    const char *focus;   // stacks with a frame of this function or file; all: NULL
-    const char *ignore;  // stacks without one
-    const char *hide;    // frames that are left out of the stacks
-    const char *module;  // stacks with a frame in a module of this path
-    const char *thread;  // id, or an expression for the name
-    const char *region;  // an expression for the path of a region: outer/inner
+    const char *focus;    // stacks with a frame of this function or file; all: NULL
+    const char *ignore;   // stacks without one
+    const char *hide;     // frames that are left out of the stacks
+    const char *module;   // stacks with a frame in a module of this path
+    const char *thread;   // id, or an expression for the name
+    const char *region;   // an expression for the path of a region: outer/inner
+    const char *context;  // a label that the stacks have: key=value
     enum lifespan lifespan;
     uint64_t short_ns;  // of LIFESPAN_SHORT
     bool may_be_empty;  // matching nothing is no error

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/render/contexts_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/json_values.h"
 #include "tool/render/memory.h"
@@ -255,6 +256,7 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     report_json_put_threads(json, profile);
     is_ok = snapshots_json_put(json, profile) && is_ok;
     is_ok = scopes_put_json(json, profile) && is_ok;
+    is_ok = contexts_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;
     is_ok = overruns_put_json(json, profile, names) && is_ok;
     json_close(json);

@@ -18,8 +18,10 @@ import tempfile
 import typing
 
 from . import _library
+from .contexts import carried, context, current_context, task_factory
 
-__all__ = ["Error", "Region", "Stats", "Tracker", "is_recording", "mark", "snapshot", "stats", "tool"]
+__all__ = ["Error", "Region", "Stats", "Tracker", "carried", "context", "current_context", "is_recording", "mark",
+           "snapshot", "stats", "task_factory", "tool"]
 
 
 class Error(RuntimeError):

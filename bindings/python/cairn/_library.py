@@ -39,6 +39,13 @@ class Table(ctypes.Structure):
         ("pool_destroy", _function(None, _POINTER)),
         ("pool_stats", _function(_INT, _TEXT, _STATS)),
         ("snapshot", _function(_INT, _TEXT, _INT)),
+        ("set_thresholds", _function(None, ctypes.c_size_t, ctypes.c_size_t)),
+        ("set_rate", _function(_INT, ctypes.c_uint64)),
+        ("histogram", _function(_INT, _POINTER)),
+        ("context_with", _function(ctypes.c_uint32, ctypes.c_uint32, _TEXT, _TEXT)),
+        ("context_current", _function(ctypes.c_uint32)),
+        ("context_enter", _function(None, ctypes.c_uint32)),
+        ("context_leave", _function(_INT)),
     ]
 
 

@@ -102,6 +102,11 @@ struct Table {
     region_end: extern "C" fn(*mut Stats) -> c_int,
     stats: extern "C" fn(c_int, *mut Stats) -> c_int,
     region_stats: extern "C" fn(*const c_char, *mut Stats) -> c_int,
+    _between: [usize; 10], // report to histogram
+    context_with: extern "C" fn(u32, *const c_char, *const c_char) -> u32,
+    context_current: extern "C" fn() -> u32,
+    context_enter: extern "C" fn(u32),
+    context_leave: extern "C" fn() -> c_int,
 }
 
 fn table() -> &'static Table {
@@ -167,6 +172,68 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         (table().region_end)(std::ptr::null_mut());
+    }
+}
+
+/// A set of labels, key=value, that can be handed to other threads and tasks (cairn report --view contexts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context(u32);
+
+impl Context {
+    /// The labels that this thread is in.
+    pub fn current() -> Context {
+        Context((table().context_current)())
+    }
+
+    /// The set with a label more, or with another value for that key.
+    pub fn with(self, key: &str, value: &str) -> Context {
+        Context(with_name(key, |key| with_name(value, |value| (table().context_with)(self.0, key, value))))
+    }
+
+    /// What this thread allocates has these labels too, until the result is dropped.
+    pub fn enter(self) -> Entered {
+        (table().context_enter)(self.0);
+        Entered { _of_this_thread: PhantomData }
+    }
+
+    /// The function, to be run in this context on whatever thread: `thread::spawn(context.carry(work))`.
+    pub fn carry<T>(self, work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+        move || {
+            let _entered = self.enter();
+            work()
+        }
+    }
+
+    /// The future, which is in this context whenever it is polled: for tokio and other executors.
+    pub fn carry_future<F: std::future::Future>(self, future: F) -> Carried<F> {
+        Carried { context: self, future }
+    }
+}
+
+/// Of `Context::enter`.
+pub struct Entered {
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        (table().context_leave)();
+    }
+}
+
+/// Of `Context::carry_future`.
+pub struct Carried<F> {
+    context: Context,
+    future: F,
+}
+
+impl<F: std::future::Future> std::future::Future for Carried<F> {
+    type Output = F::Output;
+
+    fn poll(self: std::pin::Pin<&mut Self>, waker: &mut std::task::Context<'_>) -> std::task::Poll<F::Output> {
+        let _entered = self.context.enter();
+        // The future is pinned with what holds it, and is not moved out.
+        unsafe { self.map_unchecked_mut(|carried| &mut carried.future) }.poll(waker)
     }
 }
 

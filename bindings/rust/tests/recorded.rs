@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! To be run with CAIRN_OUTPUT set (tests/e2e/rust.py); without it, what holds then.
 use std::alloc::System;
+use std::future::Future;
 
 #[global_allocator]
 static A: cairn::Alloc<System> = cairn::Alloc(System);
@@ -41,6 +42,26 @@ fn regions_nest() {
         assert!(cairn::region_stats("nowhere").is_none());
     }
     drop(kept);
+}
+
+#[test]
+fn contexts_travel() {
+    let context = cairn::Context::current().with("tenant", "7").with("endpoint", "/a");
+    assert_eq!(context, cairn::Context::current().with("endpoint", "/a").with("tenant", "7"));
+    assert_eq!(context == context.with("tenant", "8"), !cairn::is_loaded());
+    std::thread::spawn(context.carry(move || assert_eq!(cairn::Context::current(), context))).join().unwrap();
+    let mut future = Box::pin(context.carry_future(async move { cairn::Context::current() == context }));
+    struct Quiet;
+    impl std::task::Wake for Quiet {
+        fn wake(self: std::sync::Arc<Self>) {}
+    }
+    let waker = std::sync::Arc::new(Quiet).into();
+    let mut task = std::task::Context::from_waker(&waker);
+    assert_eq!(future.as_mut().poll(&mut task), std::task::Poll::Ready(true));
+    let entered = context.enter();
+    assert_eq!(cairn::Context::current(), context);
+    drop(entered);
+    assert_eq!(cairn::Context::current() == context, !cairn::is_loaded());
 }
 
 #[test]
