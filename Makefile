@@ -145,7 +145,7 @@ QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
-all: $(BUILD)/cairn $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn-musl.so $(BUILD)/libcairn-torture.so $(BUILD)/libcairn_stub.a \
+all: $(BUILD)/cairn $(BUILD)/cairn-replay $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn-musl.so $(BUILD)/libcairn-torture.so $(BUILD)/libcairn_stub.a \
 	$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
@@ -199,6 +199,14 @@ $(BUILD)/musl/runtime/%.o: runtime/%.c Makefile
 $(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
+	$(Q)mv -f $@.new $@
+
+# What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.
+
+$(BUILD)/cairn-replay: replay/driver.c format/replay.h Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -g $(NO_BUILTINS) -o $@.new $< -pthread
 	$(Q)mv -f $@.new $@
 
 # For programs that use include/cairn and have linkers that want every symbol defined.
@@ -497,6 +505,7 @@ install: all install-api
 	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-cxx.so
 	install -m 644 $(BUILD)/libcairn-musl.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-musl.so
 	install -m 644 $(BUILD)/libcairn-torture.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-torture.so
+	install -m 755 $(BUILD)/cairn-replay $(DESTDIR)$(LIBDIR)/cairn/cairn-replay
 	install -m 644 README.md CHANGELOG.md LICENSE THIRD_PARTY.md $(DESTDIR)$(DOCDIR)/
 	for file in $(wildcard docs/*.md docs/*/*.md docs/images/*.png); do \
 		install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done

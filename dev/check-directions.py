@@ -38,6 +38,8 @@ ALLOWED = {
     "tool/heap": ["format", "tool/base", "tool/model", "tool/symbol", "tool/types", "tool/proc",
                   "tool/glibc"],
     "tool/events": ["format", "tool/base", "tool/model"],
+    "replay": ["format"],
+    "tool/replay": ["format", "tool/base", "tool/model", "tool/events", "tool/watch"],
     "tool/watch": ["format", "tool/base", "tool/model", "tool/proc", "tool/glibc", "tool/events"],
     "tool/attach": ["format", "tool/base", "tool/model", "tool/proc", "tool/glibc", "tool/heap"],
     "tool/query": ["format", "tool/base", "tool/model", "tool/symbol", "tool/types", "tool/render",

@@ -35,6 +35,9 @@ $(DIST)/libZydis.a: dev/static-zydis.sh
 	$(Q)dev/static-zydis.sh '$(CC)' $@
 
 # Symbols stay, for gdb; debug information does not.
+$(DIST)/cairn-replay: $(BUILD)/cairn-replay
+	@mkdir -p $(@D)
+	$(Q)$(STRIP) --strip-debug -o $@ $<
 $(DIST)/%.so: $(BUILD)/%.so
 	@mkdir -p $(@D)
 	$(Q)$(STRIP) --strip-debug -o $@ $<
@@ -45,7 +48,7 @@ $(DIST)/terminals.inc: dev/dist.mk
 		text=$$(infocmp -Q2 -q $$name | sed '/^#/d' | tr -d '\n') && [ -n "$$text" ] && \
 		printf '{"%s", "%s"},\n' "$$name" "$$text" || exit 1; done >$@
 
-DIST_LIBRARIES := $(addprefix $(DIST)/,libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so)
+DIST_LIBRARIES := $(addprefix $(DIST)/,libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so cairn-replay)
 $(DIST)/one_file.o: tool/base/one_file.c $(DIST_LIBRARIES) $(DIST)/terminals.inc
 	$(call say,CC  )
 	$(Q)$(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) -DCAIRN_ONE_FILE='"$(DIST)"' -DCAIRN_TERMINALS='"$(DIST)/terminals.inc"' -c -o $@ $<

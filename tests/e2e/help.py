@@ -43,7 +43,7 @@ for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", 
         t.check_equal(f"{shell} -n", (result.status, result.err), (0, b""))
 
 script = """source ./cairn.bash
-COMP_WORDS=(cairn rep); COMP_CWORD=1; _cairn; echo "${COMPREPLY[@]}"
+COMP_WORDS=(cairn repo); COMP_CWORD=1; _cairn; echo "${COMPREPLY[@]}"
 COMP_WORDS=(cairn report --full); COMP_CWORD=2; _cairn; echo "${COMPREPLY[@]}"
 COMP_WORDS=(cairn report --view tr); COMP_CWORD=3; _cairn; echo "${COMPREPLY[@]}"
 COMP_WORDS=(cairn help gro); COMP_CWORD=2; _cairn; echo "${COMPREPLY[@]}"

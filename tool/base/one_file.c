@@ -13,12 +13,14 @@ CARRY(carried_runtime, "libcairn.so")
 CARRY(carried_runtime_cxx, "libcairn-cxx.so")
 CARRY(carried_runtime_musl, "libcairn-musl.so")
 CARRY(carried_torture, "libcairn-torture.so")
+CARRY(carried_driver, "cairn-replay")
 
 static const struct carried_library libraries[] = {
     {"libcairn.so", carried_runtime, carried_runtime_end},
     {"libcairn-cxx.so", carried_runtime_cxx, carried_runtime_cxx_end},
     {"libcairn-musl.so", carried_runtime_musl, carried_runtime_musl_end},
     {"libcairn-torture.so", carried_torture, carried_torture_end},
+    {"cairn-replay", carried_driver, carried_driver_end},
     {NULL, NULL, NULL},
 };
 

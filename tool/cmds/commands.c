@@ -100,6 +100,13 @@
     {OPTION_SARIF, "sarif", 0, "FILE", "write SARIF 2.1 for code scanning, likewise"},             \
     {OPTION_ANNOTATIONS, "annotations", 0, NULL, "print lines that annotate code on GitHub too"}
 
+// How a log is performed (tool/cmds/replay_options.c).
+#define OPTION_ROWS_REPLAY                                                                         \
+    {OPTION_ENV, "env", 'e', "NAME=VALUE", "a variable for the allocator (may be given several times)"}, \
+    {OPTION_THREADS, "threads", 0, "WHICH", "as-recorded (default), or 1: all calls in one"},      \
+    {OPTION_TOUCH, "touch", 0, "WHICH", "all (default): every page of a block is written to; none"}, \
+    {OPTION_PARTIAL, "partial", 0, NULL, "also a log that is not complete"}
+
 #define OPTION_ROWS_SUPPRESSIONS                                                                   \
     {OPTION_SUPPRESSIONS, "suppressions", 0, "FILE", "leaks left out, in LeakSanitizer's syntax"}, \
     {OPTION_NO_SUPPRESSIONS, "no-suppressions", 0, NULL,                                           \
@@ -370,6 +377,43 @@ const struct command commands[] = {
             {OPTION_FORCE, "force", 0, NULL, "replace the file if it exists"},
             OPTION_ROW_COLOR,
             SYMBOL_OPTIONS,
+        },
+    },
+    {
+        .name = "replay",
+        .arguments = "[--] LOG",
+        .help = "the calls of a log on this or another allocator: memory, time, faults",
+        .description =
+            "LOG is what cairn run --events wrote. A small program makes the same calls, in as\n"
+            "many threads and in an order in which they happened, and measures what they take.\n"
+            "ALLOCATOR is glibc, jemalloc, tcmalloc, mimalloc, or the path of a library.\n",
+        .run = cmd_replay,
+        .words_max = 1,
+        .options = {
+            {OPTION_ALLOCATOR, "allocator", 'a', "ALLOCATOR", "which one (glibc)"},
+            OPTION_ROWS_REPLAY,
+            {OPTION_SPEED, "speed", 0, "SPEED", "max (default), or recorded: as long as the program took"},
+            OPTION_ROW_BYTES,
+            OPTION_ROW_COLOR,
+        },
+    },
+    {
+        .name = "whatif",
+        .arguments = "[--] LOG",
+        .help = "a log on every allocator found, and settings worth trying: one table",
+        .description =
+            "Replays LOG (cairn run --events) on each allocator that is installed, with the\n"
+            "settings that change much, and says for each what it holds at the peak, what stays\n"
+            "resident when 95 % of the last blocks are freed, and the time that calls take.\n",
+        .run = cmd_whatif,
+        .words_max = 1,
+        .options = {
+            {OPTION_ROUNDS, "rounds", 0, "N", "runs of each row, for the spread (5)"},
+            OPTION_ROWS_REPLAY,
+            {OPTION_OUTPUT, "output", 'o', "FILE", "also a page with a chart (HTML)"},
+            {OPTION_FORCE, "force", 0, NULL, "replace the file if it exists"},
+            OPTION_ROW_BYTES,
+            OPTION_ROW_COLOR,
         },
     },
     {

@@ -43,6 +43,8 @@ int cmd_env(const struct command_args *args);        // cmds/env.c
 int cmd_report(const struct command_args *args);     // cmds/report.c
 int cmd_export(const struct command_args *args);     // cmds/export.c
 int cmd_events(const struct command_args *args);     // cmds/events.c
+int cmd_replay(const struct command_args *args);     // cmds/replay.c
+int cmd_whatif(const struct command_args *args);     // cmds/whatif.c
 int cmd_open(const struct command_args *args);       // cmds/open.c
 int cmd_serve(const struct command_args *args);      // cmds/serve.c
 int cmd_check(const struct command_args *args);      // cmds/check.c

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream a thread slot. The present stream goes on until it is later than another one, or its
-// next event has to wait for that of another.
+// next event has to wait for that of another. Of streams that are equally late each has a few
+// events in turn: threads that ran side by side are nearer to that than one after the other.
 #include "tool/events/event_log.h"
 
 #include <fcntl.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include "tool/events/turns.h"
+
+enum { EVENTS_IN_TURN = 32 };
 
 struct stream {
     size_t next, end;  // frames of the index that are left
@@ -23,6 +26,7 @@ struct event_log {
     size_t count;
     struct stream *present;
     uint64_t until_ms;  // the next stream's time
+    unsigned left;      // events of the present stream, if the next one is as late
     struct turns turns;
     uint64_t forced;
 };
@@ -142,8 +146,9 @@ static bool is_ready(const struct event_log *log, const struct event *event) {
 // all streams are at their end.
 static int choose(struct event_log *log, struct error *error) {
     struct stream *ready = NULL, *earliest = NULL;
-    for (size_t i = 0; i < log->count; i++) {
-        struct stream *stream = &log->streams[i];
+    const size_t present = log->present ? (size_t)(log->present - log->streams) : 0;
+    for (size_t i = 1; i <= log->count; i++) {
+        struct stream *stream = &log->streams[(present + i) % log->count];
         int got = fill(log, stream, error);
         if (got < 0) return -1;
         if (!got) continue;
@@ -155,6 +160,7 @@ static int choose(struct event_log *log, struct error *error) {
     if (!ready) log->forced++;
     log->present = ready ? ready : earliest;
     log->until_ms = UINT64_MAX;
+    log->left = EVENTS_IN_TURN;
     for (size_t i = 0; i < log->count; i++) {
         const struct stream *stream = &log->streams[i];
         bool is_other = stream != log->present && stream->has_head;
@@ -168,7 +174,9 @@ int event_log_next(struct event_log *log, struct event *event, struct error *err
     struct stream *present = log->present;
     int got = present ? fill(log, present, error) : 0;
     if (got < 0) return got;
-    bool goes_on = got && present->head.ms <= log->until_ms && is_ready(log, &present->head);
+    bool is_earlier = got && present->head.ms < log->until_ms;
+    bool goes_on = got && is_ready(log, &present->head) &&
+                   (is_earlier || (present->head.ms == log->until_ms && log->left-- > 0));
     if (!goes_on) {
         got = choose(log, error);
         if (got <= 0) return got;

@@ -28,7 +28,7 @@ static struct live_block *find(const struct live_blocks *blocks, uint64_t addres
     return block && block->address ? block : NULL;
 }
 
-const struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t address) {
+struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t address) {
     return find(blocks, address);
 }
 

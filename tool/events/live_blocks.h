@@ -16,6 +16,7 @@ struct live_block {
     uint64_t number;  // of its allocation among those of the log, from 1
     uint64_t ms;
     uint32_t cell, thread;
+    uint32_t tag;   // the caller's
     bool is_taken;  // by a realloc that is not over
 };
 
@@ -40,6 +41,6 @@ bool live_blocks_follow(struct live_blocks *blocks, const struct event *event,
                         struct block_change *change);
 
 // The block at that address; NULL: none.
-const struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t address);
+struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t address);
 
 #endif

@@ -24,6 +24,7 @@ enum { LIBRARY_MODE = 0755, NAME_BYTES = 64, REASON_BYTES = 400, READ_BYTES = 1 
 static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so",
                                     "libcairn-torture.so"};
 enum { TORTURE = 3, NAMES = sizeof names / sizeof *names };
+static const char driver_name[] = "cairn-replay";
 
 // ---- directories that nobody else can change ----------------------------------------------------
 
@@ -194,6 +195,9 @@ static const char *put_all(int directory) {
         const struct carried_library *library = one_file_library(names[i]);
         if (library && !is_equal(directory, library)) reason = write_library(directory, library);
     }
+    const struct carried_library *driver = one_file_library(driver_name);
+    if (!reason && driver && !is_equal(directory, driver))
+        reason = write_library(directory, driver);
     if (!reason) link_tool(directory);
     return reason;
 }
@@ -313,6 +317,12 @@ bool library_find(char path[PATH_MAX], bool has_operators, struct error *error) 
 
 bool library_find_torture(char path[PATH_MAX], struct error *error) {
     return find(path, names[TORTURE], error);
+}
+
+bool library_find_driver(char path[PATH_MAX], struct error *error) {
+    const struct carried_library *first = one_file_library(names[0]);
+    return first ? put_somewhere(first, driver_name, path, error)
+                 : find_beside(driver_name, path, error);
 }
 
 // ---- libraries for an image ---------------------------------------------------------------------

@@ -21,6 +21,9 @@ bool library_find(char path[PATH_MAX], bool has_operators, struct error *error);
 // The same of libcairn-torture.so, which `cairn torture` alone loads.
 bool library_find_torture(char path[PATH_MAX], struct error *error);
 
+// Finds the driver of `cairn replay`, a program.
+bool library_find_driver(char path[PATH_MAX], struct error *error);
+
 // Writes every library into `directory`, which is made if it is not there; for images of
 // containers.
 bool library_write(const char *directory, struct error *error);

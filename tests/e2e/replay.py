@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn replay and whatif: the driver makes the calls of the log, as a judge counts them that shares no code with
+cairn, in threads that wait for each other's blocks; another allocator, one that crashes or has no memory; logs that
+are not complete; the table of all allocators."""
+
+import pathlib
+import re
+import subprocess
+
+import cairn_test as t
+import counts
+
+JUDGE = str(t.BUILD / "tests/count_preload.so")
+
+
+def logged(argv, options=()):
+    _, path = t.record(argv, options=["--events", *options])
+    return path, str(path).removesuffix(".cairn") + ".events"
+
+
+def replayed(log, *arguments, status=0):
+    shown = t.run_cairn("replay", "--bytes", *arguments, log)
+    t.check_equal(f"replay {arguments}: status", (shown.status, shown.err if not status else b""), (status, b""))
+    return shown
+
+
+def number(shown, pattern):
+    found = re.search(pattern, shown.out.decode())
+    t.check(found, f"{pattern} is not in {shown.out.decode()}")
+    return int(found.group(1).replace(",", "")) if found else -1
+
+
+# The judge counts what the driver does; a replay without a call beside tells what is not of the log.
+for name, argv in {"mixed": t.program("mixed"), "odd": t.program("odd_arguments"),
+                   "realloc": t.program("realloc_chain"), "pipe": t.program("threads", "pipe")}.items():
+    path, log = logged(argv)
+    found = t.report(path)
+    for how in "as-recorded", "1":
+        prefix = t.fresh_path(f"count-{name}")
+        shown = replayed(log, "--threads", how, "-a", JUDGE, "-e", f"COUNT_PRELOAD_OUT={prefix}")
+        judged = list(counts.read_all(prefix).values())
+        t.check_equal(f"{name}: processes", len(judged), 1)
+        totals = found["totals"]
+        threads = number(shown, r"(\d+) thread")
+        # what pthread_create allocates for a thread, a block of the driver's own, and one that fails or is empty
+        more = judged[0]["allocations"] - totals["allocations"]
+        t.check(0 <= more <= 2 * threads + 2, f"{name}, {how}: {more} more calls than in the log")
+        spare = judged[0]["allocated_bytes"] - totals["allocated_bytes"]
+        t.check(0 <= spare <= 2000 * threads, f"{name}, {how}: {spare} more bytes")
+    live = number(shown, r"at the end +([\d,]+) live")
+    t.check_equal(f"{name}: live at the end", live, found["at_exit"]["bytes"])
+    if not found["peak"]["error_bytes"]:  # one thread; how several were interleaved is not known to the byte
+        t.check_equal(f"{name}: peak", number(shown, r"peak +([\d,]+) live"), found["peak"]["bytes"])
+
+# What is touched is resident.
+path, log = logged(["perl", "-e", "my @a = map { 'x' x 100000 } 1..100; my @b = map { qq(x$_) } 1..20000"])
+resident = number(replayed(log), r"peak.*live +([\d,]+) resident")
+least = t.report(path)["peak"]["bytes"]
+t.check(least * 0.95 < resident < least * 1.5, f"peak: {resident} resident of {least} live")
+untouched = number(replayed(log, "--touch", "none"), r"peak.*live +([\d,]+) resident")
+t.check(untouched < resident / 2, f"untouched: {untouched} of {resident}")
+
+# An allocator that crashes, one that has no memory, none, and bad arguments.
+source = pathlib.Path(t.fresh_path("bad") + ".c")
+source.write_text("""#include <stddef.h>
+#include <stdlib.h>
+extern void *__libc_malloc(size_t);
+static int calls;
+void *malloc(size_t size) {
+    if (++calls > 500) { if (getenv("CRASH")) __builtin_trap(); return 0; }
+    return __libc_malloc(size);
+}
+""", encoding="ascii")
+bad = str(source.with_suffix(".so"))
+subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", bad, source], check=True)
+shown = replayed(log, "-a", bad, "-e", "CRASH=1", status=1)
+t.check(b"the allocator crashed" in shown.err, f"crash: {shown.err!r}")
+shown = replayed(log, "-a", bad, status=1)
+t.check(b"no memory for a call" in shown.err, f"no memory: {shown.err!r}")
+for arguments, status, word in ((["-a", "nosuch", log], 1, b"no allocator"), (["-a", "/no/such.so", log], 1, b"no such"),
+                                (["-e", "X", log], 2, b"--env"), (["--threads", "2", log], 2, b"--threads"),
+                                (["--touch", "some", log], 2, b"--touch"), (["--speed", "slow", log], 2, b"--speed"),
+                                ([], 2, b"which log"), ([str(path)], 1, b"not an event log")):
+    shown = t.run_cairn("replay", *arguments)
+    t.check(shown.status == status and word in shown.err, f"{arguments}: {shown.status} {shown.err!r}")
+
+# A log that was cut is refused, and replayed up to there if that is wanted.
+cut = pathlib.Path(t.fresh_path("cut.events"))
+whole = pathlib.Path(log).read_bytes()
+cut.write_bytes(whole[:len(whole) * 2 // 3])
+shown = replayed(str(cut), status=1)
+t.check(b"the log was cut (--partial" in shown.err, f"cut: {shown.err!r}")
+replayed(str(cut), "--partial")
+
+# All that is there, as a table and a page.
+page = t.fresh_path("whatif") + ".html"
+shown = t.run_cairn("whatif", "--rounds", "1", "-o", page, log)
+t.check_equal("whatif: status", (shown.status, shown.err), (0, b""))
+t.check(b"MALLOC_ARENA_MAX=1" in shown.out and b"live at the peak" in shown.out, f"whatif: {shown.out!r}")
+text = pathlib.Path(page).read_text(encoding="utf-8")
+t.check("<svg" in text and "MALLOC_TRIM_THRESHOLD_" in text and "http" not in text, f"page: {text[:300]}")
+t.finish()

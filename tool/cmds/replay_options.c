@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/replay_options.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+
+// One of two words.
+static bool read_word(const struct command_args *args, enum option_id option, const char *usual,
+                      const char *other, bool *is_other, struct error *error) {
+    const char *text = args_text(args, option, usual);
+    *is_other = !strcmp(text, other);
+    return *is_other || !strcmp(text, usual) ||
+           error_set(error, "%s: --%s %s: not one of %s, %s", args->command->name,
+                     option_row_of(args->command, option)->name, text, usual, other);
+}
+
+static bool read_variables(const struct command_args *args, struct replay_order *order,
+                           struct error *error) {
+    const char *text;
+    size_t next = 0;
+    while ((text = args_next(args, OPTION_ENV, &next))) {
+        const char *equal = strchr(text, '=');
+        if (!equal || equal == text)
+            return error_set(error, "%s: --env needs NAME=VALUE, not \"%s\"", args->command->name,
+                             text);
+        // two places are for the command's own
+        if (order->variable_count + 3 > RUNNER_VARIABLES)
+            return error_set(error, "%s: more variables than can be given", args->command->name);
+        order->setting.variables[order->variable_count++] = text;
+    }
+    return true;
+}
+
+bool replay_order_read(const struct command_args *args, struct replay_order *order,
+                       struct error *error) {
+    enum { FREED_PERCENT = 95 };
+    bool is_untouched = false;
+    *order = (struct replay_order){.setting.library = "",
+                                   .options.freed_percent = FREED_PERCENT,
+                                   .is_partial = args_has(args, OPTION_PARTIAL)};
+    if (!args->word_count)
+        return error_set(error, "%s: which log? LOG is NAME.PID.events, from cairn run --events",
+                         args->command->name);
+    order->log = args->words[0];
+    if (!read_word(args, OPTION_THREADS, "as-recorded", "1", &order->options.is_one_thread,
+                   error) ||
+        !read_word(args, OPTION_TOUCH, "all", "none", &is_untouched, error))
+        return false;
+    order->options.has_touch = !is_untouched;
+    return read_variables(args, order, error);
+}
+
+static bool check_whole(const struct replay_order *order, const struct event_log *log,
+                        struct error *error) {
+    const struct event_log_facts *facts = event_log_facts(log);
+    if (order->is_partial || !event_log_is_partial(log)) return true;
+    if (facts->is_cut)
+        return error_set(error, "%s: the log was cut (--partial replays it up to there)",
+                         order->log);
+    return error_set(error,
+                     "%s: %" PRIu64 " events are missing in the log (--partial replays the others)",
+                     order->log, facts->end.lost_events);
+}
+
+bool replay_order_open(const struct replay_order *order, struct script *script,
+                       struct error *error) {
+    struct event_log *log = event_log_open(order->log, error);
+    if (!log) return false;
+    bool is_open = check_whole(order, log, error);
+    if (is_open && !script_make(log, &order->options, script, error))
+        is_open = error_wrap(error, "%s", order->log);
+    event_log_close(log);
+    return is_open;
+}
+
+void replay_print_notes(const struct terminal *terminal, const struct replay_order *order,
+                        const struct script *script) {
+    struct parts parts = {.terminal = terminal};
+    parts_add(&parts, STYLE_DIM, "%s",
+              order->options.has_touch ? "assumed: every page of a block is touched"
+                                       : "assumed: no block is touched");
+    parts_add(&parts, STYLE_DIM, "%s",
+              units_counted(script->thread_count, "thread", "threads").text);
+    if (script->mapping_count)
+        parts_add(
+            &parts, STYLE_DIM, "%s of the program left out",
+            units_counted((int64_t)script->mapping_count, "mmap or munmap", "mmaps and munmaps")
+                .text);
+    if (script->unknown_count)
+        parts_add(&parts, STYLE_WARNING, "%s of unknown blocks left out",
+                  units_counted((int64_t)script->unknown_count, "free", "frees").text);
+    if (script->assumed_count)
+        parts_add(&parts, STYLE_WARNING, "%s made up, where an address came back",
+                  units_counted((int64_t)script->assumed_count, "free", "frees").text);
+    parts_end(&parts);
+}

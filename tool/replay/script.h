@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// An event log as calls for the driver (format/replay.h): a file that it maps.
+#ifndef TOOL_REPLAY_SCRIPT_H
+#define TOOL_REPLAY_SCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tool/base/error.h"
+#include "tool/events/event_log.h"
+
+struct script_options {
+    bool is_one_thread, has_touch, is_timed;
+    uint32_t freed_percent;
+};
+
+struct script {
+    int file;
+    uint64_t bytes;
+    uint32_t thread_count, block_count;
+    uint64_t call_count;
+    uint64_t unknown_count;  // frees of blocks that are not known: left out
+    uint64_t assumed_count;  // frees that are missing: made up where the address is given again
+    uint64_t mapping_count;  // mmap and munmap of the program: left out
+    uint64_t peak_live_bytes;
+};
+
+// False if there is no room, or the log is damaged.
+bool script_make(struct event_log *log, const struct script_options *options, struct script *script,
+                 struct error *error);
+void script_close(struct script *script);
+
+#endif
