@@ -178,6 +178,24 @@ def check_exec():
         run.communicate(b"end\n", timeout=60)
 
 
+def check_name():
+    """By name: what has ended stays until another process of that name is recorded."""
+    os.mkdir("bin")
+    shutil.copy(t.program("commands")[0], "bin/oddly-named")
+    own = [os.path.abspath("bin/oddly-named")]
+    first = Commanded("first.cairn", program=own)
+    first.do("early 1111")
+    with Server("oddly-named") as server:
+        live = server.metrics()["cairn_inuse_bytes"]
+        first.__exit__()
+        t.wait_until(lambda: server.metrics()["cairn_process_running"] == 0)
+        t.check_equal("it stays", server.metrics()["cairn_inuse_bytes"] > 0, True)
+        with Commanded("second.cairn", program=own) as second:
+            second.do("early 777777")
+            t.wait_until(lambda: server.metrics()["cairn_inuse_bytes"] > live + 700000)
+            t.check_equal("the next one", server.metrics()["cairn_process_running"], 1)
+
+
 def check_addresses(program):
     def refused(what, *words, status=1, **how):
         result = t.run_cairn("serve", *words, **how)
@@ -199,6 +217,7 @@ def check_addresses(program):
     refused("can be reached from other machines", program.pid, "--listen", "0.0.0.0:0")
     refused("cannot listen on \"here\"", program.pid, "--listen", "here", status=2)
     refused("name one of", status=2)
+    refused("not a recording", "file")
     refused("name one of", "--all", program.pid, status=2)
     refused("no process 4194305", "4194305")
     open("token", "w").write("short\n")
@@ -305,4 +324,5 @@ with Server("run.cairn") as served:
     t.check_equal("a recording's metrics", served.metrics()["cairn_allocated_bytes_total"],
                   t.report("run.cairn")["totals"]["allocated_bytes"])
 check_exec()
+check_name()
 t.finish()

@@ -18,7 +18,7 @@
 
 // A large program's names take seconds, once; what takes so long is stuck.
 static const uint64_t limit_ns = 120 * CLOCK_SECOND_NS;
-enum { AT_WORK_MAX = 6, NICENESS = 10 };
+enum { AT_WORK_MAX = 6, SAMPLING_MAX = 12, NICENESS = 10 };
 
 static struct job *find(struct jobs *jobs, const char *key, uint64_t now_ns) {
     for (struct job *job = jobs->list; job < jobs->list + JOBS_MAX; job++) {
@@ -34,16 +34,17 @@ static void clear(struct job *job) {
     *job = (struct job){.file = -1};
 }
 
-// A free place, at worst that of an answer that is kept for nobody. At most so many work at once.
+// A free place, at worst that of an answer that is kept for nobody. So many work at once, and so
+// many wait for their span, that none of both keeps the other from its places.
 static struct job *find_place(struct jobs *jobs, bool is_sampling) {
     struct job *place = NULL;
-    unsigned at_work = 0;
+    unsigned same_count = 0;
     for (struct job *job = jobs->list; job < jobs->list + JOBS_MAX; job++) {
-        if (job->state == JOB_RUNS && !job->is_sampling) at_work++;
+        same_count += job->state == JOB_RUNS && job->is_sampling == is_sampling;
         bool is_unused = job->state == JOB_FREE || (job->state != JOB_RUNS && !job->waiting);
         if (is_unused && (!place || job->kept_until_ns < place->kept_until_ns)) place = job;
     }
-    if (!is_sampling && at_work >= AT_WORK_MAX) return NULL;
+    if (same_count >= (is_sampling ? SAMPLING_MAX : AT_WORK_MAX)) return NULL;
     if (place && place->state != JOB_FREE) clear(place);
     return place;
 }

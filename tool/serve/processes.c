@@ -22,6 +22,8 @@
 static const uint64_t first_wait_ns = CLOCK_SECOND_NS, most_wait_ns = 64 * CLOCK_SECOND_NS;
 // An exec shows in the process' memory alone, which costs more than its pid.
 static const uint64_t exec_wait_ns = 8 * CLOCK_SECOND_NS, exec_wait_alone_ns = CLOCK_SECOND_NS;
+// Of a name, all processes are looked at.
+static const uint64_t successor_wait_ns = 2 * CLOCK_SECOND_NS;
 
 bool processes_are_many(const struct processes *processes) {
     return processes->scope == SERVE_ALL || processes->scope == SERVE_CGROUP;
@@ -68,6 +70,13 @@ static bool choose_one(struct processes *processes, struct served *served, struc
            serve_process(processes, &process, served, error);
 }
 
+static bool is_readable(const char *path, struct error *error) {
+    struct recording recording;
+    if (!recording_open(path, &recording, error)) return false;
+    recording_close(&recording);
+    return true;
+}
+
 static bool open_file(struct processes *processes, struct error *error) {
     struct subject subject;
     struct served served = {.file = -1, .serial = ++processes->last_serial};
@@ -75,6 +84,7 @@ static bool open_file(struct processes *processes, struct error *error) {
     if (subject.is_run)
         return error_set(error, "%s: a run of several processes; name the recording of one of them",
                          subject.name);
+    if (!is_readable(subject.path, error)) return false;
     snprintf(processes->word, sizeof processes->word, "%s", subject.path);
     snprintf(served.name, sizeof served.name, "%.*s", NAME_MAX - 1, text_base_name(subject.name));
     return push(processes, &served) || error_set(error, "no memory");
@@ -91,9 +101,11 @@ static bool open_one(struct processes *processes, struct error *error) {
 }
 
 // What has ended stays as it was until another process is called so.
-static void follow_one(struct processes *processes) {
+static void follow_one(struct processes *processes, uint64_t now_ns) {
     struct served *now = &processes->list.items[0], next;
-    if (processes_is_running(now) || !choose_one(processes, &next, NULL)) return;
+    if (processes_is_running(now) || now_ns < now->next_look_ns) return;
+    now->next_look_ns = now_ns + successor_wait_ns;
+    if (!choose_one(processes, &next, NULL)) return;
     if (next.pid == now->pid && next.random_at == now->random_at) {
         forget(&next);  // it ends just now
         return;
@@ -173,8 +185,8 @@ static bool is_listed(const struct pids *list, pid_t pid) {
 // Whether the process is still the one whose recording is held.
 static bool is_same(struct served *served, const struct pids *list, uint64_t now_ns) {
     if (!is_listed(list, served->pid)) return false;
-    if (now_ns < served->next_exec_ns) return true;
-    served->next_exec_ns = now_ns + exec_wait_ns;
+    if (now_ns < served->next_look_ns) return true;
+    served->next_look_ns = now_ns + exec_wait_ns;
     uint64_t random_at = random_of(served->pid);
     return !random_at || !served->random_at || random_at == served->random_at;
 }
@@ -301,7 +313,7 @@ void processes_close(struct processes *processes) {
 
 void processes_follow(struct processes *processes, uint64_t now_ns) {
     if (processes->scope == SERVE_ONE)
-        follow_one(processes);
+        follow_one(processes, now_ns);
     else if (processes_are_many(processes))
         follow_many(processes, now_ns);
 }
@@ -345,8 +357,8 @@ bool processes_is_running(struct served *served) {
     char kernel = process_state(served->pid, 0);
     bool is_there =
         got == sizeof state && state == CAIRN_STATE_RUNNING && kernel && !process_has_ended(kernel);
-    if (is_there && now_ns >= served->next_exec_ns) {
-        served->next_exec_ns = now_ns + exec_wait_alone_ns;
+    if (is_there && now_ns >= served->next_look_ns) {
+        served->next_look_ns = now_ns + exec_wait_alone_ns;
         uint64_t random_at = random_of(served->pid);
         is_there = !random_at || !served->random_at || random_at == served->random_at;
     }

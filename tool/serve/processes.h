@@ -25,7 +25,7 @@ struct served {
     unsigned serial;        // tells it from any other one that had this pid
     uint64_t random_at;     // AT_RANDOM: another one after an exec; 0: not known
     uint64_t frees_most;    // a counter never falls, though what samples estimate may
-    uint64_t next_exec_ns;  // when an exec is looked for again
+    uint64_t next_look_ns;  // when an exec, or what took its place, is looked for again
     bool is_over;           // it has ended, or executed another program
 };
 

@@ -42,17 +42,10 @@ struct MHD_Response *streams_begin(struct streams *streams, const struct served 
             .is_used = true, .pid = served->pid, .serial = served->serial, .http = http};
         // the browser's wait before it asks again when the server is away
         stream->size = (size_t)snprintf(stream->event, sizeof stream->event, "retry: 2000\n\n");
-        if (!streams_are_any(streams)) streams->next_ns = 0;
+        streams->next_ns = 0;  // figures at once
         return response;
     }
     return NULL;
-}
-
-bool streams_are_any(const struct streams *streams) {
-    for (const struct stream *stream = streams->list; stream < streams->list + STREAMS_MAX;
-         stream++)
-        if (stream->is_used) return true;
-    return false;
 }
 
 static void write_event(struct stream *stream, const struct metrics_process *now) {

@@ -34,7 +34,6 @@ struct streams {
 // NULL: there are too many, or there is no memory. libmicrohttpd ends the stream with the response.
 struct MHD_Response *streams_begin(struct streams *streams, const struct served *served,
                                    struct MHD_Connection *http);
-bool streams_are_any(const struct streams *streams);
 // Sends what processes hold now, once a second.
 void streams_send(struct streams *streams, struct processes *processes, uint64_t now_ns);
 // Lets go of all, before the daemon stops.
