@@ -66,6 +66,13 @@ alone, _ = merge("--lines", exact[0], exact[0])
 t.check_equal("one build: lines", {(f["function"], f["line"]) for f in t.report(alone)["stacks"][0]["frames"]},
               lines[exact[0]])
 
+# code without a name, of libraries that have the same offsets or not
+_, exceptions = t.record(t.program("exceptions"))
+_, leak = t.record(t.program("leak"))
+several = [t.report(path, "--all-frames") for path in (exceptions, leak, exceptions)]
+check_sum("code without names", merge(exceptions, leak, exceptions)[0], several)
+check_sum("code without names, twice", merge(merge(exceptions, leak)[0], exceptions)[0], several)
+
 # samples: what is added up without merging has the same values, and no wider intervals than it
 sampled = []
 for seed in range(1, 5):
@@ -93,13 +100,14 @@ t.check(t.report(mixed)["stacks"][0]["peak_estimate"]["interval_bytes"] > 0, "on
 # what has no stack, or not the whole of it; code in Python
 _, uncounted = t.record(t.program("leak"), options=("--no-stacks",))
 _, small = t.record(t.program("leak"), options=("--min-size", "1000"))
-_, leak = t.record(t.program("leak"))
 check_sum("stacks that end early", merge(uncounted, small, leak)[0],
           [t.report(path, "--all-frames") for path in (uncounted, small, leak)])
 _, python = t.record([t.PYTHON, "-c", "def keep():\n  return ['a' * 9000 for _ in range(50)]\nx = keep()"], python=True)
 found = t.report(merge(python, python)[0])
 held = [s for s in found["stacks"] if "keep" in t.functions(s)]
 t.check(held and not any("_PyEval" in name for s in held for name in t.functions(s)), "python: keep")
+twice = t.report(merge(merge(python, python)[0], python)[0])
+t.check_equal("python: stacks of a sum of sums", len(by_names(twice)), len(twice["stacks"]))
 t.check_equal("python: peak", found["peak"]["bytes"], 2 * t.report(python)["peak"]["bytes"])
 
 # forks: what they inherited stands with the process that allocated it

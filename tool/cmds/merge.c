@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/fnv.h"
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -23,9 +24,12 @@ struct making {
     const struct profile *profile;
     struct frame_names names;
     struct imported *imported;
-    uint32_t *places;        // of the sum: their number there, plus 1
-    uint32_t *nodes;         // the same of nodes of the tree
-    size_t shortened_peaks;  // stacks with more blocks at the peak than the format holds
+    bool has_lines;            // lines of a function are told apart
+    uint32_t *places;          // of the sum: their number there, plus 1
+    uint32_t *nodes;           // the same of nodes of the tree
+    struct index_table named;  // places that are written, by the hash of their names
+    ARRAY(uint64_t) hashes;    // by place that is written
+    size_t shortened_peaks;    // stacks with more blocks at the peak than the format holds
 };
 
 static bool add_frames(struct making *making, const struct frame *frames, size_t count) {
@@ -36,18 +40,66 @@ static bool add_frames(struct making *making, const struct frame *frames, size_t
     return is_ok;
 }
 
+// Places of the sum that are called the same are one: code in Python is told by its lines there,
+// and by its names in a recording that is a sum already.
+static uint64_t hash_of(const struct making *making, const struct frame *frames, size_t count) {
+    uint64_t hash = FNV_START;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = frames[i].function ? frames[i].function : "";
+        hash = fnv_add(hash, name, strlen(name) + 1);
+        if (!making->has_lines) continue;
+        hash = fnv_add(hash, &frames[i].line, sizeof frames[i].line);
+        if (frames[i].file) hash = fnv_add(hash, frames[i].file, strlen(frames[i].file) + 1);
+    }
+    return hash;
+}
+
+// What has other lines elsewhere has none.
+static void forget_other_lines(struct making *making, uint32_t place, const struct frame *frames,
+                               size_t count) {
+    const struct import_place *known = &making->imported->places.items[place];
+    for (size_t i = 0; i < count && i < known->frame_count; i++) {
+        struct import_frame *frame = &making->imported->frames.items[known->first_frame + i];
+        if (frame->line != frames[i].line) frame->line = 0;
+    }
+}
+
+static bool find_named(struct making *making, uint64_t hash, uint32_t *place) {
+    struct index_probe probe = index_probe_start(&making->named, hash);
+    while (index_probe_next(&making->named, &probe, place))
+        if (making->hashes.items[*place] == hash) return true;
+    return false;
+}
+
+// A new place; `hash` of its names, or 0 of a cut.
+static bool note_place(struct making *making, uint64_t hash, uint32_t place) {
+    uint64_t *slot = place == IMPORT_NONE ? NULL : array_push(&making->hashes);
+    if (slot) *slot = hash;
+    return slot && (!hash || index_table_insert(&making->named, hash, place));
+}
+
+static bool add_place(struct making *making, uint32_t place, uint32_t *added) {
+    uint32_t cut = making->profile->places.list.items[place].cut;
+    size_t count;
+    if (cut) {
+        *added = import_cut(making->imported, cut);
+        return note_place(making, 0, *added);
+    }
+    const struct frame *frames = making->names.of_place(making->names.context, place, &count);
+    uint64_t hash = hash_of(making, frames, count);
+    if (find_named(making, hash, added)) {
+        forget_other_lines(making, *added, frames, count);
+        return true;
+    }
+    *added = import_place(making->imported,
+                          import_module(making->imported, count ? frames->module : NULL));
+    return note_place(making, hash, *added) && add_frames(making, frames, count);
+}
+
 static bool place_of(struct making *making, uint32_t place, uint32_t *number) {
     if (!making->places[place]) {
-        uint32_t cut = making->profile->places.list.items[place].cut, added;
-        size_t count = 0;
-        const struct frame *frames = NULL;
-        if (!cut) frames = making->names.of_place(making->names.context, place, &count);
-        if (cut)
-            added = import_cut(making->imported, cut);
-        else
-            added = import_place(making->imported,
-                                 import_module(making->imported, count ? frames->module : NULL));
-        if (added == IMPORT_NONE || !add_frames(making, frames, count)) return false;
+        uint32_t added;
+        if (!add_place(making, place, &added)) return false;
         making->places[place] = added + 1;
     }
     *number = making->places[place] - 1;
@@ -198,11 +250,13 @@ static void take_facts(const struct making *making, size_t count) {
         imported->lost[i] = recording_lost(profile->recording, i);
 }
 
-static bool make(struct opened *opened, struct imported *imported, struct error *error) {
+static bool make(struct opened *opened, bool has_lines, struct imported *imported,
+                 struct error *error) {
     const struct profile *profile = &opened->profile;
     struct making making = {.profile = profile,
                             .names = names_frames(opened->names),
                             .imported = imported,
+                            .has_lines = has_lines,
                             .places = calloc(profile->places.list.count + 1, sizeof(uint32_t)),
                             .nodes = calloc(profile->tree.nodes.count + 1, sizeof(uint32_t))};
     bool is_ok = making.places && making.nodes;
@@ -212,6 +266,8 @@ static bool make(struct opened *opened, struct imported *imported, struct error 
     take_sampling(profile, opened->merge->rate_most_bytes, imported);
     free(making.places);
     free(making.nodes);
+    index_table_free(&making.named);
+    array_free(&making.hashes);
     return is_ok || import_no_memory(error);
 }
 
@@ -255,7 +311,8 @@ int cmd_merge(const struct command_args *args) {
     if (!args->word_count || !args_has(args, OPTION_OUTPUT))
         return command_fail(STATUS_USAGE, &error);
     if (!merged_open(&opening, &opened, &error)) return command_fail(STATUS_FAILURE, &error);
-    bool is_ok = import_start(&imported, &error) && make(&opened, &imported, &error) &&
+    bool is_ok = import_start(&imported, &error) &&
+                 make(&opened, opening.has_lines, &imported, &error) &&
                  write_sum(args, &opened, &imported, &error);
     import_free(&imported);
     opened_close(&opened);

@@ -76,14 +76,27 @@ static uint64_t hash_frames(const struct frame *frames, size_t count, bool has_l
     return hash;
 }
 
+// "libc.so.6+0x1234": in a sum by names nothing else tells what has none.
+static struct frame frame_by_label(const struct frame *frame, char label[FRAME_TEXT_BYTES]) {
+    struct frame labelled = *frame;
+    frame_label(frame, label, FRAME_TEXT_BYTES, FRAME_TEXT_BYTES);
+    labelled.function = label;
+    return labelled;
+}
+
 // What stands for a place that only its names tell: the same in every run. 0: its address does.
 static uint64_t key_of(const struct opening *opening, bool is_imported, const struct place *place,
                        const struct frame *frames, size_t count) {
     bool is_by_name = opening->is_by_names || is_imported || place->module == MODULE_NONE;
     bool is_named = count && frames[count - 1].function;
-    if (!is_by_name || (!is_named && !opening->is_by_names)) return 0;
+    char label[FRAME_TEXT_BYTES];
+    struct frame labelled;
+    if (!is_by_name || !count || (!is_named && !opening->is_by_names)) return 0;
+    if (!is_named) {
+        labelled = frame_by_label(frames, label);
+        frames = &labelled;
+    }
     uint64_t hash = hash_frames(frames, count, opening->has_lines || !opening->is_by_names);
-    if (!is_named && count) hash = hash_mix(hash, frames->offset);
     return (hash | 1) & ~PLACE_PYTHON;
 }
 
@@ -137,11 +150,9 @@ static bool give(struct adder *adder, uint32_t place, const struct frame *frames
     return given->frames && !adder->texts->has_failed;
 }
 
-// "libc.so.6+0x1234": in a sum by names nothing else tells what has none.
 static bool name_by_address(struct adder *adder, const struct frame *frame, struct frame *named) {
     char label[FRAME_TEXT_BYTES];
-    frame_label(frame, label, sizeof label, sizeof label);
-    *named = *frame;
+    *named = frame_by_label(frame, label);
     named->function = text_of(adder, label);
     return named->function != NULL;
 }
