@@ -160,6 +160,8 @@ static void test_refused(void **state) {
         {"explain", "{\"subject\":\"one.cairn\",\"address\":\"--recording=x\"}",
          "begin with a dash"},
         {"top", "{\"recording\":\"one.cairn\",\"limit\":1.5}", "whole number"},
+        {"diff", "{\"before\":\"one.cairn\",\"before_at\":\"/../x\",\"after\":\"one.cairn\"}",
+         "a slash"},
         {"top", "{\"recording\":\"one.cairn\",\"group\":\"stack\"}", "one of stacks"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
