@@ -3,6 +3,7 @@
 // until they are cancelled or their turn comes. Whatever comes in: what goes out is a line of JSON
 // that answers a request or tells of one; the command line of a question begins as it should, and
 // names no file that is not below the root.
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +32,24 @@ static void check_line(void *context, char *line) {
     free(line);
 }
 
+// Absolute ones are below the root; the others, which the command takes from there, do not lead
+// out.
+static bool is_allowed(const char *path, const char *root) {
+    if (*path == '/') return confine_is_below(path, root);
+    return strncmp(path, "../", 3) != 0 && strcmp(path, "..") != 0 && !strstr(path, "/../");
+}
+
 static void check_words(const struct question *question, const char *root) {
-    bool is_run = question->tool->is_run;
+    bool is_run = question->tool->is_run, is_explain = !strcmp(question->tool->name, "explain");
     if (question->word_count < 2 || strcmp(question->words[0], "cairn") != 0) abort();
     if (is_run != !strcmp(question->words[1], "run")) abort();
     for (size_t i = 2; i < question->word_count; i++) {
         const char *word = question->words[i];
         if (!strcmp(word, "--")) break;
-        const char *path = !strncmp(word, "--baseline=", 11) || !strncmp(word, "--output=", 9)
-                               ? strchr(word, '=') + 1
-                           : *word == '/' ? word
-                                          : NULL;
-        if (path && !confine_is_below(path, root) && strcmp(question->tool->name, "explain") != 0)
-            abort();
+        bool is_file = !strncmp(word, "--baseline=", 11) || !strncmp(word, "--output=", 9);
+        if (is_file && !is_allowed(strchr(word, '=') + 1, root)) abort();
+        // an address may be any text
+        if (*word != '-' && !(is_explain && i > 3) && !is_allowed(word, root)) abort();
     }
 }
 

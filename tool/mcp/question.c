@@ -139,6 +139,8 @@ static bool read_at(const struct reading *reading) {
     const char *text = text_of(reading);
     char *file, **word = &question->words[question->word_count - 1];
     if (!text) return false;
+    // FILE@SNAPSHOT could be a file of its own, and lead elsewhere
+    if (strchr(text, '/')) return refuse(reading, "is to be a time or a label, without a slash");
     if (asprintf(&file, "%s@%s", *word, text) < 0)
         return error_set(reading->error, "no memory for the question");
     free(*word);
