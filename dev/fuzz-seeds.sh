@@ -130,6 +130,7 @@ names() {
 
 # Histories with steps, with small pages so that files are small.
 make_histories() {
+    command -v sqlite3 >/dev/null && command -v git >/dev/null || return 0
     for calls in 10 11 12 12 9; do
         printf 'parse %s 64\nfill_map %s 100\n' $calls $calls >plan
         "$build/cairn" check --series one.db --commit "c$((number = ${number:-0} + 1))" -- \

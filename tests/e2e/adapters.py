@@ -173,6 +173,9 @@ def test_gtest():
         return
     names = check_adapter("gtest", ["g/g"], "Parser.Short", "Parser.Long", 990, status=1)
     t.check_equal("gtest: tests that passed", names, {"Parser.Short", "Parser.Long"})
+    text = check("failed.db", ["g/g", "--gtest_filter=*Fails"], status=1)
+    t.check("FAIL Parser.Fails command: it ended with status 1\n      g/g" in text and "nothing was appended" in text,
+            f"gtest: how to see what a test that fails prints: {text}")
     text = check("gtest.db", ["g/g", "--gtest_filter=*Long"], options=["--max-calls", "5"], status=1)
     t.check("FAIL Parser.Long" in text and "Short" not in text, f"gtest: a budget is of each test: {text}")
 

@@ -19,10 +19,27 @@ static bool list_tests(const struct check_adapter *check, const struct adapter *
 
 // --- frameworks: a process for each test
 
-static bool add_failure(const struct check_adapter *check, const char *name, int status,
-                        struct error *error) {
-    struct result result = {.budget = "command"};
-    text_escape(result.subject, sizeof result.subject, name);
+// What it printed is not shown; the command is, which shows it.
+static char *command_line(const struct adapted_test *test) {
+    enum { WORD_BYTES = 4096 };
+    char *line = NULL, word[WORD_BYTES];
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out) return NULL;
+    fputs("     ", out);
+    for (char **at = test->words; *at; at++) {
+        text_quote(word, sizeof word, *at);
+        fprintf(out, " %s", word);
+    }
+    fputc('\n', out);
+    fclose(out);
+    return line;
+}
+
+static bool add_failure(const struct check_adapter *check, const struct adapted_test *test,
+                        int status, struct error *error) {
+    struct result result = {.budget = "command", .offenders = command_line(test)};
+    text_escape(result.subject, sizeof result.subject, test->name);
     snprintf(result.text, sizeof result.text, "it ended with status %d", status);
     return results_add(check->results, &result) || error_set(error, "no memory for results");
 }
@@ -55,7 +72,7 @@ static bool run_test(const struct check_adapter *check, const struct adapter *ad
     size_t failed = check->results->failed_count;
     bool is_ok = record_command(&command, &recorded, error);
     if (is_ok && recorded.status)
-        is_ok = add_failure(check, test->name, recorded.status, error);
+        is_ok = add_failure(check, test, recorded.status, error);
     else if (is_ok)
         is_ok = evaluate(check, test, recorded.path, error) &&
                 (!check->series->file ||

@@ -10,13 +10,32 @@
 
 enum {
     NAME_COLUMNS = 34,
+    NAME_COLUMNS_LEAST = 16,
     MEASURE_COLUMNS = 9,
     SPARK_COLUMNS = 32,
-    VALUE_COLUMNS = 14,
+    VALUE_COLUMNS = 13,
+    STEPS_COLUMNS = 9,
     MOVES_SHOWN = 3,
-    SUBJECT_COLUMNS = 60,
     STEP_BYTES = 256,
+    ELSEWHERE_COLUMNS = 120,  // where no terminal sets them
 };
+
+// The two columns that a narrow terminal makes narrower.
+struct layout {
+    size_t name, spark;
+};
+
+static struct layout layout_of(const struct terminal *terminal) {
+    enum { FIXED = 2 + 1 + MEASURE_COLUMNS + 1 + 2 * (1 + VALUE_COLUMNS) + STEPS_COLUMNS };
+    size_t columns = terminal->is_terminal ? terminal->columns : ELSEWHERE_COLUMNS;
+    size_t room = columns > FIXED ? columns - FIXED : 0;
+    struct layout layout = {room / 2, room - room / 2};
+    if (layout.name < NAME_COLUMNS_LEAST) layout.name = NAME_COLUMNS_LEAST;
+    if (layout.name > NAME_COLUMNS) layout.name = NAME_COLUMNS;
+    layout.spark = room > layout.name ? room - layout.name : 1;
+    if (layout.spark > SPARK_COLUMNS) layout.spark = SPARK_COLUMNS;
+    return layout;
+}
 
 bool history_is_shown(const struct history_view *view, const struct history_series *series) {
     char name[HISTORY_NAME_BYTES];
@@ -72,24 +91,34 @@ bool history_line_of(const struct history_series *series, enum history_measure m
     return true;
 }
 
+// Where a line has more values than columns, a column shows the highest of its own.
+static int64_t value_of_column(const struct history_line *line, size_t column, size_t columns) {
+    size_t first = column * line->count / columns, end = (column + 1) * line->count / columns;
+    int64_t highest = line->values[first];
+    for (size_t i = first + 1; i < end; i++)
+        if (line->values[i] > highest) highest = line->values[i];
+    return highest;
+}
+
 // The lowest value is the lowest character, so that small steps are seen.
-static void print_spark(const struct terminal *terminal, const struct history_line *line) {
+static void print_spark(const struct terminal *terminal, const struct history_line *line,
+                        size_t columns) {
     static const char *const blocks[] = {"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83",
                                          "\xe2\x96\x84", "\xe2\x96\x85", "\xe2\x96\x86",
                                          "\xe2\x96\x87", "\xe2\x96\x88"};
     enum { LAST = sizeof blocks / sizeof *blocks - 1 };
-    size_t first = line->count > SPARK_COLUMNS ? line->count - SPARK_COLUMNS : 0;
-    int64_t low = 0, high = 0;
-    for (size_t i = first; i < line->count; i++) {
-        if (i == first || line->values[i] < low) low = line->values[i];
-        if (i == first || line->values[i] > high) high = line->values[i];
+    size_t count = line->count < columns ? line->count : columns;
+    int64_t low = line->values[0], high = line->values[0];
+    for (size_t i = 0; i < line->count; i++) {
+        if (line->values[i] < low) low = line->values[i];
+        if (line->values[i] > high) high = line->values[i];
     }
-    for (size_t i = first; i < line->count; i++) {
-        double part =
-            high > low ? ((double)line->values[i] - (double)low) / ((double)high - (double)low) : 0;
-        fputs(blocks[(int)(part * LAST + 0.5)], terminal->out);
+    double span = (double)high - (double)low;
+    for (size_t i = 0; i < count; i++) {
+        double above = (double)value_of_column(line, i, count) - (double)low;
+        fputs(blocks[span > 0 ? (int)(above / span * LAST + 0.5) : 0], terminal->out);
     }
-    terminal_indent(terminal, SPARK_COLUMNS - (line->count - first));
+    terminal_indent(terminal, columns - count);
 }
 
 static void print_padded(const struct terminal *terminal, const char *text, size_t columns) {
@@ -111,6 +140,7 @@ static bool print_line(const struct history *history, const struct history_view 
                        const struct terminal *terminal, uint32_t index,
                        enum history_measure measure, bool is_first) {
     const struct history_series *series = &history->series.items[index];
+    const struct layout layout = layout_of(terminal);
     struct history_line line;
     char name[HISTORY_NAME_BYTES];
     if (!history_line_of(series, measure, &line)) return false;
@@ -118,13 +148,12 @@ static bool print_line(const struct history *history, const struct history_view 
     if (line.count) {
         int64_t now = line.values[line.count - 1], first = line.values[0];
         size_t steps = history_count_steps(history, index, measure);
-        struct unit_text change = history_measures[measure].is_bytes && !view->is_plain_number
-                                      ? history_change(measure, now - first)
-                                      : units_count(now - first);
+        struct unit_text change = history_change(measure, now - first);
+        if (view->is_plain_number) change = units_size_as(now - first, true);
         fputs("  ", terminal->out);
-        print_padded(terminal, is_first ? name : "", NAME_COLUMNS);
+        print_padded(terminal, is_first ? name : "", layout.name);
         fprintf(terminal->out, " %-*s ", MEASURE_COLUMNS, history_measures[measure].name);
-        print_spark(terminal, &line);
+        print_spark(terminal, &line, layout.spark);
         fprintf(terminal->out, " %*s", VALUE_COLUMNS, amount(view, measure, now).text);
         fprintf(terminal->out, " %*s", VALUE_COLUMNS, now == first ? "" : change.text);
         if (steps)
@@ -188,10 +217,14 @@ static void print_range(const struct history *history, const struct history_step
                         const struct terminal *terminal) {
     const struct history_commit *before = history_before(history, step),
                                 *after = history_after(history, step);
+    enum { HASHES_COLUMNS = 2 + GIT_SHORT + 2 + 2 + 2 * GIT_SHORT + 2 + 2, SUBJECT_LEAST = 20 };
+    size_t columns = terminal->is_terminal ? terminal->columns : ELSEWHERE_COLUMNS;
+    size_t room =
+        columns > HASHES_COLUMNS + SUBJECT_LEAST ? columns - HASHES_COLUMNS : SUBJECT_LEAST;
     char subject[GIT_SUBJECT_BYTES];
     size_t between = history_commits_between(history, step);
     snprintf(subject, sizeof subject, "%s", history_subject(after));
-    text_cut(subject, SUBJECT_COLUMNS);
+    text_cut(subject, room);
     terminal_print(terminal, STYLE_NAME, "%.*s%s", GIT_SHORT, after->hash,
                    after->is_changed ? "+" : "");
     fprintf(terminal->out, "  %s", subject);
@@ -221,12 +254,12 @@ static bool print_step(struct history *history, const struct history_step *step,
     for (size_t i = 0; i < moves.list.count; i++) {
         const struct history_moved *moved = &moves.list.items[i];
         char frames[HISTORY_NAME_BYTES];
-        enum { LEFT_OF_FRAMES = 22, ELSEWHERE_COLUMNS = 180 };
+        enum { LEFT_OF_FRAMES = 6 + VALUE_COLUMNS + 2, FRAMES_LEAST = 24 };
         size_t place = moved->place ? strlen(moved->place) + 2 : 0;
         size_t columns = terminal->is_terminal ? terminal->columns : ELSEWHERE_COLUMNS;
-        bool has_room = columns > LEFT_OF_FRAMES + place + NAME_COLUMNS;
+        bool has_room = columns > LEFT_OF_FRAMES + place + FRAMES_LEAST;
         snprintf(frames, sizeof frames, "%s", moved->frames);
-        text_cut(frames, has_room ? columns - LEFT_OF_FRAMES - place : NAME_COLUMNS);
+        text_cut(frames, has_room ? columns - LEFT_OF_FRAMES - place : FRAMES_LEAST);
         fprintf(terminal->out, "      %*s  %s", VALUE_COLUMNS,
                 history_change(step->measure, moved->after - moved->before).text, frames);
         if (moved->place) terminal_print(terminal, STYLE_DIM, "  %s", moved->place);
@@ -276,13 +309,14 @@ static bool print_steps(struct history *history, const struct history_view *view
 
 bool history_print(struct history *history, const struct history_view *view,
                    const struct terminal *terminal, struct error *error) {
+    const struct layout layout = layout_of(terminal);
     size_t shown = 0;
     print_heading(history, terminal);
     for (uint32_t i = 0; i < history->series.count; i++) {
         if (!history_is_shown(view, &history->series.items[i])) continue;
         if (!shown++)
-            terminal_print(terminal, STYLE_DIM, "\n  %-*s %-*s %-*s %*s %*s\n", NAME_COLUMNS,
-                           "test", MEASURE_COLUMNS, "figure", SPARK_COLUMNS, "over commits",
+            terminal_print(terminal, STYLE_DIM, "\n  %-*s %-*s %-*s %*s %*s\n", (int)layout.name,
+                           "test", MEASURE_COLUMNS, "figure", (int)layout.spark, "over commits",
                            VALUE_COLUMNS, "now", VALUE_COLUMNS, "since first");
         if (!print_series(history, view, terminal, i))
             return error_set(error, "no memory for the table");
