@@ -126,7 +126,7 @@ static bool walk(struct owner_listing *listing, const struct request *request,
 bool core_owners_print(struct core_subject *subject, const struct view_options *options,
                        struct error *error) {
     struct owner_listing listing;
-    if (!owner_listing_make(subject, options, false, &listing, error)) return false;
+    if (!owner_listing_make(subject, options, OWNER_ROWS, &listing, error)) return false;
     bool is_ok = print_screen(&listing, error);
     owner_listing_free(&listing);
     return is_ok;

@@ -100,7 +100,8 @@ static void print_heap(struct core_subject *subject, const struct evidence_wish 
     core_forget_map(subject);
     if (snprintf(path, sizeof path, "%s.cairn", wish->base) >= PATH_MAX) return;
     heading("kept");
-    end_part(core_save(subject, path, false, &error), &error);
+    const struct core_saving how = {0};
+    end_part(core_save(subject, path, &how, &error), &error);
 }
 
 // The process goes on: there is no more hurry.

@@ -136,6 +136,7 @@ static int teardown(void **state) {
     (void)state;
     target_close(&target);
     pushing_close(&pushing);
+    while (pushing.queue.requests.count) queue_remove(&pushing.queue, 0);
     queue_close(&pushing.queue, true);
     close(recording);
     return 0;
