@@ -49,6 +49,11 @@ def through(found, function, key):
 argv = t.program("exceptions")
 _, recording = t.record(argv)
 wanted = t.report(recording)
+found, told = import_file(t.export_file(recording, "perfetto"))
+if found:
+    check_same("back from perfetto", found, wanted, ("totals", "at_exit"))
+    t.check_equal("back from perfetto: through main", through(found, "main", "allocations"),
+                  through(wanted, "main", "allocations"))
 for form, keys in (("heaptrack", ("totals", "peak", "at_exit")),
                    ("dhat", ("totals", "peak", "at_exit")),
                    ("pprof", ("totals", "peak", "at_exit"))):

@@ -102,6 +102,14 @@ suite = xml.parse("found.xml").getroot().find("testsuite")
 t.check_equal("JUnit: failures", suite.get("failures"), "1")
 failed = [case for case in suite if case.find("failure") is not None]
 t.check(len(failed) == 1 and "unchecked" in failed[0].find("failure").text, "JUnit: the failing case")
+result = t.run_cairn("torture", "-q", "--stacks", OWN, "--no-leaks", "--sarif", "found.sarif", "--markdown", "found.md",
+                     "--annotations", "--", PROGRAM, "unchecked")
+sarif = json.loads(pathlib.Path("found.sarif").read_text())["runs"][0]
+place = sarif["results"][0]["locations"][0]["physicalLocation"]
+t.check(len(sarif["results"]) == 1 and sarif["results"][0]["ruleId"] == "memory/crash" and
+        place["artifactLocation"]["uri"].endswith("torture.cc") and place["region"]["startLine"], f"SARIF: {sarif}")
+t.check("crashes when an allocation of get fails" in pathlib.Path("found.md").read_text(), "Markdown")
+t.check(re.search(rb"^::error file=.*torture.cc,line=\d+", result.out, re.M), f"annotations: {result.out}")
 allowed = t.run_cairn("torture", "-q", "--stacks", OWN, "--no-leaks", "--allow", "crash", "--", PROGRAM, "unchecked")
 t.check(allowed.status == 0 and b"no findings" in allowed.out, f"--allow: {allowed.out}")
 

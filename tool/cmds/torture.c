@@ -13,6 +13,7 @@
 #include "tool/base/clock.h"
 #include "tool/base/output.h"
 #include "tool/base/units.h"
+#include "tool/check/results.h"
 #include "tool/cmds/torture.h"
 #include "tool/proc/process.h"
 #include "tool/query/name_options.h"
@@ -357,17 +358,78 @@ static bool add_only(struct torture *torture, struct error *error) {
                      torture->only_hash);
 }
 
-static bool write_results(const struct torture *torture, struct error *error) {
-    const char *path = args_text(torture->args, OPTION_JUNIT, NULL);
+static bool write_file(const struct torture *torture, enum option_id option, const void *results,
+                       void (*write)(const void *, FILE *), struct error *error) {
+    const char *path = args_text(torture->args, option, NULL);
     struct output output;
+    if (!path) return true;
+    if (!output_open(path, true, &output, error)) return false;
+    write(results, output.file);
+    return output_commit(&output, error);
+}
+
+static void write_junit(const void *report, FILE *out) {
+    torture_write_junit(report, out);
+}
+
+static void write_markdown(const void *results, FILE *out) {
+    results_write_markdown(results, out);
+}
+
+static void write_sarif(const void *results, FILE *out) {
+    results_write_sarif(results, out);
+}
+
+// "src/parser.c:120", below the working directory if it is there; for free(), NULL: not known.
+static char *place_of(const struct torture_frame *site) {
+    char directory[PATH_MAX], safe[PATH_MAX], *place = NULL;
+    if (!site || !site->file || !site->line) return NULL;
+    size_t length = getcwd(directory, sizeof directory) ? strlen(directory) : 0;
+    bool is_below = length && !strncmp(site->file, directory, length) && site->file[length] == '/';
+    text_escape(safe, sizeof safe, is_below ? site->file + length + 1 : site->file);
+    return asprintf(&place, "%s:%u", safe, site->line) < 0 ? NULL : place;
+}
+
+static bool add_result(const struct torture *torture, size_t step, struct results *results) {
+    const struct torture_outcome *outcome = &torture_result_of(&torture->report, step)->outcome;
+    const struct torture_frame *site = torture_site_of(torture_target_of(&torture->report, step));
+    struct result result = {.budget = torture_kind_names[outcome->kind]};
+    char name[sizeof result.text / 2], *told = NULL;
+    size_t size;
+    text_escape(result.subject, sizeof result.subject, text_base_name(*torture->args->words));
+    text_escape(name, sizeof name, site && site->function ? site->function : "its code");
+    snprintf(result.text, sizeof result.text, "%s when an allocation of %s fails",
+             torture_kind_texts[outcome->kind], name);
+    FILE *out = open_memstream(&told, &size);
+    if (out) torture_print_finding(&torture->report, step, out);
+    if (out) fclose(out);
+    result.offenders = told;
+    result.place = place_of(site);
+    return results_add(results, &result);
+}
+
+// The findings for forges, as a check has them.
+static bool write_forges(const struct torture *torture, struct error *error) {
+    struct results results = {0};
+    bool is_ok = true;
+    for (size_t i = 0; i < torture->plan.steps.count && is_ok; i++)
+        if (torture_is_told(&torture->report, i)) is_ok = add_result(torture, i, &results);
+    if (!is_ok) error_set(error, "torture: no memory");
+    is_ok = is_ok && write_file(torture, OPTION_MARKDOWN, &results, write_markdown, error) &&
+            write_file(torture, OPTION_SARIF, &results, write_sarif, error);
+    if (is_ok && args_has(torture->args, OPTION_ANNOTATIONS))
+        results_print_annotations(&results, stdout);
+    results_free(&results);
+    return is_ok;
+}
+
+static bool write_results(const struct torture *torture, struct error *error) {
     if (args_has(torture->args, OPTION_JSON))
         torture_write_json(&torture->report, stdout);
     else
         torture_print(&torture->report, stdout);
-    if (!path) return true;
-    if (!output_open(path, true, &output, error)) return false;
-    torture_write_junit(&torture->report, output.file);
-    return output_commit(&output, error);
+    return write_file(torture, OPTION_JUNIT, &torture->report, write_junit, error) &&
+           write_forges(torture, error);
 }
 
 static bool run_all(struct torture *torture, struct error *error) {

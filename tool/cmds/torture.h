@@ -39,7 +39,7 @@ int cmd_torture(const struct command_args *args);
             {OPTION_MAX_OUTPUT, "max-output", 0, "SIZE",                                           \
              "of a run's output, and of each file (256M)"},                                        \
             {OPTION_JSON, "json", 0, NULL, "one JSON object"},                                     \
-            {OPTION_JUNIT, "junit", 0, "FILE", "write JUnit's XML as well, over what is there"},   \
+            OPTION_ROWS_FORGES,                                                                    \
             {OPTION_QUIET, "quiet", 'q', NULL, "no progress"},                                     \
             OPTION_ROWS_SYMBOL_FILES,                                                              \
         },                                                                                         \

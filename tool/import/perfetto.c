@@ -244,9 +244,9 @@ static void say_what_lacks(const struct perfetto *reader) {
     imported->is_partial = true;
     imported->pid = (uint32_t)reader->pid;
     snprintf(imported->lacks, sizeof imported->lacks,
-             "%scalls and blocks that were not sampled, what was live between the dumps, "
-             "threads%s%s%s",
+             "%s%swhat was live between the dumps, threads%s%s%s",
              reader->has_max ? "all but the maximum, " : "",
+             reader->interval_bytes > 1 ? "calls and blocks that were not sampled, " : "",
              reader->has_other_heap ? ", which heap it is of (several are added up)" : "",
              reader->is_lossy ? ", what was lost: the profiler's buffer overran or it gave up" : "",
              sampled);

@@ -11,7 +11,7 @@
 
 enum { FRAMES_SHOWN = 6, LINE_BYTES = 1024, ID_BYTES = 48 };
 
-static const struct torture_result *result_of(const struct torture_report *report, size_t step) {
+const struct torture_result *torture_result_of(const struct torture_report *report, size_t step) {
     const struct torture_step *of = &report->plan->steps.items[step];
     return torture_results_find(report->results, report->plan->targets.items[of->target].hash,
                                 of->nth);
@@ -25,7 +25,7 @@ static bool is_finding(const struct torture_report *report, const struct torture
 size_t torture_count(const struct torture_report *report, enum torture_kind kind) {
     size_t count = 0;
     for (size_t i = 0; i < report->plan->steps.count; i++) {
-        const struct torture_result *result = result_of(report, i);
+        const struct torture_result *result = torture_result_of(report, i);
         count += result && result->outcome.kind == kind;
     }
     return count;
@@ -34,11 +34,11 @@ size_t torture_count(const struct torture_report *report, enum torture_kind kind
 size_t torture_findings(const struct torture_report *report) {
     size_t count = 0;
     for (size_t i = 0; i < report->plan->steps.count; i++)
-        count += is_finding(report, result_of(report, i));
+        count += is_finding(report, torture_result_of(report, i));
     return count;
 }
 
-static const struct torture_target *target_of(const struct torture_report *report, size_t step) {
+const struct torture_target *torture_target_of(const struct torture_report *report, size_t step) {
     return &report->plan->targets.items[report->plan->steps.items[step].target];
 }
 
@@ -52,24 +52,33 @@ static bool has_same_site(const struct torture_target *one, const struct torture
 
 // Leaks are told by what leaks, everything else by what failed.
 static bool is_alike(const struct torture_report *report, size_t one, size_t other) {
-    const struct torture_outcome *a = &result_of(report, one)->outcome;
-    const struct torture_outcome *b = &result_of(report, other)->outcome;
+    const struct torture_outcome *a = &torture_result_of(report, one)->outcome;
+    const struct torture_outcome *b = &torture_result_of(report, other)->outcome;
     if (a->kind != b->kind) return false;
     if (a->kind == TORTURE_LEAK) return !strcmp(a->detail, b->detail);
-    return has_same_site(target_of(report, one), target_of(report, other));
+    return has_same_site(torture_target_of(report, one), torture_target_of(report, other));
 }
 
 // A finding before it that is alike.
 static bool is_told(const struct torture_report *report, size_t step) {
     for (size_t i = 0; i < step; i++)
-        if (is_finding(report, result_of(report, i)) && is_alike(report, i, step)) return true;
+        if (is_finding(report, torture_result_of(report, i)) && is_alike(report, i, step))
+            return true;
     return false;
+}
+
+bool torture_is_told(const struct torture_report *report, size_t step) {
+    return is_finding(report, torture_result_of(report, step)) && !is_told(report, step);
+}
+
+const struct torture_frame *torture_site_of(const struct torture_target *target) {
+    return target->frame_count ? &target->frames[target->site] : NULL;
 }
 
 static size_t others_of(const struct torture_report *report, size_t step) {
     size_t count = 0;
     for (size_t i = step + 1; i < report->plan->steps.count; i++)
-        count += is_finding(report, result_of(report, i)) && is_alike(report, i, step);
+        count += is_finding(report, torture_result_of(report, i)) && is_alike(report, i, step);
     return count;
 }
 
@@ -106,7 +115,7 @@ static void put_stack(FILE *out, const struct torture_target *target, const char
 
 static void put_command(FILE *out, const struct torture_report *report, size_t step) {
     fprintf(out, "cairn torture --only %016" PRIx64 ":%" PRIu64 " --",
-            target_of(report, step)->hash, report->plan->steps.items[step].nth);
+            torture_target_of(report, step)->hash, report->plan->steps.items[step].nth);
     for (char *const *word = report->command; *word; word++) {
         char quoted[LINE_BYTES];
         size_t dashes = strspn(*word, "-");  // text_quote would make a path of them
@@ -123,9 +132,9 @@ static void put_end(FILE *out, const struct torture_outcome *outcome) {
         fprintf(out, " %d", outcome->status);
 }
 
-static void print_finding(const struct torture_report *report, size_t step, FILE *out) {
-    const struct torture_outcome *outcome = &result_of(report, step)->outcome;
-    const struct torture_target *target = target_of(report, step);
+void torture_print_finding(const struct torture_report *report, size_t step, FILE *out) {
+    const struct torture_outcome *outcome = &torture_result_of(report, step)->outcome;
+    const struct torture_target *target = torture_target_of(report, step);
     uint64_t nth = report->plan->steps.items[step].nth;
     size_t others = others_of(report, step);
     fprintf(out, "\n%s", torture_kind_texts[outcome->kind]);
@@ -149,7 +158,8 @@ static void print_finding(const struct torture_report *report, size_t step, FILE
 
 static size_t done_count(const struct torture_report *report) {
     size_t count = 0;
-    for (size_t i = 0; i < report->plan->steps.count; i++) count += result_of(report, i) != NULL;
+    for (size_t i = 0; i < report->plan->steps.count; i++)
+        count += torture_result_of(report, i) != NULL;
     return count;
 }
 
@@ -199,10 +209,10 @@ static void print_sum(const struct torture_report *report, FILE *out) {
 void torture_print(const struct torture_report *report, FILE *out) {
     for (int kind = TORTURE_CRASH; kind < TORTURE_KINDS; kind++)
         for (size_t i = 0; i < report->plan->steps.count; i++) {
-            const struct torture_result *result = result_of(report, i);
+            const struct torture_result *result = torture_result_of(report, i);
             if (is_finding(report, result) && (int)result->outcome.kind == kind &&
                 !is_told(report, i))
-                print_finding(report, i, out);
+                torture_print_finding(report, i, out);
         }
     if (torture_findings(report)) fputc('\n', out);
     print_sum(report, out);
@@ -224,8 +234,8 @@ static void json_put_frames(struct json *json, const struct torture_target *targ
 }
 
 static void json_put_finding(struct json *json, const struct torture_report *report, size_t step) {
-    const struct torture_outcome *outcome = &result_of(report, step)->outcome;
-    const struct torture_target *target = target_of(report, step);
+    const struct torture_outcome *outcome = &torture_result_of(report, step)->outcome;
+    const struct torture_target *target = torture_target_of(report, step);
     char id[ID_BYTES], *again = NULL;
     size_t size;
     snprintf(id, sizeof id, "%016" PRIx64, target->hash);
@@ -274,7 +284,7 @@ void torture_write_json(const struct torture_report *report, FILE *out) {
     json_close(&json);
     json_open_array(&json, "findings");
     for (size_t i = 0; i < report->plan->steps.count; i++)
-        if (is_finding(report, result_of(report, i))) json_put_finding(&json, report, i);
+        if (is_finding(report, torture_result_of(report, i))) json_put_finding(&json, report, i);
     json_close(&json);
     json_close(&json);
     fputc('\n', out);
@@ -287,8 +297,8 @@ static void put_markup(FILE *out, const char *text) {
 }
 
 static void junit_put_case(const struct torture_report *report, size_t step, FILE *out) {
-    const struct torture_result *result = result_of(report, step);
-    const struct torture_target *target = target_of(report, step);
+    const struct torture_result *result = torture_result_of(report, step);
+    const struct torture_target *target = torture_target_of(report, step);
     char *text = NULL;
     size_t size;
     const struct torture_frame *site = target->frame_count ? &target->frames[target->site] : NULL;
@@ -299,7 +309,7 @@ static void junit_put_case(const struct torture_report *report, size_t step, FIL
     fprintf(out, " %016" PRIx64 ":%" PRIu64 "\"", target->hash,
             report->plan->steps.items[step].nth);
     FILE *told = open_memstream(&text, &size);
-    if (told && is_finding(report, result)) print_finding(report, step, told);
+    if (told && is_finding(report, result)) torture_print_finding(report, step, told);
     if (told) fclose(told);
     if (!result || result->outcome.kind == TORTURE_MISSED) {
         fprintf(out, "><skipped message=\"%s\"/></testcase>\n",

@@ -162,6 +162,14 @@ struct torture_report {
     unsigned allowed;   // bits of kinds that are no findings
 };
 
+// A finding that is told, of those that are alike the first; false: that step has none.
+bool torture_is_told(const struct torture_report *report, size_t step);
+const struct torture_result *torture_result_of(const struct torture_report *report, size_t step);
+// The allocation that is to fail, and where the program allocates; NULL: not known.
+const struct torture_target *torture_target_of(const struct torture_report *report, size_t step);
+const struct torture_frame *torture_site_of(const struct torture_target *target);
+void torture_print_finding(const struct torture_report *report, size_t step, FILE *out);
+
 size_t torture_count(const struct torture_report *report, enum torture_kind kind);
 size_t torture_findings(const struct torture_report *report);
 void torture_print(const struct torture_report *report, FILE *out);
