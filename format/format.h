@@ -223,7 +223,12 @@ struct cairn_picture {
 // name, or a label of a context, "key=value". A region of the same name inside another one is
 // another scope. A context is a chain of labels; the one nearest to a stack's scope goes before
 // others of its key further out. Regions and labels may be within one another.
-enum cairn_scope_kind { CAIRN_SCOPE_REGION = 1, CAIRN_SCOPE_POOL = 2, CAIRN_SCOPE_LABEL = 3 };
+enum cairn_scope_kind {
+    CAIRN_SCOPE_REGION = 1,
+    CAIRN_SCOPE_POOL = 2,
+    CAIRN_SCOPE_LABEL = 3,
+    CAIRN_SCOPE_WRAPPED = 4
+};
 #define CAIRN_SCOPE_LIMIT 16384u
 #define CAIRN_LABEL_LIMIT                                                                          \
     4096u  // labels within others; what is beyond has the value CAIRN_LABEL_OTHER

@@ -38,6 +38,7 @@
     row(SOCKET, 0, 0, 0)                                 /* text, internal: where the tool listens */ \
     row(ENTRIES, 0, 0, 0)                                /* text, internal: an allocator's code */ \
     row(MEMORY_FILE, 0, 0, 0)                            /* number, internal: a descriptor */ \
+    row(WRAP, 0, 0, 0)                                   /* text, internal: allocators by name (wrap.h) */ \
     row(VALGRIND, 0, 0, 0)                               /* internal: the program runs under it */ \
     row(FAULT, 0, 0, 0)                                  /* text, of tests: what fails */
 // clang-format on

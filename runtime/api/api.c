@@ -120,7 +120,7 @@ static void api_pool_alloc(void *pool, const void *block, size_t bytes) {
 }
 
 static int api_pool_free(void *pool, const void *block) {
-    return is_recorded() && pool_take(pool, block);
+    return is_recorded() && pool_take(pool, block, NULL);
 }
 
 static void api_pool_destroy(void *pool) {

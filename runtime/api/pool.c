@@ -88,12 +88,12 @@ static void count_frees(struct pool *pool, uint64_t count, uint64_t bytes) {
     pool->live_bytes -= bytes;
 }
 
-void pool_add(struct pool *pool, const void *block, size_t bytes) {
+// Puts a block into the table. False without memory.
+static bool enter_block(struct pool *pool, const void *block, size_t bytes) {
     const uint64_t used_parts = 3, all_parts = 4;
-    if (!block || !pool_lock(pool)) return;
     if ((pool->used + 1) * all_parts > pool->slots * used_parts && !pool_grow(pool)) {
         gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
-        return pool_unlock(pool);
+        return false;
     }
     struct pool_block *place = place_of(pool, ~(uint64_t)(uintptr_t)block);
     if (place->key) {
@@ -102,7 +102,23 @@ void pool_add(struct pool *pool, const void *block, size_t bytes) {
     }
     *place = (struct pool_block){~(uint64_t)(uintptr_t)block, bytes};
     pool->used++;
-    count_alloc(pool, bytes);
+    return true;
+}
+
+void pool_add(struct pool *pool, const void *block, size_t bytes) {
+    if (!block || !pool_lock(pool)) return;
+    if (enter_block(pool, block, bytes)) count_alloc(pool, bytes);
+    pool_unlock(pool);
+}
+
+void pool_put_back(struct pool *pool, const void *block, size_t bytes) {
+    struct cairn_scope *scope = scope_at(pool->scope);
+    if (!block || !pool_lock(pool)) return;
+    if (enter_block(pool, block, bytes)) {
+        __atomic_fetch_sub(&scope->frees, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&scope->freed_bytes, bytes, __ATOMIC_RELAXED);
+        pool->live_bytes += bytes;
+    }
     pool_unlock(pool);
 }
 
@@ -118,11 +134,12 @@ static void close_gap(struct pool *pool, uint64_t gap) {
     pool->table[gap].key = 0;
 }
 
-bool pool_take(struct pool *pool, const void *block) {
+bool pool_take(struct pool *pool, const void *block, size_t *bytes) {
     if (!block || !pool_lock(pool)) return false;
     struct pool_block *place = place_of(pool, ~(uint64_t)(uintptr_t)block);
     bool is_there = place->key != 0;
     if (is_there) {
+        if (bytes) *bytes = place->bytes;
         count_frees(pool, 1, place->bytes);
         pool->used--;
         close_gap(pool, (uint64_t)(place - pool->table));

@@ -19,8 +19,10 @@ struct pool;
 // NULL without memory or room for the name.
 struct pool *pool_make(const char *name);
 void pool_add(struct pool *pool, const void *block, size_t bytes);
-// False: it has no such block.
-bool pool_take(struct pool *pool, const void *block);
+// False: it has no such block. `bytes` (or NULL) gets its size.
+bool pool_take(struct pool *pool, const void *block, size_t *bytes);
+// A block that was taken is still there: its free was none.
+void pool_put_back(struct pool *pool, const void *block, size_t bytes);
 // Frees all that is left in it.
 void pool_end(struct pool *pool);
 

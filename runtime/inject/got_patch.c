@@ -136,19 +136,43 @@ static int find_name(const char *name) {
     return -1;
 }
 
-static void relink(const struct module *module, const Elf64_Rela *relocation,
-                   const uintptr_t real[CAIRN_NAMESPACE_COUNT], uintptr_t ways) {
+// Leads a slot elsewhere if it is one of a function that is looked for, and leads to that; whether
+// it leads there now.
+static bool relink(const struct module *module, const Elf64_Rela *relocation, got_lookup *find,
+                   void *context) {
     uint64_t index = ELF64_R_SYM(relocation->r_info), kind = ELF64_R_TYPE(relocation->r_info);
     bool is_slot =
         kind == RELOCATION_JUMP_SLOT || kind == RELOCATION_GLOBAL || kind == RELOCATION_WORD;
-    uintptr_t address = module->symbols.bias + relocation->r_offset, value;
-    if (!is_slot || !index || relocation->r_addend || address % sizeof value) return;
-    int which = find_name(module->symbols.texts + module->symbols.symbols[index].st_name);
-    if (which < 0 || !real[which]) return;
+    uintptr_t address = module->symbols.bias + relocation->r_offset, value, real, way;
+    if (!is_slot || !index || relocation->r_addend || address % sizeof value) return false;
+    const char *name = module->symbols.texts + module->symbols.symbols[index].st_name;
+    if (!find(context, name, &real, &way)) return false;
     value = __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
     bool is_unbound = kind == RELOCATION_JUMP_SLOT && is_within(module, PT_LOAD, 0, value);
-    if (value == real[which] || is_unbound)
-        write_slot(module, address, ways + (uintptr_t)which * CAIRN_NAMESPACE_WAY_BYTES);
+    if (value == real || is_unbound) write_slot(module, address, way);
+    return __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED) == way;
+}
+
+static uint32_t relink_all(const struct module *module, got_lookup *find, void *context) {
+    uint32_t count = 0;
+    for (unsigned table = 0; table < 2; table++)
+        for (size_t i = 0; i < module->relocation_count[table]; i++)
+            count += relink(module, &module->relocations[table][i], find, context);
+    return count;
+}
+
+struct namespace_ways {
+    const uintptr_t *real;
+    uintptr_t ways;
+};
+
+static bool find_in_namespace(void *context, const char *name, uintptr_t *real, uintptr_t *way) {
+    const struct namespace_ways *ways = context;
+    int which = find_name(name);
+    if (which < 0 || !ways->real[which]) return false;
+    *real = ways->real[which];
+    *way = ways->ways + (uintptr_t)which * CAIRN_NAMESPACE_WAY_BYTES;
+    return true;
 }
 
 bool got_patch_namespace(const struct link_map *map, uintptr_t real[CAIRN_NAMESPACE_COUNT],
@@ -159,11 +183,23 @@ bool got_patch_namespace(const struct link_map *map, uintptr_t real[CAIRN_NAMESP
     for (unsigned i = 0; i < CAIRN_NAMESPACE_COUNT; i++) store((uintptr_t)&real[i], found[i]);
     for (; map; map = map->l_next) {
         if (!read_module(&module, map)) continue;
-        for (unsigned table = 0; table < 2; table++)
-            for (size_t i = 0; i < module.relocation_count[table]; i++)
-                relink(&module, &module.relocations[table][i], real, ways);
+        struct namespace_ways all = {real, ways};
+        relink_all(&module, find_in_namespace, &all);
     }
     return true;
+}
+
+uint32_t got_patch_module(const struct dl_phdr_info *info, got_lookup *find, void *context) {
+    struct module module = {.name = info->dlpi_name,
+                            .symbols.bias = info->dlpi_addr,
+                            .segments = info->dlpi_phdr,
+                            .segment_count = info->dlpi_phnum};
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            read_dynamic(&module,
+                         (const Elf64_Dyn *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+    bool has_symbols = module.symbols.symbols && module.symbols.texts;
+    return has_symbols ? relink_all(&module, find, context) : 0;
 }
 
 #endif

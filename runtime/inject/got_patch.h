@@ -12,6 +12,13 @@
 
 #include "format/attachment.h"
 
+// A function of that name is led elsewhere: where it is, and where its callers are to go.
+typedef bool got_lookup(void *context, const char *name, uintptr_t *real, uintptr_t *way);
+
+// The same for the slots of one module; how many lead there now. The caller holds the dynamic
+// linker's lock.
+uint32_t got_patch_module(const struct dl_phdr_info *info, got_lookup *find, void *context);
+
 // Leads all slots of the namespace's modules, `map` being the first, to its ways, after the real
 // functions were found. The caller holds the dynamic linker's lock. False: its malloc is not its
 // libc's, or cannot be found, and nothing was changed.

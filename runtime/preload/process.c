@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "runtime/inject/namespaces.h"
+#include "runtime/inject/wrap.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
 #include "runtime/process/start.h"
@@ -233,6 +234,7 @@ EXPORT int _Fork(void) {
 EXPORT void *dlopen(const char *path, int flags) {
     be_ready();
     namespaces_look_if_expected();
+    wrap_look();
     if (flags & RTLD_DEEPBIND) gate_count_loss(CAIRN_LOST_DEEPBIND);
     return real.dlopen(path, flags);
 }

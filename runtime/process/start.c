@@ -10,6 +10,7 @@
 #include "runtime/check/check.h"
 #include "runtime/inject/attach.h"
 #include "runtime/inject/entry_patch.h"
+#include "runtime/inject/wrap.h"
 #include "runtime/live/live.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/real.h"
@@ -241,6 +242,7 @@ bool process_start(void) {
     bool is_open = process_open();
     if (!is_open) sink_give_up();
     process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
+    if (is_open) wrap_open();
     if (sys_limit(RLIMIT_AS) != UINT64_MAX || sys_limit(RLIMIT_DATA) != UINT64_MAX)
         process_release_space(sys_limit(RLIMIT_AS));
     return is_open;

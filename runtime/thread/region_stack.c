@@ -9,6 +9,7 @@
 void region_stack_reset(struct thread *thread) {
     thread->nest.id = thread->nest.depth = thread->nest.is_off = 0;
     thread->nest.high_bytes = INT64_MAX;
+    for (unsigned i = 0; i < CAIRN_WRAP_HEAPS; i++) thread->wrapped[i] = 0;
 }
 
 static void set_bound(struct thread *thread) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/wrap.h"
 #include "runtime/record/timeline.h"
 #include "runtime/sample/blocks.h"
 #include "runtime/sample/countdown.h"
@@ -98,6 +99,7 @@ struct thread {
     struct sampled taken;  // by a realloc that is under way
     struct thread_log log;
     bool has_taken, has_chance;
+    uintptr_t wrapped[CAIRN_WRAP_HEAPS];  // by heap: its outermost call (inject/wrap.c); 0: none
 };
 
 // The calling thread; one with a gate that is never opened as long as it has no slot.

@@ -155,6 +155,7 @@ const struct command commands[] = {
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_SYMBOLS,
             OPTION_ROW_PYTHON,
+            {OPTION_WRAP, "wrap", 0, "ROW", "an allocator of libraries: alloc=f(size=1):free=g(ptr=1), @FILE, cuda, ..."},
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_IGNORE_CHECKS, "ignore-checks", 0, NULL, "run it even if it cannot be recorded"},
         },

@@ -20,6 +20,7 @@
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/run_log.h"
 #include "tool/cmds/symbolize.h"
+#include "tool/cmds/wrap_rows.h"
 #include "tool/query/name_options.h"
 #include "tool/watch/job.h"
 #include "tool/watch/library.h"
@@ -49,7 +50,8 @@ struct run_command {
     struct entry_patcher begin;
     struct job job;
     enum symbolize_which symbols;
-    FILE *summary;  // where the report goes; NULL: nowhere
+    char *wrap_rows;  // allocators by name; NULL: none
+    FILE *summary;    // where the report goes; NULL: nowhere
 };
 
 static bool run_open_summary(struct run_command *run, struct error *error) {
@@ -248,6 +250,8 @@ static bool run_read_options(struct run_command *run, struct error *error) {
         !run_read_children(run, error) || !run_read_schedule(run, error))
         return false;
     run->launch.is_for_python = run->recording.is_for_python;
+    if (!wrap_rows_read(run->args, &run->wrap_rows, error)) return false;
+    run->launch.wrap_rows = run->wrap_rows;
     run->begin.is_anyway = args_has(run->args, OPTION_IGNORE_CHECKS);
     return true;
 }

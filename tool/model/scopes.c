@@ -21,7 +21,7 @@ static bool read_one(struct scopes *scopes, struct recording *recording, uint32_
     if (!recording_scope(recording, id, &scope->entry)) return true;
     const struct cairn_scope *entry = &scope->entry;
     bool is_known = entry->kind == CAIRN_SCOPE_REGION || entry->kind == CAIRN_SCOPE_POOL ||
-                    entry->kind == CAIRN_SCOPE_LABEL;
+                    entry->kind == CAIRN_SCOPE_LABEL || entry->kind == CAIRN_SCOPE_WRAPPED;
     if (!is_known || !entry->is_ready || entry->parent >= id) return true;
     scope->parent = entry->parent;
     scope->path = make_path(entry->parent ? &scopes->list[entry->parent] : NULL,

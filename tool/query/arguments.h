@@ -164,6 +164,7 @@ enum option_id {
     OPTION_TOP,
     OPTION_VIEW,
     OPTION_WHEN,
+    OPTION_WRAP,
     OPTION_COUNT,
 };
 

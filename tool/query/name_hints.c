@@ -8,6 +8,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/query/name_options.h"
+#include "tool/render/scopes_screen.h"
 #include "tool/render/terminal.h"
 #include "tool/symbol/dwp.h"
 #include "tool/symbol/locate.h"
@@ -112,6 +113,7 @@ void name_hints_print(FILE *out, const struct opened *opened) {
     struct parts line = {.terminal = &terminal};
     size_t hints = 0;
     print_python(&terminal, &opened->recording.header);
+    wrapped_print_missing(&terminal, opened->profile.recording);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {
         const struct symbol_report *report = names_report(opened->names, i);

@@ -28,6 +28,7 @@ size_t launch_variables(const struct launch *launch,
     const struct launch_variable all[] = {
         {CAIRN_VARIABLE(SOCKET), launch->socket_name},
         {CAIRN_VARIABLE(OUTPUT), launch->output},
+        {CAIRN_VARIABLE(WRAP), launch->wrap_rows},
         {"PYTHONMALLOC", launch->is_for_python ? "malloc" : NULL},
     };
     size_t count = 0;

@@ -50,7 +50,7 @@ struct launch_variable {
     const char *name, *value;
 };
 // Variables that say how to record; all variables.
-enum { LAUNCH_RECORDING_VARIABLES = 17, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARIABLES + 3 };
+enum { LAUNCH_RECORDING_VARIABLES = 18, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARIABLES + 4 };
 
 // What goes into the program's environment. Texts are NULL where they do not apply.
 struct launch {
@@ -59,6 +59,7 @@ struct launch {
     const char *output;       // CAIRN_OUTPUT: the process writes its own file; with a socket: if
                               // nobody answers there
     bool is_for_python;       // PYTHONMALLOC=malloc: Python is to take each object from malloc
+    const char *wrap_rows;    // CAIRN_WRAP
     const struct launch_variable *recording;  // how to record
     size_t recording_count;
 };

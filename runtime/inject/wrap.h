@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocators by name (cairn run --wrap): functions that libraries of the program export are led
+// through a hook, which counts their blocks as those of a pool. The slots are rewritten through
+// which modules call them (got_patch.h), so that calls within the library that has them are its own
+// affair.
+//
+// A row may lie. The hook keeps every register that can hold an argument or a result, reads those
+// that the row names as numbers, and follows none; a result that is written through a pointer is
+// read by a system call that fails where there is no memory. What is wrong then are the row's
+// figures.
+#ifndef RUNTIME_INJECT_WRAP_H
+#define RUNTIME_INJECT_WRAP_H
+
+#if defined(CAIRN_STATIC) || !defined(__x86_64__)
+static inline void wrap_open(void) {}
+static inline void wrap_look(void) {}
+#else
+// Reads what is wanted, once the recording is open.
+void wrap_open(void);
+
+// Leads the calls of modules that were loaded since.
+void wrap_look(void);
+#endif
+
+#endif
