@@ -98,7 +98,7 @@ static void sample(uint64_t ms) {
     if (plan->sample_count < CAIRN_REPLAY_SAMPLES) samples[plan->sample_count++] = taken;
     if (taken.resident_bytes > plan->peak_bytes) plan->peak_bytes = taken.resident_bytes;
     if (taken.live_bytes > plan->peak_live_bytes) plan->peak_live_bytes = taken.live_bytes;
-    next_sample = taken.calls + sample_every;
+    __atomic_store_n(&next_sample, taken.calls + sample_every, __ATOMIC_RELAXED);
     __atomic_store_n(&is_sampling, 0, __ATOMIC_RELEASE);
 }
 
@@ -210,7 +210,8 @@ static void perform(struct cairn_replay_thread *thread, const struct cairn_repla
         touch((uintptr_t)got, known, op->size);
     }
     bool had_block = is_free || op->kind == CAIRN_REPLAY_REALLOC;
-    thread->live_bytes += (int64_t)(is_free ? 0 : op->size) - (int64_t)(had_block ? old_size : 0);
+    int64_t more = (int64_t)(is_free ? 0 : op->size) - (int64_t)(had_block ? old_size : 0);
+    __atomic_store_n(&thread->live_bytes, thread->live_bytes + more, __ATOMIC_RELAXED);
     block->address = (uintptr_t)got;
     block->size = is_free ? 0 : op->size;
     __atomic_store_n(&block->turn, op->turn + 1, __ATOMIC_RELEASE);
@@ -241,7 +242,7 @@ static void run(struct cairn_replay_thread *thread) {
             sample(thread->now_ms);
         } else {
             perform(thread, &calls[i], &counts);
-            thread->done++;
+            __atomic_store_n(&thread->done, thread->done + 1, __ATOMIC_RELAXED);
             if (thread->done % LOOK_EVERY == 0) look(thread);
         }
     }
