@@ -29,15 +29,15 @@ static void check_request(char *text, size_t size) {
 
 static void check_metrics(char *text, size_t size) {
     const struct export_label labels[] = {{"instance", "host"}, {"job", "cairn"}};
-    struct message request = {0}, packed = {0};
+    struct byte_buffer request = {0}, packed = {0};
     struct error error;
     text[size] = 0;
     if (remote_write_encode(text, labels, 2, 1, &request, &error)) {
         require(snappy_pack(&request, &packed));
         require(packed.size > request.size);
     }
-    message_free(&request);
-    message_free(&packed);
+    byte_buffer_free(&request);
+    byte_buffer_free(&packed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -1,87 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/base/protobuf.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIRE_VARINT = 0, WIRE_FIXED = 1, WIRE_BYTES = 2, TAG_SHIFT = 3 };
-enum { VARINT_MAX = 10, VARINT_BITS = 7, VARINT_MORE = 0x80, FIRST_CAPACITY = 256 };
 
-static bool make_room(struct message *message, size_t size) {
-    if (message->capacity - message->size >= size) return true;
-    size_t wanted = message->capacity ? message->capacity * 2 : FIRST_CAPACITY;
-    if (wanted < message->size + size) wanted = message->size + size;
-    uint8_t *grown = realloc(message->bytes, wanted);
-    if (!grown) {
-        message->has_failed = true;
-        return false;
-    }
-    message->bytes = grown;
-    message->capacity = wanted;
-    return true;
+void message_put_bare(struct byte_buffer *message, uint64_t value) {
+    byte_buffer_put_varint(message, value);
 }
 
-static size_t encode(uint64_t value, uint8_t out[VARINT_MAX]) {
-    size_t size = 0;
-    for (; value >= VARINT_MORE; value >>= VARINT_BITS)
-        out[size++] = (uint8_t)(value & (VARINT_MORE - 1)) | VARINT_MORE;
-    out[size++] = (uint8_t)value;
-    return size;
-}
-
-void message_put_bare(struct message *message, uint64_t value) {
-    if (make_room(message, VARINT_MAX))
-        message->size += encode(value, message->bytes + message->size);
-}
-
-void message_put_always(struct message *message, unsigned field, uint64_t value) {
+void message_put_always(struct byte_buffer *message, unsigned field, uint64_t value) {
     message_put_bare(message, field << TAG_SHIFT | WIRE_VARINT);
     message_put_bare(message, value);
 }
 
-void message_put(struct message *message, unsigned field, uint64_t value) {
+void message_put(struct byte_buffer *message, unsigned field, uint64_t value) {
     if (value) message_put_always(message, field, value);
 }
 
-void message_put_fixed(struct message *message, unsigned field, uint64_t value) {
+void message_put_fixed(struct byte_buffer *message, unsigned field, uint64_t value) {
     message_put_bare(message, field << TAG_SHIFT | WIRE_FIXED);
-    if (!make_room(message, sizeof value)) return;
-    for (size_t i = 0; i < sizeof value; i++)
-        message->bytes[message->size++] = (uint8_t)(value >> (CHAR_BIT * i));
+    byte_buffer_put_number(message, value, sizeof value);
 }
 
-void message_put_double(struct message *message, unsigned field, double value) {
+void message_put_double(struct byte_buffer *message, unsigned field, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     message_put_fixed(message, field, bits);
 }
 
-void message_add(struct message *message, const void *bytes, size_t size) {
-    if (!size || !make_room(message, size)) return;
-    memcpy(message->bytes + message->size, bytes, size);
-    message->size += size;
-}
-
-void message_put_bytes(struct message *message, unsigned field, const void *bytes, size_t size) {
+void message_put_bytes(struct byte_buffer *message, unsigned field, const void *bytes,
+                       size_t size) {
     message_put_bare(message, field << TAG_SHIFT | WIRE_BYTES);
     message_put_bare(message, size);
-    message_add(message, bytes, size);
+    byte_buffer_put(message, bytes, size);
 }
 
-void message_put_text(struct message *message, unsigned field, const char *text) {
+void message_put_text(struct byte_buffer *message, unsigned field, const char *text) {
     message_put_bytes(message, field, text, strlen(text));
 }
 
-void message_put_message(struct message *outer, unsigned field, struct message *inner) {
+void message_put_message(struct byte_buffer *outer, unsigned field, struct byte_buffer *inner) {
     message_put_bytes(outer, field, inner->bytes, inner->size);
     outer->has_failed |= inner->has_failed;
     inner->size = 0;
 }
 
 static void write_varint(FILE *out, uint64_t value) {
-    uint8_t bytes[VARINT_MAX];
-    fwrite(bytes, 1, encode(value, bytes), out);
+    uint8_t bytes[VARINT_BYTES_MAX];
+    fwrite(bytes, 1, varint_encode(value, bytes), out);
 }
 
 void message_write_bytes(FILE *out, unsigned field, const void *bytes, size_t size) {
@@ -90,7 +57,7 @@ void message_write_bytes(FILE *out, unsigned field, const void *bytes, size_t si
     if (size) fwrite(bytes, 1, size, out);
 }
 
-void message_write(FILE *out, unsigned field, struct message *message) {
+void message_write(FILE *out, unsigned field, struct byte_buffer *message) {
     message_write_bytes(out, field, message->bytes, message->size);
     message->size = 0;
 }
@@ -99,9 +66,4 @@ void message_write_integer(FILE *out, unsigned field, uint64_t value) {
     if (!value) return;
     write_varint(out, field << TAG_SHIFT | WIRE_VARINT);
     write_varint(out, value);
-}
-
-void message_free(struct message *message) {
-    free(message->bytes);
-    *message = (struct message){0};
 }

@@ -41,7 +41,7 @@ uint32_t code_tables_folded(struct code_tables *tables) {
     return add_location(tables, PLACE_FOLDED, &tables->folded);
 }
 
-void code_tables_put_stack(struct code_tables *tables, struct message *message, uint32_t node) {
+void code_tables_put_stack(struct code_tables *tables, struct byte_buffer *message, uint32_t node) {
     const struct profile *profile = tables->export->profile;
     const struct tree_node *nodes = profile->tree.nodes.items;
     size_t before = message->size;

@@ -50,7 +50,7 @@ bool code_tables_start(struct code_tables *tables, const struct export *export);
 void code_tables_free(struct code_tables *tables);
 
 // The locations of a stack, innermost first, as bare integers.
-void code_tables_put_stack(struct code_tables *tables, struct message *message, uint32_t node);
+void code_tables_put_stack(struct code_tables *tables, struct byte_buffer *message, uint32_t node);
 // The one location of what was folded.
 uint32_t code_tables_folded(struct code_tables *tables);
 

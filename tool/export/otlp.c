@@ -54,8 +54,8 @@ enum function_field { FUNCTION_NAME = 1, FUNCTION_SYSTEM = 2, FUNCTION_FILE = 3 
 struct writer {
     const struct export *export;
     struct code_tables tables;
-    struct message dictionary, scope;  // what is written in the end
-    struct message outer, message, inner;
+    struct byte_buffer dictionary, scope;  // what is written in the end
+    struct byte_buffer outer, message, inner;
     uint32_t attribute_count;
 };
 
@@ -63,7 +63,7 @@ static uint32_t text_of(struct writer *writer, const char *text) {
     return strings_number(&writer->tables.strings, text);
 }
 
-static void put_empty(struct message *message, unsigned field) {
+static void put_empty(struct byte_buffer *message, unsigned field) {
     message_put_bytes(message, field, NULL, 0);
 }
 
@@ -132,14 +132,14 @@ static void put_profile(struct writer *writer, const struct sample_type *type) {
 }
 
 // A KeyValue as a field of `message`.
-static void put_key_value(struct writer *writer, struct message *message, unsigned field,
+static void put_key_value(struct writer *writer, struct byte_buffer *message, unsigned field,
                           const char *key, const char *value) {
-    struct message pair = {0};
+    struct byte_buffer pair = {0};
     message_put_text(&writer->inner, ANY_VALUE_TEXT, value);
     message_put_text(&pair, KEY_VALUE_KEY, key);
     message_put_message(&pair, KEY_VALUE_VALUE, &writer->inner);
     message_put_message(message, field, &pair);
-    message_free(&pair);
+    byte_buffer_free(&pair);
 }
 
 static void put_scope(struct writer *writer) {
@@ -164,7 +164,7 @@ static uint32_t build_attribute(struct writer *writer, const struct code_mapping
 
 static void put_mapping(struct writer *writer, uint32_t number) {
     const struct code_mapping *mapping = &writer->tables.mappings.items[number - 1];
-    struct message *message = &writer->message;
+    struct byte_buffer *message = &writer->message;
     uint32_t build = build_attribute(writer, mapping);
     message_put(message, MAPPING_START, mapping->start);
     message_put(message, MAPPING_LIMIT, mapping->limit);
@@ -260,10 +260,10 @@ bool export_otlp(FILE *out, const struct export *export, struct error *error) {
     struct writer writer = {.export = export};
     bool is_ok = write_all(&writer, out);
     code_tables_free(&writer.tables);
-    message_free(&writer.dictionary);
-    message_free(&writer.scope);
-    message_free(&writer.outer);
-    message_free(&writer.message);
-    message_free(&writer.inner);
+    byte_buffer_free(&writer.dictionary);
+    byte_buffer_free(&writer.scope);
+    byte_buffer_free(&writer.outer);
+    byte_buffer_free(&writer.message);
+    byte_buffer_free(&writer.inner);
     return is_ok || error_set(error, "no memory for the tables of OTLP");
 }

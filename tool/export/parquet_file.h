@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
+#include "tool/base/byte_buffer.h"
 #include "tool/base/error.h"
-#include "tool/export/byte_buffer.h"
 
 enum parquet_kind {
     PARQUET_NUMBER,  // 64 bits with a sign

@@ -114,7 +114,7 @@ struct writer {
     const struct cairn_header *header;
     struct frame_table frames;
     struct strings functions, sources;
-    struct message packet, interned, part, inner;
+    struct byte_buffer packet, interned, part, inner;
     struct so_far *so_far;  // by place of the stack in the profile
     uint64_t profile_index;
     bool was_cleared;  // the first packet with entries was written
@@ -474,10 +474,10 @@ bool export_perfetto(FILE *out, const struct export *export, struct error *error
     free(writer.so_far);
     strings_free(&writer.functions);
     strings_free(&writer.sources);
-    message_free(&writer.packet);
-    message_free(&writer.interned);
-    message_free(&writer.part);
-    message_free(&writer.inner);
+    byte_buffer_free(&writer.packet);
+    byte_buffer_free(&writer.interned);
+    byte_buffer_free(&writer.part);
+    byte_buffer_free(&writer.inner);
     frame_table_free(&writer.frames);
     return is_ok;
 }

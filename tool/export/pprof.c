@@ -62,7 +62,7 @@ struct writer {
     FILE *out;
     struct sample_types types;
     struct code_tables tables;
-    struct message message, inner;
+    struct byte_buffer message, inner;
     struct contexts contexts;
     struct context_cell *cells;  // by stack and set of labels; NULL: there are no labels
     size_t cell_count, next_cell;
@@ -250,7 +250,7 @@ static void put_location(struct writer *writer, uint32_t number) {
 
 static void put_mapping(struct writer *writer, uint32_t number) {
     const struct code_mapping *mapping = &writer->tables.mappings.items[number - 1];
-    struct message *message = &writer->message;
+    struct byte_buffer *message = &writer->message;
     char build_id[CODE_BUILD_ID_BYTES];
     code_mapping_build_id(&writer->tables, mapping, build_id);
     message_put(message, MAPPING_ID, number);
@@ -306,8 +306,8 @@ bool export_pprof_plain(FILE *out, const struct export *export, struct error *er
     contexts_free(&writer.contexts);
     free(writer.cells);
     code_tables_free(&writer.tables);
-    message_free(&writer.message);
-    message_free(&writer.inner);
+    byte_buffer_free(&writer.message);
+    byte_buffer_free(&writer.inner);
     return is_ok || error_set(error, "no memory for the tables of pprof");
 }
 

@@ -4,7 +4,7 @@
 #ifndef TOOL_EXPORT_THRIFT_H
 #define TOOL_EXPORT_THRIFT_H
 
-#include "tool/export/byte_buffer.h"
+#include "tool/base/byte_buffer.h"
 
 enum thrift_type {
     THRIFT_I32 = 5,

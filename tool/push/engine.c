@@ -30,7 +30,7 @@ static ssize_t count_and_write(void *cookie, const char *bytes, size_t size) {
 }
 
 // Writes a profile into memory, by gzip.
-static bool pack(write_profile *write, const struct export *export, struct message *packed,
+static bool pack(write_profile *write, const struct export *export, struct byte_buffer *packed,
                  size_t *plain_bytes, struct error *error) {
     const cookie_io_functions_t functions = {.write = count_and_write};
     struct counted counted = {0};
@@ -43,10 +43,10 @@ static bool pack(write_profile *write, const struct export *export, struct messa
     if (out) is_ok = !fclose(out) && is_ok;
     if (counted.out) is_ok = !fclose(counted.out) && is_ok;
     if (memory) is_ok = !fclose(memory) && is_ok;
-    *packed = (struct message){.bytes = (uint8_t *)bytes, .size = size, .capacity = size};
+    *packed = (struct byte_buffer){.bytes = (uint8_t *)bytes, .size = size, .capacity = size};
     *plain_bytes = counted.bytes;
     if (!out) error_set(error, "no memory for a profile");
-    if (!is_ok) message_free(packed);
+    if (!is_ok) byte_buffer_free(packed);
     return is_ok;
 }
 
@@ -89,7 +89,7 @@ static void write_ingest_query(const struct parcel *parcel, FILE *out) {
             (uint64_t)(parcel->end_unix_ns / CLOCK_SECOND_NS));
 }
 
-static bool encode_ingest(const struct parcel *parcel, struct message *body, char *query,
+static bool encode_ingest(const struct parcel *parcel, struct byte_buffer *body, char *query,
                           size_t query_size, size_t *plain_bytes, struct error *error) {
     FILE *out = fmemopen(query, query_size, "w");
     if (!out) return error_set(error, "no memory for a request");
@@ -100,7 +100,7 @@ static bool encode_ingest(const struct parcel *parcel, struct message *body, cha
     return pack(export_pprof_plain, parcel->export, body, plain_bytes, error);
 }
 
-static void put_label(struct message *series, struct message *label, const char *name,
+static void put_label(struct byte_buffer *series, struct byte_buffer *label, const char *name,
                       const char *value) {
     enum { SERIES_LABEL = 1, LABEL_NAME = 1, LABEL_VALUE = 2 };
     message_put_text(label, LABEL_NAME, name);
@@ -109,10 +109,10 @@ static void put_label(struct message *series, struct message *label, const char 
 }
 
 // push.v1.PushRequest.
-static bool encode_push(const struct parcel *parcel, struct message *body, char *query,
+static bool encode_push(const struct parcel *parcel, struct byte_buffer *body, char *query,
                         size_t query_size, size_t *plain_bytes, struct error *error) {
     enum { REQUEST_SERIES = 1, SERIES_SAMPLE = 2, SAMPLE_PROFILE = 1 };
-    struct message profile, series = {0}, inner = {0};
+    struct byte_buffer profile, series = {0}, inner = {0};
     (void)query_size;
     *query = 0;
     if (!pack(export_pprof_plain, parcel->export, &profile, plain_bytes, error)) return false;
@@ -123,14 +123,14 @@ static bool encode_push(const struct parcel *parcel, struct message *body, char 
     message_put_message(&series, SERIES_SAMPLE, &inner);
     message_put_message(body, REQUEST_SERIES, &series);
     bool is_ok = !body->has_failed && !series.has_failed && !inner.has_failed;
-    message_free(&profile);
-    message_free(&series);
-    message_free(&inner);
+    byte_buffer_free(&profile);
+    byte_buffer_free(&series);
+    byte_buffer_free(&inner);
     return is_ok || error_set(error, "no memory for a request");
 }
 
 // Text for free(); NULL without memory.
-static char *base64(const struct message *bytes) {
+static char *base64(const struct byte_buffer *bytes) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     enum { GROUP = 3, CODED = 4, BITS = 6, MASK = 63 };
     char *text = malloc((bytes->size + GROUP) / GROUP * CODED + 1), *end = text;
@@ -173,9 +173,9 @@ static void write_raw_request(const struct parcel *parcel, const char *profile, 
     for (int open = 5; open; open--) json_close(&json);
 }
 
-static bool encode_raw(const struct parcel *parcel, struct message *body, char *query,
+static bool encode_raw(const struct parcel *parcel, struct byte_buffer *body, char *query,
                        size_t query_size, size_t *plain_bytes, struct error *error) {
-    struct message profile;
+    struct byte_buffer profile;
     char *text = NULL;
     size_t size = 0;
     (void)query_size;
@@ -186,28 +186,28 @@ static bool encode_raw(const struct parcel *parcel, struct message *body, char *
     if (out) write_raw_request(parcel, coded, out);
     bool is_ok = out && !fclose(out) && text;
     free(coded);
-    message_free(&profile);
-    *body = (struct message){.bytes = (uint8_t *)text, .size = size, .capacity = size};
+    byte_buffer_free(&profile);
+    *body = (struct byte_buffer){.bytes = (uint8_t *)text, .size = size, .capacity = size};
     return is_ok || error_set(error, "no memory for a request");
 }
 
-static bool encode_otlp(const struct parcel *parcel, struct message *body, char *query,
+static bool encode_otlp(const struct parcel *parcel, struct byte_buffer *body, char *query,
                         size_t query_size, size_t *plain_bytes, struct error *error) {
     (void)query_size;
     *query = 0;
     return pack(export_otlp, parcel->export, body, plain_bytes, error);
 }
 
-static bool encode_metrics(const struct parcel *parcel, struct message *body, char *query,
+static bool encode_metrics(const struct parcel *parcel, struct byte_buffer *body, char *query,
                            size_t query_size, size_t *plain_bytes, struct error *error) {
     (void)query_size;
     *query = 0;
-    struct message plain = {0};
+    struct byte_buffer plain = {0};
     bool is_ok = remote_write_encode(parcel->metrics, parcel->labels, parcel->label_count,
                                      parcel->end_unix_ns, &plain, error);
     *plain_bytes = plain.size;
     is_ok = is_ok && (snappy_pack(&plain, body) || error_set(error, "no memory for a request"));
-    message_free(&plain);
+    byte_buffer_free(&plain);
     return is_ok;
 }
 

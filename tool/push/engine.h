@@ -34,7 +34,7 @@ struct engine {
     uint64_t age_most_ns;  // of what is still sent
     // The body of a request, and what follows the path of its URL ("": nothing). `plain_bytes`:
     // before compression.
-    bool (*encode)(const struct parcel *parcel, struct message *body, char *query,
+    bool (*encode)(const struct parcel *parcel, struct byte_buffer *body, char *query,
                    size_t query_size, size_t *plain_bytes, struct error *error);
 };
 

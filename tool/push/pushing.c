@@ -73,13 +73,13 @@ static void labels_of_metrics(const struct pushing *pushing, struct labels *labe
 static bool add_request(struct pushing *pushing, const struct parcel *parcel, size_t *plain_bytes,
                         struct error *error) {
     const struct engine *engine = pushing->destination.engine;
-    struct message body = {0};
+    struct byte_buffer body = {0};
     char query[ENGINE_QUERY_BYTES];
     if (!engine->encode(parcel, &body, query, sizeof query, plain_bytes, error)) return false;
     bool is_small = !engine->bytes_most || *plain_bytes <= engine->bytes_most;
     bool is_ok = !is_small || queue_add(&pushing->queue, pushing->delivery.in_flight,
                                         parcel->end_unix_ns, query, &body, error);
-    message_free(&body);
+    byte_buffer_free(&body);
     return is_ok;
 }
 

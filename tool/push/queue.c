@@ -80,7 +80,7 @@ static bool enter(struct queue *queue, uint64_t number, uint64_t unix_ns, uint64
 }
 
 static bool write_request(struct queue *queue, uint64_t number, uint64_t unix_ns, const char *query,
-                          const struct message *body) {
+                          const struct byte_buffer *body) {
     char path[PATH_MAX], head[HEAD_BYTES];
     int length = snprintf(head, sizeof head, "%" PRIu64 " %zu %s\n", unix_ns, body->size, query);
     if (length >= HEAD_BYTES) {
@@ -94,7 +94,7 @@ static bool write_request(struct queue *queue, uint64_t number, uint64_t unix_ns
 }
 
 bool queue_add(struct queue *queue, size_t held, uint64_t unix_ns, const char *query,
-               const struct message *body, struct error *error) {
+               const struct byte_buffer *body, struct error *error) {
     uint64_t number = queue->last_number + 1;
     while (queue->bytes + body->size > queue->bytes_most && queue->requests.count > held) {
         queue_remove(queue, held);

@@ -45,7 +45,7 @@ void queue_close(struct queue *queue, bool is_own);
 // `held`: the first so many are being sent and stay. False if it could not be written, or has no
 // room beside them.
 bool queue_add(struct queue *queue, size_t held, uint64_t unix_ns, const char *query,
-               const struct message *body, struct error *error);
+               const struct byte_buffer *body, struct error *error);
 void queue_remove(struct queue *queue, size_t index);
 void queue_body_path(const struct queue *queue, size_t index, char path[PATH_MAX]);
 

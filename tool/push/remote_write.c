@@ -73,8 +73,8 @@ static int compare_labels(const void *a, const void *b) {
     return strcmp(first->name, second->name);
 }
 
-static void put_row(struct row *row, uint64_t unix_ns, struct message *series,
-                    struct message *inner) {
+static void put_row(struct row *row, uint64_t unix_ns, struct byte_buffer *series,
+                    struct byte_buffer *inner) {
     qsort(row->labels, row->count, sizeof *row->labels, compare_labels);
     for (size_t i = 0; i < row->count; i++) {
         if (!*row->labels[i].value) continue;
@@ -88,8 +88,8 @@ static void put_row(struct row *row, uint64_t unix_ns, struct message *series,
 }
 
 bool remote_write_encode(const char *metrics, const struct export_label *labels, size_t count,
-                         uint64_t unix_ns, struct message *request, struct error *error) {
-    struct message series = {0}, inner = {0};
+                         uint64_t unix_ns, struct byte_buffer *request, struct error *error) {
+    struct byte_buffer series = {0}, inner = {0};
     char *text = strdup(metrics), *next = text;
     bool is_ok = text != NULL;
     for (char *line; is_ok && (line = strsep(&next, "\n"));) {
@@ -104,20 +104,20 @@ bool remote_write_encode(const char *metrics, const struct export_label *labels,
         message_put_message(request, REQUEST_SERIES, &series);
     }
     is_ok = is_ok && !request->has_failed && !series.has_failed && !inner.has_failed;
-    message_free(&series);
-    message_free(&inner);
+    byte_buffer_free(&series);
+    byte_buffer_free(&inner);
     free(text);
     return is_ok || error_set(error, "no memory for the metrics, or they have too many labels");
 }
 
-bool snappy_pack(const struct message *plain, struct message *packed) {
+bool snappy_pack(const struct byte_buffer *plain, struct byte_buffer *packed) {
     enum { LITERAL_MOST = 65536, TWO_BYTES = 61 << 2, BYTE_BITS = 8 };
     message_put_bare(packed, plain->size);
     for (size_t at = 0; at < plain->size; at += LITERAL_MOST) {
         size_t size = plain->size - at < LITERAL_MOST ? plain->size - at : LITERAL_MOST;
         const uint8_t head[] = {TWO_BYTES, (uint8_t)(size - 1), (uint8_t)((size - 1) >> BYTE_BITS)};
-        message_add(packed, head, sizeof head);
-        message_add(packed, plain->bytes + at, size);
+        byte_buffer_put(packed, head, sizeof head);
+        byte_buffer_put(packed, plain->bytes + at, size);
     }
     return !packed->has_failed;
 }

@@ -9,9 +9,9 @@
 
 // Every row of the text becomes a series with these labels beside its own, which come first.
 bool remote_write_encode(const char *metrics, const struct export_label *labels, size_t count,
-                         uint64_t unix_ns, struct message *request, struct error *error);
+                         uint64_t unix_ns, struct byte_buffer *request, struct error *error);
 
 // All of it as literals: valid for every reader, and as long as before. False without memory.
-bool snappy_pack(const struct message *plain, struct message *packed);
+bool snappy_pack(const struct byte_buffer *plain, struct byte_buffer *packed);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/export/byte_buffer.h"
+#include "tool/base/byte_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes that grow, for formats that want the length of a part in front of it: Protocol Buffers
 // (protobuf.h) and Parquet (parquet_file.h).
-#ifndef TOOL_EXPORT_BYTE_BUFFER_H
-#define TOOL_EXPORT_BYTE_BUFFER_H
+#ifndef TOOL_BASE_BYTE_BUFFER_H
+#define TOOL_BASE_BYTE_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>
