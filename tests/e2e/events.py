@@ -133,6 +133,8 @@ for arguments, word in ((["events"], b"which log"), (["events", "--address", "x 
     t.check(shown.status in (2, 125) and word in shown.err, f"{arguments}: {shown.status} {shown.err!r}")
 shown = t.run_cairn("run", f"--events={log}", "true")
 t.check(shown.status == 125 and b"there is a file already" in shown.err, f"log exists: {shown.err!r}")
+shown = t.run_cairn("run", "--events", "-o", t.fresh_path("said") + ".cairn", *t.program("mixed"))
+t.check(re.search(rb"events are in said\.\d+\.events", shown.err), f"said: {shown.err!r}")
 named = t.fresh_path("named.log")
 result, path = t.record(t.program("mixed"), options=[f"--events={named}"])
 check_sums("named", path, named)

@@ -171,6 +171,15 @@ static void run_report(struct run_command *run) {
     }
 }
 
+// Where the events of the program are.
+static void run_say_log(const struct run_command *run) {
+    char text[MESSAGE_BYTES];
+    if (!run->summary || !run->drain.first_log[0]) return;
+    snprintf(text, sizeof text, "events are in %s, for cairn events and cairn whatif",
+             text_base_name(run->drain.first_log));
+    run_say(run, text);
+}
+
 static void run_open_page(struct run_command *run) {
     struct error error;
     if (!args_has(run->args, OPTION_OPEN) || !run->store.is_made) return;
@@ -327,6 +336,7 @@ static int run_beside(struct run_command *run) {
     watch_finish(&run->watch, run->job.wait_status, run->job.rusage_peak_bytes);
     job_finish(&run->job);
     run_report(run);
+    run_say_log(run);
     run_open_page(run);
     watch_close(&run->watch);
     run_log_close(run->log);

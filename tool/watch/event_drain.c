@@ -274,5 +274,7 @@ void event_drain_end(struct event_drain *drain, struct watched *process, bool is
         !frame_writer_close(drained->writer, has_pool ? pool.events : NULL, &error))
         drain_note(drain, drained->path, &error);
     if (drained->writer && !is_kept) unlink(drained->path);
+    if (drained->writer && is_kept && process->is_first)
+        snprintf(drain->first_log, sizeof drain->first_log, "%s", drained->path);
     free(drained);
 }

@@ -27,7 +27,8 @@ struct event_drain {
     struct drained *list;  // (lock)
     bool is_ending;        // (lock)
     bool has_thread;
-    struct error problem;  // the first, read after event_drain_stop; empty: none
+    char first_log[PATH_MAX];  // of the first process, once it is written; read after that
+    struct error problem;      // the first, likewise; empty: none
 };
 
 // Before the program starts. `path`: where the first process' log goes, NULL: beside the run.
