@@ -9,7 +9,7 @@ set -eu
 BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblz4-dev liblzma-dev zlib1g-dev
     libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev libmicrohttpd-dev uthash-dev libzydis-dev"
 TRY="$BUILD"
-CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 python3-pytest valgrind libc6-dbg
+CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
     binutils gdb procps perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
