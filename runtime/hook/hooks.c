@@ -98,8 +98,10 @@ EXPORT void *calloc(size_t count, size_t size) {
     size_t bytes = 0;
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
     if (unlikely(probes_event.word) && !event_is_sampling())
-        return event_record_alloc_cleared(block, bytes, EVENT_HERE());
-    event_record_alloc(block, bytes, EVENT_HERE());
+        event_record_alloc_cleared(block, bytes, EVENT_HERE());
+    else
+        event_record_alloc(block, bytes, EVENT_HERE());
+    EVENT_KEEP_FRAME();
     return block;
 }
 

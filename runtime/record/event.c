@@ -605,17 +605,16 @@ void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
     return block;
 }
 
-void *event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {
+void event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {
     struct thread *thread = settings.has_events ? gate_enter((uintptr_t)frame) : NULL;
     if (!thread) {
         if (!settings.has_events) event_record_alloc_otherwise(block, size, frame);
-        return block;
+        return;
     }
     log_next(thread, CAIRN_EVENT_CLEARED, 0, NULL);
     event_alloc(thread, block, size, frame);
     thread->log.flags = 0;
     gate_leave(thread);
-    return block;
 }
 
 bool event_record_free_otherwise(void *block, uintptr_t *frame) {

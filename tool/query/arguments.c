@@ -242,7 +242,7 @@ static bool check_pairs(const struct command_args *args, int now, struct error *
 // What an option needs is another option, whatever the circumstances.
 static bool is_about_options(const struct option_rule *rule) {
     const int *other = rule->others;
-    while (*other != CIRCUMSTANCE_END && *other < OPTION_COUNT) other++;
+    while (*other < OPTION_COUNT) other++;
     return rule->is_needed && *other == CIRCUMSTANCE_END;
 }
 

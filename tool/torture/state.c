@@ -39,7 +39,7 @@ static json_t *text_of(const char *text, size_t size) {
         bool is_ended = *end == '\n';
         if (is_ended) *end++ = 0;
         if (used + 1 < size) text_escape(safe + used, size - used - 1, at);
-        if (is_ended) strcat(safe, "\n");
+        if (is_ended) snprintf(safe + strlen(safe), size - strlen(safe), "\n");
     }
     json_t *value = safe && line ? json_string(safe) : NULL;
     free(safe);
