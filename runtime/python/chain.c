@@ -16,9 +16,9 @@ static struct {
 } calls;
 
 bool chain_find(void) {
-    void *own = linker_find("PyGILState_GetThisThreadState");
-    void *current = linker_find("_PyThreadState_UncheckedGet");
-    if (!current) current = linker_find("PyThreadState_GetUnchecked");  // its name from 3.13 on
+    void *own = linker_search("PyGILState_GetThisThreadState");
+    void *current = linker_search("_PyThreadState_UncheckedGet");
+    if (!current) current = linker_search("PyThreadState_GetUnchecked");  // its name from 3.13 on
     memcpy(&calls.own_state, &own, sizeof own);
     memcpy(&calls.current_state, &current, sizeof current);
     if (code_layout.chain == PYTHON_CHAIN_OBJECTS &&

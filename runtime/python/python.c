@@ -31,10 +31,10 @@ static uint32_t version_of_text(const char *text) {
 }
 
 static uint32_t version_find(void) {
-    const unsigned long *version = linker_find("Py_Version");
+    const unsigned long *version = linker_search("Py_Version");
     if (version) return (uint32_t)*version;
     const char *(*say)(void) = NULL;
-    void *function = linker_find("Py_GetVersion");
+    void *function = linker_search("Py_GetVersion");
     memcpy(&say, &function, sizeof say);
     return say ? version_of_text(say()) : 0;
 }
@@ -42,11 +42,11 @@ static uint32_t version_find(void) {
 void python_find(void) {
     python.version = version_find();
     if (!python.version) return;
-    code_types = (struct python_objects){.code = (uintptr_t)linker_find("PyCode_Type"),
-                                         .frame = (uintptr_t)linker_find("PyFrame_Type"),
-                                         .text = (uintptr_t)linker_find("PyUnicode_Type"),
-                                         .bytes = (uintptr_t)linker_find("PyBytes_Type"),
-                                         .runtime = (uintptr_t)linker_find("_PyRuntime")};
+    code_types = (struct python_objects){.code = (uintptr_t)linker_search("PyCode_Type"),
+                                         .frame = (uintptr_t)linker_search("PyFrame_Type"),
+                                         .text = (uintptr_t)linker_search("PyUnicode_Type"),
+                                         .bytes = (uintptr_t)linker_search("PyBytes_Type"),
+                                         .runtime = (uintptr_t)linker_search("_PyRuntime")};
     python.can_be_read = layout_find(python.version, &code_types, &code_layout) && chain_find();
 }
 

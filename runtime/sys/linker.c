@@ -128,6 +128,10 @@ static COLD void *search_modules(const char *name, bool is_after_us) {
     return (void *)search.found;
 }
 
+void *linker_search(const char *name) {
+    return search_modules(name, false);
+}
+
 void *linker_find(const char *name) {
     return likely(dlsym) ? dlsym(RTLD_DEFAULT, name) : search_modules(name, false);
 }

@@ -31,6 +31,10 @@ uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *
 void *linker_find(const char *name);
 void *linker_find_next(const char *name);
 
+// The same as linker_find by the modules' tables alone: dlsym allocates its message where there is
+// none, in whichever allocator the program has.
+void *linker_search(const char *name);
+
 // Where the first function of that name begins and ends, as its symbol says. False: there is none.
 bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end);
 

@@ -102,7 +102,7 @@
 
 // How a log is performed (tool/cmds/replay_options.c).
 #define OPTION_ROWS_REPLAY                                                                         \
-    {OPTION_ENV, "env", 'e', "NAME=VALUE", "a variable for the allocator (may be given several times)"}, \
+    {OPTION_ENV, "env", 'e', "NAME=VALUE", "a variable for the allocator (may be given repeatedly)"}, \
     {OPTION_THREADS, "threads", 0, "WHICH", "as-recorded (default), or 1: all calls in one"},      \
     {OPTION_TOUCH, "touch", 0, "WHICH", "all (default): every page of a block is written to; none"}, \
     {OPTION_PARTIAL, "partial", 0, NULL, "also a log that is not complete"}
@@ -155,7 +155,7 @@ const struct command commands[] = {
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_SYMBOLS,
             OPTION_ROW_PYTHON,
-            {OPTION_WRAP, "wrap", 0, "ROW", "an allocator of libraries: alloc=f(size=1):free=g(ptr=1), @FILE, cuda, ..."},
+            {OPTION_WRAP, "wrap", 0, "ROW", "an allocator by name: alloc=f(size=1):free=g(ptr=1) ..."},
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_IGNORE_CHECKS, "ignore-checks", 0, NULL, "run it even if it cannot be recorded"},
         },
