@@ -26,6 +26,19 @@ static void accept_any(const struct text *text) {
 
 static const struct export_format *chosen;
 
+// heaptrack's format has two lines for each call, up to 200 million of them.
+static bool is_long(const struct profile *profile) {
+    const uint64_t most = 100000;
+    uint64_t calls = 0;
+    if (strcmp(chosen->name, "heaptrack") != 0) return false;
+    for (size_t i = 0; i < profile->stack_count && calls <= most; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        if (stack->allocations > most || (uint64_t)stack->inherited.blocks > most) return true;
+        calls += stack->allocations + (uint64_t)stack->inherited.blocks;
+    }
+    return calls > most;
+}
+
 static void show(const struct profile *profile) {
     struct frame_names names = {.of_place = badly_named, .context = (void *)profile};
     struct export export = export_of(profile, &names);
@@ -33,7 +46,7 @@ static void show(const struct profile *profile) {
     struct error error = {""};
     bool are_lines = !strcmp(chosen->name, "ndjson");
     bool is_json = !are_lines && strstr(chosen->ending, "json");
-    if (chosen->write_file) return;
+    if (chosen->write_file || is_long(profile)) return;
     export.has_snapshots = true;
     text_start(&text);
     bool is_written = export_stream(chosen, text.out, &export, &error);

@@ -289,8 +289,21 @@ static void writer_free(struct writer *writer) {
     free(writer->plans);
 }
 
+// The lines that allocate: of a damaged recording not those that its totals say.
+static uint64_t calls_of(const struct profile *profile) {
+    uint64_t calls = 0;
+    for (size_t i = 0; i < profile->stack_count && calls <= calls_max; i++) {
+        const struct stack *stack = &profile->stacks[i];
+        bool are_too_many =
+            __builtin_add_overflow(calls, stack->allocations, &calls) ||
+            __builtin_add_overflow(calls, (uint64_t)stack->inherited.blocks, &calls);
+        if (are_too_many) return UINT64_MAX;
+    }
+    return calls;
+}
+
 bool export_heaptrack(FILE *out, const struct export *export, struct error *error) {
-    uint64_t calls = export->profile->totals.allocations;
+    uint64_t calls = calls_of(export->profile);
     if (calls > calls_max)
         return error_set(error,
                          "heaptrack: its format has a line for each call, and %" PRIu64

@@ -44,8 +44,9 @@ static struct finding *add(struct findings *findings, enum finding_kind kind) {
     return finding;
 }
 
+// At most all of it: figures of a damaged recording contradict one another.
 static double part_of(uint64_t part, uint64_t whole) {
-    return whole ? (double)part / (double)whole : 0;
+    return part < whole ? (double)part / (double)whole : whole != 0;
 }
 
 static void saves_bytes(struct finding *finding, uint64_t bytes, uint64_t of_bytes) {
