@@ -22,11 +22,11 @@ struct scopes {
 
 extern HIDDEN struct scopes scopes;
 
-// The same if it is there already; 0: it is not.
-uint32_t scope_seek(enum cairn_scope_kind kind, uint32_t parent, const char *name);
-
 // The scope of that name within `parent` (0: none), made if need be; 0 when there is no room.
 uint32_t scope_of_name(enum cairn_scope_kind kind, uint32_t parent, const char *name);
+
+// The same if it is there already; 0: it is not.
+uint32_t scope_seek(enum cairn_scope_kind kind, uint32_t parent, const char *name);
 
 // `id` is one that scope_of_name returned.
 ALWAYS_INLINE struct cairn_scope *scope_at(uint32_t id) {
