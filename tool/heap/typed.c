@@ -17,12 +17,33 @@ enum {
     OBJECT_BYTES_MAX = 1 << 26,  // of one variable or block that is looked through
     ELEMENTS_LEAST = 2,
     GUESSES_AT_ONCE = 1 << 12,
+    OWN_BITS = 64,
 };
 
 // --- memory
 
+// Of a core dump's small blocks, which lie apart: mapping each would take the kernel far longer
+// than reading it. The next ones may lie behind it.
+static const uint8_t *read_window(struct typed *typed, uint64_t address, uint64_t *size) {
+    struct core_image core = *typed->core;
+    const uint8_t *bytes;
+    uint64_t inside = address - typed->window_start;  // large if it lies before
+    uint64_t known = typed->window_end - typed->window_start;
+    bool is_there = inside < known && *size <= known - inside;
+    if (!is_there) {
+        core.map = NULL;
+        typed->window_start = address;
+        typed->window_end =
+            address + core_piece(&core, address, typed->window, WINDOW_BYTES, &bytes);
+    }
+    if (typed->window_end - address < *size) *size = typed->window_end - address;
+    return *size ? typed->window + (address - typed->window_start) : NULL;
+}
+
 const uint8_t *typed_read(struct typed *typed, uint64_t address, uint64_t *size) {
     const uint8_t *bytes = NULL;
+    if (typed->core->map && typed->core->source.descriptor >= 0 && *size <= WINDOW_BYTES)
+        return read_window(typed, address, size);
     uint64_t wanted = *size < OBJECT_BYTES_MAX ? *size : OBJECT_BYTES_MAX;
     if (wanted > typed->scratch_bytes && !typed->core->map) {
         uint8_t *grown = realloc(typed->scratch, wanted);
@@ -83,6 +104,25 @@ static bool add_waiting(struct typed *typed, enum typed_rank rank, uint64_t item
     return slot;
 }
 
+// What a block says of itself was read for all of them in the order of memory. It stands in
+// `type_ids` until another type does, which no struct is.
+static const struct type *own_of(struct typed *typed, uint32_t number, uint64_t start) {
+    if (!(typed->is_own[number / OWN_BITS] >> number % OWN_BITS & 1)) return NULL;
+    const struct type *known = typed->kinds.items[typed->type_ids[number]].type;
+    return known && known->kind == TYPE_STRUCT ? known : own_type(typed, start);
+}
+
+static void read_own(void *context, uint32_t number, uint64_t place) {
+    struct typed *typed = context;
+    const struct block_map *map = &typed->reach->map;
+    uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
+    const struct type *own = own_type(typed, start);
+    core_place_done(typed->core, end - start, &typed->places);
+    if (!own || own->bytes > end - start) return;
+    typed->type_ids[number] = id_of(typed, own);
+    typed->is_own[number / OWN_BITS] |= (uint64_t)1 << number % OWN_BITS;
+}
+
 // A pointer that leads to a block.
 struct typed_edge {
     uint64_t value, start, end;  // of the pointer and the block
@@ -109,9 +149,9 @@ static void note(struct typed *typed, const struct typed_edge *edge, const struc
     uint8_t *known = &typed->ranks[number];
     if (*known == RANK_DONE || *known <= (uint8_t)rank) return;
     const struct type *own =
-        target->kind == TYPE_STRUCT || is_vague(target) ? own_type(typed, edge->start) : NULL;
+        target->kind == TYPE_STRUCT || is_vague(target) ? own_of(typed, number, edge->start) : NULL;
     bool is_inside = edge->value != edge->start, is_nothing = target->kind == TYPE_NONE;
-    if (own && own->bytes <= edge->end - edge->start)
+    if (own)
         target = own;
     else if (is_inside || is_nothing || !target->bytes || !has_room(edge, target) ||
              layout_is_link(target))
@@ -281,9 +321,8 @@ static void note_own(void *context, uint32_t number, uint64_t place) {
     const struct block_map *map = &typed->reach->map;
     if (typed->ranks[number] < RANK_VAGUE || typed->ranks[number] == RANK_DONE || typed->is_failed)
         return;
-    uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
-    const struct type *own = own_type(typed, start);
-    if (!own || own->bytes > end - start) return;
+    const struct type *own = own_of(typed, number, block_map_address(map, place));
+    if (!own) return;
     typed->ranks[number] = RANK_SURE;
     typed->type_ids[number] = id_of(typed, own);
     if (typed->type_ids[number]) add_waiting(typed, RANK_SURE, number);
@@ -300,8 +339,10 @@ static bool make_room(struct typed *typed) {
     typed->type_ids = calloc(count, sizeof *typed->type_ids);
     typed->parents = malloc(count * sizeof *typed->parents);
     typed->ranks = malloc(count);
+    typed->is_own = calloc(count / OWN_BITS + 1, sizeof *typed->is_own);
     typed->store = string_pool_open();
-    if (!typed->type_ids || !typed->parents || !typed->ranks || !typed->store) return false;
+    if (!typed->type_ids || !typed->parents || !typed->ranks || !typed->is_own || !typed->store)
+        return false;
     memset(typed->parents, UINT8_MAX, count * sizeof *typed->parents);  // PARENT_NONE
     memset(typed->ranks, RANK_NONE, count);
     return true;
@@ -319,6 +360,7 @@ struct typed *typed_open(const struct core_reach *reach, struct core_types *type
     }
     if (is_ok && typed->modules.count) {
         is_ok = typed_read_roots(typed);
+        if (is_ok) core_graph_each(&typed->graph, read_own, typed);
         for (uint32_t i = 0; i < typed->roots.count && is_ok; i++) follow_root(typed, i);
         follow_waiting(typed);
         core_graph_each(&typed->graph, note_own, typed);
@@ -346,6 +388,7 @@ void typed_close(struct typed *typed) {
     free(typed->type_ids);
     free(typed->parents);
     free(typed->ranks);
+    free(typed->is_own);
     free(typed->scratch);
     free(typed);
 }

@@ -33,6 +33,8 @@ struct typed_root {
     const struct core_thread *thread;  // NULL: of none
 };
 
+enum { WINDOW_BYTES = 1 << 12 };
+
 struct typed_kind {
     const struct type *type;
     const char *names[2];  // of one, of several; NULL: not made yet
@@ -58,11 +60,14 @@ struct typed {
     size_t variable_count;                // of those, which last
     uint32_t *type_ids, *parents;         // by number of the block
     uint8_t *ranks;                       // likewise
+    uint64_t *is_own;                     // bits: that fits what the block says it is (RTTI)
     ARRAY(uint64_t) waiting[RANK_VAGUE];  // numbers of blocks to be followed
     size_t next[RANK_VAGUE];
     struct layout layout;
     uint8_t *scratch;
     uint64_t scratch_bytes, places;
+    uint8_t window[WINDOW_BYTES];  // of a core dump, from one address to the other
+    uint64_t window_start, window_end;
     bool is_failed;  // no memory
 };
 
