@@ -19,9 +19,14 @@ struct dropped {
     const char *function;  // one of them, with its template arguments
 };
 
+// What is known of a place after the first stack through it.
+enum seen { SEEN_INSIDE = 1, SEEN_OUTSIDE = 2, ENDS_INSIDE = 4 };
+
 struct drops {
     const struct export *export;
-    struct strings names;  // as pprof compares them
+    unsigned char *places;  // enum seen, by place
+    unsigned char *nodes;   // 1: noted with a frame of the program inwards, and so are its callers
+    struct strings names;   // as pprof compares them
     ARRAY(struct dropped) list;
     bool has_failed;
 };
@@ -67,21 +72,43 @@ static void note(struct drops *drops, const struct frame *frame, bool is_inside)
     if (dropped->kind < kind) dropped->kind = kind;
 }
 
+// Notes the frames of a place once for each side; whether the frames outwards are still inside.
+static bool note_place(struct drops *drops, uint32_t place, bool is_inside) {
+    const struct frame_names *names = drops->export->names;
+    unsigned char *seen = &drops->places[place], side = is_inside ? SEEN_INSIDE : SEEN_OUTSIDE;
+    if (*seen & side) return is_inside && *seen & ENDS_INSIDE;
+    size_t count;
+    const struct frame *frames = names->of_place(names->context, place, &count);
+    for (size_t i = 0; i < count; i++) {
+        is_inside = is_inside && frames[i].is_hidden;
+        note(drops, &frames[i], is_inside);
+    }
+    *seen |= side | (is_inside ? ENDS_INSIDE : 0);
+    return is_inside;
+}
+
 static void note_stack(struct drops *drops, uint32_t node) {
     const struct profile *profile = drops->export->profile;
-    const struct frame_names *names = drops->export->names;
     const struct tree_node *nodes = profile->tree.nodes.items;
     bool is_inside = true;
-    for (; node != TREE_ROOT; node = nodes[node].parent) {
+    for (; node != TREE_ROOT && !drops->nodes[node]; node = nodes[node].parent) {
         uint32_t place = nodes[node].place;
+        drops->nodes[node] = !is_inside;
         if (profile->places.list.items[place].cut) continue;
-        size_t count;
-        const struct frame *frames = names->of_place(names->context, place, &count);
-        for (size_t i = 0; i < count; i++) {
-            is_inside = is_inside && frames[i].is_hidden;
-            note(drops, &frames[i], is_inside);
-        }
+        is_inside = note_place(drops, place, is_inside);
     }
+}
+
+static bool note_stacks(struct drops *drops) {
+    const struct profile *profile = drops->export->profile;
+    drops->places = calloc(profile->places.list.count + 1, 1);
+    drops->nodes = calloc(profile->tree.nodes.count + 1, 1);
+    bool is_ok = drops->places && drops->nodes;
+    for (size_t i = 0; is_ok && i < profile->stack_count; i++)
+        note_stack(drops, profile->stacks[i].node);
+    free(drops->places);
+    free(drops->nodes);
+    return is_ok;
 }
 
 // As a regular expression: "std::__new_allocator(<.*>)?::allocate".
@@ -108,11 +135,10 @@ static void put_patterns(const struct drops *drops, FILE *out) {
 
 char *export_drop_frames(const struct export *export) {
     struct drops drops = {.export = export};
-    const struct profile *profile = export->profile;
     char *pattern = NULL;
     size_t size = 0;
     strings_start(&drops.names);
-    for (size_t i = 0; i < profile->stack_count; i++) note_stack(&drops, profile->stacks[i].node);
+    drops.has_failed = !note_stacks(&drops);
     FILE *out = open_memstream(&pattern, &size);
     if (out) put_patterns(&drops, out);
     bool is_ok = out && !fclose(out) && !drops.has_failed && !drops.names.has_failed;

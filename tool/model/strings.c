@@ -24,15 +24,22 @@ static uint64_t hash_of(const char *text) {
     return hash;
 }
 
+// The place of a text that is safe to print; UINT32_MAX: it is not in the list.
+static uint32_t find(const struct strings *strings, const char *text, uint64_t hash) {
+    struct index_probe probe = index_probe_start(&strings->table, hash);
+    for (uint32_t index; index_probe_next(&strings->table, &probe, &index);)
+        if (!strcmp(strings->list.items[index], text)) return index;
+    return UINT32_MAX;
+}
+
 // `text` becomes the list's, or is freed.
 static uint32_t intern(struct strings *strings, char *text) {
     uint64_t hash = hash_of(text);
-    struct index_probe probe = index_probe_start(&strings->table, hash);
-    for (uint32_t index; index_probe_next(&strings->table, &probe, &index);)
-        if (!strcmp(strings->list.items[index], text)) {
-            free(text);
-            return index;
-        }
+    uint32_t known = find(strings, text, hash);
+    if (known != UINT32_MAX) {
+        free(text);
+        return known;
+    }
     uint32_t added = (uint32_t)strings->list.count;
     char **slot = array_push(&strings->list);
     if (slot) *slot = text;
@@ -44,6 +51,10 @@ static uint32_t intern(struct strings *strings, char *text) {
 
 uint32_t strings_number(struct strings *strings, const char *text) {
     if (!text) return 0;
+    // Most texts are known, and are their own escaped form. A text that is not is never equal to
+    // one of the list: those are all safe.
+    uint32_t known = find(strings, text, hash_of(text));
+    if (known != UINT32_MAX) return known;
     size_t size = strlen(text) * ESCAPE_BYTES + 1;
     char *safe = malloc(size);
     if (!safe) {
