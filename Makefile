@@ -7,7 +7,7 @@
 #   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make attach-long: the long searches
 #   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
 #   make install        PREFIX=/usr/local DESTDIR= LIBDIR= ... (at the end of this file)
-#   make tarball, make deb: a release's files, below build/dist
+#   make tarball, make deb: a release's files, below build/dist; make site: the documentation as pages, build/site
 #   make V=1            shows the commands
 # Everything that is made lies below build/.
 
@@ -559,7 +559,9 @@ STUB_FLAGS += $(SOURCES_NAMED)
 endif
 
 # The sources of a commit, and Debian packages of them.
-.PHONY: tarball deb deb-chroots reproducible
+.PHONY: tarball deb deb-chroots reproducible site
+site:
+	dev/site.sh $(BUILD)
 tarball:
 	@dev/tarball.sh $(BUILD)/dist
 deb: tarball
