@@ -46,6 +46,8 @@ static void print_sum(const struct results *results, const struct terminal *term
         fputs("the budget holds\n", terminal->out);
     else if (count)
         fprintf(terminal->out, "all %zu budgets hold\n", count);
+    else if (results->is_first)
+        fputs("the first commit of this history: nothing to compare with\n", terminal->out);
     else
         fprintf(terminal->out, "%s since the commit before\n",
                 moved ? units_counted((int64_t)moved, "figure moved", "figures moved").text

@@ -23,6 +23,7 @@ struct result {
 struct results {
     ARRAY(struct result) list;
     size_t failed_count;
+    bool is_first;       // of a history that has one commit: nothing can have moved
     bool is_of_changes;  // most say that nothing moved: lists for people leave those out
 };
 

@@ -87,6 +87,7 @@ static bool add_moves(const struct check_series *series, struct results *results
             results_add(results, &moved.list.items[i]) || error_set(error, "no memory for results");
         moved.list.items[i] = (struct result){0};
     }
+    results->is_first = moved.is_first;
     results_free(&moved);
     history_close(&history);
     return is_ok;

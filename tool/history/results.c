@@ -85,6 +85,7 @@ static bool add_series(struct history *history, const struct history_view *view,
 bool history_results(struct history *history, const struct history_view *view, bool rises_fail,
                      struct results *results, struct error *error) {
     results->is_of_changes = true;
+    results->is_first = history->commits.count < 2;
     for (uint32_t i = 0; i < history->series.count; i++) {
         const struct history_series *series = &history->series.items[i];
         if (!history_is_shown(view, series) || !is_at_end(history, series)) continue;

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every command block of README.md and docs/ is run, page by page, and prints what the page shows
+(tests/tools/page_blocks.py). What cannot run here is marked in the page with its reason, listed and counted.
+tests/e2e/pages.py [--write] PAGE...: these alone; --write writes down what they print now."""
+
+import concurrent.futures
+import os
+import pathlib
+import sys
+
+import cairn_test as t
+import page_blocks
+
+t.need("bash", "g++", "git", "sqlite3", "python3")
+is_written = sys.argv[1:2] == ["--write"]
+names = sys.argv[1 + is_written:] or page_blocks.pages()
+with concurrent.futures.ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
+    done = list(pool.map(lambda name: page_blocks.Page(name, pathlib.Path.cwd() / name.removesuffix(".md")).run(), names))
+totals = {}
+for page in done if is_written else ():
+    page_blocks.write(page)
+for page in done:
+    for failure in page.failures:
+        t.check(False, failure)
+    if page.missing:
+        t.skip_part(f"{page.name}: {page.missing}")
+    for key, count in page.counts.items():
+        totals[key] = totals.get(key, 0) + count
+left = [one for page in done for one in page.left]
+for where, reason in left:
+    print(f"not run: {where}: {reason}")
+print(f"{totals['run']} commands run, {totals['compared']} outputs compared, {totals['synopsis']} synopses, "
+      f"{len(left)} blocks not run")
+if not sys.argv[1:]:
+    t.check(totals["run"] > 100 and totals["compared"] > 30, f"few commands were found: {totals}")
+t.finish()

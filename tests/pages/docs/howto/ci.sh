@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+needs cmake ctest && server_here && cp /bin/true test && echo 'max-calls = 5_000_000' >cairn-budgets.toml &&
+    printf 'cmake_minimum_required(VERSION 3.10)\nproject(p C)\nenable_testing()\nadd_test(NAME a COMMAND ls)\n' >CMakeLists.txt &&
+    cmake . >/dev/null 2>&1 && running owners

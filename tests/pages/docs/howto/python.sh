@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+echo 'rows = [[str(i) for i in range(9)] for _ in range(99)]' >script.py

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+server_here program wordcount && cp "$SOURCE_DIR/README.md" book.txt

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command blocks of a page of the documentation: found, run in order in one shell and one directory, and compared.
+
+A block is fenced (`sh`) or indented. Lines that begin with `$ ` are commands, and what follows is what they print. In a
+block without `$`, each line is a command, with words about it behind three blanks or a `#`; it has to end well. A line
+with brackets or an ellipsis is a synopsis: its command and its options must be there.
+
+A comment in the line above a block says what cannot be seen in it:
+    <!-- not run: REASON -->     cannot run in a test; listed with its reason
+    <!-- status: N -->           a command of the block ends with N
+    <!-- figures vary -->        all numbers of the block may be others
+
+tests/pages/PAGE.sh, or default.sh there, makes what the page takes for granted. A variable DOC_WORD that it sets stands
+for the WORD of the page's commands. Durations, rates, addresses, process ids, commits, resident memory and bars of a
+curve may be others than shown; all else is exact, but for the number of blanks. A line `…` stands for any lines, ` …` at
+the end of a line for its rest."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import cairn_test as t
+
+SETUPS = t.SOURCE / "tests/pages"
+LIMIT_S = 60
+COMMAND = re.compile(r"(cairn|make|sudo|docker|kubectl|g\+\+|cc|gcc|valgrind|git|python3?|curl|apt|npm|go|duckdb|"
+                     r"pytest|heaptrack|[A-Z_]+=\S+|\./\w+|install|jq|sqlite3|cat|mkdir|export) ")
+MARK = re.compile(r"^<!-- (not run|status|figures vary)(?:: (.*?))? -->$")
+SYNOPSIS = re.compile(r"\[[A-Z@|-]|\.\.\.|…| \| (NAME|RECORDING|on)\b")
+UNITS = r"(?:ns|us|ms|s|min|h|m|d)"
+VARYING = re.compile("|".join((
+    rf"(?P<rate>[+-]?\d[\d.,]* ?[KMG]?(?:iB|B)?/s)",
+    rf"(?P<time>[+-]?\d[\d.,]* {UNITS}\b|\b\d[\d.]*{UNITS}\b)",
+    r"(?P<hex>\b0x[0-9a-f]+\b|\b[0-9a-f]{10,16}\b(?=\W|$))",
+    r"(?P<bars>[▁▂▃▄▅▆▇█]+)",
+    r"(?P<pid>(?<=\.)\d{2,7}(?=\.(?:cairn|events|folded|json)\b)|(?<=\()\d{3,7}(?=\))|(?<=process )\d+|(?<=pid )\d+)",
+    r"(?P<file>\(\d[\d.]* [KM]iB\)$|(?<=\.cairn \()\d[\d.]* [KM]iB(?=\)))",
+    r"(?P<fit>(?<=fit )\d\.\d+)",
+    r"(?P<estimate>± [\d.,]+(?: %| [KMG]iB| B)?|[\d,]+(?= samples| watched)|(?<=about )\d+(?= %)|\d+(?= % freed at once))",
+)))
+PATTERNS = {"rate": r"[+-]?\d[\d.,]* ?[KMG]?(?:iB|B)?/s", "time": rf"[+-]?\d[\d.,]* ?{UNITS}", "hex": r"(?:0x)?[0-9a-f]+",
+            "bars": "[▁▂▃▄▅▆▇█ ]+", "pid": r"\d+", "file": r"\(?\d[\d.]* [KM]iB\)?", "fit": r"\d\.\d+",
+            "estimate": r"(?:± )?[\d.,]+(?: %| [KMG]iB| B)?"}
+# Lines about what the kernel and cairn itself hold.
+RESIDENT = re.compile(r"\bRSS\b|resident|cairn itself|MiB cairn|KiB cairn")
+NUMBER = rf"[+-]?\d[\d.,]*(?: ?(?:(?:[KMGT]i)?B|{UNITS})\b)?(?:/s)?"
+# Which parts resident memory has, and whether the names of a system's libraries are installed, is the machine's.
+OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|no names for \d|\d+ of \d+ frames without|recording: /tmp)")
+
+
+class Block:
+    def __init__(self, line, kind, indent, lines, mark):
+        self.line, self.kind, self.indent, self.lines = line, kind, indent, lines
+        self.mark, self.reason = mark or (None, None)
+
+    def commands(self):
+        """[command, lines shown, number of its line in the block]"""
+        found = []
+        if any(line.startswith("$ ") for line in self.lines):
+            for i, line in enumerate(self.lines):
+                if line.startswith("$ "):
+                    found.append([line[2:], [], i])
+                elif found:
+                    found[-1][1].append(line)
+            for one in found:
+                while one[1] and not one[1][-1].strip():
+                    one[1].pop()
+            return found
+        if self.kind not in ("", "sh") or not self.lines or not COMMAND.match(self.lines[0] + " "):
+            return []
+        joined, start = "", 0
+        for i, line in enumerate(self.lines):
+            if line.startswith(" "):
+                continue
+            start = start if joined else i
+            joined += line.rstrip("\\") if line.endswith("\\") else line
+            if line.endswith("\\") or not joined.strip():
+                continue
+            found.append([re.sub(r"(\s{3,}|\t)\S.*$", "", joined), None, start])
+            joined = ""
+        return found
+
+
+def blocks_of(text):
+    """All blocks of a page, with the number of their first line."""
+    lines, found, mark, i = text.splitlines(), [], None, 0
+    while i < len(lines):
+        line = lines[i]
+        if match := MARK.match(line.strip()):
+            mark, i = match.groups(), i + 1
+            continue
+        if line.startswith("```"):
+            end = next(k for k in range(i + 1, len(lines)) if lines[k].startswith("```"))
+            found.append(Block(i + 1, line.strip("`") or "text", 0, lines[i + 1:end], mark))
+            mark, i = None, end
+        elif line.startswith("    ") and (not i or not lines[i - 1].strip() or lines[i - 1].startswith(("#", "<!--"))):
+            end = i
+            while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
+                end += 1
+            while not lines[end - 1].strip():
+                end -= 1
+            found.append(Block(i, "", 4, [one[4:] for one in lines[i:end]], mark))
+            mark, i = None, end - 1
+        elif line.strip():
+            mark = None
+        i += 1
+    return found
+
+
+class Shell:
+    """One shell for a page: directory, variables and children stay from command to command."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        env = t.environment({"HOME": str(directory), "XDG_CACHE_HOME": str(directory / ".cache"), "LC_ALL": "C.UTF-8",
+                             "PATH": f"{directory}/.bin:{pathlib.Path(t.CAIRN).parent}:{os.environ['PATH']}",
+                             "SOURCE_DIR": str(t.SOURCE), "BUILD_DIR": str(t.BUILD), "TERM": "dumb", "PAGER": "cat",
+                             "SHARED": os.getcwd()})
+        self.process = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=directory, env=env, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+    def run(self, command):
+        """Status and all that was printed."""
+        place, out = self.directory / ".command", self.directory / ".out"
+        place.write_text(command + "\n")
+        alarm = subprocess.Popen(["sh", "-c", f"sleep {LIMIT_S}; kill -9 -{self.process.pid}"], start_new_session=True)
+        self.process.stdin.write(f". '{place}' </dev/null >'{out}' 2>&1; echo $?\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            self.process.wait()
+        os.killpg(alarm.pid, signal.SIGKILL)
+        alarm.wait()
+        text = out.read_text("utf-8", errors="replace")
+        return (int(answer) if answer else None), text
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def pattern_of(line, is_varying):
+    """A shown line as an expression."""
+    if is_varying or RESIDENT.search(line):
+        parts = re.split(rf"({NUMBER}|[▁▂▃▄▅▆▇█]+)", line.strip())
+        text = "".join(("[▁▂▃▄▅▆▇█ ]+" if part[0] in "▁▂▃▄▅▆▇█" else NUMBER) if i % 2 else re.escape(part)
+                       for i, part in enumerate(parts))
+    else:
+        text, at = "", 0
+        line = line.strip()
+        for match in VARYING.finditer(line):
+            text += re.escape(line[at:match.start()]) + PATTERNS[match.lastgroup]
+            at = match.end()
+        text += re.escape(line[at:])
+    text = re.sub(r"(\\ )+", r"\\s+", text)
+    return re.compile(text.replace("…", ".*") if line.startswith("…") or line.endswith(" …") else text)
+
+
+def differs(shown, printed, is_varying):
+    """None, or the first line that is not as shown."""
+    mine = [line for line in printed.splitlines() if line.strip() and not OF_THE_MACHINE.match(line)]
+    at, is_any = 0, False
+    for line in shown:
+        if not line.strip() or OF_THE_MACHINE.match(line):
+            continue
+        if line.strip() in ("…", "..."):
+            is_any = True
+            continue
+        pattern = pattern_of(line, is_varying)
+        while is_any and at < len(mine) and not pattern.fullmatch(mine[at].strip()):
+            at += 1
+        if at == len(mine) or not pattern.fullmatch(mine[at].strip()):
+            return f"shown:   {line.strip()}\n    printed: {mine[at].strip() if at < len(mine) else '(nothing)'}"
+        at, is_any = at + 1, False
+    if at < len(mine) and not is_any:
+        return f"not shown: {mine[at].strip()}"
+    return None
+
+
+class Page:
+    """A page while it is run: `failures`, `left` (reasons of what is not run), `counts`."""
+
+    def __init__(self, name, directory):
+        self.name = name
+        self.path = t.SOURCE / name
+        self.text = self.path.read_text("utf-8")
+        self.directory = directory
+        self.failures, self.left, self.missing = [], [], None
+        self.counts = {"run": 0, "compared": 0, "synopsis": 0}
+        self.pids, self.written = {}, {}
+
+    def run(self):
+        blocks = [block for block in blocks_of(self.text) if block.commands()]
+        if not blocks:
+            return self
+        self.directory.mkdir(parents=True)
+        self.shell = Shell(self.directory)
+        try:
+            if self.set_up():
+                for block in blocks:
+                    if self.shell.process.poll() is None:
+                        self.run_block(block)
+        finally:
+            self.shell.close()
+        return self
+
+    def set_up(self):
+        setup = SETUPS / (self.name.removesuffix(".md") + ".sh")
+        setup = setup if setup.exists() else SETUPS / "default.sh"
+        status, printed = self.shell.run(f". '{SETUPS}/common.sh'; . '{setup}'")
+        if status == t.NOT_HERE:
+            self.missing = printed.strip()
+        elif status != 0:
+            self.failures.append(f"{self.name}: tests/pages: status {status}: {printed[-2000:]}")
+        return status == 0
+
+    def run_block(self, block):
+        where = f"{self.name}:{block.line}"
+        if block.mark == "not run":
+            self.left.append((where, block.reason))
+            return
+        wanted = int(block.reason) if block.mark == "status" else 0
+        is_well = False
+        for command, shown, at in block.commands():
+            if SYNOPSIS.search(command) and shown is None:
+                self.check_synopsis(where, command)
+                continue
+            status, printed = self.shell.run(self.ready(command))
+            self.counts["run"] += 1
+            if status is None:
+                self.failures.append(f"{where}: no end: {command}")
+                return
+            is_well = is_well or status == wanted
+            if status != 0 and status != wanted:
+                self.failures.append(f"{where}: status {status}: {command}\n    {printed[-1500:]}")
+            elif shown is not None:
+                self.compare(where, block, command, shown, printed, at)
+        if wanted and not is_well:
+            self.failures.append(f"{where}: no command ends with {wanted}")
+
+    def ready(self, command):
+        """With this run's process ids, and what stands for words of the page."""
+        def file_now(match):
+            name, pid, ending = match.groups()
+            if pid not in self.pids:
+                known = {f"{name}.{now}.{ending}" for now in self.pids.values()}
+                new = [path.name for path in self.directory.glob(f"{name}.*.{ending}") if path.name not in known]
+                if len(new) == 1 and not (self.directory / match[0]).exists():
+                    self.pids[pid] = new[0].split(".")[-2]
+            return f"{name}.{self.pids.get(pid, pid)}.{ending}"
+
+        command = re.sub(r"\b([\w-]+)\.(\d{2,7})\.(cairn|events)\b", file_now, command)
+        words = self.shell.run("compgen -v DOC_")[1].split()
+        for word in sorted((one.removeprefix("DOC_") for one in words), key=len, reverse=True):
+            command = re.sub(rf"(?<![\w$-]){word}(?![\w=])", f"$DOC_{word}", command)
+        return command
+
+    def check_synopsis(self, where, command):
+        self.counts["synopsis"] += 1
+        words = command.split()
+        status, printed = self.shell.run(f"cairn help {words[1]}")
+        if words[0] != "cairn" or status != 0:
+            self.failures.append(f"{where}: there is no command {words[1]}")
+        for option in re.findall(r"--[a-z][a-z-]+", command):
+            if option not in printed:
+                self.failures.append(f"{where}: cairn {words[1]} has no {option}")
+
+    def compare(self, where, block, command, shown, printed, at):
+        self.counts["compared"] += 1
+        difference = differs(shown, printed, block.mark == "figures vary")
+        if difference:
+            self.failures.append(f"{where}: {command}\n    {difference}")
+        if difference:
+            self.written[block.line + at + 1] = (block.indent, len(shown), printed)
+        for line, mine in zip(shown, printed.splitlines()):
+            for old, new in zip(re.findall(r"\.(\d{2,7})\.cairn\b", line), re.findall(r"\.(\d{2,7})\.cairn\b", mine)):
+                self.pids.setdefault(old, new)
+
+
+def write(page):
+    """The page with what was printed in the place of what is not so; a shortened output stays as it is."""
+    lines = page.text.splitlines()
+    for first, (indent, count, printed) in sorted(page.written.items(), reverse=True):
+        if not any(line.strip() in ("…", "...") for line in lines[first:first + count]):
+            for old, new in page.pids.items():
+                printed = printed.replace(f".{new}.cairn", f".{old}.cairn")
+            lines[first:first + count] = [(" " * indent + line).rstrip() for line in printed.rstrip().splitlines()]
+    page.path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def pages():
+    return ["README.md"] + sorted(str(path.relative_to(t.SOURCE)) for path in (t.SOURCE / "docs").rglob("*.md"))
