@@ -19,6 +19,7 @@ ALLOWED = {
     "runtime/stack": ["format", "runtime/sys"],
     "runtime/live": ["format", "runtime/sys"],
     "runtime/python": ["format", "runtime/sys"],
+    "runtime/java": ["format", "runtime/sys", "runtime/python"],
     "runtime/sample": ["format", "runtime/sys"],
     "runtime/guard": ["format", "runtime/sys"],
     "runtime/sink": ["format", "runtime/sys"],

@@ -428,7 +428,8 @@ struct cairn_value {
 //     0xF0000000 | cut           a pseudo frame, enum cairn_cut
 //     0xF1000000 | module        next word: offset of the return address from module.start
 //     0xF2000000                 next two words: low, high half of the return address
-//     0xF3000000                 a frame of Python code; next two words: offset of the code in
+//     0xF3000000                 a frame of Python or Java code; next two words: offset of the code
+//     in
 //                                CODES by CAIRN_CODE_ALIGN, line (0: unknown)
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
@@ -453,9 +454,9 @@ struct cairn_value {
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
 
-// A function or other piece of Python code. Behind it lie its name as Python has it
-// ("Class.method") and its file, both UTF-8 and ending in NUL. The first one, which has no texts,
-// stands for code that could not be read or kept.
+// A function or other piece of Python code, or a method of Java. Behind it lie its name as the
+// language has it ("Class.method") and its file, both UTF-8 and ending in NUL. The first one, which
+// has no texts, stands for code that could not be read or kept.
 #define CAIRN_CODE_ALIGN 8u
 struct cairn_code {
     uint32_t bytes;  // of all of it, a multiple of CAIRN_CODE_ALIGN: the next one follows
@@ -523,6 +524,10 @@ static inline _Bool cairn_python_is_read(uint32_t version) {
     return version >= CAIRN_PYTHON_FIRST && (version & ~lower_half) <= CAIRN_PYTHON_LAST;
 }
 
+// The JDK whose frames the library reads, and one that does not say which it is.
+#define CAIRN_JAVA_READ 17u
+#define CAIRN_JAVA_UNKNOWN UINT16_MAX
+
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
 struct cairn_header {
@@ -572,8 +577,9 @@ struct cairn_header {
     uint32_t has_census;    // older blocks were counted then: those of the thread "(before attach)"
     uint64_t live_samples;  // address of struct cairn_live_samples (sample.h) in the process
     char comm[16];  // name of the main thread, from the kernel (proc_pid_comm(5)); "": not known
-    uint32_t page_bytes;  // of the kernel's pages there; 0, in older recordings: CAIRN_PAGE_LEAST
-    uint32_t reserved_word;
+    uint32_t page_bytes;    // of the kernel's pages there; 0, in older recordings: CAIRN_PAGE_LEAST
+    uint16_t java_version;  // JDK's, as 17; CAIRN_JAVA_UNKNOWN; 0: no JVM, or not asked
+    uint16_t has_java_frames;  // stacks hold frames of Java code (CAIRN_CODE_PYTHON)
     uint64_t reserved[2];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 

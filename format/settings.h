@@ -17,6 +17,7 @@
     row(OFF, 0, 0, 1)                                    /* 1: nothing is recorded until it is switched on */ \
     row(STACKS, 1, 0, 1)                                 /* 0: totals alone */ \
     row(PYTHON, 0, 0, 1)                                 /* 1: frames of Python code */ \
+    row(JAVA, 0, 0, 1)                                   /* 1: frames of Java code */ \
     row(AGES, 0, 0, 1)                                   /* 1: how old blocks became */ \
     row(MMAP, 0, 0, 1)                                   /* 1: what the program maps itself */ \
     row(EVENTS, 0, 0, 2)                                 /* 1: every event is logged; 2: and waited for */ \

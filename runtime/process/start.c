@@ -11,6 +11,7 @@
 #include "runtime/inject/attach.h"
 #include "runtime/inject/entry_patch.h"
 #include "runtime/inject/wrap.h"
+#include "runtime/java/java.h"
 #include "runtime/live/live.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/real.h"
@@ -102,7 +103,7 @@ static void describe_allocator(void) {
 // cell for lost stacks.
 static bool begin_sections(void) {
     const uint64_t unused_record_words = 4;
-    if (settings.has_python && !python_begin()) return false;
+    if (settings_has_code_frames() && !python_begin()) return false;
     return module_string("") == 0 && cells_init() &&
            region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
 }
@@ -149,7 +150,7 @@ void process_detach(void) {
 
 static enum event_mode mode_wanted(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
-    if (settings.has_python) return EVENT_PYTHON;
+    if (settings_has_code_frames()) return EVENT_PYTHON;
     if (settings.has_no_stacks) return EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
@@ -167,7 +168,8 @@ static void configure(void) {
     if (most) sys_set_budget(most - most / part_for_samples);
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
-    if (settings.is_sampled || settings.has_python || settings.has_no_stacks)
+    if (settings.has_no_stacks) settings.has_java = false;
+    if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
     event_mode_wanted = mode_wanted();
     probes_event.mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
@@ -196,7 +198,7 @@ static void begin_switched(void) {
 }
 
 static struct sink_rooms rooms_wanted(void) {
-    return (struct sink_rooms){.has_codes = settings.has_python,
+    return (struct sink_rooms){.has_codes = settings_has_code_frames(),
                                .has_samples = settings_may_sample(),
                                .has_sample_values = settings.is_sampled,
                                .has_bands = settings.guard_bytes,
@@ -208,6 +210,14 @@ static struct sink_rooms rooms_wanted(void) {
 // block. Such an allocator has been led to us by now.
 static bool open_live_map(void) {
     return live_init(!real_is_glibc() || attach_has_entries() || settings.guard_bytes);
+}
+
+static void describe_languages(void) {
+    struct cairn_header *header = sink.header;
+    header->python_version = python.version;
+    header->has_python_frames = settings.has_python;
+    header->java_version = (uint16_t)java.version;
+    header->has_java_frames = java.can_be_read;
 }
 
 static bool process_open(void) {
@@ -229,7 +239,7 @@ static bool process_open(void) {
     if (!begin_sections()) return false;
     describe_allocator();
     if (sink.header->has_mappings) sink.header->has_mappings = mapped_begin();
-    sink.header->python_version = python.version;
+    describe_languages();
     slots_open(sink_region(CAIRN_SECTION_THREADS));
     guard_open();
     signals_open();
@@ -271,7 +281,7 @@ bool process_start_forked(void) {
         sink.header->control.is_off = parent->control.is_off;
         connect_rooms();
         is_open = sampling_open(event_mode_samples()) && fork_recording(parent);
-        sink.header->python_version = python.version;
+        describe_languages();
     }
     if (is_open)
         slots_open(sink_region(CAIRN_SECTION_THREADS));

@@ -130,32 +130,30 @@ static const uint8_t *record_at(uint32_t number) {
     return python.codes.base + (size_t)number * CAIRN_CODE_ALIGN;
 }
 
-static uint32_t write_record(const struct code_reader *reader, size_t size) {
+static uint32_t write_record(const uint64_t *content, size_t size) {
     uint8_t *record = region_take(&python.codes, size);
     if (!record) return CODE_UNKNOWN;
-    memcpy(record, reader->record, size);
+    memcpy(record, content, size);
     uint64_t number = (uint64_t)(record - python.codes.base) / CAIRN_CODE_ALIGN;
     return number >> NUMBER_BITS ? CODE_UNKNOWN : (uint32_t)number;
 }
 
-// The number of the record in the making: one that says the same, or it is written.
-static uint32_t intern_record(struct code_reader *reader, size_t size) {
-    uint64_t hash = hash_words(reader->record, size / sizeof *reader->record);
+uint32_t code_intern(const uint64_t *record, size_t size) {
+    uint64_t hash = hash_words(record, size / sizeof *record);
     const uint64_t number_mask = (1u << NUMBER_BITS) - 1;
     uint32_t own = CODE_UNKNOWN;
     for (uint32_t i = 0; i < TABLE_TRIES; i++) {
         uint64_t *slot = &table[(hash + i) % TABLE_SLOTS];
         uint64_t there = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
         if (!there) {
-            if (!own) own = write_record(reader, size);
+            if (!own) own = write_record(record, size);
             if (!own) return CODE_UNKNOWN;
             if (__atomic_compare_exchange_n(slot, &there, (hash & ~number_mask) | own, false,
                                             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 return own;
         }
         uint32_t number = (uint32_t)(there & number_mask);
-        if (((there ^ hash) & ~number_mask) == 0 &&
-            memcmp(record_at(number), reader->record, size) == 0)
+        if (((there ^ hash) & ~number_mask) == 0 && memcmp(record_at(number), record, size) == 0)
             return number;
     }
     return own;
@@ -184,7 +182,7 @@ static uint32_t code_number(struct code_reader *reader, uintptr_t code,
     const unsigned low_bits = 4, high_bits = 14;
     struct code_seen *seen = &reader->codes[(code >> low_bits ^ code >> high_bits) % CODES_SEEN];
     if (seen->code == code && seen->facts == facts) return seen->number;
-    uint32_t number = intern_record(reader, make_record(reader, fields));
+    uint32_t number = code_intern(reader->record, make_record(reader, fields));
     if (!number) reader->is_nameless = true;
     seen->code = 0;
     compiler_barrier();

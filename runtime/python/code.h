@@ -44,6 +44,10 @@ extern HIDDEN struct python_layout code_layout;
 // False without memory.
 bool code_begin(void);
 
+// The number of a record (struct cairn_code with its texts): of one that says the same, or it is
+// written. CODE_UNKNOWN: there is no room.
+uint32_t code_intern(const uint64_t *record, size_t size);
+
 // The pseudo address of the instruction at an address in a code object. Its record is written if it
 // is new; it is CODE_UNKNOWN if the address is that of no code object, or there is no room. 0: it
 // is nothing that anybody wrote.

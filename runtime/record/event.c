@@ -4,6 +4,7 @@
 // that the cell can save its value at the peak.
 #include "runtime/record/event.h"
 
+#include "runtime/java/java.h"
 #include "runtime/process/settings.h"
 #include "runtime/python/python.h"
 #include "runtime/record/ages.h"
@@ -165,6 +166,42 @@ static COLD uint32_t cell_of_thread(struct thread *thread, uintptr_t *frame) {
     return cell;
 }
 
+// ---- stacks with frames of Python and Java ------------------------------------------------------
+
+static COLD void look_for_java(void) {
+    java_look();
+    sink.header->java_version = (uint16_t)java.version;
+    sink.header->has_java_frames = java.can_be_read;
+}
+
+// Native frames further out than Java's.
+static struct java_native walk_outside(void *context, uintptr_t pc, uintptr_t stack,
+                                       uintptr_t *frame_slot) {
+    struct thread *thread = context;
+    struct walk_trace *trace = thread->java_trace;
+    struct walk_start start = {pc, stack, frame_slot};
+    if (walk_stack(trace, &start).has_new_code) note_modules(trace);
+    return (struct java_native){trace->frames, trace->count};
+}
+
+static COLD void make_java(struct thread *thread) {
+    uint32_t limit = thread->trace.limit;
+    struct walk_trace *trace = sys_reserve(sizeof *trace);
+    if (!trace || !walk_trace_init(trace, limit)) return;
+    thread->java_trace = trace;
+    thread->java = java_thread_make(limit);
+}
+
+static struct python_stack weave_java(struct thread *thread) {
+    struct walk_trace *trace = &thread->trace;
+    const struct java_walker walker = {walk_outside, thread};
+    struct java_native native = {trace->frames, trace->count};
+    if (unlikely(!thread->java)) make_java(thread);
+    if (!thread->java) return (struct python_stack){trace->frames, trace->count, 0, false};
+    struct java_stack stack = java_weave(thread->java, native, thread->tid, &walker);
+    return (struct python_stack){stack.frames, stack.count, stack.keep, stack.is_nameless};
+}
+
 // Stacks with frames of Python code. A walk that could not be verified by comparing may have led
 // through a signal frame: what the handler interrupted may be half done.
 static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, uintptr_t *frame) {
@@ -172,11 +209,15 @@ static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, 
     struct walk_trace *trace = &thread->trace;
     struct walk_result walk = walk_stack(trace, &start);
     if (unlikely(walk.has_new_code)) note_modules(trace);
-    if (unlikely(!thread->python)) thread->python = python_thread_make(trace->limit);
+    bool is_careful = trace->usable_count != trace->count;
+    if (unlikely(walk.has_new_code && settings.has_java && !java.version)) look_for_java();
+    if (settings.has_python && unlikely(!thread->python))
+        thread->python = python_thread_make(trace->limit);
     struct python_stack stack = {trace->frames, trace->count, 0, false};
-    if (thread->python)
-        stack = python_weave(thread->python, trace->frames, trace->count,
-                             trace->usable_count != trace->count);
+    if (java.can_be_read)
+        stack = weave_java(thread);
+    else if (thread->python)
+        stack = python_weave(thread->python, trace->frames, trace->count, is_careful);
     uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->limit);
     uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
@@ -219,7 +260,7 @@ uint32_t event_cell(struct thread *thread, size_t size, uintptr_t *frame) {
 uint32_t event_stack(struct thread *thread, uintptr_t *frame) {
     generation_look(thread);
     if (settings.has_no_stacks) return cell_of_thread(thread, frame);
-    if (settings.has_python) return cell_of_python(thread, frame);
+    if (settings_has_code_frames()) return cell_of_python(thread, frame);
     return cell_of_caller(thread, frame);
 }
 

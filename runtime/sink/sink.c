@@ -197,7 +197,6 @@ bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
     if (is_open) {
         memcpy(sink.header->sections, layout->sections, sizeof layout->sections);
         sink.header->section_count = layout->section_count;
-        sink.header->has_python_frames = rooms.has_codes;
         sink.header->has_mappings = rooms.has_mappings;
         sink.header->mapped_bytes = opening.bytes;
         sink_describe(sink.header, forked_from);

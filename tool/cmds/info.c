@@ -86,6 +86,13 @@ static void print_python(const struct cairn_header *header) {
            header->has_python_frames ? "stacks have its frames" : "native frames only");
 }
 
+static void print_java(const struct cairn_header *header) {
+    if (!header->java_version) return;
+    print_key("java");
+    if (header->java_version != CAIRN_JAVA_UNKNOWN) printf("JDK %u, ", header->java_version);
+    puts(header->has_java_frames ? "stacks have its frames" : "native frames only");
+}
+
 // Of kernels of aarch64; others need no line.
 static void print_pages(const struct command_args *args, const struct cairn_header *header) {
     if (header->page_bytes == CAIRN_PAGE_LEAST) return;
@@ -295,6 +302,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_process(&opened);
     print_allocator(&opened.recording);
     print_python(header);
+    print_java(header);
     print_pages(args, header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);

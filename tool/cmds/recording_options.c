@@ -107,6 +107,20 @@ static bool read_python(const struct command_args *args, bool is_sampled,
     return true;
 }
 
+static bool read_frames(const struct command_args *args, struct recording_options *options,
+                        struct error *error) {
+    const char *language = args_text(args, OPTION_FRAMES, "");
+    if (!args_has(args, OPTION_FRAMES)) return true;
+    if (strcmp(language, "java") != 0)
+        return error_set(error, "%s: --frames=%s: java is the only language (Python: --python)",
+                         args->command->name, language);
+#if !defined(__x86_64__)
+    return error_set(error, "%s: --frames=java: on x86-64 only", args->command->name);
+#endif
+    put(options, CAIRN_VARIABLE(JAVA), "1");
+    return true;
+}
+
 // What a signal may ask for; the letters are those of CAIRN_SIGNAL.
 static const struct signal_word {
     const char *name;
@@ -214,6 +228,7 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (args_has(args, OPTION_SNAPSHOT_EVERY))
         put_number(options, CAIRN_VARIABLE(SNAPSHOT_EVERY), every);
     if (!read_python(args, is_sampled, options, error)) return false;
+    if (!read_frames(args, options, error)) return false;
     if (!(is_sampled ? options_check_under : options_check_without)(args, SAMPLED, error))
         return false;
     if (args_has(args, OPTION_AGES)) put(options, CAIRN_VARIABLE(AGES), "1");

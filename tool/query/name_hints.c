@@ -66,6 +66,28 @@ static void print_python(const struct terminal *terminal, const struct cairn_hea
                        : "cairn reads those of " CAIRN_PYTHON_READ);
 }
 
+// A JVM whose frames were not asked for, or cannot be read.
+static void print_java(const struct terminal *terminal, const struct opened *opened) {
+    const struct module_map *modules = &opened->profile.modules;
+    const struct cairn_header *header = &opened->recording.header;
+    bool has_jvm = false;
+    for (uint32_t i = 0; i < modules->count; i++)
+        has_jvm |= !strcmp(text_base_name(modules->modules[i].path), "libjvm.so");
+    if (!has_jvm || header->has_java_frames) return;
+    if (!header->java_version)
+        terminal_print(terminal, STYLE_DIM,
+                       "Java: its own frames are missing, --frames=java records them\n");
+    else if (header->java_version == CAIRN_JAVA_UNKNOWN)
+        terminal_print(terminal, STYLE_DIM,
+                       "a JVM of unknown version: Java frames are missing, cairn reads those of "
+                       "JDK %u\n",
+                       CAIRN_JAVA_READ);
+    else
+        terminal_print(terminal, STYLE_DIM,
+                       "JDK %u: Java frames are missing, cairn reads those of JDK %u\n",
+                       header->java_version, CAIRN_JAVA_READ);
+}
+
 // A recording that came without names: what was looked up is in the cache, by which it is read from
 // now on.
 static void print_first_read(const struct terminal *terminal, const struct opened *opened) {
@@ -113,6 +135,7 @@ void name_hints_print(FILE *out, const struct opened *opened) {
     struct parts line = {.terminal = &terminal};
     size_t hints = 0;
     print_python(&terminal, &opened->recording.header);
+    print_java(&terminal, opened);
     wrapped_print_missing(&terminal, opened->profile.recording);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {

@@ -243,6 +243,9 @@ const struct internal_rule internal_rules[] = {
     // CPython itself.
     {NULL, EXACT, INTERNAL_PYTHON, "python3"},
     {NULL, EXACT, INTERNAL_PYTHON, "libpython3"},
+
+    // HotSpot.
+    {NULL, EXACT, INTERNAL_PYTHON, "libjvm"},
 };
 
 const size_t internal_rule_count = sizeof internal_rules / sizeof internal_rules[0];

@@ -175,6 +175,8 @@ static void test_header(void **state) {
     FIELD(cairn_header, live_samples);
     FIELD(cairn_header, comm);
     FIELD(cairn_header, page_bytes);
+    FIELD(cairn_header, java_version);
+    FIELD(cairn_header, has_java_frames);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);

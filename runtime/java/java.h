@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames of Java code (HotSpot, JDK 17) in the stack of an allocation. Native code that Java calls
+// leaves a frame anchor in its thread's object: from there on outwards the stack is Java's, up to
+// the stub by which native code called Java; there native code goes on, and perhaps more Java.
+//
+// No lock is taken, and nothing of the JVM is called. What could be wrong with what is read:
+//   - Classes, compiled code and threads go at any time. All of these are read by system calls,
+//   which
+//     fail where there is no memory, and known by what they say (class and method, number of the
+//     compilation). Only the thread's own stack and its own object are read directly.
+//   - Anything, if the program writes where it should not: an address is looked at before it is
+//   read,
+//     stacks only go outwards, and chains end after as many frames as a stack may have.
+// Code that has no anchor, as a leaf call of the interpreter's, has native frames only.
+#ifndef RUNTIME_JAVA_JAVA_H
+#define RUNTIME_JAVA_JAVA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/sys/frame.h"
+#include "runtime/sys/sys.h"
+
+struct java {
+    uint32_t version;  // JDK's, as 17; 0: no JVM was seen
+    bool can_be_read;
+};
+
+extern HIDDEN struct java java;
+
+// Looks whether there is a JVM by now; new code was met. Not in a signal handler.
+void java_look(void);
+
+// A thread's last stack. One owner.
+struct java_thread;
+
+// For stacks of at most `limit` frames; NULL without memory.
+struct java_thread *java_thread_make(uint32_t limit);
+
+// How native frames are walked from a frame that called Java: outermost first.
+struct java_native {
+    const struct frame *frames;
+    uint32_t count;
+};
+struct java_walker {
+    struct java_native (*walk)(void *context, uintptr_t pc, uintptr_t stack, uintptr_t *frame_slot);
+    void *context;
+};
+
+struct java_stack {
+    struct frame *frames;  // outermost first; only `pc` is set. There is room up to the limit
+    uint32_t count;
+    uint32_t keep;     // outer frames whose addresses are those of the stack before
+    bool is_nameless;  // a method could not be kept for lack of room
+};
+
+// The walked stack of this thread (outermost first) with its Java frames.
+struct java_stack java_weave(struct java_thread *thread, struct java_native native, int tid,
+                             const struct java_walker *walker);
+
+#endif
