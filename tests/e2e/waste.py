@@ -4,6 +4,7 @@
 in its blocks is never printed."""
 
 import glob
+import re
 import shutil
 import subprocess
 
@@ -58,6 +59,13 @@ def check(what, subject, is_live, is_recorded):
     t.check(found["copies"] >= COPIES - 1 and 1 <= found["contents"] <= found["copies"], f"{what}: copies: {found}")
     result = t.run_cairn("report", subject, "--view", "waste")
     t.check(b"are of no use" in result.out and b"duplicates: " in result.out, f"{what}: {result.out}")
+    made_from = b"from make_copies" if is_recorded else b""
+    t.check(re.search(rb"string duplicates: .* copies of \d+ strings?, .*" + made_from, result.out),
+            f"{what}: string duplicates: {result.out}")
+    t.check(found["string_copies"] >= COPIES - 1 and found["string_bytes"] >= (COPIES - 1) * COPIED and
+            1 <= found["strings"] <= found["string_copies"] <= found["copies"], f"{what}: strings: {found}")
+    as_json = t.run_cairn("report", subject, "--view", "waste", "--json")
+    t.check(b"SECRET" not in as_json.out + as_json.err, f"{what}: contents are in the JSON: {as_json.out}")
     t.check(b"SECRET" not in result.out + result.err, f"{what}: contents are printed: {result.out}")
 
 

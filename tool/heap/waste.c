@@ -116,6 +116,19 @@ static bool are_equal(struct waste *waste, uint64_t one, uint64_t other, uint64_
     return true;
 }
 
+// Whether a block is one string: printable bytes, at least one, and zeros alone behind them.
+static bool is_string(struct waste *waste, const struct waste_block *block, uint64_t used) {
+    enum { DELETE = 127 };
+    for (uint64_t at = 0; at < used; at += PIECE_BYTES) {
+        uint64_t part = used - at < PIECE_BYTES ? used - at : PIECE_BYTES;
+        const uint8_t *bytes = read_piece(waste, block->address + at, part, waste->scratch);
+        for (uint64_t i = 0; i < part; i++)
+            if ((bytes[i] < ' ' && !(bytes[i] >= '\t' && bytes[i] <= '\r')) || bytes[i] == DELETE)
+                return false;
+    }
+    return used;
+}
+
 // --- blocks
 
 static uint64_t size_of(const struct waste *waste, const struct glibc_chunk *chunk) {
@@ -175,10 +188,12 @@ static void judge(struct waste *waste, uint32_t number, struct waste_block *bloc
         block->bytes[WASTE_ZERO] = there;
         return;
     }
-    if (is_copy(waste, number, block, content.hash))
+    if (is_copy(waste, number, block, content.hash)) {
         block->bytes[WASTE_DUPLICATE] = there;
-    else
+        block->is_string = is_string(waste, block, content.used);
+    } else {
         block->bytes[WASTE_TAIL] = tail_bytes(waste, block, content.used);
+    }
 }
 
 bool waste_find(const struct waste_source *source,

@@ -32,6 +32,7 @@ struct waste_block {
     uint64_t address, size;  // size: requested, where that is known
     uint64_t bytes[WASTE_KINDS];
     bool is_first_copy;  // a duplicate of what had none before
+    bool is_string;      // a duplicate that is printable text up to its first zero
 };
 
 struct waste_source {

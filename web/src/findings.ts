@@ -136,7 +136,7 @@ function smallBlocks(view: View): Finding[] {
   return [
     {
       text: `${units.short(blocks)} blocks of 32 bytes or less at the peak`,
-      detail: `${units.size(bytes)} asked for; each costs glibc's heap at least 16 bytes more than it holds`,
+      detail: `${units.size(bytes)} asked for; beside that each costs what the allocator rounds up or keeps with it (glibc: 8 bytes or more)`,
       weight: 0.3,
       go: { view: "table", table: "stacks", measure: "peak-blocks", sort: "value" },
     },
