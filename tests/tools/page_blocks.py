@@ -47,7 +47,7 @@ PATTERNS = {"rate": r"[+-]?\d[\d.,]* ?[KMG]?(?:iB|B)?/s", "time": rf"[+-]?\d[\d.
 RESIDENT = re.compile(r"\bRSS\b|resident|cairn itself|MiB cairn|KiB cairn")
 NUMBER = rf"[+-]?\d[\d.,]*(?: ?(?:(?:[KMGT]i)?B|{UNITS})\b)?(?:/s)?"
 # Which parts resident memory has, and whether the names of a system's libraries are installed, is the machine's.
-OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|no names for \d|\d+ of \d+ frames without|recording: /tmp)")
+OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
 
 
 class Block:
@@ -117,6 +117,7 @@ class Shell:
         env = t.environment({"HOME": str(directory), "XDG_CACHE_HOME": str(directory / ".cache"), "LC_ALL": "C.UTF-8",
                              "PATH": f"{directory}/.bin:{pathlib.Path(t.CAIRN).parent}:{os.environ['PATH']}",
                              "SOURCE_DIR": str(t.SOURCE), "BUILD_DIR": str(t.BUILD), "TERM": "dumb", "PAGER": "cat",
+                             "CCACHE_DISABLE": "1",  # a compiler's processes are counted
                              "SHARED": os.getcwd()})
         self.process = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=directory, env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
