@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/import/import.h"
+#include "tool/model/figures.h"
 
 enum { DEPTH_MAX = 4096 };
 static const uint64_t ns_per_ms = 1000000;
@@ -103,7 +104,7 @@ static bool read_tree(struct reader *reader) {
         if (depth >= DEPTH_MAX) return bad(reader, "the tree is too deep");
         if (depth) {
             stack[depth - 1].children--;
-            stack[depth - 1].bytes -= bytes;
+            stack[depth - 1].bytes = figures_add(stack[depth - 1].bytes, -bytes);
             places[depth - 1] = place;
         }
         stack[depth++] = (struct node){.bytes = bytes, .children = children};

@@ -52,6 +52,8 @@ bool roots_find(const struct roots *roots, const char *name, char path[PATH_MAX]
 
 const char *roots_name(const struct roots *roots, const char *path) {
     size_t length = strlen(roots->paths[0]);
+    // with a moment behind it, its own path would be that of a file beside it
+    if (!strcmp(path, roots->paths[0])) return ".";
     bool is_first = confine_is_below(path, roots->paths[0]) && path[length] == '/';
     return is_first ? path + length + 1 : path;
 }

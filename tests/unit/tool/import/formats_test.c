@@ -78,6 +78,20 @@ static void test_massif(void **state) {
     assert_string_equal(imported.command, "program");
 }
 
+// A damaged tree whose children have more than a number can hold: read or refused, within bounds.
+static void test_massif_of_too_many_bytes(void **state) {
+    static const char text[] =
+        "desc: (none)\ncmd: program\ntime_unit: ms\n"
+        "#-----------\nsnapshot=0\n#-----------\ntime=0\nmem_heap_B=300\nmem_heap_extra_B=0\n"
+        "mem_stacks_B=0\nheap_tree=peak\n"
+        "n3: 64 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n"
+        " n0: 9223372036854775807 0x401136: a (program.c:1)\n"
+        " n0: 64 0x401137: b (program.c:2)\n n0: 9223372036854775807 0x401138: c (program.c:3)\n";
+    const struct import_format *format;
+    (void)state;
+    if (!read_text(text, &format)) assert_true(error.text[0]);
+}
+
 static void test_what_is_of_no_format_is_refused(void **state) {
     static const char *const texts[] = {"hello\n", "{\"json\": true}\n",
                                         "\x7f"
@@ -102,6 +116,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_heaptrack, setup, teardown),
         cmocka_unit_test_setup_teardown(test_massif, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_massif_of_too_many_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_of_no_format_is_refused, setup, teardown),
         cmocka_unit_test(test_formats_are_found_by_name),
     };

@@ -200,11 +200,28 @@ static void test_table(void **state) {
     }
 }
 
+// The root itself with a moment behind it is not a file beside the root.
+static void test_root_with_a_moment(void **state) {
+    (void)state;
+    struct question question;
+    struct error error;
+    static const char arguments[] =
+        "{\"before\": \".\", \"before_at\": \"10s\", \"after\": \"one.cairn\"}";
+    if (!ask(&question, "diff", arguments, false, &error)) fail_msg("%s", error.text);
+    bool is_there = false;
+    for (size_t i = 0; i < question.word_count; i++) {
+        assert_null(strstr(question.words[i], place));
+        is_there |= !strcmp(question.words[i], ".@10s");
+    }
+    assert_true(is_there);
+    question_free(&question);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pages), cmocka_unit_test(test_hostile_output),
         cmocka_unit_test(test_words), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_root_with_a_moment),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
