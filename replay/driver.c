@@ -93,24 +93,26 @@ static bool is_named(const char *line) {
 // allocator's, with what it took before the first call, as it has that in every program.
 static int64_t named_bytes(void) {
     static const char key[] = "Anonymous:";
-    char line[TEXT_BYTES], byte;
+    static char text[TEXT_BYTES];
+    char line[TEXT_BYTES];
     size_t length = 0;
     int64_t sum = 0;
     bool is_own = false;
     int file = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-    while (file >= 0 && read(file, &byte, 1) == 1) {
-        if (byte != '\n') {
-            if (length < sizeof line - 1) line[length++] = byte;
-            continue;
+    for (ssize_t count; file >= 0 && (count = read(file, text, sizeof text)) > 0;)
+        for (ssize_t i = 0; i < count; i++) {
+            if (text[i] != '\n') {
+                if (length < sizeof line - 1) line[length++] = text[i];
+                continue;
+            }
+            line[length] = 0;
+            length = 0;
+            if (line[0] < 'A' || line[0] > 'Z')
+                is_own = is_named(line);
+            else if (is_own && !strncmp(line, key, sizeof key - 1))
+                sum += kib(line + sizeof key - 1);
         }
-        line[length] = 0;
-        length = 0;
-        if (line[0] < 'A' || line[0] > 'Z')
-            is_own = is_named(line);
-        else if (is_own && !strncmp(line, key, sizeof key - 1))
-            sum += kib(line + sizeof key - 1);
-    }
-    close(file);
+    if (file >= 0) close(file);
     return sum;
 }
 

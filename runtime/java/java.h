@@ -4,13 +4,11 @@
 // the stub by which native code called Java; there native code goes on, and perhaps more Java.
 //
 // No lock is taken, and nothing of the JVM is called. What could be wrong with what is read:
-//   - Classes, compiled code and threads go at any time. All of these are read by system calls,
-//   which
-//     fail where there is no memory, and known by what they say (class and method, number of the
-//     compilation). Only the thread's own stack and its own object are read directly.
+//   - Classes, compiled code and threads go at any time. All of these are read by system calls
+//     (they fail where there is no memory), and known by what they say: class and method, number
+//     of the compilation. Only the thread's own stack and its own object are read directly.
 //   - Anything, if the program writes where it should not: an address is looked at before it is
-//   read,
-//     stacks only go outwards, and chains end after as many frames as a stack may have.
+//     read, stacks only go outwards, and chains end after as many frames as a stack may have.
 // Code that has no anchor, as a leaf call of the interpreter's, has native frames only.
 #ifndef RUNTIME_JAVA_JAVA_H
 #define RUNTIME_JAVA_JAVA_H

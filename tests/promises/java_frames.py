@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java changes nothing: a JVM has the same output, status, descriptors, masks of signals, directory
-and environment as without cairn, also where it deoptimises, unloads classes, starts and ends threads; and a program
+and environment as without cairn, also where it compiles, unloads classes, starts and ends threads; and a program
 without a JVM is as it was."""
 
 import glob
