@@ -48,7 +48,7 @@ ALLOWED = {
                    "tool/watch"],
     "tool/serve": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/web",
                    "tool/proc", "tool/watch", "tool/query"],
-    "tool/push": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/watch",
+    "tool/push": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/proc", "tool/watch",
                   "tool/query"],
     "tool/torture": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],

@@ -204,6 +204,29 @@ def check_lives():
         t.check_equal("what it did last", sum(totals(engine, "alloc_space", "early")), 4321)
 
 
+def check_group():
+    """Of a cgroup: those in it and below, now and later. A directory with a cgroup.procs is one."""
+    os.makedirs("group/below")
+    with e.Engine() as engine, Commanded("inside.cairn") as inside, Commanded("outside.cairn") as outside:
+        inside.do("early 1000"), outside.do("early 3000")
+        for directory, pid in (("group", os.getpid()), ("group/below", inside.pid)):
+            with open(f"{directory}/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(f"{pid}\n")
+        pushing = Pushing("--cgroup", os.path.abspath("group"), "--to", engine.url + "/ingest", "--every", "1s")
+        t.check(f"pushing {os.path.abspath('group')} (1 process) to" in pushing.said, pushing.said)
+        t.wait_until(lambda: engine.taken, pause=0.1)
+        t.check_equal("who", {request.profile()[0]["pid"] for request in engine.taken}, {inside.pid})
+        with open("group/cgroup.procs", "a", encoding="ascii") as file:
+            file.write(f"{outside.pid}\n")
+        t.wait_until(lambda: outside.pid in {request.profile()[0]["pid"] for request in engine.taken}, pause=0.1)
+        pushing.end()
+    with e.Engine() as engine, Commanded("metrics_inside.cairn") as inside, Commanded("metrics_outside.cairn"):
+        with open("group/below/cgroup.procs", "w", encoding="ascii") as file:
+            file.write(f"{inside.pid}\n")
+        push("--cgroup", os.path.abspath("group"), "--to", engine.url + "/api/v1/write", "--once")
+        t.check_equal("rows", {dict(labels).get("pid") for labels in engine.taken[0].series()} - {None}, {inside.pid})
+
+
 def check_sampled():
     with e.Engine() as engine, Commanded("sampled.cairn", "--sample", "--rate", "4K", "--seed", "7") as program:
         pushing = Pushing(program.pid, "--to", engine.url, "--format", "pyroscope", "--every", "1s")
@@ -258,7 +281,8 @@ def check_metrics():
 def check_bad_input():
     away, unknown = "http://127.0.0.1:7070", "http://127.0.0.1:9"
     for words, wanted in [(("1", "--to", "x"), "\"x\" is no URL"), (("1",), "where to? --to URL"),
-                          (("--to", away), "of what?"), (("1", "--all", "--to", away), "--all or \"1\", not both"),
+                          (("--to", away), "of what?"), (("1", "--all", "--to", away), "of what? Give one of"),
+                          (("--cgroup", "/", "--all", "--to", away), "of what? Give one of"),
                           (("1", "--to", unknown), "does not say which engine"),
                           (("1", "--to", "ftp://a:4040"), "is no URL"), (("1", "--to", "http://a b:4040"), "is no URL"),
                           (("1", "--to", "http://:4040/"), "is no URL"),
@@ -269,6 +293,8 @@ def check_bad_input():
                           (("1", "--to", away, "-f", "parca", "--headers", "none.txt"), "none.txt: No such file"),
                           (("1", "--to", away, "-f", "parca", "--every", "10ms"), "--every is from 1s to 1h")]:
         t.check(wanted in push(*words, status=2), f"{words}: {wanted}")
+    for path, reason in (("no/such", "there is no such cgroup"), (os.getcwd(), "no cgroup: it has no cgroup.procs")):
+        t.check(f"push: --cgroup: {path}: {reason}" in push("--cgroup", path, "--to", away, status=1), path)
     t.check("no process called" in push("no-such-name", "--to", "http://[::1]:4040", "--once", status=1), "no process")
     result = t.run_cairn("push", "1", "--to", "http://a:4040", env={**ENVIRONMENT, "PATH": "/nonexistent"})
     t.check_equal("without curl", (result.status, result.err.decode()),
@@ -288,6 +314,7 @@ check_protocols()
 check_faults()
 check_refused()
 check_lives()
+check_group()
 check_sampled()
 check_recording()
 check_metrics()

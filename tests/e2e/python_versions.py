@@ -11,13 +11,12 @@ import pathlib
 import shutil
 
 import cairn_test as t
-import glibc_versions
+import chroots
 
 CALLS = 100000
 BYTES = 9973 + 33  # of the block, with the head of a bytes object
 PROGRAM = t.SOURCE / "tests/programs/python_calls.py"
 OTHERS = {"bullseye": ["3.9"], "trixie": ["3.13"], "sid": ["3.14", "3.15"]}
-CHROOTS = pathlib.Path(os.environ.get("CHROOTS", t.SOURCE / "build/chroots"))
 
 
 def is_python(frame):
@@ -50,35 +49,14 @@ def try_here(python):
         compare(python, told, recording)
 
 
-def chroot_of(suite, versions):
-    """The suite's root directory with these Pythons; None: it is not here."""
-    root = CHROOTS / f"{suite}-python"
-    if (root / "usr").exists():
-        return root
-    if not os.environ.get("CAIRN_LONG"):
-        return t.skip_part(f"{suite}: {root} is not there (CAIRN_LONG=1 makes it)")
-    if not shutil.which("mmdebstrap") or os.geteuid() != 0:
-        return t.skip_part(f"{suite}: mmdebstrap is not installed, or this is not root")
-    packages = ",".join(["python3"] + [f"python{version}" for version in versions])
-    made = t.run(["mmdebstrap", "--quiet", "--variant=minbase", "--aptopt=Acquire::Check-Valid-Until \"false\"",
-                  f"--include={packages}", suite, f"{root}.new", glibc_versions.mirror()])
-    if made.status:
-        return t.skip_part(f"{suite}: mmdebstrap: {made.err.decode(errors='replace').splitlines()[-1:]}")
-    os.rename(f"{root}.new", root)
-    return root
-
-
 def try_inside(suite, version, root):
     place = root / "tmp/cairn"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     for file in (t.RUNTIME, PROGRAM):
         shutil.copy(file, place)
-    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
-             'root=$1; shift; mount -t proc proc "$root/proc" && exec chroot "$root" "$@"', "sh", str(root), "env", "-i",
-             "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "CAIRN_PYTHON=1", "CAIRN_OUTPUT=/tmp/cairn/out.cairn",
-             "LD_PRELOAD=/tmp/cairn/libcairn.so", f"python{version}", "/tmp/cairn/python_calls.py",
-             "/tmp/cairn/told.json", str(CALLS)]
+    words = chroots.inside(root, ["CAIRN_PYTHON=1", "CAIRN_OUTPUT=/tmp/cairn/out.cairn", "LD_PRELOAD=/tmp/cairn/libcairn.so",
+                                  f"python{version}", "/tmp/cairn/python_calls.py", "/tmp/cairn/told.json", str(CALLS)])
     result = t.run(words)
     outputs = sorted(place.glob("out*.cairn"), key=lambda path: path.stat().st_size)
     if t.check_equal(f"{suite}: Python {version}", (result.status, result.err, bool(outputs)), (0, b"", True)):
@@ -88,7 +66,7 @@ def try_inside(suite, version, root):
 for python in os.environ.get("CAIRN_TEST_PYTHONS", t.PYTHON).split(":"):
     try_here(python)
 for suite, versions in OTHERS.items():
-    root = chroot_of(suite, versions)
+    root = chroots.find(suite, "python", ["python3"] + [f"python{version}" for version in versions])
     for version in versions if root else []:
         try_inside(suite, version, root)
 t.finish()

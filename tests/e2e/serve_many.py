@@ -67,7 +67,7 @@ def check_group():
             t.check_equal("not in the cgroup", row(server.metrics(), outside.pid), None)
             open("group/cgroup.procs", "a", encoding="ascii").write(f"{outside.pid}\n")
             t.wait_until(lambda: row(server.metrics(), outside.pid))
-    for path, reason in (("nowhere", b"No such file"), (os.getcwd(), b"no cgroup")):
+    for path, reason in (("nowhere", b"there is no such cgroup"), (os.getcwd(), b"no cgroup")):
         result = t.run_cairn("serve", "--cgroup", path)
         t.check(result.status == 1 and reason in result.err, f"--cgroup {path}: {result.err}")
 

@@ -245,7 +245,7 @@ const struct command commands[] = {
     },
     {
         .name = "push",
-        .arguments = "PID|NAME|RECORDING --to URL",
+        .arguments = "PID|NAME|RECORDING | --all | --cgroup PATH --to URL",
         .help = "profiles of what is being recorded, again and again, to an engine",
         .description =
             "What stacks allocated since the last time and what they hold now goes to Pyroscope,\n"
@@ -265,6 +265,7 @@ const struct command commands[] = {
             {OPTION_EVERY, "every", 0, "TIME", "how often (15s)"},
             {OPTION_LABEL, "label", 0, "NAME=VALUE", "a label of everything sent (several times)"},
             {OPTION_ALL, "all", 'a', NULL, "every program that you record, now and later"},
+            {OPTION_CGROUP, "cgroup", 0, "PATH", "those of them in a cgroup and those below"},
             {OPTION_ONCE, "once", 0, NULL, "one interval, then end: 1 if it did not arrive"},
             {OPTION_HEADERS, "headers", 0, "FILE", "lines of HTTP, as Authorization: Bearer ..."},
             {OPTION_QUEUE, "queue", 0, "DIR", "where what has to wait is kept"},

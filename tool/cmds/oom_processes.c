@@ -72,7 +72,7 @@ static void note_process(struct oom_guard *guard, pid_t pid) {
 }
 
 void oom_list_processes(struct oom_guard *guard, uint64_t now_ns) {
-    struct cgroup_pids list;
+    struct process_pids list;
     for (size_t i = 0; i < guard->processes.count; i++) guard->processes.items[i].is_seen = false;
     if (cgroup_list(&guard->cgroup, &list))
         for (size_t i = 0; i < list.pids.count; i++) note_process(guard, list.pids.items[i]);

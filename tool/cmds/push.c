@@ -33,6 +33,7 @@ struct session {
     bool is_once, is_quiet;
     char *label_texts[PUSH_LABELS_MOST];
     struct pushing pushing;
+    struct cgroup cgroup;
     struct curl curl;
     int signal_file;
     // what was told last
@@ -101,11 +102,11 @@ static bool read_times(struct session *session, struct error *error) {
 
 static bool read_subject(struct session *session, struct error *error) {
     const struct command_args *args = session->args;
-    bool is_all = args_has(args, OPTION_ALL);
+    bool is_all = args_has(args, OPTION_ALL), is_group = args_has(args, OPTION_CGROUP);
     const char *word = args->word_count ? args->words[0] : NULL;
-    if (!word && !is_all)
-        return error_set(error, "push: of what? Give a pid, a name, a recording, or --all");
-    if (word && is_all) return error_set(error, "push: --all or \"%s\", not both", word);
+    if (is_all + is_group + (word != NULL) != 1)
+        return error_set(error, "push: of what? Give one of a pid, a name, a recording, --all and "
+                                "--cgroup PATH");
     if (word && !running_is_number(word) && !running_may_be(word))
         session->recording = word;
     else
@@ -124,6 +125,13 @@ static bool session_read(struct session *session, struct error *error) {
         return error_wrap(error, "push");
     return read_subject(session, error) && read_times(session, error) &&
            read_headers(session, error) && read_labels(session, error);
+}
+
+static bool find_cgroup(struct session *session, struct error *error) {
+    const char *word = args_text(session->args, OPTION_CGROUP, NULL);
+    if (!word) return true;
+    session->pushing.cgroup = &session->cgroup;
+    return cgroup_find(word, &session->cgroup, error) || error_wrap(error, "push: --cgroup");
 }
 
 // --- where what has to wait is kept
@@ -185,7 +193,10 @@ static void say_start(const struct session *session) {
     const struct pushing *pushing = &session->pushing;
     size_t waiting = pushing->queue.requests.count;
     char what[NAME_MAX];
-    text_escape(what, sizeof what, pushing->which ? pushing->which : "all that you record");
+    text_escape(what, sizeof what,
+                pushing->which    ? pushing->which
+                : pushing->cgroup ? pushing->cgroup->path
+                                  : "all that you record");
     if (session->recording) return;
     say(session, "pushing %s (%s) to %s, %s", what,
         units_counted((int64_t)pushing->process_count, "process", "processes").text,
@@ -365,7 +376,8 @@ int cmd_push(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     }
     take_signals(&session);
-    bool is_ok = curl_find(&error) && open_queue(&session, &error) && session_run(&session, &error);
+    bool is_ok = find_cgroup(&session, &error) && curl_find(&error) &&
+                 open_queue(&session, &error) && session_run(&session, &error);
     bool is_done = is_ok && (!session.is_once || has_arrived(&session.pushing));
     queue_close(&session.pushing.queue, !args_has(args, OPTION_QUEUE));
     session_close(&session);

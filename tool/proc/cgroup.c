@@ -61,19 +61,42 @@ static bool has_file(const char *path, const char *name) {
     return snprintf(file, sizeof file, "%s/%s", path, name) < PATH_MAX && !access(file, R_OK);
 }
 
-bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error) {
+static bool is_any(const struct cgroup *cgroup) {
+    return has_file(cgroup->path, "cgroup.procs");
+}
+
+static bool has_memory(const struct cgroup *cgroup) {
+    return is_any(cgroup) && has_file(cgroup->path, names_of(cgroup)->usage);
+}
+
+// The first that is one at the places where it may be meant.
+static bool find_one(const char *word, bool is_wanted(const struct cgroup *), struct cgroup *cgroup,
+                     bool *is_there) {
     static const char *const places[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/memory/"};
     struct stat status;
-    bool is_there = false;
+    *is_there = false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char path[PATH_MAX];
         if (snprintf(path, sizeof path, "%s%s", places[i], word) >= PATH_MAX) break;
         if (stat(path, &status) || !S_ISDIR(status.st_mode)) continue;
-        is_there = true;
+        *is_there = true;
         memcpy(cgroup->path, path, sizeof path);
         cgroup->is_old = has_file(path, old_names.usage);
-        if (has_file(path, "cgroup.procs") && has_file(path, names_of(cgroup)->usage)) return true;
+        if (is_wanted(cgroup)) return true;
     }
+    return false;
+}
+
+bool cgroup_find(const char *word, struct cgroup *cgroup, struct error *error) {
+    bool is_there;
+    if (find_one(word, is_any, cgroup, &is_there)) return true;
+    if (!is_there) return error_set(error, "%s: there is no such cgroup", word);
+    return error_set(error, "%s: no cgroup: it has no cgroup.procs", word);
+}
+
+bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error) {
+    bool is_there;
+    if (find_one(word, has_memory, cgroup, &is_there)) return true;
     if (!is_there) return error_set(error, "%s: there is no such cgroup", word);
     return error_set(error, "%s: no cgroup whose memory is accounted for", word);
 }
@@ -112,7 +135,7 @@ bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup
     return true;
 }
 
-static bool list_file(int directory, struct cgroup_pids *list) {
+static bool list_file(int directory, struct process_pids *list) {
     int descriptor = openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
     bool has_memory = true;
@@ -127,7 +150,7 @@ static bool list_file(int directory, struct cgroup_pids *list) {
     return has_memory;
 }
 
-static bool list_below(int directory, int depth, struct cgroup_pids *list) {
+static bool list_below(int directory, int depth, struct process_pids *list) {
     DIR *entries = fdopendir(directory);
     if (!entries) {
         close(directory);
@@ -144,8 +167,10 @@ static bool list_below(int directory, int depth, struct cgroup_pids *list) {
     return has_memory;
 }
 
-bool cgroup_list(const struct cgroup *cgroup, struct cgroup_pids *list) {
-    *list = (struct cgroup_pids){0};
+bool cgroup_list(const struct cgroup *cgroup, struct process_pids *list) {
+    *list = (struct process_pids){0};
     int directory = open(cgroup->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return directory < 0 || list_below(directory, 0, list);
+    if (directory >= 0 && !list_below(directory, 0, list)) return false;
+    process_pids_sort(list);
+    return true;
 }

@@ -7,10 +7,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "tool/base/array.h"
 #include "tool/base/error.h"
+#include "tool/proc/process.h"
 
 struct cgroup {
     char path[PATH_MAX];
@@ -24,19 +23,18 @@ struct cgroup_memory {
     uint64_t kills;        // since it was made
 };
 
-struct cgroup_pids {
-    ARRAY(pid_t) pids;
-};
-
 // `word`: a directory, or one below the place where cgroups (of memory) are mounted. False if it is
-// no cgroup whose memory is accounted for.
+// no cgroup.
+bool cgroup_find(const char *word, struct cgroup *cgroup, struct error *error);
+
+// The same; false too if its memory is not accounted for.
 bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error);
 
 // False if it is gone. While it uses less than `exact_from` bytes with the pages of files, it may
 // be said to use those too, which takes less work.
 bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup_memory *memory);
 
-// Of the cgroup and all below it. False without memory; the list is for array_free.
-bool cgroup_list(const struct cgroup *cgroup, struct cgroup_pids *list);
+// Of the cgroup and all below it, by number. False without memory; the list is for array_free.
+bool cgroup_list(const struct cgroup *cgroup, struct process_pids *list);
 
 #endif

@@ -205,6 +205,21 @@ void process_list_close(struct process_list *list) {
     list->directory = NULL;
 }
 
+static int compare_pids(const void *a, const void *b) {
+    const pid_t *first = a, *second = b;
+    return (*first > *second) - (*first < *second);
+}
+
+void process_pids_sort(struct process_pids *list) {
+    if (list->pids.count)
+        qsort(list->pids.items, list->pids.count, sizeof *list->pids.items, compare_pids);
+}
+
+bool process_pids_has(const struct process_pids *list, pid_t pid) {
+    return list->pids.count && bsearch(&pid, list->pids.items, list->pids.count,
+                                       sizeof *list->pids.items, compare_pids);
+}
+
 static bool has_variable(pid_t pid, const char *variable, char *text) {
     int file = process_open(pid, "environ", O_RDONLY);
     if (file < 0) return false;

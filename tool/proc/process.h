@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "tool/base/array.h"
 #include "tool/base/process_name.h"
 
 enum { PROCESS_PATH_BYTES = 64 };
@@ -90,6 +91,13 @@ bool process_list_all(struct process_list *list);
 bool process_list_threads(struct process_list *list, pid_t pid);
 pid_t process_list_next(struct process_list *list);  // 0: the end
 void process_list_close(struct process_list *list);
+
+// Processes by number. The list is for array_free.
+struct process_pids {
+    ARRAY(pid_t) pids;
+};
+void process_pids_sort(struct process_pids *list);
+bool process_pids_has(const struct process_pids *list, pid_t pid);  // of one that is sorted
 
 // Whether a living process has this text ("NAME=VALUE") in its environment.
 bool process_any_with_variable(const char *variable);

@@ -143,15 +143,24 @@ bool pushing_add_target(struct pushing *pushing, struct target *target, uint64_t
 
 // --- processes
 
+// `group` (NULL: any): where it has to be.
+static bool is_pushed(const struct live_process *process, const struct process_pids *group) {
+    return (process->is_own || !geteuid()) && (!group || process_pids_has(group, process->pid));
+}
+
 static bool list_processes(struct pushing *pushing, struct live_list *list, struct error *error) {
-    if (pushing->which) return live_select(pushing->which, list, error);
-    if (!live_list(list, error)) return false;
+    struct process_pids group = {0};
     size_t kept = 0;
-    for (size_t i = 0; i < list->processes.count; i++)
-        if (list->processes.items[i].is_own || !geteuid())
+    if (pushing->which) return live_select(pushing->which, list, error);
+    if (pushing->cgroup && !cgroup_list(pushing->cgroup, &group))
+        return error_set(error, "no memory for the list of processes");
+    bool is_ok = live_list(list, error);
+    for (size_t i = 0; is_ok && i < list->processes.count; i++)
+        if (is_pushed(&list->processes.items[i], pushing->cgroup ? &group : NULL))
             list->processes.items[kept++] = list->processes.items[i];
     list->processes.count = kept;
-    return true;
+    array_free(&group.pids);
+    return is_ok;
 }
 
 static bool has_process(const struct live_list *list, const struct target *target) {

@@ -4,6 +4,7 @@
 #ifndef TOOL_PUSH_PUSHING_H
 #define TOOL_PUSH_PUSHING_H
 
+#include "tool/proc/cgroup.h"
 #include "tool/push/curl.h"
 #include "tool/push/engine.h"
 #include "tool/push/target.h"
@@ -12,7 +13,8 @@
 
 struct pushing {
     struct destination destination;
-    const char *which;                             // PID or NAME; NULL: all that the user records
+    const char *which;            // PID or NAME; NULL: all that the user records
+    const struct cgroup *cgroup;  // of all: those in it and below; NULL: wherever they are
     struct export_label labels[PUSH_LABELS_MOST];  // as they were given; an empty value takes away
     size_t label_count;
     char host[256];

@@ -38,11 +38,6 @@ static int how_called(pid_t pid, const char *name) {
     return NOT_CALLED;
 }
 
-static int compare_pids(const void *a, const void *b) {
-    const pid_t *first = a, *second = b;
-    return (*first > *second) - (*first < *second);
-}
-
 static DIR *open_processes(struct error *error) {
     DIR *entries = process_can_look() ? opendir("/proc") : NULL;
     if (!entries)
@@ -50,11 +45,14 @@ static DIR *open_processes(struct error *error) {
     return entries;
 }
 
+typedef bool running_is_wanted(void *context, pid_t pid);
+
+// Those called `name` that `is_wanted` (NULL: all), without cairn itself.
 static bool running_list(const char *name, running_is_wanted *is_wanted, void *context,
-                         struct running_list *list, struct error *error) {
+                         struct process_pids *list, struct error *error) {
     int best = CALLED_ELSE;
     bool has_memory = true;
-    *list = (struct running_list){0};
+    *list = (struct process_pids){0};
     DIR *entries = open_processes(error);
     if (!entries) return false;
     for (struct dirent *entry; has_memory && (entry = readdir(entries));) {
@@ -69,18 +67,11 @@ static bool running_list(const char *name, running_is_wanted *is_wanted, void *c
         if (slot) *slot = pid;
     }
     closedir(entries);
-    if (list->pids.count)
-        qsort(list->pids.items, list->pids.count, sizeof *list->pids.items, compare_pids);
+    process_pids_sort(list);
     return has_memory || error_set(error, "no memory for the list of processes");
 }
 
-static bool has(const struct running_list *list, pid_t pid) {
-    for (size_t i = 0; i < list->pids.count; i++)
-        if (list->pids.items[i] == pid) return true;
-    return false;
-}
-
-static size_t children_of(const struct running_list *list, pid_t pid) {
+static size_t children_of(const struct process_pids *list, pid_t pid) {
     size_t count = 0;
     for (size_t i = 0; i < list->pids.count; i++)
         count += process_parent(list->pids.items[i]) == pid;
@@ -101,7 +92,7 @@ static void command_line(pid_t pid, size_t columns, char *out, size_t size) {
 }
 
 // One has to be chosen: the error says what distinguishes them. `are`: "processes are".
-static bool running_tell_several(const char *name, const char *are, const struct running_list *list,
+static bool running_tell_several(const char *name, const char *are, const struct process_pids *list,
                                  struct error *error) {
     enum { LISTED = 5, COLUMNS = 36, ONE_BYTES = 256, ALL_BYTES = 1024 };
     char all[ALL_BYTES] = "", one[ONE_BYTES], command[ONE_BYTES / 2];
@@ -111,7 +102,7 @@ static bool running_tell_several(const char *name, const char *are, const struct
         command_line(pid, COLUMNS, command, sizeof command);
         if (i == LISTED)
             snprintf(one, sizeof one, "...");
-        else if (has(list, parent))
+        else if (process_pids_has(list, parent))
             snprintf(one, sizeof one, "%d (child of %d: %s)", (int)pid, (int)parent, command);
         else if (children)
             snprintf(one, sizeof one, "%d (parent of %zu: %s)", (int)pid, children, command);
@@ -125,11 +116,11 @@ static bool running_tell_several(const char *name, const char *are, const struct
 }
 
 // The only one of the list whose parent is not in it; 0: there are several.
-static pid_t find_root(const struct running_list *list) {
+static pid_t find_root(const struct process_pids *list) {
     pid_t root = 0;
     for (size_t i = 0; i < list->pids.count; i++) {
         pid_t pid = list->pids.items[i];
-        if (has(list, process_parent(pid))) continue;
+        if (process_pids_has(list, process_parent(pid))) continue;
         if (root) return 0;
         root = pid;
     }
@@ -137,7 +128,7 @@ static pid_t find_root(const struct running_list *list) {
 }
 
 static bool find_by_name(const char *name, bool is_tree, pid_t *pid, struct error *error) {
-    struct running_list list;
+    struct process_pids list;
     bool is_ok = running_list(name, NULL, NULL, &list, error);
     pid_t root = is_ok && is_tree ? find_root(&list) : 0;
     if (is_ok && (list.pids.count == 1 || root))
@@ -426,7 +417,7 @@ static bool select_pid(const char *which, struct live_list *list, struct error *
 }
 
 static bool select_name(const char *which, struct live_list *list, struct error *error) {
-    struct running_list called;
+    struct process_pids called;
     bool is_ok = running_list(which, is_recorded, NULL, &called, error);
     for (size_t i = 0; is_ok && i < called.pids.count; i++) {
         struct live_process *slot = array_push(&list->processes);
@@ -445,7 +436,7 @@ bool live_select(const char *which, struct live_list *list, struct error *error)
 }
 
 bool live_tell_several(const char *which, const struct live_list *list, struct error *error) {
-    struct running_list pids = {0};
+    struct process_pids pids = {0};
     for (size_t i = 0; i < list->processes.count; i++) {
         pid_t *slot = array_push(&pids.pids);
         if (slot) *slot = list->processes.items[i].pid;

@@ -52,12 +52,6 @@ bool running_is_number(const char *text);
 // Whether a command's word may mean a process: it is no file, and no path.
 bool running_may_be(const char *word);
 
-// Those called `name` that `is_wanted` (NULL: all), by number, without cairn itself.
-struct running_list {
-    ARRAY(pid_t) pids;
-};
-typedef bool running_is_wanted(void *context, pid_t pid);
-
 // The only process that `which` means. Whether there is one with a number is not looked at.
 bool running_find(const char *which, pid_t *pid, struct error *error);
 

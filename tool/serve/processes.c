@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/serve/processes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool/base/clock.h"
@@ -116,17 +114,9 @@ static void follow_one(struct processes *processes, uint64_t now_ns) {
 
 // --- many
 
-static int compare_pids(const void *a, const void *b) {
-    const pid_t *first = a, *second = b;
-    return (*first > *second) - (*first < *second);
-}
-
-struct pids {
-    ARRAY(pid_t) pids;
-};
-
-static void list_all(struct pids *list) {
+static void list_all(struct process_pids *list) {
     struct process_list all;
+    *list = (struct process_pids){0};
     if (!process_list_all(&all)) return;
     for (pid_t pid; (pid = process_list_next(&all));) {
         pid_t *slot = array_push(&list->pids);
@@ -134,64 +124,20 @@ static void list_all(struct pids *list) {
         *slot = pid;
     }
     process_list_close(&all);
-}
-
-static void list_file(int directory, struct pids *list) {
-    int descriptor = openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
-    int pid;
-    if (!file && descriptor >= 0) close(descriptor);
-    while (file && fscanf(file, "%d", &pid) == 1) {
-        pid_t *slot = array_push(&list->pids);
-        if (slot) *slot = pid;
-    }
-    if (file) fclose(file);
-}
-
-// A cgroup with all below it.
-static void list_cgroup(int directory, int depth, struct pids *list) {
-    enum { DEPTH_MAX = 32 };
-    DIR *entries = fdopendir(directory);
-    if (!entries) {
-        close(directory);
-        return;
-    }
-    list_file(directory, list);
-    for (struct dirent *entry; depth < DEPTH_MAX && (entry = readdir(entries));) {
-        if (entry->d_type != DT_DIR || *entry->d_name == '.') continue;
-        int inside =
-            openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (inside >= 0) list_cgroup(inside, depth + 1, list);
-    }
-    closedir(entries);
-}
-
-static void list_pids(const struct processes *processes, struct pids *list) {
-    if (processes->scope == SERVE_ALL) {
-        list_all(list);
-    } else {
-        int directory = open(processes->word, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (directory >= 0) list_cgroup(directory, 0, list);
-    }
-    if (list->pids.count)
-        qsort(list->pids.items, list->pids.count, sizeof *list->pids.items, compare_pids);
-}
-
-static bool is_listed(const struct pids *list, pid_t pid) {
-    return list->pids.count && bsearch(&pid, list->pids.items, list->pids.count,
-                                       sizeof *list->pids.items, compare_pids) != NULL;
+    process_pids_sort(list);
 }
 
 // Whether the process is still the one whose recording is held.
-static bool is_same(struct served *served, const struct pids *list, uint64_t now_ns) {
-    if (!is_listed(list, served->pid)) return false;
+static bool is_same(struct served *served, const struct process_pids *list, uint64_t now_ns) {
+    if (!process_pids_has(list, served->pid)) return false;
     if (now_ns < served->next_look_ns) return true;
     served->next_look_ns = now_ns + exec_wait_ns;
     uint64_t random_at = random_of(served->pid);
     return !random_at || !served->random_at || random_at == served->random_at;
 }
 
-static void remove_ended(struct processes *processes, const struct pids *list, uint64_t now_ns) {
+static void remove_ended(struct processes *processes, const struct process_pids *list,
+                         uint64_t now_ns) {
     size_t kept = 0, known = 0;
     for (size_t i = 0; i < processes->list.count; i++) {
         struct served *served = &processes->list.items[i];
@@ -202,7 +148,7 @@ static void remove_ended(struct processes *processes, const struct pids *list, u
     }
     processes->list.count = kept;
     for (size_t i = 0; i < processes->unrecorded.count; i++)
-        if (is_listed(list, processes->unrecorded.items[i].pid))
+        if (process_pids_has(list, processes->unrecorded.items[i].pid))
             processes->unrecorded.items[known++] = processes->unrecorded.items[i];
     processes->unrecorded.count = known;
 }
@@ -244,7 +190,8 @@ static void look_again(struct processes *processes, struct seen *seen, uint64_t 
     seen->next_ns = now_ns + seen->wait_ns;
 }
 
-static void add_born(struct processes *processes, const struct pids *list, uint64_t now_ns) {
+static void add_born(struct processes *processes, const struct process_pids *list,
+                     uint64_t now_ns) {
     size_t served = processes->list.count, known = processes->unrecorded.count;
     for (size_t i = 0; i < list->pids.count; i++) {
         const struct seen key = {.pid = list->pids.items[i]};
@@ -266,30 +213,17 @@ static void add_born(struct processes *processes, const struct pids *list, uint6
 }
 
 static void follow_many(struct processes *processes, uint64_t now_ns) {
-    struct pids list = {0};
-    list_pids(processes, &list);
+    struct process_pids list;
+    if (processes->scope == SERVE_ALL)
+        list_all(&list);
+    else
+        cgroup_list(&processes->cgroup, &list);
     remove_ended(processes, &list, now_ns);
     add_born(processes, &list, now_ns);
     array_free(&list.pids);
 }
 
 // --- all of them
-
-// A path, or one below the place where cgroups are mounted.
-static bool open_cgroup(struct processes *processes, const char *word, struct error *error) {
-    static const char mounted[] = "/sys/fs/cgroup/";
-    char path[PATH_MAX];
-    struct stat status;
-    snprintf(path, sizeof path, "%s", word);
-    if (*word != '/' && stat(path, &status)) snprintf(path, sizeof path, "%s%s", mounted, word);
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0) return error_set(error, "--cgroup %s: %s", word, strerror(errno));
-    bool is_one = !faccessat(directory, "cgroup.procs", R_OK, 0);
-    close(directory);
-    if (!is_one) return error_set(error, "--cgroup %s: no cgroup: it has no cgroup.procs", word);
-    memcpy(processes->word, path, sizeof path);
-    return true;
-}
 
 bool processes_open(struct processes *processes, enum processes_scope scope, const char *word,
                     struct error *error) {
@@ -300,7 +234,8 @@ bool processes_open(struct processes *processes, enum processes_scope scope, con
     if (scope == SERVE_FILE) return open_file(processes, error);
     if (scope == SERVE_ONE) return open_one(processes, error);
     if (!process_can_look()) return error_set(error, "/proc is not mounted");
-    if (scope == SERVE_CGROUP && word && !open_cgroup(processes, word, error)) return false;
+    if (scope == SERVE_CGROUP && !cgroup_find(processes->word, &processes->cgroup, error))
+        return error_wrap(error, "--cgroup");
     follow_many(processes, clock_now_ns());
     return true;
 }

@@ -16,6 +16,7 @@
 #include "tool/base/array.h"
 #include "tool/base/error.h"
 #include "tool/export/metrics.h"
+#include "tool/proc/cgroup.h"
 
 struct served {
     pid_t pid;  // 0: a recording in a file
@@ -38,7 +39,8 @@ enum processes_scope { SERVE_ONE, SERVE_FILE, SERVE_ALL, SERVE_CGROUP };
 
 struct processes {
     enum processes_scope scope;
-    char word[PATH_MAX];            // pid, name, file, or directory of the cgroup
+    char word[PATH_MAX];            // pid, name, file or cgroup
+    struct cgroup cgroup;           // of SERVE_CGROUP
     ARRAY(struct served) list;      // by pid
     ARRAY(struct seen) unrecorded;  // by pid
     unsigned last_serial;

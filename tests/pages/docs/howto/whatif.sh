@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-server_here && cairn run -q --events -o py.1.cairn ./server >/dev/null && DOC_NAME=py DOC_PID=1
+# a small program: each allocator and setting replays its log several times
+cairn run -q --events -o py.1.cairn git --version >/dev/null && DOC_NAME=py DOC_PID=1

@@ -33,7 +33,7 @@ static int setup(void **state) {
     assert_int_equal(mkdir(top, 0700), 0);
     assert_int_equal(mkdir(inside, 0700), 0);
     write_file(top, "cgroup.procs", "");
-    write_file(inside, "cgroup.procs", "17\n42\n");
+    write_file(inside, "cgroup.procs", "42\n17\n");
     return 0;
 }
 
@@ -102,12 +102,15 @@ static void test_version_1(void **state) {
 static void test_processes(void **state) {
     (void)state;
     struct cgroup cgroup;
-    struct cgroup_pids list;
+    struct process_pids list;
     write_file(top, "memory.current", "1\n");
     assert_true(cgroup_open(top, &cgroup, &error));
     assert_true(cgroup_list(&cgroup, &list));
     assert_int_equal(list.pids.count, 2);
-    assert_int_equal(list.pids.items[0] + list.pids.items[1], 59);
+    assert_int_equal(list.pids.items[0], 17);
+    assert_int_equal(list.pids.items[1], 42);
+    assert_true(process_pids_has(&list, 42));
+    assert_false(process_pids_has(&list, 18));
     array_free(&list.pids);
 }
 
@@ -118,6 +121,12 @@ static void test_no_cgroup(void **state) {
     assert_non_null(strstr(error.text, "there is no such cgroup"));
     assert_false(cgroup_open(inside, &cgroup, &error));
     assert_non_null(strstr(error.text, "no cgroup whose memory is accounted for"));
+    assert_true(cgroup_find(inside, &cgroup, &error));
+    assert_string_equal(cgroup.path, inside);
+    assert_int_equal(unlink(strcat(inside, "/cgroup.procs")), 0);
+    *strrchr(inside, '/') = 0;
+    assert_false(cgroup_find(inside, &cgroup, &error));
+    assert_non_null(strstr(error.text, "it has no cgroup.procs"));
 }
 
 int main(void) {
