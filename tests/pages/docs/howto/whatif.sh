@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-# a small program: each allocator and setting replays its log several times
-cairn run -q --events -o py.1.cairn git --version >/dev/null && DOC_NAME=py DOC_PID=1
+# the log of a small program: each allocator and setting replays it several times
+server_here && cairn run -q --events -o py.1.cairn git --version >/dev/null && DOC_NAME=py DOC_PID=1
