@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cairn serve` costs: the processor time of redis-server for the same requests, recorded alone, and while it is
-served, scraped each second, asked for a profile every five, and followed by a live page; in turns. And what a server
-for many processes takes. bench/serve.py [--requests N] [--rounds N] [--many N] [--build-dir DIR]"""
+"""What `cairn serve` and `cairn push` cost: the processor time of redis-server for the same requests, recorded alone,
+while it is served, scraped each second, asked for a profile every five, and followed by a live page, and while its
+profile is pushed each second; in turns. And what a server for many processes takes. bench/serve.py [--requests N] [--rounds N] [--many N] [--build-dir DIR]"""
 
 import argparse
+import http.server
 import os
 import pathlib
+import signal
 import socket
 import statistics
 import subprocess
@@ -83,32 +85,83 @@ class Served:
         return took
 
 
+class Taker(http.server.BaseHTTPRequestHandler):
+    """An engine that takes everything."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Pushed:
+    """A push of each second's profile, with its curl."""
+
+    def __init__(self, cairn, pid):
+        self.engine = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+        threading.Thread(target=self.engine.serve_forever).start()
+        url = f"http://127.0.0.1:{self.engine.server_port}"
+        self.process = subprocess.Popen([cairn, "push", pid, "--to", url, "--format", "pyroscope", "--every", "1s"],
+                                        stderr=subprocess.PIPE, text=True)
+        self.process.stderr.readline()
+
+    def stop(self):
+        took = processor_s(self.process.pid)
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate()
+        self.engine.shutdown()
+        self.engine.server_close()
+        return took
+
+
+class Alone:
+    def __init__(self, *_):
+        pass
+
+    def stop(self):
+        return 0
+
+
+class Asked(Served):
+    def __init__(self, cairn, pid):
+        super().__init__(cairn, pid)
+        self.be_asked()
+
+
+BESIDE = {"alone": Alone, "served": Asked, "pushed": Pushed}
+
+
 def measure_redis(cairn, options, scratch):
     port = free_port()
     argv = [cairn, "run", "-q", "-o", scratch + "/redis.cairn", "--", "redis-server", "--port", str(port), "--save", "",
             "--appendonly", "no"]
     load = ["redis-benchmark", "-p", str(port), "-t", "set,lpush,sadd", "-n", str(options.requests), "-r", "100000", "-d",
             "100", "-q"]
-    shares, took_s = {False: [], True: []}, []
+    used, took = {name: [] for name in BESIDE}, {name: [] for name in BESIDE}
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as run:
         time.sleep(1)
         redis = child_of(run.pid)
-        for turn in range(2 * options.rounds + 1):
-            is_served = turn % 2 == 0
-            served = Served(cairn, str(redis)) if is_served else None
-            if served:
-                served.be_asked()
-            before, began = processor_s(redis), time.monotonic()
-            subprocess.run(load, stdout=subprocess.DEVNULL, check=True)
-            used, elapsed = processor_s(redis) - before, time.monotonic() - began
-            if served:
-                took_s.append(served.stop() / elapsed)
-            if turn:  # the first one warms up
-                shares[is_served].append(used)
+        for turn in range(options.rounds + 1):
+            for name, kind in BESIDE.items():
+                other = kind(cairn, str(redis))
+                before, began = processor_s(redis), time.monotonic()
+                subprocess.run(load, stdout=subprocess.DEVNULL, check=True)
+                seconds, elapsed = processor_s(redis) - before, time.monotonic() - began
+                if turn:  # the first one warms up
+                    used[name].append(seconds)
+                    took[name].append(other.stop() / elapsed)
+                else:
+                    other.stop()
         run.terminate()
-    alone, beside = (statistics.median(shares[one]) for one in (False, True))
-    print(f"redis-server, {options.requests} requests of three kinds: {alone:.2f} s of processor time alone, "
-          f"{beside:.2f} s served ({beside / alone:.3f}); the server took {100 * statistics.median(took_s):.1f} % of a core")
+    alone = statistics.median(used["alone"])
+    print(f"redis-server, {options.requests} requests of three kinds: {alone:.2f} s of processor time alone")
+    for name in list(BESIDE)[1:]:
+        beside = statistics.median(used[name])
+        print(f"  {name}: {beside:.2f} s ({beside / alone:.3f}); cairn took {100 * statistics.median(took[name]):.1f} % of a core")
 
 
 def measure_many(cairn, options, scratch):
