@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/thread.h"
 #include "runtime/unwind/unwind_cache.h"
@@ -42,7 +43,8 @@ ALWAYS_INLINE struct gate_line *gate_line(void) {
 
 // The stamp of this process; GATE_NO_STAMP in a forked child. Alone on its page.
 struct gate_page {
-    _Alignas(SYS_PAGE_MOST) uint32_t stamp;  // (atomic)
+    _Alignas(SYS_PAGE_MOST) uint8_t unused[COLOUR_STAMP];
+    uint32_t stamp;  // (atomic)
 };
 extern HIDDEN struct gate_page gate_page;
 

@@ -9,6 +9,7 @@
 
 #include "runtime/record/totals.h"
 #include "runtime/sink/sink.h"
+#include "runtime/sys/colour.h"
 #include "runtime/sys/linker.h"
 #include "runtime/thread/gate.h"
 
@@ -160,9 +161,10 @@ void slots_close(void) {
 
 bool slots_init(void) {
     if (slots) return true;
-    threads = sys_reserve(SLOT_LIMIT * sizeof *threads);
-    slots = threads ? sys_reserve(sizeof *slots) : NULL;
+    uint8_t *memory = sys_reserve(COLOUR_THREADS + SLOT_LIMIT * sizeof *threads);
+    slots = memory ? sys_reserve(sizeof *slots) : NULL;
     if (!slots) return false;
+    threads = (struct thread *)(memory + COLOUR_THREADS);
     sys_call(SYS_madvise, (long)slots, sizeof *slots, MADV_WIPEONFORK, 0, 0, 0);
     find_exit_key();
     find_tid_offset();

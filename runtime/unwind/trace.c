@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a thread's last trace, and the trace as something to be seen again.
+#include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/walk.h"
 
@@ -15,9 +16,13 @@ struct walk_check walk_check_end(void) {
     return (struct walk_check){&zero, 1};
 }
 
-// Of a trace with so many frames.
+// Of a trace with so many frames; the list begins at its colour.
 static size_t checks_bytes(size_t limit) {
-    return (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
+    return COLOUR_CHECKS + (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
+}
+
+static uint8_t *checks_memory(const struct walk_trace *trace) {
+    return (uint8_t *)(trace->checks - 1) - COLOUR_CHECKS;
 }
 
 static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
@@ -29,16 +34,17 @@ void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
     size_t old = trace->limit, now = limit;
     trace->limit = limit;
     tail_release(trace->frames, now * sizeof *trace->frames, old * sizeof *trace->frames);
-    tail_release(trace->checks - 1, checks_bytes(now), checks_bytes(old));
+    tail_release(checks_memory(trace), checks_bytes(now), checks_bytes(old));
     tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
     *trace = (struct walk_trace){.limit = limit};
     trace->frames = sys_reserve(limit * sizeof *trace->frames);
-    trace->checks = sys_reserve(checks_bytes(limit));
+    uint8_t *checks = sys_reserve(checks_bytes(limit));
     trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
-    if (!trace->frames || !trace->checks || !trace->fresh) return false;
+    if (!trace->frames || !checks || !trace->fresh) return false;
+    trace->checks = (struct walk_check *)(checks + COLOUR_CHECKS);
     *trace->checks++ = walk_check_end();
     return true;
 }
