@@ -128,28 +128,69 @@ static bool find_sizes(struct building *building) {
 
 // --- what no root leads to
 
+// How a node was reached: the later searches go through the nodes of ring candidates again.
+enum reached { REACHED_NOT, REACHED_SURELY, REACHED_BY_FIRST, REACHED_BY_LAST };
+
 struct searching {
     const struct building *building;
-    uint8_t *is_reached;  // by node
+    uint8_t *reached;  // by node
     uint32_t *waiting;
     uint32_t nodes;
+    enum reached how;  // what nodes become
 };
 
-static void reach_from(struct searching *searching, uint32_t node) {
+static bool enter(struct searching *searching, uint32_t node) {
+    uint8_t *reached = &searching->reached[node];
+    if (*reached == REACHED_SURELY || *reached == searching->how) return false;
+    *reached = (uint8_t)searching->how;
+    return true;
+}
+
+// False: it was reached before.
+static bool reach_from(struct searching *searching, uint32_t node) {
     const struct building *building = searching->building;
     uint32_t count = 0;
-    if (searching->is_reached[node]) return;
-    searching->is_reached[node] = true;
+    if (!enter(searching, node)) return false;
     searching->waiting[count++] = node;
     while (count) {
         node = searching->waiting[--count];
-        for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++) {
-            uint32_t target = building->targets[i];
-            if (searching->is_reached[target]) continue;
-            searching->is_reached[target] = true;
-            searching->waiting[count++] = target;
-        }
+        for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++)
+            if (enter(searching, building->targets[i]))
+                searching->waiting[count++] = building->targets[i];
     }
+    return true;
+}
+
+static bool add_leaked_edge(struct building *building, uint32_t node) {
+    struct core_owners *owners = building->owners;
+    struct owner_edge *edge = array_push(&owners->roots.edges);
+    if (edge) *edge = (struct owner_edge){owners->roots.leaked, node - node_of_block(owners, 0)};
+    return edge;
+}
+
+// One of each ring that nothing else leads to, the one with the lowest address; all that is left is
+// in such a ring or behind one. In the order of addresses a node is a candidate if no earlier
+// candidate leads to it. A later candidate may lead to an earlier one: backwards, those are left
+// out that a later one leads to.
+static bool add_rings(struct building *building, struct searching *searching) {
+    struct core_owners *owners = building->owners;
+    struct {
+        ARRAY(uint32_t) nodes;
+    } candidates = {{0}};
+    bool is_ok = true;
+    searching->how = REACHED_BY_FIRST;
+    for (uint32_t node = node_of_block(owners, 0); node < searching->nodes && is_ok; node++) {
+        if (!reach_from(searching, node)) continue;
+        uint32_t *slot = array_push(&candidates.nodes);
+        if (slot) *slot = node;
+        is_ok = slot;
+    }
+    searching->how = REACHED_BY_LAST;
+    for (size_t i = candidates.nodes.count; i-- && is_ok;)
+        if (reach_from(searching, candidates.nodes.items[i]))
+            is_ok = add_leaked_edge(building, candidates.nodes.items[i]);
+    array_free(&candidates.nodes);
+    return is_ok;
 }
 
 // Those that no leaked block refers to, then one of each ring.
@@ -159,21 +200,17 @@ static bool add_leaked(struct building *building, struct searching *searching) {
     uint8_t *is_referred = calloc((size_t)searching->nodes + 1, 1);
     bool is_ok = is_referred;
     for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
-        if (searching->is_reached[node]) continue;
+        if (searching->reached[node]) continue;
         owners->leaked_count++;
         owners->leaked_bytes += size_of(building, node - first);
         for (uint32_t i = building->starts[node]; i < building->starts[node + 1]; i++)
             if (building->targets[i] != node) is_referred[building->targets[i]] = true;
     }
-    for (int rings = 0; rings < 2 && is_ok; rings++) {
-        for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
-            if (searching->is_reached[node] || (!rings && is_referred[node])) continue;
-            struct owner_edge *edge = array_push(&owners->roots.edges);
-            if (edge) *edge = (struct owner_edge){owners->roots.leaked, node - first};
-            is_ok = edge;
-            reach_from(searching, node);
-        }
+    for (uint32_t node = first; node < searching->nodes && is_ok; node++) {
+        bool is_first = !searching->reached[node] && !is_referred[node];
+        is_ok = !is_first || (reach_from(searching, node) && add_leaked_edge(building, node));
     }
+    is_ok = is_ok && add_rings(building, searching);
     free(is_referred);
     return is_ok;
 }
@@ -186,7 +223,7 @@ static void reach_from_rank(struct building *building, struct searching *searchi
     uint32_t first = node_of_block(owners, 0), kept = 0;
     for (size_t i = 0; i < owners->roots.edges.count; i++) {
         const struct owner_edge edge = owners->roots.edges.items[i];
-        if (roots[edge.root].rank != rank || !searching->is_reached[first + edge.number])
+        if (roots[edge.root].rank != rank || !searching->reached[first + edge.number])
             owners->roots.edges.items[kept++] = edge;
     }
     owners->roots.edges.count = kept;
@@ -195,7 +232,7 @@ static void reach_from_rank(struct building *building, struct searching *searchi
 }
 
 static void reach_from_roots(struct building *building, struct searching *searching) {
-    searching->is_reached[EVERYTHING] = true;
+    searching->reached[EVERYTHING] = REACHED_SURELY;
     for (enum owner_rank rank = 0; rank < OWNER_RANKS; rank++)
         reach_from_rank(building, searching, rank);
 }
@@ -204,15 +241,16 @@ static bool find_leaked(struct building *building) {
     const struct core_owners *owners = building->owners;
     uint32_t nodes = node_of_block(owners, owners->graph.count);
     struct searching searching = {.building = building,
-                                  .is_reached = calloc((size_t)nodes + 1, 1),
+                                  .reached = calloc((size_t)nodes + 1, 1),
                                   .waiting = malloc(((size_t)nodes + 1) * sizeof(uint32_t)),
-                                  .nodes = nodes};
-    bool is_ok = searching.is_reached && searching.waiting;
+                                  .nodes = nodes,
+                                  .how = REACHED_SURELY};
+    bool is_ok = searching.reached && searching.waiting;
     if (is_ok) {
         reach_from_roots(building, &searching);
         is_ok = add_leaked(building, &searching);
     }
-    free(searching.is_reached);
+    free(searching.reached);
     free(searching.waiting);
     return is_ok;
 }

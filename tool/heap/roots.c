@@ -56,6 +56,69 @@ static bool leave_out_dead(const struct core_image *core, struct spans *out) {
     return is_ok;
 }
 
+// --- stacks of threads that ended
+
+// Threads' areas lie at the end of their stacks; below them is their local data.
+enum { THREAD_LOCAL_MOST = 1 << 16, POINTER_TO_ITSELF = 2 * WORD };
+
+static bool read_word(const struct core_image *core, uint64_t address, uint64_t *word) {
+    return core_read(core, address, word, sizeof *word);
+}
+
+// Whether a thread's area has a link of a list at the address: its neighbours lead back to it.
+static bool is_link(const struct core_image *core, uint64_t at) {
+    uint64_t link[2], back, forth;
+    return core_read(core, at, link, sizeof link) && link[0] && link[1] &&
+           read_word(core, link[0] + WORD, &back) && read_word(core, link[1], &forth) &&
+           back == at && forth == at;
+}
+
+// The list of stacks that are in use or kept for threads to come. The memory of an ended thread
+// whose stack the program itself provided is in none, and may be anything by now.
+static bool is_listed(const struct core_image *core, uint64_t area) {
+    for (uint64_t at = area + HEADER + WORD; at < area + THREAD_AREA_BYTES; at += WORD)
+        if (is_link(core, at)) return true;
+    return false;
+}
+
+static bool is_of_thread(const struct core_image *core, uint64_t area) {
+    for (size_t i = 0; i < core->threads.count; i++)
+        if (core->threads.items[i].pointer == area || !core->threads.items[i].pointer) return true;
+    return false;
+}
+
+// glibc keeps stacks of threads that ended for those to come, with what they held. The area, which
+// begins with the address of itself, twice (x86-64), stays a root: it has what the thread returned.
+static bool leave_out_ended_in(const struct core_image *core, const struct memory_segment *segment,
+                               struct spans *out) {
+    const uint64_t end = segment->start + segment->bytes;
+    uint64_t at = segment->bytes > THREAD_LOCAL_MOST ? end - THREAD_LOCAL_MOST : segment->start;
+    uint8_t scratch[THREAD_LOCAL_MOST];
+    const uint8_t *bytes;
+    size_t size = core_piece(core, at, scratch, (size_t)(end - at), &bytes);
+    for (size_t i = 0; i + POINTER_TO_ITSELF + WORD <= size; i += WORD) {
+        const struct core_thread ended = {.pointer = at + i, .stack = at + i};
+        struct span stack;
+        uint64_t first, again;
+        memcpy(&first, bytes + i, WORD);
+        memcpy(&again, bytes + i + POINTER_TO_ITSELF, WORD);
+        if (first != ended.pointer || again != first || is_of_thread(core, first)) continue;
+        if (!find_stack(core, &ended, &stack) || !is_listed(core, first)) continue;
+        if (!spans_add(out, stack.start, first)) return false;
+    }
+    return true;
+}
+
+static bool leave_out_ended(const struct core_image *core, struct spans *out) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->segments.count && is_ok; i++) {
+        const struct memory_segment *segment = &core->segments.items[i];
+        if (segment->is_writable && segment->bytes && !core_file_of(core, segment->start))
+            is_ok = leave_out_ended_in(core, segment, out);
+    }
+    return is_ok;
+}
+
 // --- what else is no root
 
 static bool is_searched(const struct memory_segment *segment) {
@@ -136,7 +199,8 @@ static bool leave_out_unwritten(const struct core_image *core, struct spans *out
 static bool leave_out(const struct core_image *core, const struct glibc_heap *heap,
                       const struct spans *others, struct spans *out) {
     bool is_ok = leave_out_heap(heap, out) && leave_out_dead(core, out) &&
-                 leave_out_cairn(core, out) && leave_out_unwritten(core, out);
+                 leave_out_ended(core, out) && leave_out_cairn(core, out) &&
+                 leave_out_unwritten(core, out);
     for (size_t i = 0; i < others->items.count && is_ok; i++)
         is_ok = spans_add(out, others->items.items[i].start, others->items.items[i].end);
     spans_settle(out);
