@@ -3,9 +3,10 @@
 //
 // A run either lists the stacks that allocate (`target` 0), or makes one allocation fail: the `nth`
 // of the stack `target`. A stack is the hash of its frames, each a module and a virtual address in
-// its ELF file, so that it is the same in every run. The tool makes the file, of TORTURE_HEAD_BYTES
-// for a run that fails an allocation; the processes add to it without locks, and count what has no
-// room as lost.
+// its ELF file, so that it is the same in every run. The tool makes the file; the processes add to
+// it without locks, and count what has no room as lost. In a run that fails an allocation `frames`
+// has the stack where the program died of a signal then, if it did. A file may end with the head:
+// nothing but the failure is told then.
 #ifndef FORMAT_TORTURE_H
 #define FORMAT_TORTURE_H
 
@@ -42,6 +43,8 @@ struct torture_head {
     uint64_t failed_bytes;
     uint64_t used_frames, lost;
     uint64_t file_bytes_max;        // what a process of the run may write to one file; 0: anything
+    uint64_t died_signal;           // after the failure; 0: none
+    uint64_t died_frames;           // how many of `frames`, innermost first; 0: not known
     char tool[TORTURE_PATH_BYTES];  // cairn's own processes are left alone
 };
 

@@ -8,13 +8,15 @@
 // and an address in its ELF file, so that a stack has the same hash in each run. In a run that
 // lists, the stack is added to the file that all processes share (format/torture.h); in one that
 // fails, the right allocation returns NULL and ENOMEM, as real ones do. C++'s operator new, which
-// calls malloc, then throws.
+// calls malloc, then throws. From then on signals that end a program are caught where it has no
+// handler, to note at which stack it dies; then it dies of the same signal.
 //
 // What a program allocates before this library is ready comes from `early`, which is never freed.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +45,8 @@ static struct {
     size_t (*malloc_usable_size)(void *);
 } next;
 static bool is_ready, is_getting_ready;
-static struct torture_map *map;  // NULL: nothing is to fail
-static bool is_listing;
+static struct torture_map *map;      // NULL: nothing is to fail
+static bool is_listing, has_frames;  // whether the file has room for more than the head
 static __thread bool is_inside;
 
 static _Alignas(ALIGNMENT) char early[EARLY_BYTES];
@@ -90,7 +92,8 @@ static void open_map(const char *path) {
     if (file >= 0) syscall(SYS_close, file);
     if (!opened || opened->head.magic != TORTURE_MAGIC || is_tool(opened->head.tool)) return;
     is_listing = !opened->head.target;
-    if (is_listing && size < (long)sizeof *opened) return;
+    has_frames = size >= (long)sizeof *opened;
+    if (is_listing && !has_frames) return;
     map = opened;
     const struct rlimit most = {map->head.file_bytes_max, map->head.file_bytes_max};
     if (most.rlim_cur) syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &most, NULL);
@@ -132,7 +135,9 @@ struct stack {
     uint64_t frames[TORTURE_DEPTH];  // as in the file
     uint64_t hash;
     size_t count;
-    bool has_begun;  // cairn's own frames are behind
+    bool has_begun;     // cairn's own frames are behind
+    bool is_named;      // modules go into the file
+    bool is_of_signal;  // what the signal interrupted is still to come
 };
 
 static uint64_t hash_of(const char *text) {
@@ -142,8 +147,8 @@ static uint64_t hash_of(const char *text) {
 }
 
 // The number of a path in the file; its key is what goes into hashes.
-static unsigned module_of(const char *path, uint64_t key) {
-    for (unsigned i = 0; is_listing && i < TORTURE_MODULES; i++) {
+static unsigned module_of(const char *path, uint64_t key, bool is_naming) {
+    for (unsigned i = 0; is_naming && i < TORTURE_MODULES; i++) {
         struct torture_module *module = &map->modules[(key + i) % TORTURE_MODULES];
         uint64_t found = 0;
         if (__atomic_compare_exchange_n(&module->key, &found, key, false, __ATOMIC_ACQ_REL,
@@ -181,8 +186,12 @@ static const char *path_of(const struct link_map *module) {
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argument) {
     struct stack *stack = argument;
-    uintptr_t address = _Unwind_GetIP(context) - 1;  // inside the call
-    if (address + 1 < 2) return _URC_NORMAL_STOP;    // the outermost frame has no caller
+    int is_interrupted = 0;
+    uintptr_t address = _Unwind_GetIPInfo(context, &is_interrupted);
+    if (!is_interrupted) address--;  // inside the call
+    if (stack->is_of_signal && !is_interrupted) return _URC_NO_REASON;
+    stack->is_of_signal = false;
+    if (address + 1 < 2) return _URC_NORMAL_STOP;  // the outermost frame has no caller
     const struct link_map *module = module_at(address);
     const char *path = "";
     uint64_t offset = 0, key = 1;
@@ -195,7 +204,8 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argu
     if (!stack->has_begun) return _URC_NO_REASON;
     if (stack->count == TORTURE_DEPTH) return _URC_NORMAL_STOP;
     stack->hash = torture_mix(torture_mix(stack->hash, key), offset);
-    stack->frames[stack->count++] = (uint64_t)module_of(path, key) << TORTURE_ADDRESS_BITS |
+    stack->frames[stack->count++] = (uint64_t)module_of(path, key, stack->is_named)
+                                        << TORTURE_ADDRESS_BITS |
                                     (offset & (((uint64_t)1 << TORTURE_ADDRESS_BITS) - 1));
     return _URC_NO_REASON;
 }
@@ -227,12 +237,67 @@ static void note_stack(const struct stack *stack) {
     __atomic_fetch_add(&map->head.lost, 1, __ATOMIC_RELAXED);
 }
 
+// ---- where the program dies
+// ----------------------------------------------------------------------
+
+static int dying_signal;
+
+static void die(int signal) {
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(signal, &usual, NULL);
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+}
+
+// The stack cannot be followed, as it is damaged.
+static void die_unnoted(int signal) {
+    (void)signal;
+    die(dying_signal);
+}
+
+static void set_handler(int signal, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    sigaction(signal, &action, NULL);
+}
+
+// The first process that dies is noted, a second one only dies.
+static void note_death(int signal) {
+    uint64_t none = 0;
+    struct stack stack = {.hash = 1, .is_named = true, .is_of_signal = true};
+    dying_signal = signal;
+    set_handler(SIGSEGV, die_unnoted);
+    set_handler(SIGBUS, die_unnoted);
+    if (__atomic_compare_exchange_n(&map->head.died_signal, &none, (uint64_t)signal, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        is_inside = true;
+        _Unwind_Backtrace(add_frame, &stack);
+        memcpy(map->frames, stack.frames, stack.count * sizeof *stack.frames);
+        __atomic_store_n(&map->head.died_frames, stack.count, __ATOMIC_RELEASE);
+    }
+    die(signal);
+}
+
+// A stack that overflows has no room for a handler: the thread's own one is kept if it has one.
+static void watch_death(void) {
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static _Alignas(ALIGNMENT) char room[1 << 16];
+    stack_t there;
+    if (!has_frames) return;
+    if (!sigaltstack(NULL, &there) && there.ss_flags & SS_DISABLE)
+        sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction usual;
+        if (!sigaction(signals[i], NULL, &usual) && usual.sa_handler == SIG_DFL)
+            set_handler(signals[i], note_death);
+    }
+}
+
 static bool is_chosen(const struct stack *stack, size_t size) {
     struct torture_head *head = &map->head;
     if (stack->hash != head->target) return false;
     if (__atomic_add_fetch(&head->seen, 1, __ATOMIC_ACQ_REL) != head->nth) return false;
     head->failed_bytes = size;
     __atomic_store_n(&head->failed_pid, (uint64_t)getpid(), __ATOMIC_RELEASE);
+    watch_death();
     return true;
 }
 
@@ -241,7 +306,7 @@ static bool fails(size_t size) {
     if (!map || is_inside) return false;
     is_inside = true;
     int old_errno = errno;
-    struct stack stack = {.hash = 1};
+    struct stack stack = {.hash = 1, .is_named = is_listing};
     _Unwind_Backtrace(add_frame, &stack);
     if (!stack.hash) stack.hash = 1;
     bool is_failing = false;

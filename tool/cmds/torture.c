@@ -30,7 +30,7 @@ struct torture {
     struct torture_results results;
     struct torture_outcome usual;
     struct torture_report report;
-    struct pattern *wanted;
+    struct pattern *wanted, *allowed_in;
     char library[PATH_MAX], tool[PATH_MAX], directory[PATH_MAX / 2];
     bool has_own_directory, is_quiet;
     uint64_t jobs, seed, budget_ns, limit_ns, started;
@@ -86,6 +86,7 @@ static bool read_allowed(struct torture *torture, struct error *error) {
 static bool read_words(struct torture *torture, struct error *error) {
     const struct command_args *args = torture->args;
     const char *stacks = args_text(args, OPTION_STACKS, NULL);
+    const char *libraries = args_text(args, OPTION_ALLOW_IN, NULL);
     const char *most = args_text(args, OPTION_MAX_OUTPUT, NULL);
     torture->jobs = 1;
     torture->settings.bytes_max = OUTPUT_MAX;
@@ -99,8 +100,10 @@ static bool read_words(struct torture *torture, struct error *error) {
     if (most &&
         (!units_size_parse(most, &torture->settings.bytes_max) || !torture->settings.bytes_max))
         return error_set(error, "torture: \"%s\" is no size, as 64M", most);
-    return !stacks || pattern_compile(stacks, &torture->wanted, error) ||
-           error_wrap(error, "torture: --stacks");
+    if (stacks && !pattern_compile(stacks, &torture->wanted, error))
+        return error_wrap(error, "torture: --stacks");
+    return !libraries || pattern_compile(libraries, &torture->allowed_in, error) ||
+           error_wrap(error, "torture: --allow-in");
 }
 
 static bool choose_directory(struct torture *torture, struct error *error) {
@@ -282,13 +285,15 @@ static void show_progress(const struct torture *torture) {
 static bool end_run(struct torture *torture, struct torture_run *run, struct error *error) {
     const struct torture_step *of = &torture->plan.steps.items[run->step];
     torture_judge(&run->outcome, &torture->usual, torture->report.has_same_output);
+    const struct torture_target *target = &torture->plan.targets.items[of->target];
     if (run->outcome.kind == TORTURE_LEAK)
-        torture_leaks_tell(run, &torture->settings, &torture->usual);
+        torture_leaks_tell(run, &torture->settings, &torture->usual, target);
+    else if (run->outcome.kind > TORTURE_MISSED)
+        torture_death_tell(run, &torture->plan, target);
     torture_run_remove(run);
     if (torture->only_hash) fputs(run->outcome.tail, stderr);
     show_progress(torture);
-    return torture_results_add(&torture->results, torture->plan.targets.items[of->target].hash,
-                               of->nth, &run->outcome) ||
+    return torture_results_add(&torture->results, target->hash, of->nth, &run->outcome) ||
            error_set(error, "torture: no memory");
 }
 
@@ -438,6 +443,7 @@ static bool run_all(struct torture *torture, struct error *error) {
     torture->report.results = &torture->results;
     torture->report.usual = &torture->usual;
     torture->report.seed = torture->seed;
+    torture->report.allowed_in = torture->allowed_in;
     torture->started = clock_now_ns();
     if (!prepare(torture, error) || !make_plan(torture, error) || !add_only(torture, error))
         return false;
@@ -466,6 +472,7 @@ int cmd_torture(const struct command_args *args) {
     torture_results_free(&torture->results);
     torture_plan_free(&torture->plan);
     pattern_free(torture->wanted);
+    pattern_free(torture->allowed_in);
     free(torture->runs);
     free(torture);
     if (!is_ok) return command_fail(is_understood ? STATUS_FAILURE : STATUS_USAGE, &error);

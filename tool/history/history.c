@@ -391,15 +391,20 @@ static bool find_steps(struct history *history, struct error *error) {
     return true;
 }
 
+// One transaction, so that all of it is as of one moment, however many runs are added meanwhile. It
+// ends with the reading: what is shown later may take long, and writers wait.
 bool history_open(const char *word, const char *end, struct history *history, struct error *error) {
     struct found_list found = {0};
     struct commit_indexes indexes = {0};
     *history = (struct history){0};
     if (!store_open(word, false, &history->store, error)) return false;
-    bool is_ok = read_commits(history, &found, error) &&
+    bool is_ok = store_execute(&history->store, "BEGIN", error) &&
+                 read_commits(history, &found, error) &&
                  order_commits(history, &found, end, error) &&
                  take_commits(history, &found, &indexes, error) &&
                  read_points(history, &indexes, error) && find_steps(history, error);
+    store_rest(&history->store);
+    is_ok = is_ok && store_execute(&history->store, "COMMIT", error);
     for (size_t i = 0; i < found.list.count; i++) {
         free(found.list.items[i].commit.hash);
         free(found.list.items[i].commit.subject);

@@ -169,6 +169,10 @@ bool import_samples(struct imported *imported, uint32_t node,
 
 bool import_no_memory(struct error *error);
 
+// False with an error if a sum over all stacks is more than a number can hold: those of one stack
+// are within bounds, but a damaged file may have many such stacks.
+bool import_check_sums(const struct imported *imported, struct error *error);
+
 bool import_is_heaptrack(const char *head, size_t size);
 bool import_heaptrack(FILE *in, struct imported *imported, struct error *error);
 bool import_is_massif(const char *head, size_t size);

@@ -226,3 +226,15 @@ bool import_stack(struct imported *imported, const uint32_t *places, size_t coun
         if (!tree_child(&imported->tree, node, places[i], &node)) return false;
     return import_node(imported, node, values);
 }
+
+bool import_check_sums(const struct imported *imported, struct error *error) {
+    int64_t allocated = 0, held = 0, peak = 0;
+    for (size_t i = 0; i < imported->stacks.count; i++) {
+        const struct import_values *values = &imported->stacks.items[i].values;
+        if (__builtin_add_overflow(allocated, values->allocated_bytes, &allocated) ||
+            __builtin_add_overflow(held, values->exit_bytes, &held) ||
+            __builtin_add_overflow(peak, values->peak_bytes, &peak))
+            return error_set(error, "its stacks have more bytes than a number can hold");
+    }
+    return true;
+}

@@ -462,6 +462,7 @@ static void write_all(struct writer *writer, FILE *out) {
 
 bool import_write(FILE *out, const struct imported *imported, const char *source,
                   struct error *error) {
+    if (!import_check_sums(imported, error)) return false;
     // the header wants pages of its own
     struct writer *writer = aligned_alloc(_Alignof(struct writer), sizeof *writer);
     uint32_t empty;

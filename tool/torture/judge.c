@@ -81,8 +81,7 @@ static enum torture_kind kind_of_signal(const struct torture_outcome *outcome) {
 
 static bool has_new_leaks(const struct torture_outcome *outcome,
                           const struct torture_outcome *usual) {
-    uint64_t bytes;
-    return usual->leaks && torture_leaks_new(outcome->leaks, usual->leaks, &bytes);
+    return usual->leaks && torture_leaks_are_new(outcome->leaks, usual->leaks);
 }
 
 void torture_judge(struct torture_outcome *outcome, const struct torture_outcome *usual,

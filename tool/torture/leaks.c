@@ -12,7 +12,6 @@
 
 #include "tool/base/units.h"
 #include "tool/model/narrow.h"
-#include "tool/symbol/internal_frames.h"
 
 enum { ID_BYTES = 16 };
 
@@ -37,43 +36,64 @@ static json_t *ask(const char *tool, const char *recording) {
     return root;
 }
 
-static void put_where(FILE *out, json_t *frames) {
-    enum { SHOWN = 3 };
-    size_t shown = 0;
-    for (size_t i = 0; i < json_array_size(frames) && shown < SHOWN; i++) {
-        json_t *frame = json_array_get(frames, i);
-        const char *function = json_string_value(json_object_get(frame, "function"));
-        const char *file = json_string_value(json_object_get(frame, "file"));
-        json_int_t line = json_integer_value(json_object_get(frame, "line"));
-        const char *module = json_string_value(json_object_get(frame, "module"));
-        if (internal_is_hidden(function, module)) continue;
-        fprintf(out, "%s%s", shown++ ? " <- " : "",
-                function ? function
-                : module ? text_base_name(module)
-                         : "?");
-        if (file && line) fprintf(out, " (%s:%d)", text_base_name(file), (int)line);
-    }
+static bool has_id(const char *leaks, const char *id) {
+    for (const char *at = leaks; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
+        if (!strncmp(at, id, ID_BYTES)) return true;
+    return false;
 }
 
-static char *list_of(json_t *root) {
-    char *text = NULL;
-    size_t size;
-    json_t *stacks = json_object_get(root, "stacks");
+// The frames of a stack; their texts are the object's. For free().
+static struct torture_frame *frames_of(json_t *stack, size_t *count) {
+    json_t *list = json_object_get(stack, "frames");
+    *count = json_array_size(list);
+    struct torture_frame *frames = calloc(*count + 1, sizeof *frames);
+    for (size_t i = 0; frames && i < *count; i++) {
+        json_t *frame = json_array_get(list, i);
+        frames[i] = (struct torture_frame){
+            .function = json_string_value(json_object_get(frame, "function")),
+            .file = json_string_value(json_object_get(frame, "file")),
+            .line = (uint32_t)json_integer_value(json_object_get(frame, "line")),
+            .module = json_string_value(json_object_get(frame, "module")),
+            .address = (uint64_t)json_integer_value(json_object_get(frame, "offset"))};
+    }
+    return frames;
+}
+
+static json_t *stacks_of(json_t *root) {
     json_t *known = json_object_get(json_object_get(root, "reachability"), "known_processes");
-    if (!json_is_array(stacks) || !json_integer_value(known)) return NULL;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
+    return json_integer_value(known) ? json_object_get(root, "stacks") : NULL;
+}
+
+// The first stack that the usual run has not; NULL: there is none. `bytes` becomes the sum.
+static json_t *new_stack(json_t *stacks, const char *usual, int64_t *bytes) {
+    json_t *first = NULL;
+    *bytes = 0;
     for (size_t i = 0; i < json_array_size(stacks); i++) {
         json_t *stack = json_array_get(stacks, i);
         const char *id = json_string_value(json_object_get(stack, "id"));
-        json_int_t bytes = json_integer_value(json_object_get(stack, "at_exit_bytes"));
-        if (!id || strlen(id) != ID_BYTES || bytes <= 0) continue;
-        fprintf(out, "%s %" JSON_INTEGER_FORMAT " ", id, bytes);
-        put_where(out, json_object_get(stack, "frames"));
-        fputc('\n', out);
+        json_int_t left = json_integer_value(json_object_get(stack, "at_exit_bytes"));
+        if (!id || strlen(id) != ID_BYTES || left <= 0 || has_id(usual, id)) continue;
+        if (!first) first = stack;
+        *bytes += left;
     }
-    fclose(out);
-    return text;
+    return first;
+}
+
+static void tell(struct torture_outcome *outcome, json_t *stack, int64_t bytes,
+                 const struct torture_target *target) {
+    char *where = NULL;
+    size_t size, count;
+    struct torture_frame *frames = frames_of(stack, &count);
+    FILE *out = frames ? open_memstream(&where, &size) : NULL;
+    if (out) {
+        torture_put_where(out, frames, count);
+        fclose(out);
+        snprintf(outcome->detail, sizeof outcome->detail, "%s that nothing leads to, from %s",
+                 units_size(bytes).text, where ? where : "?");
+        torture_within(target, frames, count, outcome->within, sizeof outcome->within);
+    }
+    free(where);
+    free(frames);
 }
 
 static char *ids_of(const struct profile *profile) {
@@ -110,38 +130,19 @@ char *torture_leaks_of(const struct torture_run *run) {
     return ids;
 }
 
-void torture_leaks_tell(struct torture_run *run, const struct torture_settings *settings,
-                        const struct torture_outcome *usual) {
-    char path[PATH_MAX];
-    uint64_t bytes;
-    path_of(run, path);
-    json_t *root = ask(settings->tool, path);
-    char *leaks = root ? list_of(root) : NULL;
-    const char *first = torture_leaks_new(leaks, usual->leaks, &bytes);
-    if (first) {
-        const char *where = first + ID_BYTES + 1;
-        where += strspn(where, "0123456789") + 1;
-        snprintf(run->outcome.detail, sizeof run->outcome.detail,
-                 "%s that nothing leads to, from %.*s", units_size((int64_t)bytes).text,
-                 (int)strcspn(where, "\n"), where);
-    }
-    free(leaks);
-    json_decref(root);
-}
-
-static bool has_id(const char *leaks, const char *id) {
+bool torture_leaks_are_new(const char *leaks, const char *usual) {
     for (const char *at = leaks; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
-        if (!strncmp(at, id, ID_BYTES)) return true;
+        if (!has_id(usual, at)) return true;
     return false;
 }
 
-const char *torture_leaks_new(const char *leaks, const char *usual, uint64_t *bytes) {
-    const char *first = NULL;
-    *bytes = 0;
-    for (const char *at = leaks; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
-        if (has_id(usual, at)) continue;
-        if (!first) first = at;
-        *bytes += strtoull(at + ID_BYTES, NULL, 10);
-    }
-    return first;
+void torture_leaks_tell(struct torture_run *run, const struct torture_settings *settings,
+                        const struct torture_outcome *usual, const struct torture_target *target) {
+    char path[PATH_MAX];
+    int64_t bytes;
+    path_of(run, path);
+    json_t *root = ask(settings->tool, path);
+    json_t *stack = new_stack(stacks_of(root), usual->leaks, &bytes);
+    if (stack) tell(&run->outcome, stack, bytes, target);
+    json_decref(root);
 }

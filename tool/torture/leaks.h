@@ -9,7 +9,7 @@
 // was killed, or it is not known. No names are looked up.
 char *torture_leaks_of(const struct torture_run *run);
 
-// The first line whose stack the usual run has not; NULL: there is none. `bytes` becomes the sum.
-const char *torture_leaks_new(const char *leaks, const char *usual, uint64_t *bytes);
+// Whether one is of a stack that the usual run has not.
+bool torture_leaks_are_new(const char *leaks, const char *usual);
 
 #endif

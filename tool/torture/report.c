@@ -17,9 +17,25 @@ const struct torture_result *torture_result_of(const struct torture_report *repo
                                 of->nth);
 }
 
-static bool is_finding(const struct torture_report *report, const struct torture_result *result) {
+static bool is_wrong(const struct torture_report *report, const struct torture_result *result) {
     return result && result->outcome.kind > TORTURE_MISSED &&
            !(report->allowed >> result->outcome.kind & 1);
+}
+
+static bool is_left_out(const struct torture_report *report, const struct torture_result *result) {
+    return is_wrong(report, result) && report->allowed_in && *result->outcome.within &&
+           pattern_matches(report->allowed_in, result->outcome.within);
+}
+
+static bool is_finding(const struct torture_report *report, const struct torture_result *result) {
+    return is_wrong(report, result) && !is_left_out(report, result);
+}
+
+size_t torture_left_out(const struct torture_report *report) {
+    size_t count = 0;
+    for (size_t i = 0; i < report->plan->steps.count; i++)
+        count += is_left_out(report, torture_result_of(report, i));
+    return count;
 }
 
 size_t torture_count(const struct torture_report *report, enum torture_kind kind) {
@@ -148,6 +164,16 @@ void torture_print_finding(const struct torture_report *report, size_t step, FIL
         put_safe(out, outcome->detail);
         fputc('\n', out);
     }
+    if (*outcome->died_at) {
+        fputs("  dies at: ", out);
+        put_safe(out, outcome->died_at);
+        fputc('\n', out);
+    }
+    if (*outcome->within) {
+        fputs("  this is within ", out);
+        put_safe(out, outcome->within);
+        fputs(", not in the program\n", out);
+    }
     if (others)
         fprintf(out, "  the same for %s too\n",
                 units_counted((int64_t)others, "other allocation", "other allocations").text);
@@ -178,6 +204,20 @@ static size_t wanted_count(const struct torture_plan *plan) {
     return count;
 }
 
+static size_t findings_of(const struct torture_report *report, enum torture_kind kind) {
+    size_t count = 0;
+    for (size_t i = 0; i < report->plan->steps.count; i++) {
+        const struct torture_result *result = torture_result_of(report, i);
+        count += is_finding(report, result) && result->outcome.kind == kind;
+    }
+    return count;
+}
+
+static void print_left_out(const struct torture_report *report, FILE *out) {
+    size_t left_out = torture_left_out(report);
+    if (left_out) fprintf(out, "; %zu left out, within libraries of --allow-in", left_out);
+}
+
 static void print_sum(const struct torture_report *report, FILE *out) {
     size_t done = done_count(report), left = report->plan->steps.count - done;
     size_t findings = torture_findings(report), missed = torture_count(report, TORTURE_MISSED);
@@ -186,12 +226,13 @@ static void print_sum(const struct torture_report *report, FILE *out) {
             units_counted((int64_t)wanted_count(report->plan), "stack", "stacks").text);
     if (!findings) fputs("no findings", out);
     for (int kind = TORTURE_CRASH, is_first = 1; kind < TORTURE_KINDS; kind++) {
-        size_t count = torture_count(report, (enum torture_kind)kind);
-        if (!count || (report->allowed >> kind & 1)) continue;
+        size_t count = findings_of(report, (enum torture_kind)kind);
+        if (!count) continue;
         fprintf(out, "%s%s", is_first ? "" : ", ",
                 units_counted((int64_t)count, nouns[kind][0], nouns[kind][1]).text);
         is_first = 0;
     }
+    print_left_out(report, out);
     if (missed) fprintf(out, "; %zu did not come", missed);
     if (left) fprintf(out, "; %zu left", left);
     fputc('\n', out);
@@ -249,6 +290,8 @@ static void json_put_finding(struct json *json, const struct torture_report *rep
     json_put_uint(json, "duration_ns", outcome->duration_ns);
     json_put_string(json, "detail", outcome->detail);
     json_put_string(json, "stderr", outcome->tail);
+    json_put_string(json, "died_at", *outcome->died_at ? outcome->died_at : NULL);
+    json_put_string(json, "within", *outcome->within ? outcome->within : NULL);
     FILE *out = open_memstream(&again, &size);
     if (out) put_command(out, report, step);
     if (out) fclose(out);
@@ -277,6 +320,7 @@ void torture_write_json(const struct torture_report *report, FILE *out) {
     json_put_uint(&json, "stacks", report->plan->targets.count);
     json_put_uint(&json, "stacks_lost", report->plan->lost);
     json_put_uint(&json, "planned", report->plan->steps.count);
+    json_put_uint(&json, "left_out", torture_left_out(report));
     json_open_object(&json, "results");
     for (int kind = 0; kind < TORTURE_KINDS; kind++)
         json_put_uint(&json, torture_kind_names[kind],

@@ -52,12 +52,14 @@ bool torture_results_add(struct torture_results *results, uint64_t hash, uint64_
     if (results->log) {
         char id[20];
         snprintf(id, sizeof id, "%016" PRIx64, hash);
-        json_t *line = json_pack("{s:s, s:I, s:s, s:i, s:i, s:I, s:o?, s:o?}", "stack", id, "nth",
-                                 (json_int_t)nth, "kind", torture_kind_names[outcome->kind],
-                                 "status", outcome->status, "signal", outcome->signal,
-                                 "duration_ns", (json_int_t)outcome->duration_ns, "detail",
-                                 text_of(outcome->detail, 2 * sizeof outcome->detail), "tail",
-                                 text_of(outcome->tail, 2 * sizeof outcome->tail));
+        json_t *line = json_pack(
+            "{s:s, s:I, s:s, s:i, s:i, s:I, s:o?, s:o?, s:o?, s:o?}", "stack", id, "nth",
+            (json_int_t)nth, "kind", torture_kind_names[outcome->kind], "status", outcome->status,
+            "signal", outcome->signal, "duration_ns", (json_int_t)outcome->duration_ns, "detail",
+            text_of(outcome->detail, 2 * sizeof outcome->detail), "tail",
+            text_of(outcome->tail, 2 * sizeof outcome->tail), "died_at",
+            text_of(outcome->died_at, 2 * sizeof outcome->died_at), "within",
+            text_of(outcome->within, sizeof outcome->within));
         if (line) json_dumpf(line, results->log, JSON_COMPACT);
         json_decref(line);
         fputc('\n', results->log);
@@ -83,6 +85,8 @@ static bool read_result(struct torture_results *results, json_t *line) {
     outcome.duration_ns = (uint64_t)json_integer_value(json_object_get(line, "duration_ns"));
     copy_text(outcome.detail, sizeof outcome.detail, line, "detail");
     copy_text(outcome.tail, sizeof outcome.tail, line, "tail");
+    copy_text(outcome.died_at, sizeof outcome.died_at, line, "died_at");
+    copy_text(outcome.within, sizeof outcome.within, line, "within");
     return add(results, strtoull(id, NULL, 16),
                (uint64_t)json_integer_value(json_object_get(line, "nth")), &outcome);
 }

@@ -35,6 +35,7 @@ struct torture_target {
     size_t site;    // the innermost that is not libc's either: where the program allocates
     uint64_t rank;  // how many targets of the same site come before it
     bool is_wanted;
+    bool is_cut;  // its outermost frames are missing
 };
 
 struct torture_step {
@@ -95,6 +96,8 @@ struct torture_outcome {
     bool is_reached, is_over_time, is_flood;
     char tail[TORTURE_TAIL_BYTES];  // of stderr
     char detail[512];               // a line that says what happened
+    char died_at[512];              // functions, innermost first; "": it did not, or not known
+    char within[64];                // the library that it is in, not the program; "": none
     char *leaks;                    // stacks that nothing leads to (leaks.h); NULL: not known
 };
 
@@ -125,9 +128,22 @@ void torture_run_remove(struct torture_run *run);
 void torture_judge(struct torture_outcome *outcome, const struct torture_outcome *usual,
                    bool has_same_output);
 
-// Says where a leak is from, in the outcome's detail.
+// Says where a leak is from, in the outcome's detail, and within which library it is.
 void torture_leaks_tell(struct torture_run *run, const struct torture_settings *settings,
-                        const struct torture_outcome *usual);
+                        const struct torture_outcome *usual, const struct torture_target *target);
+
+// Says where the program died, and within which library, after the run and before its removal.
+void torture_death_tell(struct torture_run *run, struct torture_plan *plan,
+                        const struct torture_target *target);
+
+// Within which library something went wrong after an allocation failed: the function that both the
+// failed allocation and what went wrong were reached from is in that library, and so is all of the
+// way to both. "" if the program has a part in it. `frames`: where it went wrong, innermost first.
+void torture_within(const struct torture_target *target, const struct torture_frame *frames,
+                    size_t count, char *library, size_t size);
+
+// Functions with their places, at most three that are not internal: "get (a.c:3) <- main (a.c:9)".
+void torture_put_where(FILE *out, const struct torture_frame *frames, size_t count);
 
 // ---- what is known so far -----------------------------------------------------------------------
 
@@ -158,8 +174,9 @@ struct torture_report {
     const struct torture_outcome *usual;
     uint64_t seed;
     bool has_same_output;
-    bool has_no_leaks;  // they could not be looked for
-    unsigned allowed;   // bits of kinds that are no findings
+    bool has_no_leaks;                 // they could not be looked for
+    unsigned allowed;                  // bits of kinds that are no findings
+    const struct pattern *allowed_in;  // nor what is within such a library; NULL: none
 };
 
 // A finding that is told, of those that are alike the first; false: that step has none.
@@ -172,6 +189,8 @@ void torture_print_finding(const struct torture_report *report, size_t step, FIL
 
 size_t torture_count(const struct torture_report *report, enum torture_kind kind);
 size_t torture_findings(const struct torture_report *report);
+// What would be findings were it not for `allowed_in`.
+size_t torture_left_out(const struct torture_report *report);
 void torture_print(const struct torture_report *report, FILE *out);
 void torture_write_json(const struct torture_report *report, FILE *out);
 void torture_write_junit(const struct torture_report *report, FILE *out);

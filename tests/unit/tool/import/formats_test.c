@@ -92,6 +92,24 @@ static void test_massif_of_too_many_bytes(void **state) {
     if (!read_text(text, &format)) assert_true(error.text[0]);
 }
 
+// Each stack within bounds, all together not: no recording with a wrong sum.
+static void test_sums_beyond_a_number_are_refused(void **state) {
+    enum { STACKS = 16 };
+    const struct import_values values = {.exit_bytes = INT64_MAX / 8,
+                                         .allocated_bytes = INT64_MAX / 8};
+    FILE *out = fopen("/dev/null", "w");
+    (void)state;
+    assert_non_null(out);
+    for (int i = 0; i < STACKS; i++) {
+        struct import_stack *stack = array_push(&imported.stacks);
+        assert_non_null(stack);
+        *stack = (struct import_stack){.node = 0, .values = values};
+    }
+    assert_false(import_write(out, &imported, "test", &error));
+    assert_string_equal(error.text, "its stacks have more bytes than a number can hold");
+    fclose(out);
+}
+
 static void test_what_is_of_no_format_is_refused(void **state) {
     static const char *const texts[] = {"hello\n", "{\"json\": true}\n",
                                         "\x7f"
@@ -117,6 +135,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_heaptrack, setup, teardown),
         cmocka_unit_test_setup_teardown(test_massif, setup, teardown),
         cmocka_unit_test_setup_teardown(test_massif_of_too_many_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sums_beyond_a_number_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_of_no_format_is_refused, setup, teardown),
         cmocka_unit_test(test_formats_are_found_by_name),
     };
