@@ -59,6 +59,19 @@ static bool check_whole(const struct replay_order *order, const struct event_log
     if (facts->is_cut)
         return error_set(error, "%s: the log was cut (--partial replays it up to there)",
                          order->log);
+    if (facts->file.left_frames)
+        return error_set(error,
+                         "%s: the %" PRIu64 " events before the last part were not kept, nor the "
+                         "blocks that lived then (--partial replays what is there)",
+                         order->log, facts->file.left_events);
+    if (event_log_is_late(facts))
+        return error_set(error,
+                         "%s: the log begins %" PRIu64 " ms after the process: %" PRId64
+                         " blocks were there, %s (--partial replays it from there on)",
+                         order->log, facts->file.begin_ms, facts->file.live_blocks,
+                         facts->file.flags & CAIRN_EVENT_FILE_LIVE
+                             ? "which are known, but not how they came to lie as they do"
+                             : "which are not known");
     return error_set(error,
                      "%s: %" PRIu64 " events are missing in the log (--partial replays the others)",
                      order->log, facts->end.lost_events);

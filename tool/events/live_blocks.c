@@ -75,6 +75,8 @@ static bool begin(struct live_blocks *blocks, const struct event *event,
                   struct block_change *change) {
     if (2 * (blocks->count + 1) > blocks->room && !grow(blocks)) return false;
     struct live_block *block = &blocks->places[place_of(blocks, event->address)];
+    change->is_replaced = block->address;
+    change->replaced = *block;
     if (!block->address) blocks->count++;
     *block = (struct live_block){.address = event->address,
                                  .size = event->size,
@@ -82,7 +84,8 @@ static bool begin(struct live_blocks *blocks, const struct event *event,
                                  .number = ++blocks->allocations,
                                  .ms = event->ms,
                                  .cell = event->cell,
-                                 .thread = event->thread};
+                                 .thread = event->thread,
+                                 .is_there = event->flags & CAIRN_EVENT_THERE};
     change->allocated = *block;
     change->is_allocated = true;
     return true;

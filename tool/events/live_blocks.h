@@ -18,6 +18,7 @@ struct live_block {
     uint32_t cell, thread;
     uint32_t tag;   // the caller's
     bool is_taken;  // by a realloc that is not over
+    bool is_there;  // it was there before the log
 };
 
 struct live_blocks {
@@ -32,6 +33,9 @@ struct block_change {
     bool is_allocated, is_freed, is_failed;  // is_failed: realloc left the block as it was
     struct live_block allocated, freed;      // a realloc has both
     bool is_unknown;                         // an event of a block whose allocation is not known
+    bool is_replaced;  // where one is allocated was another, whose free the log does not have; of
+                       // one that was there: it was found when the log had begun
+    struct live_block replaced;
 };
 
 void live_blocks_free(struct live_blocks *blocks);

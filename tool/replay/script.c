@@ -175,7 +175,7 @@ static bool follow(struct making *making, const struct event *event) {
         kind == CAIRN_EVENT_ALLOC ? live_blocks_find(&making->blocks, event->address) : NULL;
     if (there) {
         put_free(making, stream, event, there);
-        script->assumed_count += is_first;
+        script->assumed_count += is_first && !there->is_there;
     }
     if (!live_blocks_follow(&making->blocks, event, &change)) return false;
     script->unknown_count += is_first && change.is_unknown;
@@ -190,7 +190,7 @@ static bool follow(struct making *making, const struct event *event) {
 static bool pass(struct making *making, struct event_log *log, struct error *error) {
     struct event event;
     int got;
-    event_log_rewind(log);
+    if (!event_log_rewind(log)) return error_set(error, "out of memory");
     live_blocks_free(&making->blocks);
     making->blocks.granule_shift = event_log_facts(log)->file.granule_shift;
     making->turns.count = making->unused.count = 0;
