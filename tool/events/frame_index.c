@@ -14,19 +14,7 @@
 #include <zstd.h>
 
 #include "tool/base/array.h"
-
-static bool read_at(int file, void *bytes, size_t count, uint64_t at) {
-    char *to = bytes;
-    while (count) {
-        ssize_t done = pread(file, to, count, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        to += done;
-        at += (uint64_t)done;
-        count -= (size_t)done;
-    }
-    return true;
-}
+#include "tool/base/file_bytes.h"
 
 static uint64_t payload_bytes(const struct cairn_event_frame *frame) {
     uint64_t bytes = 0;
@@ -70,7 +58,8 @@ static bool is_end(const struct cairn_event_end *end) {
 static bool walk_part(struct frame_index *index, uint64_t at, uint64_t end, struct error *error) {
     struct cairn_event_frame frame;
     while (at < end) {
-        bool is_read = end - at >= sizeof frame && read_at(index->file, &frame, sizeof frame, at);
+        bool is_read =
+            end - at >= sizeof frame && file_read_at(index->file, &frame, sizeof frame, at);
         if (!is_read || !is_frame(&frame) || payload_bytes(&frame) > end - at - sizeof frame)
             return error_set(error, "damaged at byte %" PRIu64, at);
         if (!add_frame(index, &frame, at)) return error_set(error, "out of memory");
@@ -89,7 +78,7 @@ static bool walk_ring(struct frame_index *index, struct error *error) {
     if (!walk_part(index, file->ring_first, file->ring_high, error) ||
         !walk_part(index, start, file->ring_low, error))
         return false;
-    facts->is_cut = !read_at(index->file, &facts->end, sizeof facts->end, file->ring_high) ||
+    facts->is_cut = !file_read_at(index->file, &facts->end, sizeof facts->end, file->ring_high) ||
                     !is_end(&facts->end);
     if (facts->is_cut) facts->end = (struct cairn_event_end){0};
     return true;
@@ -103,10 +92,10 @@ static bool walk(struct frame_index *index, uint64_t at, struct error *error) {
     facts->is_cut = true;
     for (uint64_t next; at < facts->file_bytes; at = next) {
         if (facts->file_bytes - at < sizeof frame ||
-            !read_at(index->file, &frame, sizeof frame, at))
+            !file_read_at(index->file, &frame, sizeof frame, at))
             return true;
         if (frame.magic == CAIRN_EVENT_END_MAGIC) {
-            if (!read_at(index->file, &facts->end, sizeof facts->end, at)) return true;
+            if (!file_read_at(index->file, &facts->end, sizeof facts->end, at)) return true;
             facts->is_cut = !is_end(&facts->end);
             return !facts->is_cut || error_set(error, "its end is damaged");
         }
@@ -161,7 +150,7 @@ static bool read_header(struct frame_index *index, struct error *error) {
     if (fstat(index->file, &status) != 0) return error_set(error, "%s", strerror(errno));
     index->facts.file_bytes = (uint64_t)status.st_size;
     size_t least = CAIRN_EVENT_FILE_LEAST;
-    if (!read_at(index->file, header, least, 0) ||
+    if (!file_read_at(index->file, header, least, 0) ||
         memcmp(header->magic, CAIRN_EVENT_FILE_MAGIC, sizeof header->magic) != 0)
         return error_set(error, "not an event log");
     if (header->version != CAIRN_EVENT_FILE_VERSION)
@@ -169,7 +158,8 @@ static bool read_header(struct frame_index *index, struct error *error) {
                          header->version, CAIRN_EVENT_FILE_VERSION);
     if (header->header_bytes < least || header->granule_shift > 16 || header->turn_bits > 63)
         return error_set(error, "its header is damaged");
-    if (header->header_bytes >= sizeof *header && !read_at(index->file, header, sizeof *header, 0))
+    if (header->header_bytes >= sizeof *header &&
+        !file_read_at(index->file, header, sizeof *header, 0))
         return error_set(error, "it was cut in its header");
     header->recording[CAIRN_EVENT_FILE_NAME - 1] = 0;
     header->recording_in_run[CAIRN_EVENT_FILE_NAME - 1] = 0;
@@ -224,7 +214,7 @@ static bool read_frame(const struct frame_index *index, uint64_t at, uint8_t *by
                        struct frame_columns *columns) {
     const size_t behind = offsetof(struct cairn_event_frame, slot);
     struct cairn_event_frame frame;
-    if (!read_at(index->file, bytes, count, at)) return false;
+    if (!file_read_at(index->file, bytes, count, at)) return false;
     memcpy(&frame, bytes, sizeof frame);
     if ((uint32_t)crc32(0, bytes + behind, (uInt)(count - behind)) != frame.checksum) return false;
     if (!is_frame(&frame) || payload_bytes(&frame) != count - sizeof frame) return false;
@@ -236,7 +226,7 @@ static bool read_frame(const struct frame_index *index, uint64_t at, uint8_t *by
 bool frame_index_read(const struct frame_index *index, const struct frame_place *place,
                       struct frame_columns *columns, struct error *error) {
     struct cairn_event_frame frame;
-    bool is_read = read_at(index->file, &frame, sizeof frame, place->at) && is_frame(&frame);
+    bool is_read = file_read_at(index->file, &frame, sizeof frame, place->at) && is_frame(&frame);
     size_t count = is_read ? sizeof frame + (size_t)payload_bytes(&frame) : 0;
     uint8_t *bytes = is_read ? malloc(count) : NULL;
     for (int i = 0; i < CAIRN_COLUMNS; i++) columns->bytes[i] = NULL;

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "tool/base/array.h"
+#include "tool/base/file_bytes.h"
 #include "tool/events/chunk.h"
 #include "tool/events/columns.h"
 
@@ -36,25 +37,17 @@ struct frame_writer {
     uint8_t payload[PAYLOAD_MOST];  // behind the frame
 };
 
+// What could not be written whole is taken away again: the file is that of a log that was cut.
 static bool write_all(struct frame_writer *writer, const void *bytes, size_t count) {
-    const char *from = bytes;
-    uint64_t at = writer->at;
-    while (count) {
-        ssize_t done = pwrite(writer->file, from, count, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) {
-            if (!writer->problem.text[0])
-                error_set(&writer->problem, "%s", done ? strerror(errno) : "no room");
-            bool is_last = !writer->header.ring_bytes;
-            if (is_last && ftruncate(writer->file, (off_t)writer->at) != 0) return false;
-            return false;
-        }
-        from += done;
-        at += (uint64_t)done;
-        count -= (size_t)done;
+    if (file_write_at(writer->file, bytes, count, writer->at)) {
+        writer->at += count;
+        return true;
     }
-    writer->at = at;
-    return true;
+    if (!writer->problem.text[0]) error_set(&writer->problem, "%s", strerror(errno));
+    // in a ring it is overwritten by the next one
+    if (!writer->header.ring_bytes && ftruncate(writer->file, (off_t)writer->at) != 0)
+        writer->end.lost_frames++;
+    return false;
 }
 
 struct frame_writer *frame_writer_open(const char *path, const struct cairn_event_file *header,

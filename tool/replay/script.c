@@ -16,6 +16,7 @@
 #include "format/format.h"
 #include "format/replay.h"
 #include "tool/base/array.h"
+#include "tool/base/file_bytes.h"
 #include "tool/events/live_blocks.h"
 
 enum { BUFFER_CALLS = 1024, SLOTS = CAIRN_SLOT_SHARED + 1 };
@@ -57,22 +58,9 @@ static struct stream *stream_of(struct making *making, uint32_t slot) {
     return making->streams.items[*number - 1];
 }
 
-static bool write_at(int file, const void *bytes, size_t count, uint64_t at) {
-    const char *from = bytes;
-    while (count) {
-        ssize_t done = pwrite(file, from, count, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        from += done;
-        at += (uint64_t)done;
-        count -= (size_t)done;
-    }
-    return true;
-}
-
 static void flush(struct making *making, struct stream *stream) {
     size_t bytes = stream->buffered * sizeof *stream->calls;
-    making->has_failed |= !write_at(making->script->file, stream->calls, bytes, stream->at);
+    making->has_failed |= !file_write_at(making->script->file, stream->calls, bytes, stream->at);
     stream->at += bytes;
     stream->buffered = 0;
 }
@@ -243,7 +231,7 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
     header.bytes = script->bytes =
         header.samples_at + CAIRN_REPLAY_SAMPLES * sizeof(struct cairn_replay_sample);
     script->file = make_file(script->bytes, error);
-    return script->file >= 0 && (write_at(script->file, &header, sizeof header, 0) ||
+    return script->file >= 0 && (file_write_at(script->file, &header, sizeof header, 0) ||
                                  error_set(error, "no room for the calls of the replay"));
 }
 
@@ -255,7 +243,7 @@ static bool finish(struct making *making) {
         const struct cairn_replay_thread thread = {.calls_at = stream->first,
                                                    .call_count = (stream->at - stream->first) /
                                                                  sizeof(struct cairn_replay_call)};
-        making->has_failed |= !write_at(making->script->file, &thread, sizeof thread, at);
+        making->has_failed |= !file_write_at(making->script->file, &thread, sizeof thread, at);
     }
     return !making->has_failed;
 }
