@@ -130,7 +130,7 @@ static void print_losses(const struct terminal *terminal, const struct event_log
     struct parts parts = {.terminal = terminal};
     const struct cairn_event_end *end = &facts->end;
     if (facts->is_cut)
-        parts_add(&parts, STYLE_WARNING, "the log was cut: cairn did not come to its end");
+        parts_add(&parts, STYLE_WARNING, "the log was cut: it ends where cairn did, or the room on the disk");
     if (event_log_is_late(facts) && facts->file.left_frames)
         parts_add(&parts, STYLE_WARNING, "the last part: %s before it are not kept (--events-keep)",
                   units_counted((int64_t)facts->file.left_events, "event", "events").text);

@@ -101,6 +101,10 @@ void replay_print_notes(const struct terminal *terminal, const struct replay_ord
             &parts, STYLE_DIM, "%s of the program left out",
             units_counted((int64_t)script->mapping_count, "mmap or munmap", "mmaps and munmaps")
                 .text);
+    struct unit_text theirs = units_size(script->log_page_bytes);
+    if (script->page_bytes != script->log_page_bytes)
+        parts_add(&parts, STYLE_WARNING, "pages of %s, where the program had %s",
+                  units_size(script->page_bytes).text, theirs.text);
     if (script->unknown_count)
         parts_add(&parts, STYLE_WARNING, "%s of unknown blocks left out",
                   units_counted((int64_t)script->unknown_count, "free", "frees").text);

@@ -208,6 +208,11 @@ static int make_file(uint64_t bytes, struct error *error) {
     return file;
 }
 
+// Blocks are touched as this machine maps them, whatever pages the log's had.
+static uint32_t page_bytes_here(void) {
+    return cairn_page_bytes((uint64_t)sysconf(_SC_PAGESIZE));
+}
+
 static bool lay_out(struct making *making, const struct event_log_facts *facts,
                     struct error *error) {
     struct script *script = making->script;
@@ -215,7 +220,7 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
                                   .has_touch = making->options->has_touch,
                                   .is_timed = making->options->is_timed,
                                   .freed_percent = making->options->freed_percent,
-                                  .page_bytes = cairn_page_bytes(facts->file.page_bytes),
+                                  .page_bytes = page_bytes_here(),
                                   .call_count = script->call_count};
     header.thread_count = script->thread_count = (uint32_t)making->streams.count;
     header.block_count = script->block_count = (uint32_t)making->turns.count;
@@ -230,6 +235,8 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
     header.samples_at = at + header.block_count * sizeof(struct cairn_replay_block);
     header.bytes = script->bytes =
         header.samples_at + CAIRN_REPLAY_SAMPLES * sizeof(struct cairn_replay_sample);
+    script->log_page_bytes = cairn_page_bytes(facts->file.page_bytes);
+    script->page_bytes = header.page_bytes;
     script->file = make_file(script->bytes, error);
     return script->file >= 0 && (file_write_at(script->file, &header, sizeof header, 0) ||
                                  error_set(error, "no room for the calls of the replay"));
