@@ -66,9 +66,9 @@ t.check_equal("there, the second time", sizes(second, "there", "late")[:3], [400
 t.check_equal("allocated, the second time", sizes(second, "alloc", "late"), [7000])
 t.check_equal("freed, the second time", sizes(second, "free", "early"), [3000])
 said = summary("switched.1.events")
-t.check(re.search(r"\d blocks of .* were live when it began.* it begins .* after the process", said), f"said: {said}")
+t.check(re.search(r"\d blocks of .* were live when it began.* the log begins .* after the process", said), f"said: {said}")
 shown = t.run_cairn("replay", "switched.events")
-t.check(shown.status == 1 and re.search(rb"begins \d+ ms after the process: \d+ blocks .* known.*--partial", shown.err),
+t.check(shown.status == 1 and re.search(rb"the log begins .* after the process: \d+ blocks .* known.*--partial", shown.err),
         f"replay: {shown.err!r}")
 t.check_equal("replay --partial", t.run_cairn("replay", "--partial", "switched.events").status, 0)
 text = t.run_cairn("events", "--address", next(row["address"] for row in first if row["bytes"] == "4000"),
@@ -125,12 +125,14 @@ t.check_equal("for: after", [row for row in events if row["bytes"] == "5000"], [
 t.check("complete" in summary("for.events"), f"for: {summary('for.events')}")
 
 # Only the last of it, from one thread: as many blocks are unknown as lived when it begins.
-result, path = t.record([*CHURN, "1000000"], options=["--events", "--events-keep", "1M"])
-log = str(path).removesuffix(".cairn") + ".events"
+path, log = "keep.cairn", "keep.events"
+result = t.run_cairn("run", "-o", path, "--events", "--events-keep", "1M", "--", *CHURN, "1000000")
 t.check_equal("keep: status", result.status, 0)
 t.check((1 << 19) < pathlib.Path(log).stat().st_size <= (1 << 20) + 1000, f"keep: {pathlib.Path(log).stat()}")
 said = summary(log)
-t.check(re.search(r"the last part: [\d,]+ events before it are not kept", said), f"keep: {said}")
+BOUND = r"the log begins [\d,]+ events after the start: the last 1.0 MiB were kept"
+t.check(re.search(BOUND, said), f"keep: {said}")
+t.check(b"the last 1.0 MiB of events are in" in result.err, f"keep: {result.err}")
 live, unknown = set(), 0
 for row in rows(log):
     if row["event"] in ("free", "realloc-free"):
@@ -144,9 +146,10 @@ for row in rows(log):
         live.add(row["address"])
 t.check_equal("keep: unknown", unknown <= t.report(path)["peak"]["blocks"], True)
 shown = t.run_cairn("replay", log)
-t.check(shown.status == 1 and b"were not kept" in shown.err and b"--partial" in shown.err, f"keep: {shown.err!r}")
+t.check(shown.status == 1 and re.search(BOUND.encode(), shown.err) and b"--partial" in shown.err, f"keep: {shown.err!r}")
 shown = t.run_cairn("replay", "--partial", log)
-t.check(shown.status == 0 and b"of unknown blocks left out" in shown.out, f"keep: {shown.out!r}")
+t.check(shown.status == 0 and b"of unknown blocks left out" in shown.out and
+        re.search(BOUND.encode(), shown.out.replace(b"\n", b" ")), f"keep: {shown.out!r}")
 
 # cairn is killed meanwhile: the last part up to then is there.
 with t.Process([t.CAIRN, "run", "-q", "--events", "--events-keep", "1M", "-o", "killed.cairn", "--", *CHURN,
@@ -159,6 +162,30 @@ with t.Process([t.CAIRN, "run", "-q", "--events", "--events-keep", "1M", "-o", "
     t.run(["kill", "-9", str(pid)])
 said = summary("killed.events")
 t.check("the log was cut" in said and "allocations" in said, f"killed: {said}")
+
+# Switched on, and cairn is killed: what was written up to then is read, and its beginning is said.
+with t.Process([t.CAIRN, "run", "-q", "-o", "late.cairn", "--", *CHURN, "1000000000"]) as process:
+    t.wait_until(lambda: t.children_of(process.pid))
+    pid = t.children_of(process.pid)[0]
+    t.check_equal("late: on", t.run_cairn("ctl", pid, "events", "on").status, 0)
+    t.wait_until(lambda: pathlib.Path("late.events").exists() and pathlib.Path("late.events").stat().st_size > 1 << 18)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    t.run(["kill", "-9", str(pid)])
+said = summary("late.events")
+t.check("the log was cut" in said and re.search("the log begins .* after the process", said), f"late: {said}")
+shown = t.run_cairn("replay", "--partial", "late.events")
+t.check(shown.status == 0 and b"the log begins" in shown.out, f"late: {shown.err!r}")
+
+# The program is killed: its log is whole.
+program = Commanded("shot.cairn")
+program.ctl("events", "on")
+program.do("late 4000", "early 5000")
+t.run(["kill", "-9", program.pid])
+program.tool.communicate(timeout=t.TIMEOUT_S)
+t.check_equal("shot: status", program.tool.returncode, 128 + signal.SIGKILL)
+events = rows("shot.events")
+t.check_equal("shot: allocated", sizes(events, "alloc", "late") + sizes(events, "alloc", "early"), [4000, 5000])
 
 # Where there can be no log.
 with Commanded("sampled.cairn", "--sample") as program:

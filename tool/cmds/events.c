@@ -126,17 +126,16 @@ static void print_event(const struct terminal *terminal, struct events_session *
 
 static void print_losses(const struct terminal *terminal, const struct event_log_facts *facts,
                          const struct events_sums *sums) {
-    enum { MS_NS = 1000000 };
+    char beginning[EVENT_LOG_TEXT];
     struct parts parts = {.terminal = terminal};
     const struct cairn_event_end *end = &facts->end;
     if (facts->is_cut)
-        parts_add(&parts, STYLE_WARNING, "the log was cut: it ends where cairn did, or the room on the disk");
-    if (event_log_is_late(facts) && facts->file.left_frames)
-        parts_add(&parts, STYLE_WARNING, "the last part: %s before it are not kept (--events-keep)",
-                  units_counted((int64_t)facts->file.left_events, "event", "events").text);
-    else if (event_log_is_late(facts))
-        parts_add(&parts, STYLE_WARNING, "it begins %s after the process",
-                  units_duration(facts->file.begin_ms * MS_NS).text);
+        parts_add(&parts, STYLE_WARNING,
+                  "the log was cut: it ends where cairn did, or the room on the disk");
+    if (event_log_is_late(facts)) {
+        event_log_beginning(facts, beginning, sizeof beginning);
+        parts_add(&parts, STYLE_WARNING, "%s", beginning);
+    }
     if (sums->unknown)
         parts_add(&parts, STYLE_WARNING, "%s of blocks that it does not know",
                   units_counted((int64_t)sums->unknown, "free", "frees").text);

@@ -168,6 +168,7 @@ bool events_each(struct events_session *session, events_see_fn *see, void *conte
     struct events_seen seen;
     int got;
     while ((got = event_log_next(session->log, &seen.event, error)) > 0) {
+        if (live_blocks_is_again(&session->blocks, &seen.event)) continue;
         if (!live_blocks_follow(&session->blocks, &seen.event, &seen.change))
             return error_set(error, "out of memory");
         add_up(&session->sums, &seen.change);

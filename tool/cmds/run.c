@@ -13,6 +13,7 @@
 #include "format/settings.h"
 #include "tool/attach/entry_patch.h"
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/finish.h"
 #include "tool/cmds/open.h"
@@ -177,7 +178,11 @@ static void run_say_log(const struct run_command *run) {
     char text[MESSAGE_BYTES];
     if (!run->summary || !run->drain.first_log[0]) return;
     unsigned more = run->drain.log_count - 1;
-    snprintf(text, sizeof text, "events are in %s%s, for cairn events and cairn whatif",
+    char which[sizeof(struct unit_text) + sizeof "the last  of "] = "";
+    if (run->events.keep_bytes)
+        snprintf(which, sizeof which, "the last %s of ",
+                 units_size((int64_t)run->events.keep_bytes).text);
+    snprintf(text, sizeof text, "%sevents are in %s%s, for cairn events and cairn whatif", which,
              text_base_name(run->drain.first_log), more ? " and further logs beside it" : "");
     run_say(run, text);
 }

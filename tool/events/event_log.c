@@ -5,10 +5,12 @@
 #include "tool/events/event_log.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/units.h"
 #include "tool/events/turns.h"
 
 enum { EVENTS_IN_TURN = 32 };
@@ -216,6 +218,19 @@ bool event_log_is_partial(const struct event_log *log) {
 
 bool event_log_is_late(const struct event_log_facts *facts) {
     return facts->file.flags & CAIRN_EVENT_FILE_LATE || facts->file.left_frames;
+}
+
+void event_log_beginning(const struct event_log_facts *facts, char *out, size_t size) {
+    enum { MS_NS = 1000000 };
+    const struct cairn_event_file *file = &facts->file;
+    const char *since = file->flags & CAIRN_EVENT_FILE_LATE ? "it was switched on" : "the start";
+    if (file->left_frames)
+        snprintf(out, size, "the log begins %s after %s: the last %s were kept",
+                 units_counted((int64_t)file->left_events, "event", "events").text, since,
+                 units_size((int64_t)file->ring_bytes).text);
+    else
+        snprintf(out, size, "the log begins %s after the process",
+                 units_duration(file->begin_ms * MS_NS).text);
 }
 
 uint64_t event_log_forced(const struct event_log *log) {

@@ -28,6 +28,9 @@ bool event_log_is_partial(const struct event_log *log);
 
 // It does not begin with the process: it was switched on later, or only the last part was kept.
 bool event_log_is_late(const struct event_log_facts *facts);
+// Where it begins then, as a sentence.
+enum { EVENT_LOG_TEXT = 160 };
+void event_log_beginning(const struct event_log_facts *facts, char *out, size_t size);
 
 // The next event, 1; 0: there are no more; -1: the log is damaged, as `error` says.
 int event_log_next(struct event_log *log, struct event *event, struct error *error);

@@ -32,6 +32,12 @@ struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t a
     return find(blocks, address);
 }
 
+bool live_blocks_is_again(const struct live_blocks *blocks, const struct event *event) {
+    if (!(event->flags & CAIRN_EVENT_THERE)) return false;
+    const struct live_block *block = find(blocks, event->address);
+    return block && block->is_there && block->size == event->size && block->cell == event->cell;
+}
+
 static bool grow(struct live_blocks *blocks) {
     struct live_blocks larger = *blocks;
     larger.room = blocks->room ? 2 * blocks->room : ROOM_FIRST;

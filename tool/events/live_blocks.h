@@ -40,6 +40,10 @@ struct block_change {
 
 void live_blocks_free(struct live_blocks *blocks);
 
+// Says what is known already: a block that was there is told of by the map of that time, and again
+// by the thread that takes it (live_at_start.h). It is no event.
+bool live_blocks_is_again(const struct live_blocks *blocks, const struct event *event);
+
 // Follows an event of event_log_next. False without memory.
 bool live_blocks_follow(struct live_blocks *blocks, const struct event *event,
                         struct block_change *change);

@@ -153,6 +153,7 @@ static bool follow(struct making *making, const struct event *event) {
     struct block_change change;
     enum cairn_event_kind kind = event_kind(event);
     if (!stream) return false;
+    if (live_blocks_is_again(&making->blocks, event)) return true;
     if (event->ms > stream->ms)
         put(making, stream,
             (struct cairn_replay_call){.kind = CAIRN_REPLAY_TIME, .size = event->ms});
@@ -235,7 +236,7 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
     header.samples_at = at + header.block_count * sizeof(struct cairn_replay_block);
     header.bytes = script->bytes =
         header.samples_at + CAIRN_REPLAY_SAMPLES * sizeof(struct cairn_replay_sample);
-    script->log_page_bytes = cairn_page_bytes(facts->file.page_bytes);
+    script->log = *facts;
     script->page_bytes = header.page_bytes;
     script->file = make_file(script->bytes, error);
     return script->file >= 0 && (file_write_at(script->file, &header, sizeof header, 0) ||
