@@ -4,7 +4,7 @@
 #   make try            record an example with two faults and print the report (PROG='...' for another one)
 #   make check          everything: build, lint, unit tests, real programs; make check-quick: a selection
 #   make check-anywhere CONDITIONS=... TESTS=...: the tests under hostile circumstances
-#   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make attach-long: the long searches
+#   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make soak-events EVENTS=N, make attach-long: the long searches
 #   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
 #   make install        PREFIX=/usr/local DESTDIR= LIBDIR= ... (at the end of this file)
 #   make tarball, make deb: a release's files, below build/dist; make site: the documentation as pages, build/site
@@ -140,7 +140,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
-.PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak attach-long \
+.PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
@@ -485,7 +485,9 @@ attach-long: all $(BUILD)/tests/programs/tight $(BUILD)/tests/programs/attached
 		BUILD_DIR='$(abspath $(BUILD))' SOURCE_DIR='$(CURDIR)' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) '$(CURDIR)/tests/e2e/attach_cycles.py'
 
 soak: all tests
-	dev/soak.sh $(BUILD) $(EVENTS)
+	dev/soak.sh $(BUILD) $(EVENTS) promises/soak
+soak-events: all tests
+	dev/soak.sh $(BUILD) $(EVENTS) e2e/replay_order
 
 # What programs that talk to cairn are built with: headers, libraries, pkg-config's files.
 API_LIBRARIES := $(BUILD)/libcairn_stub.a $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a

@@ -14,6 +14,10 @@
 // smaller.
 //
 // A file that ends without its end was cut: what is there of whole frames is good.
+//
+// Of a log that keeps only its last part (ring_bytes) the frames lie in a ring: the oldest from
+// ring_first up to ring_high, newer ones from behind the header up to ring_low, and the end at
+// ring_high. The header says so before a frame is overwritten, and after one was written.
 #ifndef CAIRN_EVENT_FILE_H
 #define CAIRN_EVENT_FILE_H
 
@@ -32,11 +36,24 @@ struct cairn_event_file {
     uint32_t machine;        // ELF e_machine
     uint32_t granule_shift;  // log2 of a granule's bytes: blocks of one have turns in common
     uint64_t start_unix_ns, start_clock_ns;  // those of the recording
-    uint64_t reserved[4];
+    uint64_t begin_ms;                       // the log began so long after the process
+    uint32_t flags;                          // CAIRN_EVENT_FILE_…
+    uint32_t turn_bits;                      // of a granule's number that count for turns; 0: all
+    int64_t live_blocks, live_bytes;         // when it began, by the recording's counters
     // Names of the recording's file: in the directory of this one, and in that of the run.
     char recording[CAIRN_EVENT_FILE_NAME];
     char recording_in_run[CAIRN_EVENT_FILE_NAME];
+    // What follows is missing in older files.
+    uint64_t ring_bytes;  // for frames; 0: all are kept
+    uint64_t ring_first, ring_high, ring_low;
+    uint64_t left_frames, left_events;  // overwritten
+    uint64_t left_end_ms;               // time of the last event in these
 };
+
+#define CAIRN_EVENT_FILE_LEAST 592u  // bytes of a header
+
+#define CAIRN_EVENT_FILE_LATE 1u  // it began while the process ran: blocks were there before
+#define CAIRN_EVENT_FILE_LIVE 2u  // and these are its first events (THERE)
 
 enum cairn_event_column {
     CAIRN_COLUMN_KINDS,
@@ -71,10 +88,11 @@ struct cairn_event_end {
     uint64_t lost_frames;  // that the tool could not write, as the disk was full, or could not read
     uint64_t left_frames;  // written and taken away again: only the last were to be kept
     uint64_t waited_ns;
-    uint64_t reserved[4];
+    uint64_t left_events;  // in left_frames
+    uint64_t reserved[3];
 };
 
-_Static_assert(sizeof(struct cairn_event_file) == 592, "layout");
+_Static_assert(sizeof(struct cairn_event_file) == 648, "layout");
 _Static_assert(sizeof(struct cairn_event_frame) == 80, "layout");
 _Static_assert(sizeof(struct cairn_event_end) == 96, "layout");
 

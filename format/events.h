@@ -20,6 +20,10 @@
 
 #define CAIRN_SECTION_EVENTS 29u  // struct cairn_events and its chunks; not part of files
 
+// log2 of a granule's bytes: blocks that begin in the same one have turns in common.
+#define CAIRN_EVENTS_NARROW_SHIFT 5u
+#define CAIRN_EVENTS_WIDE_SHIFT 3u
+
 // A chunk: struct cairn_events_chunk, then words up to its end or the first that is 0.
 #define CAIRN_EVENTS_CHUNK_BYTES 65536u
 #define CAIRN_EVENTS_CHUNKS 2048u
@@ -62,8 +66,17 @@ struct cairn_events_chunk {
     uint32_t number;  // of the chunk among those of its slot, dropped ones included, from 0
     uint32_t is_wide;   // a granule has 8 bytes, not 32
     uint64_t start_ms;  // TIME at its first event
-    uint64_t reserved[5];
+    uint64_t log;       // which log it belongs to (cairn_control.events_state)
+    uint64_t order;     // among all chunks of the process, as they were given to the tool
+    uint64_t reserved[3];
 };
+
+// The end of the section: turns of a log that began late, where blocks have none of their own. An
+// entry is the number of events so far, above it, from bit 32 on, the last one's slot, and from bit
+// 48 on the log's number, as entries of older logs count as 0. Granules share entries, which puts
+// more events in order than need be.
+#define CAIRN_EVENTS_TURNS_MOST (UINT64_C(1) << 19)
+#define CAIRN_EVENTS_TURNS_SHARE 32u  // of the section, at most
 
 // The beginning of the section, a page of its own. Bits of chunks: neither FREE nor FULL: a thread
 // writes it.
@@ -73,14 +86,19 @@ struct cairn_events {
     uint64_t lost_chunks;  // (atomic) dropped, as none was free
     uint64_t lost_events;  // (atomic) in these, or where a thread had no chunk at all
     uint64_t waited_ns;    // (atomic) threads waited so long, all together
-    uint64_t reserved[4];
+    uint64_t turn_bits;    // a log that began late: turns are those of the table behind the chunks,
+                           // which has so many bits of a granule's number; 0: each granule's own
+    uint64_t begin_ms;     // of that log
+    uint64_t given_count;  // (atomic) chunks that were given to the tool
+    uint64_t reserved[1];
     uint64_t free[CAIRN_EVENTS_BITMAP_WORDS];  // (atomic) taken by threads, given by the tool
     uint64_t full[CAIRN_EVENTS_BITMAP_WORDS];  // (atomic) the other way
 };
 
 #define CAIRN_EVENTS_HEADER_BYTES 4096u  // of the section; on larger pages chunks begin there too
 #define CAIRN_EVENTS_BYTES                                                                         \
-    (CAIRN_EVENTS_HEADER_BYTES + (uint64_t)CAIRN_EVENTS_CHUNKS * CAIRN_EVENTS_CHUNK_BYTES)
+    (CAIRN_EVENTS_HEADER_BYTES + (uint64_t)CAIRN_EVENTS_CHUNKS * CAIRN_EVENTS_CHUNK_BYTES +        \
+     CAIRN_EVENTS_TURNS_MOST * sizeof(uint64_t))
 
 _Static_assert(sizeof(struct cairn_events_chunk) == 64, "layout");
 _Static_assert(sizeof(struct cairn_events) <= CAIRN_EVENTS_HEADER_BYTES, "layout");

@@ -467,7 +467,7 @@ struct cairn_code {
 
 // Written by the tool, read by the target: on a cache line of its own.
 struct cairn_control {
-    uint32_t is_off;        // nonzero: allocations are not recorded, frees of known blocks are
+    uint32_t is_off;        // (atomic) CAIRN_CONTROL_…; 0: nothing unusual
     uint32_t is_tool_gone;  // the tool left before the process: it writes its file itself
     uint32_t tool_pid;
     uint32_t
@@ -475,8 +475,23 @@ struct cairn_control {
     uint32_t was_off;  // is_off was set at some time
     uint32_t is_leave_wanted;  // attached: the tool is asked to detach
     uint32_t end_wait_ms;      // the tool copies the memory at the end: it may take so long
-    uint32_t reserved[9];
+    // The event log. Numbers of logs: odd while one is written, even between two; 0: none so far.
+    uint32_t events_wanted;    // (atomic) the tool wants this one; CAIRN_CONTROL_LOOK goes with it
+    uint32_t events_state;     // (atomic) the process writes it
+    uint32_t events_taken;     // (atomic) the tool takes it; 1 more once its file is complete
+    uint32_t events_refused;   // (atomic) the process has no room for this one
+    uint32_t has_event_taker;  // there is a tool that takes chunks
+    uint32_t events_for_ms;    // the log that is wanted ends after so long; 0: when it is said
+    uint32_t reserved[3];
 };
+
+// Bits of cairn_control.is_off.
+#define CAIRN_CONTROL_OFF 1u   // allocations are not recorded, frees of known blocks are
+#define CAIRN_CONTROL_LOOK 2u  // the process is to look at the words of the event log
+
+static inline int cairn_is_off(const struct cairn_control *control) {
+    return (__atomic_load_n(&control->is_off, __ATOMIC_RELAXED) & CAIRN_CONTROL_OFF) != 0;
+}
 
 // Written by the target. Per-stack values at the peak are those of the moment at which
 // `peak_epoch` was set.

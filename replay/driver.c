@@ -29,7 +29,8 @@ enum {
     NS_PER_S = 1000000000,
     TEXT_BYTES = 4096,
     LONG_NS = 10000,
-    LOOK_EVERY = 256,  // calls of a thread between two looks whether a sample is due
+    LOOK_EVERY = 256,      // calls of a thread between two looks whether a sample is due
+    DROP_EVERY = 1 << 18,  // and between two times that it gives up the pages of calls it has made
 };
 
 static struct cairn_replay *plan;
@@ -266,12 +267,20 @@ static void add_up(const struct counts *counts) {
     }
 }
 
+// Pages of calls that were made need not stay here: they are the file's.
+static void drop_calls(const struct cairn_replay_call *from, const struct cairn_replay_call *to) {
+    const uintptr_t mask = ~((uintptr_t)plan->page_bytes - 1);
+    uintptr_t start = (uintptr_t)from & mask, end = (uintptr_t)to & mask;
+    if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
 // The calls of a thread, from first to last.
 static void run(struct cairn_replay_thread *thread) {
     const struct cairn_replay_call *calls = (const void *)((const char *)plan + thread->calls_at);
     struct counts counts = {.long_ticks = (uint64_t)(LONG_NS / plan->ns_per_tick)};
     was_interrupted(&counts);
     for (uint64_t i = 0; i < thread->call_count; i++) {
+        if (i && i % DROP_EVERY == 0) drop_calls(&calls[i - DROP_EVERY], &calls[i]);
         if (calls[i].kind == CAIRN_REPLAY_TIME) {
             wait_time(thread, calls[i].size);
         } else if (calls[i].kind == CAIRN_REPLAY_PEAK) {

@@ -52,11 +52,14 @@ static int api_is_recording(void) {
 static void api_set_enabled(int who, int is_enabled) {
     struct thread *thread = enter(EVENT_HERE());
     if (!thread) return;
-    if (!is_enabled) __atomic_store_n(&sink.header->control.was_off, 1, __ATOMIC_RELAXED);
+    struct cairn_control *control = &sink.header->control;
+    if (!is_enabled) __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
     if (who == CAIRN_THREAD)
         region_stack_switch(thread, is_enabled);
+    else if (is_enabled)
+        __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_OFF, __ATOMIC_RELAXED);
     else
-        __atomic_store_n(&sink.header->control.is_off, !is_enabled, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&control->is_off, CAIRN_CONTROL_OFF, __ATOMIC_RELAXED);
     gate_leave(thread);
 }
 

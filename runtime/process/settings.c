@@ -115,6 +115,10 @@ void settings_read(void) {
     settings.has_notes = settings.has_ages || settings.guard_bytes || settings.has_events;
 }
 
+bool settings_may_log(void) {
+    return settings.has_events || !(settings_may_sample() || settings.has_no_stacks);
+}
+
 bool settings_may_sample(void) {
     return settings.is_sampled || settings.overhead_bytes || settings.min_bytes ||
            settings.max_bytes;

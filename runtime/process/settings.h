@@ -18,6 +18,7 @@ struct settings {
     bool has_ages;         // CAIRN_AGES=1
     bool has_events;       // CAIRN_EVENTS=1 or 2, and there is a tool that takes them
     bool is_waiting;       // CAIRN_EVENTS=2: for the tool, if it is behind
+    bool is_logged_late;   // has_events since the tool said so, not from the start
     bool has_free_stacks;  // CAIRN_FREE_STACKS=1, and stacks of every block are recorded
     bool has_mappings;     // CAIRN_MMAP=1
     bool is_sampled;       // CAIRN_SAMPLE=1
@@ -51,5 +52,8 @@ bool settings_may_sample(void);
 static inline bool settings_has_code_frames(void) {
     return settings.has_python || settings.has_java;
 }
+
+// An event log can be switched on: every block has its stack.
+bool settings_may_log(void);
 
 #endif

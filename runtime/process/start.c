@@ -41,7 +41,7 @@
 #include "runtime/unwind/unwind_cache.h"
 
 static void open_log(void) {
-    if (event_log_open(settings.is_waiting)) return;
+    if (event_log_open()) return;
     settings.has_events = false;
     settings.has_notes = settings.has_ages || settings.guard_bytes;
     event_log_never();
@@ -148,18 +148,6 @@ void process_detach(void) {
     errno = saved_errno;
 }
 
-static enum event_mode mode_wanted(void) {
-    if (settings.is_sampled) return EVENT_SAMPLED;
-    if (settings_has_code_frames()) return EVENT_PYTHON;
-    if (settings.has_no_stacks) return EVENT_TOTALS;
-    if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
-    if (settings.is_verified) return EVENT_VERIFIED;
-    if (settings.has_events && !settings.has_free_stacks && !settings.guard_bytes)
-        return EVENT_LOGGED;
-    if (settings.has_ages && !settings.has_free_stacks && !settings.guard_bytes) return EVENT_AGED;
-    return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
-}
-
 // Of the memory that cairn may take, an eighth is kept for samples, to which it degrades.
 static void configure(void) {
     const uint64_t part_for_samples = 8;
@@ -171,7 +159,7 @@ static void configure(void) {
     if (settings.has_no_stacks) settings.has_java = false;
     if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
-    event_mode_wanted = mode_wanted();
+    event_mode_wanted = event_mode_by_settings();
     probes_event.mode = settings.is_off ? EVENT_OFF : event_mode_wanted;
 }
 
@@ -193,7 +181,7 @@ static bool is_wanted(void) {
 // Off by our own settings or by the tool's word, which came with the recording: no event before it
 // is switched on needs more than a look at that word.
 static void begin_switched(void) {
-    if (probes_event.mode == EVENT_OFF) sink.header->control.is_off = 1;
+    if (probes_event.mode == EVENT_OFF) sink.header->control.is_off = CAIRN_CONTROL_OFF;
     if (!gate_is_recording()) probes_event.mode = EVENT_OFF;
 }
 
@@ -203,7 +191,7 @@ static struct sink_rooms rooms_wanted(void) {
                                .has_sample_values = settings.is_sampled,
                                .has_bands = settings.guard_bytes,
                                .has_mappings = settings.has_mappings,
-                               .has_events = settings.has_events};
+                               .has_events = settings_may_log()};
 }
 
 // Narrow slots read glibc's header before a block, where a guard band lies or another allocator's
@@ -276,9 +264,10 @@ bool process_start_forked(void) {
     struct cairn_header *parent = sink.header;
     if (is_left_to_parent()) return leave_to_parent(parent);
     guard_disconnect();
+    if (event_log_leave_parent()) event_mode_renew();
     bool is_open = sink_open(parent->pid, rooms_wanted());
     if (is_open) {
-        sink.header->control.is_off = parent->control.is_off;
+        sink.header->control.is_off = parent->control.is_off & CAIRN_CONTROL_OFF;
         connect_rooms();
         is_open = sampling_open(event_mode_samples()) && fork_recording(parent);
         describe_languages();

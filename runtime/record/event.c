@@ -340,9 +340,12 @@ static COLD void log_next(struct thread *thread, uint64_t flags, uint64_t alignm
 
 // The cell; 0: it was not counted.
 static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(!gate_is_recording())) {
-        event_pause();
-        return 0;
+    if (unlikely(!gate_is_undisturbed())) {
+        if (!gate_is_recording()) {
+            event_pause();
+            return 0;
+        }
+        if (event_log_look()) event_mode_renew();
     }
     if (unlikely(thread->nest.is_off)) return 0;
     if (unlikely(!block)) {
@@ -394,7 +397,7 @@ ALWAYS_INLINE struct live_block take_now(void *block) {
 // With the log only modes are in use that take_now is right for.
 static COLD struct live_block take_logged(void *block) {
     struct live_block known = take_now(block);
-    if (known.id) event_log_take(gate_self, block);
+    if (known.id) event_log_take(gate_self, block, known.id, known.size);
     return known;
 }
 
@@ -412,7 +415,7 @@ static bool free_known(struct thread *thread, const void *block, struct live_blo
     uint32_t freeing = unlikely(settings.has_free_stacks) ? cell_freeing(thread, frame) : 0;
     count_free(thread, known, block, true, freeing);
     if (unlikely(settings.has_ages)) ages_end(thread, block, known.id);
-    if (unlikely(settings.has_events)) event_log_free(thread, block);
+    if (unlikely(settings.has_events)) event_log_free(thread, block, known.id, known.size);
     return true;
 }
 

@@ -97,6 +97,9 @@ ALWAYS_INLINE bool event_is_sampling(void) {
 void event_age_slowly(void);
 // There is no room for a log, or nobody who takes it: LOGGED is not possible.
 void event_log_never(void);
+// The mode by the settings, which have changed (event_log.c): from the next event on.
+enum event_mode event_mode_by_settings(void);
+void event_mode_renew(void);
 
 // The ways of hooks in other modes than FULL. OFF and PAUSED: nothing is recorded until the tool
 // clears the control line's word; event_turn_on looks. A child that was not made by fork() looks at
@@ -109,7 +112,7 @@ void event_begin_child(void);
 // Blocks are sampled while recording is switched on.
 bool event_mode_samples(void);
 ALWAYS_INLINE bool event_is_turned_on(void) {
-    return sink.header && !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
+    return sink.header && !cairn_is_off(&sink.header->control);
 }
 ALWAYS_INLINE bool event_is_off(void) {
     return (uint16_t)(probes_event.mode - EVENT_OFF) <= EVENT_PAUSED - EVENT_OFF;
@@ -215,7 +218,7 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
 
 // All that can be known of an allocation without its stack and its block. (NULL has no slot.)
 ALWAYS_INLINE bool event_is_usual(struct thread *thread) {
-    return !watch_is_due(&thread->watch) && gate_is_recording();
+    return !watch_is_due(&thread->watch) && gate_is_undisturbed();
 }
 
 // A block whose free says whether its stack's blocks live shortly (watch.h).

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "runtime/process/settings.h"
 #include "runtime/sink/sink.h"
 #include "runtime/sys/region.h"
 
@@ -12,6 +13,10 @@ static struct {
     struct cairn_events *events;  // in the recording
     uint8_t *chunks;
     uint32_t chunk_limit;
+    uint64_t *turns;  // (atomic) of a log that began late; NULL: they lie in the live map
+    uint64_t turn_mask;
+    uint32_t number;        // (atomic) of the log: odd while one is written
+    uint32_t is_switching;  // (atomic) a thread switches it
     bool is_wide;
     bool is_waiting;
     struct thread inherited;  // no thread: a forked child's blocks are written as its events
@@ -20,27 +25,118 @@ static struct {
 // A thread that found no chunk looks again after so many events.
 enum { LOOK_EVERY = 4096 };
 
-enum { WAIT_NS = 200000, NS_PER_S = 1000000000 };
+enum { WAIT_NS = 200000, NS_PER_MS = 1000000 };
 
 static struct cairn_events_chunk *chunk_at(uint32_t index) {
     return (struct cairn_events_chunk *)(log_state.chunks +
                                          (size_t)index * CAIRN_EVENTS_CHUNK_BYTES);
 }
 
-bool event_log_open(bool is_waiting) {
+static uint64_t power_of_two_up_to(uint64_t most) {
+    uint64_t power = 1;
+    while (2 * power <= most) power *= 2;
+    return power;
+}
+
+static bool open_section(void) {
     struct region region = sink_region(CAIRN_SECTION_EVENTS);
     const uint64_t header_bytes = sys_page_up(CAIRN_EVENTS_HEADER_BYTES);
     log_state.events = NULL;
     if (!region.base || region.capacity_bytes <= header_bytes || sink.is_file) return false;
     if (!region_claim(&region, header_bytes)) return false;
-    uint64_t limit = (region.capacity_bytes - header_bytes) / CAIRN_EVENTS_CHUNK_BYTES;
+    uint64_t turns_most = region.capacity_bytes / CAIRN_EVENTS_TURNS_SHARE;
+    uint64_t turns_bytes = sys_page_up(power_of_two_up_to(turns_most));
+    if (turns_bytes > CAIRN_EVENTS_TURNS_MOST * sizeof(uint64_t))
+        turns_bytes = CAIRN_EVENTS_TURNS_MOST * sizeof(uint64_t);
+    if (region.capacity_bytes <= header_bytes + turns_bytes) return false;
+    uint64_t limit =
+        (region.capacity_bytes - header_bytes - turns_bytes) / CAIRN_EVENTS_CHUNK_BYTES;
     log_state.chunks = region.base + header_bytes;
     log_state.chunk_limit = limit < CAIRN_EVENTS_CHUNKS ? (uint32_t)limit : CAIRN_EVENTS_CHUNKS;
+    log_state.turn_mask = turns_bytes / sizeof(uint64_t) - 1;
     log_state.is_wide = live.is_wide;
-    log_state.is_waiting = is_waiting;
+    log_state.is_waiting = settings.is_waiting;
     log_state.events = (struct cairn_events *)region.base;
-    log_state.events->is_waiting = is_waiting;
+    log_state.events->is_waiting = settings.is_waiting;
     return true;
+}
+
+static void set_number(uint32_t number) {
+    __atomic_store_n(&log_state.number, number, __ATOMIC_RELEASE);
+    __atomic_store_n(&sink.header->control.events_state, number, __ATOMIC_RELEASE);
+}
+
+bool event_log_open(void) {
+    log_state.turns = NULL;
+    if (!open_section()) return false;
+    sink.header->control.events_wanted = 1;
+    set_number(1);
+    return true;
+}
+
+// --- switched on and off by the tool
+
+// Births lie where turns would, or nothing does: the table behind the chunks has them.
+static bool open_turns(void) {
+    struct region region = sink_region(CAIRN_SECTION_EVENTS);
+    const uint64_t bytes = (log_state.turn_mask + 1) * sizeof *log_state.turns;
+    uint64_t *turns = (uint64_t *)(region.base + region.capacity_bytes - bytes);
+    if (log_state.turns) return true;
+    if (!sys_claim(turns, bytes)) return false;
+    sys_count_own((int64_t)bytes);
+    log_state.events->turn_bits = (unsigned)__builtin_popcountll(log_state.turn_mask);
+    __atomic_store_n(&log_state.turns, turns, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void set_logged(bool is_logged) {
+    settings.is_logged_late = settings.has_events = is_logged;
+    settings.has_notes = settings.has_ages || settings.guard_bytes || is_logged;
+}
+
+// The section was there for the first log, if it was not refused.
+static bool begin_late(uint32_t number) {
+    bool is_open = (log_state.events || open_section()) && open_turns();
+    if (!is_open) {
+        __atomic_store_n(&sink.header->control.events_refused, number, __ATOMIC_RELEASE);
+        return false;
+    }
+    log_state.events->begin_ms = sink_now_coarse_ns() / NS_PER_MS;
+    set_number(number);
+    set_logged(true);
+    return true;
+}
+
+// Threads that are at work on an event finish it as they began.
+COLD bool event_log_look(void) {
+    struct cairn_control *control = &sink.header->control;
+    bool has_changed = false;
+    __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_LOOK, __ATOMIC_ACQ_REL);
+    if (__atomic_exchange_n(&log_state.is_switching, 1, __ATOMIC_ACQUIRE)) return false;
+    uint32_t wanted = __atomic_load_n(&control->events_wanted, __ATOMIC_ACQUIRE);
+    bool is_on = log_state.number & 1;
+    if (wanted & 1 && !is_on) {
+        has_changed = begin_late(wanted);
+    } else if (!(wanted & 1) && is_on) {
+        set_logged(false);
+        set_number(wanted);
+        has_changed = true;
+    }
+    __atomic_store_n(&log_state.is_switching, 0, __ATOMIC_RELEASE);
+    return has_changed;
+}
+
+// A log that began late, or was over, is the parent's alone.
+bool event_log_leave_parent(void) {
+    bool is_from_start = settings.has_events && !settings.is_logged_late;
+    bool has_changed = settings.is_logged_late;
+    log_state.is_switching = 0;
+    if (is_from_start) return false;
+    if (has_changed) set_logged(false);
+    log_state.events = NULL;
+    log_state.turns = NULL;
+    log_state.number = 0;
+    return has_changed;
 }
 
 // --- chunks
@@ -94,7 +190,8 @@ static int wait_for_chunk(void) {
     return taken;
 }
 
-static void give_full(const struct cairn_events_chunk *chunk) {
+static void give_full(struct cairn_events_chunk *chunk) {
+    chunk->order = __atomic_fetch_add(&log_state.events->given_count, 1, __ATOMIC_RELAXED);
     size_t index = ((size_t)((const uint8_t *)chunk - log_state.chunks)) / CAIRN_EVENTS_CHUNK_BYTES;
     __atomic_fetch_or(&log_state.events->full[index / CAIRN_EVENTS_WORD_BITS],
                       1ull << index % CAIRN_EVENTS_WORD_BITS, __ATOMIC_RELEASE);
@@ -135,17 +232,25 @@ static void drop_chunk(struct thread_log *log) {
     memset(words, 0, CAIRN_EVENTS_CHUNK_BYTES - sizeof *log->chunk);
 }
 
+// The log that is written, or was the last: an event that was under way as it ended belongs to it.
+static uint32_t log_number(void) {
+    return (__atomic_load_n(&log_state.number, __ATOMIC_RELAXED) - 1) | 1;
+}
+
 static void begin_chunk(struct thread *thread) {
     struct thread_log *log = &thread->log;
+    if (log->log_number != log_number()) log->number = 0;
+    log->log_number = log_number();
     const struct cairn_thread *threads =
         (const struct cairn_thread *)sink_region(CAIRN_SECTION_THREADS).base;
-    const uint64_t ns_per_ms = 1000000, now_ms = sink_now_coarse_ns() / ns_per_ms;
+    const uint64_t now_ms = sink_now_coarse_ns() / NS_PER_MS;
     uint32_t clock_ms = __atomic_load_n(ages.clock_ms, __ATOMIC_RELAXED);
     *log->chunk = (struct cairn_events_chunk){
         .slot = thread->slot,
         .thread = (uint32_t)(thread->record - threads),
         .number = log->number++,
         .is_wide = log_state.is_wide,
+        .log = log->log_number,
         .start_ms = now_ms > clock_ms ? now_ms : clock_ms,  // the tool may stand still
     };
     log->clock_ms = clock_ms;
@@ -173,6 +278,12 @@ static bool renew_chunk(struct thread *thread) {
     return log->chunk != NULL;
 }
 
+// The chunk is of a log that is over, and what it has was taken.
+static COLD void begin_chunk_anew(struct thread *thread) {
+    memset(words_of(thread->log.chunk), 0, CAIRN_EVENTS_CHUNK_BYTES - sizeof *thread->log.chunk);
+    begin_chunk(thread);
+}
+
 // --- events
 
 static void write_time(struct thread_log *log) {
@@ -185,6 +296,7 @@ static void write_time(struct thread_log *log) {
 // Room for an event, and its time. False: it is lost, and counted.
 static bool begin(struct thread *thread) {
     struct thread_log *log = &thread->log;
+    if (log->chunk && unlikely(log->log_number != log_number())) begin_chunk_anew(thread);
     if (log->next >= log->end && !renew_chunk(thread)) {
         count_lost(1);
         return false;
@@ -193,8 +305,36 @@ static bool begin(struct thread *thread) {
     return true;
 }
 
+// Of a log that began late: several granules have one, so other threads may move it as well. Those
+// of an older log count as none.
+enum { SLOT_SHIFT = 32, LOG_SHIFT = 48 };
+
+static uint64_t *shared_turn(uintptr_t address) {
+    const unsigned shift = log_state.is_wide ? CAIRN_EVENTS_WIDE_SHIFT : CAIRN_EVENTS_NARROW_SHIFT;
+    return &log_state.turns[live_untagged(address) >> shift & log_state.turn_mask];
+}
+
+static bool is_of_this_log(uint64_t turn) {
+    return turn >> LOG_SHIFT == (uint16_t)log_number();
+}
+
+static COLD uint32_t move_shared_turn(const struct thread *thread, uintptr_t address,
+                                      uint64_t *flags) {
+    uint64_t *turn = shared_turn(address);
+    uint64_t was = __atomic_load_n(turn, __ATOMIC_RELAXED), known, next;
+    do {
+        known = is_of_this_log(was) ? was : 0;
+        next = (uint64_t)(uint16_t)log_number() << LOG_SHIFT |
+               (uint64_t)thread->slot << SLOT_SHIFT | (uint32_t)(known + 1);
+    } while (
+        !__atomic_compare_exchange_n(turn, &was, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    if ((uint16_t)(known >> SLOT_SHIFT) != thread->slot) *flags |= CAIRN_EVENT_TURN;
+    return (uint32_t)known;
+}
+
 // The turn moves, whether the event is written or not.
 static uint32_t move_turn(const struct thread *thread, const void *block, uint64_t *flags) {
+    if (unlikely(log_state.turns)) return move_shared_turn(thread, (uintptr_t)block, flags);
     struct turn *turn = live_turn((uintptr_t)block);
     return turn ? event_log_turn(thread, turn, flags) : 0;
 }
@@ -222,7 +362,25 @@ static void write_plain(struct thread *thread, const void *block, uint64_t flags
     event_log_finish(&thread->log, event_log_first(block, flags), count - 1);
 }
 
-void event_log_free(struct thread *thread, const void *block) {
+// The first event in this place since the log began late takes a block, so it was there before;
+// the tool finds others by itself (live_at_start.h).
+static COLD void tell_there(struct thread *thread, const void *block, uint32_t cell,
+                            uint64_t size) {
+    struct thread_log *log = &thread->log;
+    if (is_of_this_log(__atomic_load_n(shared_turn((uintptr_t)block), __ATOMIC_RELAXED))) return;
+    if (!begin(thread)) return;
+    uint64_t flags = CAIRN_EVENT_ALLOC | CAIRN_EVENT_THERE;
+    uint32_t count = 1;
+    log->next[count++] = size << 32 | cell;
+    if (size > UINT32_MAX) {
+        flags |= CAIRN_EVENT_LARGE;
+        log->next[count++] = size;
+    }
+    event_log_finish(log, event_log_first(block, flags), count - 1);
+}
+
+void event_log_free(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
+    if (unlikely(log_state.turns)) tell_there(thread, block, cell, size);
     write_plain(thread, block, CAIRN_EVENT_FREE);
 }
 
@@ -230,7 +388,8 @@ void event_log_unseen(struct thread *thread, const void *block) {
     write_plain(thread, block, CAIRN_EVENT_FREE | CAIRN_EVENT_UNSEEN);
 }
 
-void event_log_take(struct thread *thread, const void *block) {
+void event_log_take(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
+    if (unlikely(log_state.turns)) tell_there(thread, block, cell, size);
     write_plain(thread, block, CAIRN_EVENT_TAKE);
 }
 

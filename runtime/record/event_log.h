@@ -22,8 +22,18 @@
 #include "runtime/record/ages.h"
 #include "runtime/thread/gate.h"
 
-// The recording begins, also that of a forked child; false: it has no room for a log.
-bool event_log_open(bool is_waiting);
+// The recording begins, also that of a forked child, and its log with it; false: it has no room for
+// one.
+bool event_log_open(void);
+
+// The tool wants a log to begin or to end while the process runs (cairn_control): where none was
+// from the start every event goes the long way meanwhile, and the turns lie in a table of their
+// own. The thread is BUSY, between two events.
+// True: the settings have changed (event_mode_renew).
+bool event_log_look(void);
+
+// In a forked child before it has a recording of its own; true as above.
+bool event_log_leave_parent(void);
 
 // In a forked child, after that: its blocks are entered as there, all turns begin anew.
 void event_log_inherit_begin(void);
@@ -31,11 +41,11 @@ void event_log_inherit(uintptr_t address, uint32_t cell, uint64_t size);
 
 // The events, for every case. The thread is BUSY.
 void event_log_alloc(struct thread *thread, const void *block, uint32_t cell, uint64_t size);
-void event_log_free(struct thread *thread, const void *block);
+void event_log_free(struct thread *thread, const void *block, uint32_t cell, uint64_t size);
 // A block whose free was not seen.
 void event_log_unseen(struct thread *thread, const void *block);
 // What realloc does: it takes the block, and it fails (BACK) or frees it (GONE).
-void event_log_take(struct thread *thread, const void *block);
+void event_log_take(struct thread *thread, const void *block, uint32_t cell, uint64_t size);
 void event_log_settle(struct thread *thread, const void *block, enum cairn_event_kind kind);
 // The program's own mappings; `turn` is the number of the change.
 void event_log_map(struct thread *thread, uint64_t start, uint64_t bytes, uint32_t cell,

@@ -3,6 +3,9 @@
 // of a moment ago does what was right then: every mode knows the blocks of those before it.
 #include "runtime/record/event.h"
 
+#include "runtime/process/settings.h"
+#include "runtime/stack/cells.h"
+
 uint16_t event_mode_wanted;
 
 // NOTED asks for the time by ages.c, which knows the kernel's clock too.
@@ -18,6 +21,28 @@ void event_log_never(void) {
     __atomic_compare_exchange_n(&probes_event.mode, &logged, EVENT_FULL, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
     if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = EVENT_FULL;
+}
+
+enum event_mode event_mode_by_settings(void) {
+    if (settings.is_sampled) return EVENT_SAMPLED;
+    if (settings_has_code_frames()) return EVENT_PYTHON;
+    if (settings.has_no_stacks) return EVENT_TOTALS;
+    if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
+    if (settings.is_verified) return EVENT_VERIFIED;
+    bool is_plain = !settings.has_free_stacks && !settings.guard_bytes && !settings.is_logged_late;
+    if (settings.has_events && is_plain) return EVENT_LOGGED;
+    if (settings.has_ages && is_plain) return EVENT_AGED;
+    return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
+}
+
+// Frees that do more than count leave the fast path.
+void event_mode_renew(void) {
+    uint16_t from = event_mode_wanted;
+    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
+    cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
+    event_mode_wanted = (uint16_t)event_mode_by_settings();
+    __atomic_compare_exchange_n(&probes_event.mode, &from, event_mode_wanted, false,
+                                __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 bool event_turn_on(void) {

@@ -245,6 +245,10 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
 }
 
 bool gate_is_recording(void) {
+    return !cairn_is_off(&sink.header->control);
+}
+
+bool gate_is_undisturbed(void) {
     return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
 }
 

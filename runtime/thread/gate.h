@@ -140,8 +140,10 @@ ALWAYS_INLINE void gate_inside_end(bool is_inside) {
 // Counts a loss, from any thread.
 void gate_count_loss(enum cairn_loss loss);
 
-// True where recording of allocations is switched on.
+// True where recording of allocations is switched on; and where, besides, the tool wants nothing of
+// the process.
 bool gate_is_recording(void);
+bool gate_is_undisturbed(void);
 
 // True of an address in this library.
 bool gate_is_own_code(uintptr_t pc);

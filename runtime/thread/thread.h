@@ -56,6 +56,7 @@ struct thread_log {
     uint64_t *next, *end;  // behind `end` there is no room for another event
     uint32_t clock_ms;     // the last event's
     uint32_t number;       // of its next chunk
+    uint32_t log_number;   // of the log that its chunk belongs to
     struct cairn_events_chunk *chunk;
     uint64_t flags;  // CAIRN_EVENT_… of the next allocation, with what they add
     uint64_t alignment;

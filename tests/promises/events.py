@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The event log never changes the program: the same output, status, descriptors, mask and limits; a signal handler
+"""The event log never changes the program: the same output, status, descriptors, mask and limits, also where it is
+switched on and off in between; a signal handler
 at an instruction of an event, whether it returns or jumps out, leaves a log that agrees with the recording; forked
 children have logs of their own; a killed process loses nothing; a program never waits for the disk unless that is
 wanted, and what is dropped is counted."""
@@ -51,6 +52,34 @@ result.check_like("descriptors, mask, limits, threads", t.record(SELF)[0])
 for argv in t.program("odd_arguments"), t.program("endings", "abort"), t.program("errno_kept"):
     result, path, log = logged(argv)
     result.check_like(argv[0], t.run(argv))
+
+# The same of a program whose log is switched on and off: it sees nothing of that, its mappings included, beside those
+# that it makes itself.
+SEEN = [sys.executable, "-S", "-c", """
+import os, signal, resource, sys
+for line in sys.stdin:
+    kept = [bytearray(1000 + i) for i in range(100)]
+    with open('/proc/self/maps') as maps:
+        mapped = sorted(' '.join(line.split()[i] for i in (0, 1, 5)) for line in maps if line.count('/') > 1)
+    print(sorted(os.listdir('/proc/self/fd')), signal.pthread_sigmask(signal.SIG_BLOCK, []), os.getcwd(),
+          [resource.getrlimit(i) for i in range(16)], [signal.getsignal(i) for i in range(1, 65)],
+          len(os.listdir('/proc/self/task')), mapped, flush=True)
+"""]
+with t.Process([t.CAIRN, "run", "-q", "-o", "seen.cairn", "--", *SEEN], stdin=-1, stdout=-1) as process:
+    def ask():
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        return process.stdout.readline()
+
+    before = ask()
+    pid = t.children_of(process.pid)[0]
+    for turn in range(3):
+        for word in "on", "off":
+            t.run_cairn("ctl", pid, "events", word)
+            t.check_equal(f"switched {word}, {turn}", ask(), before)
+    process.communicate(timeout=t.TIMEOUT_S)
+t.check(b"libcairn" in before, f"seen: {before!r}")
+t.check_equal("switched: logs", len(list(pathlib.Path(".").glob("seen*.events"))), 3)
 
 
 def steps(how, kind, stride):

@@ -44,6 +44,7 @@ struct session {
     struct run_directory store;
     struct schedule schedule;
     struct watch watch;
+    struct event_drain drain;
     int signal_file;
 };
 
@@ -123,7 +124,8 @@ static bool session_prepare(struct session *session, struct error *error) {
         return error_wrap(error, "cannot attach to %s %d", session->safe, (int)session->pid);
     return run_directory_choose(&session->store, output, session->name, (int)session->pid, error) &&
            run_directory_make(&session->store, error) &&
-           watch_open(&session->watch, &session->store, &session->schedule, error);
+           watch_open(&session->watch, &session->store, &session->schedule, error) &&
+           event_drain_open(&session->drain, &(struct event_drain_wish){0}, error);
 }
 
 static bool session_start(struct session *session, struct error *error) {
@@ -136,6 +138,7 @@ static bool session_start(struct session *session, struct error *error) {
     request->existing = args_has(session->args, OPTION_NO_SCAN_HEAP) ? EXISTING_NEVER
                         : args_has(session->args, OPTION_SCAN_HEAP)  ? EXISTING_ALWAYS
                                                                      : EXISTING_IF_SMALL;
+    session->watch.drain = &session->drain;
     watch_start(&session->watch, 0, session->name, NULL);
     if (attach_tree_start(&session->tree, error)) return true;
     error_wrap(error, "cannot attach to %s %d", session->safe, (int)session->pid);

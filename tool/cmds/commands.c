@@ -142,6 +142,8 @@ const struct command commands[] = {
             OPTION_ROWS_FROM_START,
             {OPTION_EVENTS, "events", 0, "[=FILE]", "also log every allocation and free, in order"},
             {OPTION_EVENTS_WAIT, "events-wait", 0, NULL, "events: wait for cairn and the disk, lose none"},
+            {OPTION_EVENTS_FOR, "events-for", 0, "TIME", "events: only the first of it, as 10s"},
+            {OPTION_EVENTS_KEEP, "events-keep", 0, "SIZE", "events: keep the last of them only, as 256M"},
             {OPTION_OFF, "off", 0, NULL, "start without recording: cairn ctl on, or --when"},
             {OPTION_START_AFTER, "start-after", 0, "TIME", "record only from then on, as 10s"},
             {OPTION_RECORD_FOR, "record-for", 0, "TIME", "record only so long, as 2m"},
@@ -200,7 +202,7 @@ const struct command commands[] = {
     },
     {
         .name = "ctl",
-        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]|rate SIZE|check|detach",
+        .arguments = "[PID|NAME] status|on|off|mark [LABEL]|snapshot [LABEL]|rate SIZE|events on|events off|check|detach",
         .help = "control a running recording",
         .description =
             "It returns at once, and works on programs that wait for something too.\n"
@@ -209,6 +211,7 @@ const struct command commands[] = {
             "  mark [LABEL]      what is allocated from now on is kept apart\n"
             "  snapshot [LABEL]  keep what every stack holds now\n"
             "  rate SIZE         one sample in so many bytes from now on (cairn run --sample)\n"
+            "  events on, off    log every allocation and free, in order, until off: cairn events\n"
             "  check             look at the guard bands of all blocks (cairn run --guard)\n"
             "  detach            cairn attach leaves the program\n"
             "Without PID or NAME status is of every program that is being recorded. All other\n"
@@ -218,6 +221,7 @@ const struct command commands[] = {
         .words_max = 3,
         .options = {
             {OPTION_ALL, "all", 'a', NULL, "all programs that you record"},
+            {OPTION_EVENTS_FOR, "events-for", 0, "TIME", "events on: only so long, as 10s"},
         },
     },
     {

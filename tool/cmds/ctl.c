@@ -25,8 +25,9 @@ enum { NAME_BYTES = 4 * NAME_MAX, LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
 struct target {
     const struct live_process *process;
     struct control control;
-    const char *argument;   // "" if none was given
-    char name[NAME_BYTES];  // "redis-server 4242", safe to print
+    const char *argument;    // "" if none was given
+    uint64_t events_for_ms;  // 0: until it is said
+    char name[NAME_BYTES];   // "redis-server 4242", safe to print
 };
 
 struct action {
@@ -61,7 +62,7 @@ static bool show_status(const struct target *target, struct error *error) {
     struct recording recording;
     if (!recording_open_memory(header, target->control.bytes, &recording, error)) return false;
     struct figures figures = figures_of(&recording);
-    bool is_off = __atomic_load_n(&header->control.is_off, __ATOMIC_RELAXED);
+    bool is_off = cairn_is_off(&header->control);
     terminal_print(&terminal, STYLE_STRONG, "%s", target->name);
     terminal_print(&terminal, is_off ? STYLE_WARNING : STYLE_PLAIN, " %s",
                    is_off ? "not recording" : "recording");
@@ -130,6 +131,28 @@ static bool set_rate(const struct target *target, struct error *error) {
     return true;
 }
 
+static bool events_read(const char *text, bool *is_on, struct error *error) {
+    *is_on = !strcmp(text, "on");
+    return *is_on || !strcmp(text, "off") ||
+           error_set(error, "ctl: events: on or off, not \"%s\"", text);
+}
+
+static bool set_events(const struct target *target, struct error *error) {
+    const struct control *control = &target->control;
+    bool is_on, is_done;
+    if (!events_read(target->argument, &is_on, error)) return false;
+    if (!(is_on ? control_begin_log(control, target->events_for_ms, &is_done, error)
+                : control_stop_log(control, &is_done, error)))
+        return false;
+    const char *what = is_on ? "events are logged from" : "the log ends at";
+    if (is_done)
+        printf("%s: %s %s%s\n", target->name, what,
+               units_duration(control_age_ns(control->header)).text, is_on ? " on" : "");
+    else
+        printf("%s: %s its next allocation%s\n", target->name, what, is_on ? " on" : "");
+    return true;
+}
+
 static bool check(const struct target *target, struct error *error) {
     struct bands_check found;
     if (!bands_check(&target->control, target->process->pid, &found, error)) return false;
@@ -157,7 +180,8 @@ static const struct action actions[] = {
     {"status", false, true, show_status}, {"on", false, false, switch_on},
     {"off", false, false, switch_off},    {"mark", true, false, mark},
     {"snapshot", true, false, snapshot},  {"rate", true, false, set_rate},
-    {"check", false, false, check},       {"detach", false, false, detach},
+    {"events", true, false, set_events},  {"check", false, false, check},
+    {"detach", false, false, detach},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -172,13 +196,14 @@ struct wish {
     const struct action *action;
     const char *which;  // PID or NAME; NULL: all
     const char *argument;
+    uint64_t events_for_ns;  // 0: not said
     bool is_for_all;
 };
 
 static void tell_actions(const char *wrong, struct error *error) {
     error_set(error,
               "ctl: %s%s%sgive what to do: status, on, off, mark [LABEL], snapshot [LABEL], "
-              "rate SIZE, check or detach",
+              "rate SIZE, events on, events off, check or detach",
               wrong ? "\"" : "", wrong ? wrong : "", wrong ? "\" is unknown, " : "");
 }
 
@@ -204,6 +229,13 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
         return error_set(error, "ctl: %s: of which process? Give its PID or NAME, or --all",
                          wish->action->name);
     uint64_t bytes;
+    bool is_on;
+    bool has_time = args_has(args, OPTION_EVENTS_FOR);
+    if (!args_duration(args, OPTION_EVENTS_FOR, &wish->events_for_ns, error)) return false;
+    if (wish->action->run == set_events && !events_read(wish->argument, &is_on, error))
+        return false;
+    if (has_time && (wish->action->run != set_events || !is_on))
+        return error_set(error, "ctl: --events-for goes with: events on");
     if (wish->action->run == set_rate) return rate_read(wish->argument, &bytes, error);
     if (strlen(wish->argument) >= CAIRN_LABEL_BYTES)
         return error_set(error, "ctl: a label has %u bytes at most", CAIRN_LABEL_BYTES - 1);
@@ -212,6 +244,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
 
 static bool act(const struct wish *wish, const struct live_process *process, struct error *error) {
     struct target target = {.process = process, .argument = wish->argument};
+    const uint64_t ns_per_ms = 1000000;
+    target.events_for_ms = (wish->events_for_ns + ns_per_ms - 1) / ns_per_ms;
     char name[NAME_BYTES - 16];
     text_escape(name, sizeof name, *process->name ? process->name : "process");
     snprintf(target.name, sizeof target.name, "%s %d", name, process->pid);

@@ -124,11 +124,21 @@ static void print_event(const struct terminal *terminal, struct events_session *
     print_rest(terminal, session, seen);
 }
 
-static void print_losses(const struct terminal *terminal, const struct event_log_facts *facts) {
+static void print_losses(const struct terminal *terminal, const struct event_log_facts *facts,
+                         const struct events_sums *sums) {
+    char beginning[EVENT_LOG_TEXT];
     struct parts parts = {.terminal = terminal};
     const struct cairn_event_end *end = &facts->end;
     if (facts->is_cut)
-        parts_add(&parts, STYLE_WARNING, "the log was cut: cairn did not come to its end");
+        parts_add(&parts, STYLE_WARNING,
+                  "the log was cut: it ends where cairn did, or the room on the disk");
+    if (event_log_is_late(facts)) {
+        event_log_beginning(facts, beginning, sizeof beginning);
+        parts_add(&parts, STYLE_WARNING, "%s", beginning);
+    }
+    if (sums->unknown)
+        parts_add(&parts, STYLE_WARNING, "%s of blocks that it does not know",
+                  units_counted((int64_t)sums->unknown, "free", "frees").text);
     if (end->lost_events)
         parts_add(&parts, STYLE_WARNING, "%s lost, as cairn was behind (--events-wait loses none)",
                   units_counted((int64_t)end->lost_events, "event was", "events were").text);
@@ -140,6 +150,11 @@ static void print_losses(const struct terminal *terminal, const struct event_log
     parts_end(&parts);
 }
 
+// Of the log.
+static uint64_t span_ms(const struct event_log_facts *facts) {
+    return facts->end_ms > facts->file.begin_ms ? facts->end_ms - facts->file.begin_ms : 0;
+}
+
 static void print_summary(const struct terminal *terminal, const struct events_session *session) {
     const struct event_log_facts *facts = event_log_facts(session->log);
     const struct events_sums *sums = &session->sums;
@@ -147,7 +162,7 @@ static void print_summary(const struct terminal *terminal, const struct events_s
     terminal_print(terminal, STYLE_STRONG, "%s",
                    units_counted((int64_t)facts->event_count, "event", "events").text);
     terminal_print(terminal, STYLE_PLAIN, " in %s, %s (%.1f bytes an event)\n",
-                   units_duration(facts->end_ms * MS_NS).text,
+                   units_duration(span_ms(facts) * MS_NS).text,
                    units_size((int64_t)facts->file_bytes).text,
                    facts->event_count ? (double)facts->file_bytes / (double)facts->event_count : 0);
     terminal_print(terminal, STYLE_PLAIN, "%s of %s, ",
@@ -157,7 +172,14 @@ static void print_summary(const struct terminal *terminal, const struct events_s
                    units_counted((int64_t)sums->frees, "free", "frees").text,
                    units_size((int64_t)sums->freed_bytes).text);
     terminal_print(terminal, STYLE_PLAIN, "peak %s\n", units_size(sums->peak_bytes).text);
-    print_losses(terminal, facts);
+    if (facts->file.flags & CAIRN_EVENT_FILE_LATE)
+        terminal_print(terminal, STYLE_PLAIN, "%s of %s were live when it began%s\n",
+                       units_counted(facts->file.live_blocks, "block", "blocks").text,
+                       units_size(facts->file.live_bytes).text,
+                       facts->file.flags & CAIRN_EVENT_FILE_LIVE
+                           ? ": as \"there\" among the allocations"
+                           : "; which is not known, as the process could not be read");
+    print_losses(terminal, facts, sums);
 }
 
 struct printing {

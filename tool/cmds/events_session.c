@@ -131,7 +131,25 @@ static bool is_wanted(const struct events_session *session, const struct events_
     return is_of_stack(session, events_cell(seen));
 }
 
+static void add_up_there(struct events_sums *sums, const struct block_change *change) {
+    const struct live_block *replaced = &change->replaced;
+    if (change->is_replaced) {
+        sums->live_bytes = figures_add(sums->live_bytes, -(int64_t)replaced->size);
+        if (!replaced->is_there) return;
+        sums->there--;
+        sums->allocations--;
+        sums->there_bytes -= replaced->size;
+        sums->allocated_bytes -= replaced->size;
+    }
+    if (change->is_allocated && change->allocated.is_there) {
+        sums->there++;
+        sums->there_bytes += change->allocated.size;
+    }
+}
+
 static void add_up(struct events_sums *sums, const struct block_change *change) {
+    add_up_there(sums, change);
+    sums->unknown += change->is_unknown;
     if (change->is_freed) {
         sums->frees++;
         sums->freed_bytes += change->freed.size;
@@ -150,6 +168,7 @@ bool events_each(struct events_session *session, events_see_fn *see, void *conte
     struct events_seen seen;
     int got;
     while ((got = event_log_next(session->log, &seen.event, error)) > 0) {
+        if (live_blocks_is_again(&session->blocks, &seen.event)) continue;
         if (!live_blocks_follow(&session->blocks, &seen.event, &seen.change))
             return error_set(error, "out of memory");
         add_up(&session->sums, &seen.change);
@@ -194,6 +213,10 @@ void events_thread_name(const struct events_session *session, uint32_t index, ch
                         size_t size) {
     struct cairn_thread thread;
     char safe[4 * sizeof thread.name];
+    if (index == UINT32_MAX) {  // blocks that were there
+        snprintf(out, size, "-");
+        return;
+    }
     if (!session->has_stacks || !recording_thread(&session->opened.recording, index, &thread)) {
         snprintf(out, size, "%" PRIu32, index);
         return;

@@ -55,10 +55,24 @@ bool replay_order_read(const struct command_args *args, struct replay_order *ord
 static bool check_whole(const struct replay_order *order, const struct event_log *log,
                         struct error *error) {
     const struct event_log_facts *facts = event_log_facts(log);
+    char beginning[EVENT_LOG_TEXT];
     if (order->is_partial || !event_log_is_partial(log)) return true;
     if (facts->is_cut)
         return error_set(error, "%s: the log was cut (--partial replays it up to there)",
                          order->log);
+    event_log_beginning(facts, beginning, sizeof beginning);
+    if (facts->file.left_frames)
+        return error_set(error,
+                         "%s: %s, and blocks that lived then are not known (--partial replays what "
+                         "is there)",
+                         order->log, beginning);
+    if (event_log_is_late(facts))
+        return error_set(
+            error, "%s: %s: %" PRId64 " blocks were there, %s (--partial replays it from there on)",
+            order->log, beginning, facts->file.live_blocks,
+            facts->file.flags & CAIRN_EVENT_FILE_LIVE
+                ? "which are known, but not how they came to lie as they do"
+                : "which are not known");
     return error_set(error,
                      "%s: %" PRIu64 " events are missing in the log (--partial replays the others)",
                      order->log, facts->end.lost_events);
@@ -78,6 +92,7 @@ bool replay_order_open(const struct replay_order *order, struct script *script,
 void replay_print_notes(const struct terminal *terminal, const struct replay_order *order,
                         const struct script *script) {
     struct parts parts = {.terminal = terminal};
+    char beginning[EVENT_LOG_TEXT];
     parts_add(&parts, STYLE_DIM, "%s",
               order->options.has_touch ? "assumed: every page of a block is touched"
                                        : "assumed: no block is touched");
@@ -88,6 +103,15 @@ void replay_print_notes(const struct terminal *terminal, const struct replay_ord
             &parts, STYLE_DIM, "%s of the program left out",
             units_counted((int64_t)script->mapping_count, "mmap or munmap", "mmaps and munmaps")
                 .text);
+    const uint32_t log_page_bytes = cairn_page_bytes(script->log.file.page_bytes);
+    struct unit_text theirs = units_size(log_page_bytes);
+    if (script->page_bytes != log_page_bytes)
+        parts_add(&parts, STYLE_WARNING, "pages of %s, where the program had %s",
+                  units_size(script->page_bytes).text, theirs.text);
+    if (event_log_is_late(&script->log)) {
+        event_log_beginning(&script->log, beginning, sizeof beginning);
+        parts_add(&parts, STYLE_WARNING, "%s", beginning);
+    }
     if (script->unknown_count)
         parts_add(&parts, STYLE_WARNING, "%s of unknown blocks left out",
                   units_counted((int64_t)script->unknown_count, "free", "frees").text);

@@ -13,6 +13,7 @@
 #include "format/settings.h"
 #include "tool/attach/entry_patch.h"
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/finish.h"
 #include "tool/cmds/open.h"
@@ -46,6 +47,7 @@ struct run_command {
     struct run_log *log;  // NULL: there is none
     struct run_directory store;
     struct watch watch;
+    struct event_drain_wish events;
     struct event_drain drain;
     struct entry_patcher begin;
     struct job job;
@@ -175,8 +177,13 @@ static void run_report(struct run_command *run) {
 static void run_say_log(const struct run_command *run) {
     char text[MESSAGE_BYTES];
     if (!run->summary || !run->drain.first_log[0]) return;
-    snprintf(text, sizeof text, "events are in %s, for cairn events and cairn whatif",
-             text_base_name(run->drain.first_log));
+    unsigned more = run->drain.log_count - 1;
+    char which[sizeof(struct unit_text) + sizeof "the last  of "] = "";
+    if (run->events.keep_bytes)
+        snprintf(which, sizeof which, "the last %s of ",
+                 units_size((int64_t)run->events.keep_bytes).text);
+    snprintf(text, sizeof text, "%sevents are in %s%s, for cairn events and cairn whatif", which,
+             text_base_name(run->drain.first_log), more ? " and further logs beside it" : "");
     run_say(run, text);
 }
 
@@ -252,11 +259,29 @@ static bool run_read_schedule(struct run_command *run, struct error *error) {
            args_duration(run->args, OPTION_MARK_EVERY, &schedule->mark_every_ns, error);
 }
 
+static bool run_read_events(struct run_command *run, struct error *error) {
+    const uint64_t ns_per_ms = 1000000, keep_least = 1u << 20;
+    const char *path = args_text(run->args, OPTION_EVENTS, "");
+    struct event_drain_wish *events = &run->events;
+    uint64_t for_ns = 0;
+    *events = (struct event_drain_wish){.path = *path ? path : NULL,
+                                        .is_from_start = args_has(run->args, OPTION_EVENTS)};
+    if (!args_duration(run->args, OPTION_EVENTS_FOR, &for_ns, error) ||
+        !args_size(run->args, OPTION_EVENTS_KEEP, &events->keep_bytes, error))
+        return false;
+    events->for_ms = (for_ns + ns_per_ms - 1) / ns_per_ms;
+    if (for_ns && !events->is_from_start)
+        return error_set(error, "run: --events-for needs --events");
+    if (!args_has(run->args, OPTION_EVENTS_KEEP) || events->keep_bytes >= keep_least) return true;
+    return error_set(error, "run: --events-keep needs 1 MiB at least");
+}
+
 static bool run_read_options(struct run_command *run, struct error *error) {
     uint64_t unused = 0;
     if (!args_number(run->args, OPTION_TOP, 0, SIZE_MAX, &unused, error) ||
         !recording_options_read(run->args, &run->recording, &run->launch, error) ||
-        !run_read_children(run, error) || !run_read_schedule(run, error))
+        !run_read_children(run, error) || !run_read_schedule(run, error) ||
+        !run_read_events(run, error))
         return false;
     run->launch.is_for_python = run->recording.is_for_python;
     if (!wrap_rows_read(run->args, &run->wrap_rows, error)) return false;
@@ -290,8 +315,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     struct error unused;
     char pattern[PATH_MAX];
     *status = STATUS_RUN_FAILED;
-    const char *events = args_text(run->args, OPTION_EVENTS, "");
-    if (!event_drain_open(&run->drain, *events ? events : NULL, error)) return false;
+    if (!event_drain_open(&run->drain, &run->events, error)) return false;
     if (!run_open_summary(run, error) || !job_prepare(&run->job, error)) return false;
     if (!watch_open(&run->watch, &run->store, &run->schedule, error)) return false;
     const char *log = args_text(run->args, OPTION_LOG, NULL);
@@ -300,7 +324,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.log = log ? run_log_write : NULL;
     run->watch.has_quick_clock = args_has(run->args, OPTION_AGES);
     run->watch.log_context = run->log;
-    if (args_has(run->args, OPTION_EVENTS)) run->watch.drain = &run->drain;
+    run->watch.drain = &run->drain;
     if (args_has(run->args, OPTION_UNREACHABLE)) run->watch.last_look = reachability_last_look();
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;

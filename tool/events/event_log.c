@@ -5,10 +5,12 @@
 #include "tool/events/event_log.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/units.h"
 #include "tool/events/turns.h"
 
 enum { EVENTS_IN_TURN = 32 };
@@ -28,6 +30,7 @@ struct event_log {
     uint64_t until_ms;  // the next stream's time
     unsigned left;      // events of the present stream, if the next one is as late
     struct turns turns;
+    struct turns first_turns;  // of a log that does not begin with the process
     uint64_t forced;
 };
 
@@ -53,7 +56,7 @@ static void drop_columns(struct stream *stream) {
     stream->has_columns = false;
 }
 
-void event_log_rewind(struct event_log *log) {
+bool event_log_rewind(struct event_log *log) {
     size_t stream = 0;
     for (size_t i = 0; i < log->count; i++) drop_columns(&log->streams[i]);
     for (size_t i = 0; i < log->index.count; i++) {
@@ -64,6 +67,115 @@ void event_log_rewind(struct event_log *log) {
     turns_free(&log->turns);
     log->present = NULL;
     log->forced = 0;
+    return turns_copy(&log->first_turns, &log->turns);
+}
+
+// Of a ring: other threads' events before that moment are not in it, so that nothing can be said of
+// their order.
+static bool is_left_out(const struct event_log *log, const struct event *event) {
+    const struct cairn_event_file *file = &log->index.facts.file;
+    return file->left_frames && log->count > 1 && event->ms <= file->left_end_ms;
+}
+
+// The stream's next event becomes its head: 1; 0: it has none, -1: damaged.
+static int fill(struct event_log *log, struct stream *stream, struct error *error) {
+    while (!stream->has_head) {
+        if (!stream->has_columns) {
+            if (stream->next == stream->end) return 0;
+            const struct frame_place *place = &log->index.frames[stream->next++];
+            if (!frame_index_read(&log->index, place, &stream->columns, error)) return -1;
+            stream->has_columns = true;
+        }
+        int got = columns_next(&stream->columns.reader, &stream->head);
+        if (got < 0) return error_set(error, "the columns of a frame are damaged") - 1;
+        stream->has_head = got > 0 && !is_left_out(log, &stream->head);
+        if (!got) drop_columns(stream);
+    }
+    return 1;
+}
+
+static uint64_t granule_of(const struct event_log *log, const struct event *event) {
+    const struct cairn_event_file *file = &log->index.facts.file;
+    uint64_t granule = event->address >> file->granule_shift;
+    return file->turn_bits ? granule & ((UINT64_C(1) << file->turn_bits) - 1) : granule;
+}
+
+// What the tool found as a log began late had no turn.
+static bool has_turn(const struct event_log *log, const struct event *event) {
+    enum cairn_event_kind kind = event_kind(event);
+    if (event->flags & CAIRN_EVENT_THERE && log->index.facts.file.flags & CAIRN_EVENT_FILE_LATE)
+        return false;
+    return kind == CAIRN_EVENT_ALLOC || kind == CAIRN_EVENT_FREE || kind == CAIRN_EVENT_TAKE ||
+           kind == CAIRN_EVENT_BACK;
+}
+
+// --- where turns begin
+
+// What one stream says of them. Events without a turn before the stream's first one with a turn
+// follow an event of the same stream before the log.
+struct first_turns {
+    struct turns least;   // + 1, of those that are said
+    struct turns before;  // events of the first stream that has none to say
+    struct turns seen;    // by granule: the present stream has said one
+    uint64_t event_count;
+};
+
+static bool note_turn(struct event_log *log, const struct event *event, struct first_turns *first) {
+    uint64_t granule = granule_of(log, event);
+    if (!has_turn(log, event)) return true;
+    if (!(event->flags & CAIRN_EVENT_TURN))
+        return turns_of(&first->seen, granule) ||
+               turns_set(&first->before, granule, turns_of(&first->before, granule) + 1);
+    uint32_t least = turns_of(&first->least, granule), turn = (uint32_t)event->turn + 1;
+    return turns_set(&first->seen, granule, 1) &&
+           (least && least <= turn ? true : turns_set(&first->least, granule, turn));
+}
+
+static bool note_stream(struct event_log *log, struct stream *stream, struct first_turns *first,
+                        struct error *error) {
+    int got;
+    while ((got = fill(log, stream, error)) > 0) {
+        stream->has_head = false;
+        first->event_count++;
+        if (!note_turn(log, &stream->head, first)) return error_set(error, "out of memory");
+    }
+    turns_free(&first->seen);
+    return got == 0;
+}
+
+static bool set_first(struct event_log *log, const struct first_turns *first) {
+    for (size_t i = 0; i < first->least.room; i++) {
+        uint64_t granule = first->least.places[i].granule;
+        if (!granule--) continue;
+        uint32_t turn = (uint32_t)first->least.places[i].turn - 1;
+        if (!turns_set(&log->first_turns, granule, turn - turns_of(&first->before, granule)))
+            return false;
+    }
+    return true;
+}
+
+// Turns of granules whose first events are not in the log: from what all streams say of them.
+static bool find_first_turns(struct event_log *log, struct error *error) {
+    struct event_log_facts *facts = &log->index.facts;
+    struct first_turns first = {0};
+    bool is_ok = true;
+    for (size_t i = 0; i < log->count && is_ok; i++)
+        is_ok = note_stream(log, &log->streams[i], &first, error);
+    if (is_ok && !set_first(log, &first)) is_ok = error_set(error, "out of memory");
+    if (facts->file.left_frames) facts->file.left_events += facts->event_count - first.event_count;
+    facts->event_count = first.event_count;
+    turns_free(&first.least);
+    turns_free(&first.before);
+    turns_free(&first.seen);
+    return is_ok;
+}
+
+static bool begin(struct event_log *log, const char *path, struct error *error) {
+    bool is_late = log->count > 1 && event_log_is_late(&log->index.facts);
+    if (!event_log_rewind(log)) return error_set(error, "out of memory");
+    if (!is_late) return true;
+    if (!find_first_turns(log, error)) return error_wrap(error, "%s", path);
+    return event_log_rewind(log) || error_set(error, "out of memory");
 }
 
 struct event_log *event_log_open(const char *path, struct error *error) {
@@ -78,11 +190,8 @@ struct event_log *event_log_open(const char *path, struct error *error) {
     }
     log->count = count_slots(&log->index);
     log->streams = calloc(log->count + 1, sizeof *log->streams);
-    if (log->streams) {
-        event_log_rewind(log);
-        return log;
-    }
-    error_set(error, "out of memory");
+    bool is_ok = log->streams ? begin(log, path, error) : error_set(error, "out of memory");
+    if (is_ok) return log;
     event_log_close(log);
     return NULL;
 }
@@ -92,6 +201,7 @@ void event_log_close(struct event_log *log) {
     for (size_t i = 0; log->streams && i < log->count; i++) drop_columns(&log->streams[i]);
     free(log->streams);
     turns_free(&log->turns);
+    turns_free(&log->first_turns);
     frame_index_close(&log->index);
     free(log);
 }
@@ -103,42 +213,32 @@ const struct event_log_facts *event_log_facts(const struct event_log *log) {
 bool event_log_is_partial(const struct event_log *log) {
     const struct event_log_facts *facts = &log->index.facts;
     return facts->missing_count || facts->is_cut || facts->end.lost_events ||
-           facts->end.lost_frames || facts->end.left_frames;
+           facts->end.lost_frames || event_log_is_late(facts);
+}
+
+bool event_log_is_late(const struct event_log_facts *facts) {
+    return facts->file.flags & CAIRN_EVENT_FILE_LATE || facts->file.left_frames;
+}
+
+void event_log_beginning(const struct event_log_facts *facts, char *out, size_t size) {
+    enum { MS_NS = 1000000 };
+    const struct cairn_event_file *file = &facts->file;
+    const char *since = file->flags & CAIRN_EVENT_FILE_LATE ? "it was switched on" : "the start";
+    if (file->left_frames)
+        snprintf(out, size, "the log begins %s after %s: the last %s were kept",
+                 units_counted((int64_t)file->left_events, "event", "events").text, since,
+                 units_size((int64_t)file->ring_bytes).text);
+    else
+        snprintf(out, size, "the log begins %s after the process",
+                 units_duration(file->begin_ms * MS_NS).text);
 }
 
 uint64_t event_log_forced(const struct event_log *log) {
     return log->forced;
 }
 
-// The stream's next event becomes its head: 1; 0: it has none, -1: damaged.
-static int fill(struct event_log *log, struct stream *stream, struct error *error) {
-    while (!stream->has_head) {
-        if (!stream->has_columns) {
-            if (stream->next == stream->end) return 0;
-            const struct frame_place *place = &log->index.frames[stream->next++];
-            if (!frame_index_read(&log->index, place, &stream->columns, error)) return -1;
-            stream->has_columns = true;
-        }
-        int got = columns_next(&stream->columns.reader, &stream->head);
-        if (got < 0) return error_set(error, "the columns of a frame are damaged") - 1;
-        stream->has_head = got > 0;
-        if (!got) drop_columns(stream);
-    }
-    return 1;
-}
-
-static uint64_t granule_of(const struct event_log *log, const struct event *event) {
-    return event->address >> log->index.facts.file.granule_shift;
-}
-
-static bool has_turn(const struct event *event) {
-    enum cairn_event_kind kind = event_kind(event);
-    return kind == CAIRN_EVENT_ALLOC || kind == CAIRN_EVENT_FREE || kind == CAIRN_EVENT_TAKE ||
-           kind == CAIRN_EVENT_BACK;
-}
-
 static bool is_ready(const struct event_log *log, const struct event *event) {
-    if (log->count == 1 || !has_turn(event) || !(event->flags & CAIRN_EVENT_TURN)) return true;
+    if (log->count == 1 || !has_turn(log, event) || !(event->flags & CAIRN_EVENT_TURN)) return true;
     return turns_of(&log->turns, granule_of(log, event)) == (uint32_t)event->turn;
 }
 
@@ -184,7 +284,7 @@ int event_log_next(struct event_log *log, struct event *event, struct error *err
     }
     *event = present->head;
     present->has_head = false;
-    if (log->count == 1 || !has_turn(event)) return 1;
+    if (log->count == 1 || !has_turn(log, event)) return 1;
     uint64_t granule = granule_of(log, event);
     uint32_t turn =
         event->flags & CAIRN_EVENT_TURN ? (uint32_t)event->turn : turns_of(&log->turns, granule);

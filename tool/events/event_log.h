@@ -26,11 +26,17 @@ const struct event_log_facts *event_log_facts(const struct event_log *log);
 // Something is missing: frees of blocks that are not known, and blocks that are never freed.
 bool event_log_is_partial(const struct event_log *log);
 
+// It does not begin with the process: it was switched on later, or only the last part was kept.
+bool event_log_is_late(const struct event_log_facts *facts);
+// Where it begins then, as a sentence.
+enum { EVENT_LOG_TEXT = 160 };
+void event_log_beginning(const struct event_log_facts *facts, char *out, size_t size);
+
 // The next event, 1; 0: there are no more; -1: the log is damaged, as `error` says.
 int event_log_next(struct event_log *log, struct event *event, struct error *error);
 
-// From the beginning again.
-void event_log_rewind(struct event_log *log);
+// From the beginning again. False without memory.
+bool event_log_rewind(struct event_log *log);
 
 // Events so far that could not wait for those before them, since these are missing.
 uint64_t event_log_forced(const struct event_log *log);

@@ -14,19 +14,7 @@
 #include <zstd.h>
 
 #include "tool/base/array.h"
-
-static bool read_at(int file, void *bytes, size_t count, uint64_t at) {
-    char *to = bytes;
-    while (count) {
-        ssize_t done = pread(file, to, count, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        to += done;
-        at += (uint64_t)done;
-        count -= (size_t)done;
-    }
-    return true;
-}
+#include "tool/base/file_bytes.h"
 
 static uint64_t payload_bytes(const struct cairn_event_frame *frame) {
     uint64_t bytes = 0;
@@ -53,7 +41,8 @@ static bool add_frame(struct frame_index *index, const struct cairn_event_frame 
         index->frames = frames;
         index->room = room;
     }
-    index->frames[index->count++] = (struct frame_place){at, frame->slot, frame->number};
+    index->frames[index->count++] =
+        (struct frame_place){at, frame->end_ms, frame->slot, frame->number, frame->event_count};
     index->facts.event_count += frame->event_count;
     if (frame->end_ms > index->facts.end_ms) index->facts.end_ms = frame->end_ms;
     return true;
@@ -65,17 +54,48 @@ static bool is_end(const struct cairn_event_end *end) {
     return end->magic == CAIRN_EVENT_END_MAGIC && end->checksum == sum;
 }
 
+// The frames from `at` to `end`, where the header says that there are some.
+static bool walk_part(struct frame_index *index, uint64_t at, uint64_t end, struct error *error) {
+    struct cairn_event_frame frame;
+    while (at < end) {
+        bool is_read =
+            end - at >= sizeof frame && file_read_at(index->file, &frame, sizeof frame, at);
+        if (!is_read || !is_frame(&frame) || payload_bytes(&frame) > end - at - sizeof frame)
+            return error_set(error, "damaged at byte %" PRIu64, at);
+        if (!add_frame(index, &frame, at)) return error_set(error, "out of memory");
+        at += sizeof frame + payload_bytes(&frame);
+    }
+    return true;
+}
+
+static bool walk_ring(struct frame_index *index, struct error *error) {
+    struct event_log_facts *facts = &index->facts;
+    const struct cairn_event_file *file = &facts->file;
+    const uint64_t start = file->header_bytes;
+    if (file->ring_first < file->ring_low || file->ring_first > file->ring_high ||
+        file->ring_low < start || file->ring_high > facts->file_bytes)
+        return error_set(error, "its header is damaged");
+    if (!walk_part(index, file->ring_first, file->ring_high, error) ||
+        !walk_part(index, start, file->ring_low, error))
+        return false;
+    facts->is_cut = !file_read_at(index->file, &facts->end, sizeof facts->end, file->ring_high) ||
+                    !is_end(&facts->end);
+    if (facts->is_cut) facts->end = (struct cairn_event_end){0};
+    return true;
+}
+
 // False: what is at `at` is neither a frame nor an end, and more than the rest of one.
 static bool walk(struct frame_index *index, uint64_t at, struct error *error) {
     struct event_log_facts *facts = &index->facts;
     struct cairn_event_frame frame;
+    if (facts->file.ring_bytes) return walk_ring(index, error);
     facts->is_cut = true;
     for (uint64_t next; at < facts->file_bytes; at = next) {
         if (facts->file_bytes - at < sizeof frame ||
-            !read_at(index->file, &frame, sizeof frame, at))
+            !file_read_at(index->file, &frame, sizeof frame, at))
             return true;
         if (frame.magic == CAIRN_EVENT_END_MAGIC) {
-            if (!read_at(index->file, &facts->end, sizeof facts->end, at)) return true;
+            if (!file_read_at(index->file, &facts->end, sizeof facts->end, at)) return true;
             facts->is_cut = !is_end(&facts->end);
             return !facts->is_cut || error_set(error, "its end is damaged");
         }
@@ -93,11 +113,33 @@ static int by_slot_and_number(const void *left, const void *right) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
+// Of a ring: the moment from which on it has what all threads did. Frames before it, of threads
+// whose older ones lie in the ring by chance, are left out.
+static void begin_together(struct frame_index *index) {
+    struct event_log_facts *facts = &index->facts;
+    const uint64_t begin_ms = facts->file.left_end_ms;
+    size_t kept = 0;
+    if (!facts->file.left_frames) return;
+    for (size_t i = 0; i < index->count; i++) {
+        const struct frame_place frame = index->frames[i];
+        if (frame.end_ms >= begin_ms) {
+            index->frames[kept++] = frame;
+            continue;
+        }
+        facts->file.left_frames++;
+        facts->file.left_events += frame.event_count;
+        facts->event_count -= frame.event_count;
+    }
+    index->count = kept;
+    if (begin_ms > facts->file.begin_ms) facts->file.begin_ms = begin_ms;
+}
+
 static void count_missing(struct frame_index *index) {
     for (size_t i = 0; i < index->count; i++) {
         const struct frame_place *frame = &index->frames[i];
         bool is_first = i == 0 || frame[-1].slot != frame->slot;
         uint32_t expected = is_first ? 0 : frame[-1].number + 1;
+        if (is_first && index->facts.file.left_frames) continue;
         if (frame->number > expected) index->facts.missing_count += frame->number - expected;
     }
 }
@@ -107,14 +149,18 @@ static bool read_header(struct frame_index *index, struct error *error) {
     struct stat status;
     if (fstat(index->file, &status) != 0) return error_set(error, "%s", strerror(errno));
     index->facts.file_bytes = (uint64_t)status.st_size;
-    if (!read_at(index->file, header, sizeof *header, 0) ||
+    size_t least = CAIRN_EVENT_FILE_LEAST;
+    if (!file_read_at(index->file, header, least, 0) ||
         memcmp(header->magic, CAIRN_EVENT_FILE_MAGIC, sizeof header->magic) != 0)
         return error_set(error, "not an event log");
     if (header->version != CAIRN_EVENT_FILE_VERSION)
         return error_set(error, "an event log of version %u, and this cairn reads version %u",
                          header->version, CAIRN_EVENT_FILE_VERSION);
-    if (header->header_bytes < sizeof *header || header->granule_shift > 16)
+    if (header->header_bytes < least || header->granule_shift > 16 || header->turn_bits > 63)
         return error_set(error, "its header is damaged");
+    if (header->header_bytes >= sizeof *header &&
+        !file_read_at(index->file, header, sizeof *header, 0))
+        return error_set(error, "it was cut in its header");
     header->recording[CAIRN_EVENT_FILE_NAME - 1] = 0;
     header->recording_in_run[CAIRN_EVENT_FILE_NAME - 1] = 0;
     return true;
@@ -129,6 +175,7 @@ bool frame_index_open(const char *path, struct frame_index *index, struct error 
         return error_wrap(error, "%s", path);
     }
     if (index->count) qsort(index->frames, index->count, sizeof *index->frames, by_slot_and_number);
+    begin_together(index);
     count_missing(index);
     return true;
 }
@@ -167,7 +214,7 @@ static bool read_frame(const struct frame_index *index, uint64_t at, uint8_t *by
                        struct frame_columns *columns) {
     const size_t behind = offsetof(struct cairn_event_frame, slot);
     struct cairn_event_frame frame;
-    if (!read_at(index->file, bytes, count, at)) return false;
+    if (!file_read_at(index->file, bytes, count, at)) return false;
     memcpy(&frame, bytes, sizeof frame);
     if ((uint32_t)crc32(0, bytes + behind, (uInt)(count - behind)) != frame.checksum) return false;
     if (!is_frame(&frame) || payload_bytes(&frame) != count - sizeof frame) return false;
@@ -179,7 +226,7 @@ static bool read_frame(const struct frame_index *index, uint64_t at, uint8_t *by
 bool frame_index_read(const struct frame_index *index, const struct frame_place *place,
                       struct frame_columns *columns, struct error *error) {
     struct cairn_event_frame frame;
-    bool is_read = read_at(index->file, &frame, sizeof frame, place->at) && is_frame(&frame);
+    bool is_read = file_read_at(index->file, &frame, sizeof frame, place->at) && is_frame(&frame);
     size_t count = is_read ? sizeof frame + (size_t)payload_bytes(&frame) : 0;
     uint8_t *bytes = is_read ? malloc(count) : NULL;
     for (int i = 0; i < CAIRN_COLUMNS; i++) columns->bytes[i] = NULL;

@@ -24,7 +24,8 @@ struct event_log_facts {
 
 struct frame_place {
     uint64_t at;  // in the file
-    uint32_t slot, number;
+    uint64_t end_ms;
+    uint32_t slot, number, event_count;
 };
 
 struct frame_index {

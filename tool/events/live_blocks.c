@@ -32,6 +32,12 @@ struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t a
     return find(blocks, address);
 }
 
+bool live_blocks_is_again(const struct live_blocks *blocks, const struct event *event) {
+    if (!(event->flags & CAIRN_EVENT_THERE)) return false;
+    const struct live_block *block = find(blocks, event->address);
+    return block && block->is_there && block->size == event->size && block->cell == event->cell;
+}
+
 static bool grow(struct live_blocks *blocks) {
     struct live_blocks larger = *blocks;
     larger.room = blocks->room ? 2 * blocks->room : ROOM_FIRST;
@@ -75,6 +81,8 @@ static bool begin(struct live_blocks *blocks, const struct event *event,
                   struct block_change *change) {
     if (2 * (blocks->count + 1) > blocks->room && !grow(blocks)) return false;
     struct live_block *block = &blocks->places[place_of(blocks, event->address)];
+    change->is_replaced = block->address;
+    change->replaced = *block;
     if (!block->address) blocks->count++;
     *block = (struct live_block){.address = event->address,
                                  .size = event->size,
@@ -82,7 +90,8 @@ static bool begin(struct live_blocks *blocks, const struct event *event,
                                  .number = ++blocks->allocations,
                                  .ms = event->ms,
                                  .cell = event->cell,
-                                 .thread = event->thread};
+                                 .thread = event->thread,
+                                 .is_there = event->flags & CAIRN_EVENT_THERE};
     change->allocated = *block;
     change->is_allocated = true;
     return true;

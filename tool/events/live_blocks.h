@@ -18,6 +18,7 @@ struct live_block {
     uint32_t cell, thread;
     uint32_t tag;   // the caller's
     bool is_taken;  // by a realloc that is not over
+    bool is_there;  // it was there before the log
 };
 
 struct live_blocks {
@@ -32,9 +33,16 @@ struct block_change {
     bool is_allocated, is_freed, is_failed;  // is_failed: realloc left the block as it was
     struct live_block allocated, freed;      // a realloc has both
     bool is_unknown;                         // an event of a block whose allocation is not known
+    bool is_replaced;  // where one is allocated was another, whose free the log does not have; of
+                       // one that was there: it was found when the log had begun
+    struct live_block replaced;
 };
 
 void live_blocks_free(struct live_blocks *blocks);
+
+// Says what is known already: a block that was there is told of by the map of that time, and again
+// by the thread that takes it (live_at_start.h). It is no event.
+bool live_blocks_is_again(const struct live_blocks *blocks, const struct event *event);
 
 // Follows an event of event_log_next. False without memory.
 bool live_blocks_follow(struct live_blocks *blocks, const struct event *event,

@@ -2,6 +2,7 @@
 #include "tool/events/turns.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const uint64_t hash_factor = UINT64_C(0x9e3779b97f4a7c15);
 enum { ROOM_FIRST = 1 << 12, HASH_SHIFT = 32 };
@@ -9,6 +10,14 @@ enum { ROOM_FIRST = 1 << 12, HASH_SHIFT = 32 };
 void turns_free(struct turns *turns) {
     free(turns->places);
     *turns = (struct turns){0};
+}
+
+bool turns_copy(const struct turns *from, struct turns *to) {
+    *to = (struct turns){.room = from->room, .count = from->count};
+    if (!from->room) return true;
+    to->places = calloc(from->room, sizeof *to->places);
+    if (to->places) memcpy(to->places, from->places, from->room * sizeof *to->places);
+    return to->places;
 }
 
 // Where the granule is, or the empty place for it.

@@ -17,6 +17,9 @@ struct turns {
 
 void turns_free(struct turns *turns);
 
+// False without memory.
+bool turns_copy(const struct turns *from, struct turns *to);
+
 // 0: it had none.
 uint32_t turns_of(const struct turns *turns, uint64_t granule);
 

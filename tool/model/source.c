@@ -13,6 +13,7 @@
 #include "format/compact.h"
 #include "format/packed.h"
 #include "tool/base/confine.h"
+#include "tool/base/file_bytes.h"
 
 enum { BLOCK_BYTES = 512 };  // unit of st_blocks
 
@@ -134,15 +135,8 @@ uint64_t packer_end(const struct packer *packer) {
 }
 
 static bool append(struct packer *packer, const void *bytes, size_t size) {
-    const uint8_t *from = bytes;
-    while (size) {
-        ssize_t done = pwrite(packer->file, from, size, (off_t)packer->at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        from += done;
-        size -= (size_t)done;
-        packer->at += (uint64_t)done;
-    }
+    if (!file_write_at(packer->file, bytes, size, packer->at)) return false;
+    packer->at += size;
     return true;
 }
 

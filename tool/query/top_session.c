@@ -166,7 +166,7 @@ static bool set_rate(struct top *top, struct control *control, const char *size,
 
 static bool act_on(struct top_session *session, struct top *top, struct control *control,
                    enum top_action action, const char *argument, struct error *error) {
-    bool is_off = __atomic_load_n(&control->header->control.is_off, __ATOMIC_RELAXED) != 0;
+    bool is_off = cairn_is_off(&control->header->control);
     switch (action) {
     case TOP_MARK:
         return set_mark(session, top, control, error);
@@ -209,7 +209,7 @@ static bool add_process(struct top *top, const struct live_process *process) {
                                       .peak = measure_figures(MEASURE_PEAK, &figures),
                                       .age_ns = clock_ns > start_ns ? clock_ns - start_ns : 0,
                                       .run = (int)header->control.tool_pid,
-                                      .is_off = header->control.is_off != 0,
+                                      .is_off = cairn_is_off(&header->control),
                                       .is_sampled = figures.is_sampled};
         text_escape(added->name, sizeof added->name, process->name);
     }

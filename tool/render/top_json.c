@@ -46,7 +46,7 @@ static void put_process(struct json *json, const struct top_view *view) {
     json_put_string(json, "program", name);
     json_put_int(json, "pid", view->pid);
     json_put_bool(json, "is_over", view->over != NULL);
-    json_put_bool(json, "is_off", header->control.is_off != 0);
+    json_put_bool(json, "is_off", cairn_is_off(&header->control));
     json_put_bool(json, "exact", profile_is_exact(profile));
     json_put_bool(json, "sampled", profile->sampling.is_on != 0);
     json_put_uint(json, "at_ns", live_now_ns(view->live));

@@ -84,15 +84,15 @@ static void add_to_title(const struct terminal *terminal, size_t *used, const ch
 // "redis-server 4711", and whether it is recorded. Returns its columns.
 static size_t print_state(const struct terminal *terminal, const struct top_view *view) {
     const struct cairn_header *header = &view->live->profile.recording->header;
-    const char *state = view->over               ? view->over
-                        : header->control.is_off ? "not recording"
-                                                 : "recording";
+    const char *state = view->over                       ? view->over
+                        : cairn_is_off(&header->control) ? "not recording"
+                                                         : "recording";
     const char *frozen = view->is_frozen ? " (frozen)" : "";
     char name[TEXT_BYTES], text[3 * TEXT_BYTES];
     struct unit_text at = units_duration(live_now_ns(view->live));
     program_name(&view->live->profile, name, sizeof name);
     terminal_print(terminal, STYLE_STRONG, "%s %d", name, view->pid);
-    bool is_unusual = view->over || header->control.is_off;
+    bool is_unusual = view->over || cairn_is_off(&header->control);
     terminal_print(terminal, is_unusual ? STYLE_WARNING : STYLE_PLAIN, " %s", state);
     fprintf(terminal->out, ", %s", at.text);
     terminal_print(terminal, STYLE_WARNING, "%s", frozen);

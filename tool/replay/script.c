@@ -16,6 +16,7 @@
 #include "format/format.h"
 #include "format/replay.h"
 #include "tool/base/array.h"
+#include "tool/base/file_bytes.h"
 #include "tool/events/live_blocks.h"
 
 enum { BUFFER_CALLS = 1024, SLOTS = CAIRN_SLOT_SHARED + 1 };
@@ -57,22 +58,9 @@ static struct stream *stream_of(struct making *making, uint32_t slot) {
     return making->streams.items[*number - 1];
 }
 
-static bool write_at(int file, const void *bytes, size_t count, uint64_t at) {
-    const char *from = bytes;
-    while (count) {
-        ssize_t done = pwrite(file, from, count, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        from += done;
-        at += (uint64_t)done;
-        count -= (size_t)done;
-    }
-    return true;
-}
-
 static void flush(struct making *making, struct stream *stream) {
     size_t bytes = stream->buffered * sizeof *stream->calls;
-    making->has_failed |= !write_at(making->script->file, stream->calls, bytes, stream->at);
+    making->has_failed |= !file_write_at(making->script->file, stream->calls, bytes, stream->at);
     stream->at += bytes;
     stream->buffered = 0;
 }
@@ -165,6 +153,7 @@ static bool follow(struct making *making, const struct event *event) {
     struct block_change change;
     enum cairn_event_kind kind = event_kind(event);
     if (!stream) return false;
+    if (live_blocks_is_again(&making->blocks, event)) return true;
     if (event->ms > stream->ms)
         put(making, stream,
             (struct cairn_replay_call){.kind = CAIRN_REPLAY_TIME, .size = event->ms});
@@ -175,7 +164,7 @@ static bool follow(struct making *making, const struct event *event) {
         kind == CAIRN_EVENT_ALLOC ? live_blocks_find(&making->blocks, event->address) : NULL;
     if (there) {
         put_free(making, stream, event, there);
-        script->assumed_count += is_first;
+        script->assumed_count += is_first && !there->is_there;
     }
     if (!live_blocks_follow(&making->blocks, event, &change)) return false;
     script->unknown_count += is_first && change.is_unknown;
@@ -190,7 +179,7 @@ static bool follow(struct making *making, const struct event *event) {
 static bool pass(struct making *making, struct event_log *log, struct error *error) {
     struct event event;
     int got;
-    event_log_rewind(log);
+    if (!event_log_rewind(log)) return error_set(error, "out of memory");
     live_blocks_free(&making->blocks);
     making->blocks.granule_shift = event_log_facts(log)->file.granule_shift;
     making->turns.count = making->unused.count = 0;
@@ -220,6 +209,11 @@ static int make_file(uint64_t bytes, struct error *error) {
     return file;
 }
 
+// Blocks are touched as this machine maps them, whatever pages the log's had.
+static uint32_t page_bytes_here(void) {
+    return cairn_page_bytes((uint64_t)sysconf(_SC_PAGESIZE));
+}
+
 static bool lay_out(struct making *making, const struct event_log_facts *facts,
                     struct error *error) {
     struct script *script = making->script;
@@ -227,7 +221,7 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
                                   .has_touch = making->options->has_touch,
                                   .is_timed = making->options->is_timed,
                                   .freed_percent = making->options->freed_percent,
-                                  .page_bytes = cairn_page_bytes(facts->file.page_bytes),
+                                  .page_bytes = page_bytes_here(),
                                   .call_count = script->call_count};
     header.thread_count = script->thread_count = (uint32_t)making->streams.count;
     header.block_count = script->block_count = (uint32_t)making->turns.count;
@@ -242,8 +236,10 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
     header.samples_at = at + header.block_count * sizeof(struct cairn_replay_block);
     header.bytes = script->bytes =
         header.samples_at + CAIRN_REPLAY_SAMPLES * sizeof(struct cairn_replay_sample);
+    script->log = *facts;
+    script->page_bytes = header.page_bytes;
     script->file = make_file(script->bytes, error);
-    return script->file >= 0 && (write_at(script->file, &header, sizeof header, 0) ||
+    return script->file >= 0 && (file_write_at(script->file, &header, sizeof header, 0) ||
                                  error_set(error, "no room for the calls of the replay"));
 }
 
@@ -255,7 +251,7 @@ static bool finish(struct making *making) {
         const struct cairn_replay_thread thread = {.calls_at = stream->first,
                                                    .call_count = (stream->at - stream->first) /
                                                                  sizeof(struct cairn_replay_call)};
-        making->has_failed |= !write_at(making->script->file, &thread, sizeof thread, at);
+        making->has_failed |= !file_write_at(making->script->file, &thread, sizeof thread, at);
     }
     return !making->has_failed;
 }

@@ -23,6 +23,8 @@ struct script {
     uint64_t assumed_count;  // frees that are missing: made up where the address is given again
     uint64_t mapping_count;  // mmap and munmap of the program: left out
     uint64_t peak_live_bytes;
+    uint32_t page_bytes;         // of this machine
+    struct event_log_facts log;  // what it is made of
 };
 
 // False if there is no room, or the log is damaged.

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/events.h"
 #include "format/sample.h"
 #include "format/snapshots.h"
 #include "tool/base/clock.h"
@@ -60,8 +61,12 @@ void control_close(struct control *control) {
 }
 
 bool control_set_off(struct cairn_header *header, bool is_off) {
-    if (is_off) __atomic_store_n(&header->control.was_off, 1, __ATOMIC_RELAXED);
-    return __atomic_exchange_n(&header->control.is_off, is_off, __ATOMIC_RELEASE) != 0;
+    struct cairn_control *control = &header->control;
+    if (is_off) __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
+    uint32_t was = is_off
+                       ? __atomic_fetch_or(&control->is_off, CAIRN_CONTROL_OFF, __ATOMIC_RELEASE)
+                       : __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_OFF, __ATOMIC_RELEASE);
+    return was & CAIRN_CONTROL_OFF;
 }
 
 uint64_t control_age_ns(const struct cairn_header *header) {
@@ -95,10 +100,78 @@ bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct
     return true;
 }
 
-// --- snapshots
-
 enum { ATTEMPTS = 200 };
 static const struct timespec pause_ns = {.tv_nsec = 1000000};
+
+// --- the event log
+
+// Logs that are switched on have numbers from 3 on: 1 is one from the start.
+enum { LOG_FIRST_LATE = 3 };
+
+bool control_log_is_due(const struct cairn_header *header) {
+    const struct cairn_control *control = &header->control;
+    uint32_t wanted = __atomic_load_n(&control->events_wanted, __ATOMIC_RELAXED);
+    return header->state == CAIRN_STATE_RUNNING &&
+           wanted != __atomic_load_n(&control->events_state, __ATOMIC_ACQUIRE) &&
+           wanted != __atomic_load_n(&control->events_refused, __ATOMIC_RELAXED);
+}
+
+static void want_log(struct cairn_header *header, uint32_t number) {
+    __atomic_store_n(&header->control.events_wanted, number, __ATOMIC_RELEASE);
+}
+
+void control_end_log(struct cairn_header *header) {
+    uint32_t wanted = __atomic_load_n(&header->control.events_wanted, __ATOMIC_RELAXED);
+    if (wanted & 1) want_log(header, wanted + 1);
+}
+
+// True: both sides did it, or refused.
+static bool wait_for_log(struct cairn_header *header, uint32_t wanted) {
+    struct cairn_control *control = &header->control;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        uint32_t taken = __atomic_load_n(&control->events_taken, __ATOMIC_ACQUIRE);
+        if (taken == wanted ||
+            __atomic_load_n(&control->events_refused, __ATOMIC_ACQUIRE) == wanted)
+            return true;
+        nanosleep(&pause_ns, NULL);
+    }
+    return false;
+}
+
+bool control_begin_log(const struct control *control, uint64_t for_ms, bool *is_done,
+                       struct error *error) {
+    struct cairn_header *header = control->header;
+    struct cairn_control *words = &header->control;
+    uint32_t wanted = __atomic_load_n(&words->events_wanted, __ATOMIC_RELAXED);
+    if (!words->has_event_taker)
+        return error_set(error,
+                         "has nobody beside it who takes a log: cairn run or attach is gone");
+    if (!control_section(control, CAIRN_SECTION_EVENTS))
+        return error_set(error, "does not record every block with its stack, which a log needs");
+    if (wanted & 1) return error_set(error, "writes a log of its events already");
+    if (wanted && !wait_for_log(header, wanted))
+        return error_set(error, "has not ended its last log: that comes with its next allocation");
+    __atomic_store_n(&words->events_for_ms, (uint32_t)for_ms, __ATOMIC_RELAXED);
+    wanted = wanted + 1 < LOG_FIRST_LATE ? LOG_FIRST_LATE : wanted + 1;
+    want_log(header, wanted);
+    *is_done = wait_for_log(header, wanted);
+    if (__atomic_load_n(&words->events_refused, __ATOMIC_ACQUIRE) != wanted) return true;
+    __atomic_store_n(&words->events_wanted, wanted + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&words->events_state, wanted + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&words->events_taken, wanted + 1, __ATOMIC_RELAXED);
+    return error_set(error, "has no memory for a log");
+}
+
+bool control_stop_log(const struct control *control, bool *is_done, struct error *error) {
+    struct cairn_header *header = control->header;
+    uint32_t wanted = __atomic_load_n(&header->control.events_wanted, __ATOMIC_RELAXED);
+    if (!(wanted & 1)) return error_set(error, "writes no log of its events");
+    want_log(header, wanted + 1);
+    *is_done = wait_for_log(header, wanted + 1);
+    return true;
+}
+
+// --- snapshots
 
 // The process wrote the section table; it is not believed beyond the mapping.
 static bool find_table(struct cairn_header *header, uint64_t mapped_bytes,

@@ -39,6 +39,17 @@ void *control_entry(const struct control *control, uint32_t kind, size_t entry_b
 // One sample in so many bytes from now on. False if the process does not sample.
 bool control_set_rate(const struct control *control, uint64_t rate_bytes, struct error *error);
 
+// A log of every event (event_drain.h) begins with the process' next allocation, and ends after
+// `for_ms`, or when it is said (0); or the one that is written ends. Waits a moment for both sides
+// to have done so: `is_done` false, and no error, if the process allocates nothing meanwhile.
+bool control_begin_log(const struct control *control, uint64_t for_ms, bool *is_done,
+                       struct error *error);
+bool control_stop_log(const struct control *control, bool *is_done, struct error *error);
+// Without waiting.
+void control_end_log(struct cairn_header *header);
+// The process has to do yet what is wanted: who takes the log tells it to look.
+bool control_log_is_due(const struct cairn_header *header);
+
 // Switches recording off or on. Returns whether it was off.
 bool control_set_off(struct cairn_header *header, bool is_off);
 

@@ -4,6 +4,7 @@
 #include "tool/watch/event_drain.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +17,34 @@
 #include "format/events.h"
 #include "tool/base/clock.h"
 #include "tool/events/frame_writer.h"
+#include "tool/watch/control.h"
+#include "tool/watch/live_at_start.h"
 
 // Pauses between looks where nothing was found, doubled from the first to the last.
-enum { PAUSE_FIRST_NS = 250000, PAUSE_LAST_NS = 2000000 };
+// Where no log is written now, nobody waits for anything.
+enum { PAUSE_FIRST_NS = 250000, PAUSE_LAST_NS = 2000000, PAUSE_IDLE_NS = 20000000 };
+enum { NS_PER_MS = 1000000 };
+// How long a thread may take, without a processor, for the event that it was at as its log ended.
+enum { FINISH_NS = 40000000 };
 
 struct drained {
     struct drained *next;
     struct watched *process;
     struct frame_writer *writer;  // NULL: nothing was written so far
     bool is_broken;               // its file could not be made
+    uint32_t log;                 // number of the log that is taken (cairn_control); even: none
+    uint32_t flags;               // CAIRN_EVENT_FILE_… of it
+    int64_t live_blocks, live_bytes;
+    struct cairn_events before;  // what was lost before it
+    uint64_t until_ns;           // it ends then; 0: nobody said when
+    uint64_t over_ns;  // the process ended it, and threads have finished their events then; 0: not
     char path[PATH_MAX];
+    // Full chunks in the order in which they came, which are to be taken from `next_full` on.
+    struct full_chunk {
+        uint64_t order;
+        uint32_t index;
+    } full[CAIRN_EVENTS_CHUNKS];
+    uint32_t full_count, next_full;
     uint64_t words[CAIRN_EVENTS_CHUNK_BYTES / sizeof(uint64_t)];
 };
 
@@ -34,12 +53,15 @@ static void drain_note(struct event_drain *drain, const char *path, struct error
     if (!drain->problem.text[0]) drain->problem = *error;
 }
 
-bool event_drain_open(struct event_drain *drain, const char *path, struct error *error) {
+bool event_drain_open(struct event_drain *drain, const struct event_drain_wish *wish,
+                      struct error *error) {
     struct stat status;
-    *drain = (struct event_drain){0};
-    if (path && lstat(path, &status) == 0)
-        return error_set(error, "%s: there is a file already", path);
-    if (path) snprintf(drain->path, sizeof drain->path, "%s", path);
+    *drain = (struct event_drain){.wish = *wish};
+    pthread_mutex_init(&drain->lock, NULL);
+    pthread_cond_init(&drain->has_ended, NULL);
+    if (wish->path && lstat(wish->path, &status) == 0)
+        return error_set(error, "%s: there is a file already", wish->path);
+    if (wish->path) snprintf(drain->path, sizeof drain->path, "%s", wish->path);
     return true;
 }
 
@@ -60,13 +82,15 @@ static void path_beside(const char *recording, char *path, size_t size) {
 static void find_path(const struct event_drain *drain, struct drained *drained) {
     const struct watched *process = drained->process;
     char recording[PATH_MAX];
-    if (process->is_first && drain->path[0]) {
+    struct stat status;
+    if (process->is_first && drain->path[0] && lstat(drain->path, &status) != 0) {
         snprintf(drained->path, sizeof drained->path, "%s", drain->path);
         return;
     }
     run_directory_path_of(drain->directory, process->file_name, recording, sizeof recording);
-    path_beside(process->is_first ? drain->directory->path : recording, drained->path,
-                sizeof drained->path);
+    const char *beside = process->is_first ? drain->directory->path : recording;
+    if (process->is_first && drain->path[0]) beside = drain->path;
+    path_beside(beside, drained->path, sizeof drained->path);
 }
 
 static void copy_name(char *out, const char *path) {
@@ -74,10 +98,18 @@ static void copy_name(char *out, const char *path) {
     snprintf(out, CAIRN_EVENT_FILE_NAME, "%s", slash ? slash + 1 : path);
 }
 
-static bool open_file(struct event_drain *drain, struct drained *drained,
-                      const struct cairn_events_chunk *chunk) {
+static struct cairn_events *events_of(const struct watched *process) {
+    const struct memory *memory = &process->memory;
+    const struct cairn_section *section =
+        memory_section(memory, CAIRN_SECTION_EVENTS, CAIRN_EVENTS_HEADER_BYTES);
+    return section ? (struct cairn_events *)((uint8_t *)memory->header + section->offset) : NULL;
+}
+
+static bool open_file(struct event_drain *drain, struct drained *drained) {
     const struct cairn_header *header = drained->process->memory.header;
-    const uint32_t narrow_shift = 5, wide_shift = 3;
+    const struct cairn_events *events = events_of(drained->process);
+    const bool is_late = drained->flags & CAIRN_EVENT_FILE_LATE;
+    const uint64_t turn_bits = is_late && events ? events->turn_bits : 0;
     struct cairn_event_file file = {
         .magic = CAIRN_EVENT_FILE_MAGIC,
         .version = CAIRN_EVENT_FILE_VERSION,
@@ -85,9 +117,16 @@ static bool open_file(struct event_drain *drain, struct drained *drained,
         .pid = header->pid,
         .page_bytes = header->page_bytes,
         .machine = header->machine,
-        .granule_shift = chunk->is_wide ? wide_shift : narrow_shift,
+        .granule_shift = header->slot_bytes == sizeof(uint64_t) ? CAIRN_EVENTS_WIDE_SHIFT
+                                                                : CAIRN_EVENTS_NARROW_SHIFT,
         .start_unix_ns = header->start_unix_ns,
         .start_clock_ns = header->start_clock_ns,
+        .begin_ms = is_late && events ? events->begin_ms : 0,
+        .flags = drained->flags,
+        .turn_bits = turn_bits < CAIRN_EVENTS_WORD_BITS ? (uint32_t)turn_bits : 0,
+        .live_blocks = drained->live_blocks,
+        .live_bytes = drained->live_bytes,
+        .ring_bytes = drain->wish.keep_bytes,
     };
     struct error error;
     if (drained->is_broken) return false;
@@ -139,8 +178,8 @@ static bool save_chunk(struct event_drain *drain, struct drained *drained) {
     const struct cairn_events_chunk *chunk = (const struct cairn_events_chunk *)drained->words;
     const size_t head = sizeof *chunk / sizeof *drained->words;
     const size_t count = sizeof drained->words / sizeof *drained->words - head;
-    if (!drained->words[head]) return true;
-    if (!drained->writer && !open_file(drain, drained, chunk)) return false;
+    if (!drained->words[head] || chunk->log != drained->log) return true;
+    if (!drained->writer && !open_file(drain, drained)) return false;
     return frame_writer_add(drained->writer, chunk, drained->words + head, count);
 }
 
@@ -156,20 +195,38 @@ static void give_back(struct drained *drained, const struct pool *pool, uint32_t
     __atomic_fetch_or(&pool->events->free[word], bit, __ATOMIC_RELEASE);
 }
 
-// The first full chunk. False: there is none.
+static int by_order(const void *left, const void *right) {
+    const struct full_chunk *a = left, *b = right;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static void find_full(struct drained *drained, const struct pool *pool) {
+    struct cairn_events_chunk chunk;
+    drained->full_count = drained->next_full = 0;
+    for (uint32_t i = 0; i < pool->chunk_count; i++) {
+        uint32_t word = i / CAIRN_EVENTS_WORD_BITS, bit = i % CAIRN_EVENTS_WORD_BITS;
+        uint64_t bits = __atomic_load_n(&pool->events->full[word], __ATOMIC_ACQUIRE);
+        off_t at = (off_t)(pool->chunks_at + (uint64_t)i * CAIRN_EVENTS_CHUNK_BYTES);
+        if (!bits) i |= CAIRN_EVENTS_WORD_BITS - 1;
+        if (!(bits >> bit & 1)) continue;
+        bool is_read =
+            pread(drained->process->memory.file, &chunk, sizeof chunk, at) == sizeof chunk;
+        drained->full[drained->full_count++] =
+            (struct full_chunk){is_read ? chunk.order : UINT64_MAX, i};
+    }
+    qsort(drained->full, drained->full_count, sizeof *drained->full, by_order);
+}
+
+// The full chunk that came first. False: there is none.
 static bool drain_one(struct event_drain *drain, struct drained *drained) {
     struct pool pool;
     if (!find_pool(drained->process, &pool)) return false;
-    for (uint32_t i = 0; i * CAIRN_EVENTS_WORD_BITS < pool.chunk_count; i++) {
-        uint64_t bits = __atomic_load_n(&pool.events->full[i], __ATOMIC_ACQUIRE);
-        if (!bits) continue;
-        uint32_t index = i * CAIRN_EVENTS_WORD_BITS + (uint32_t)__builtin_ctzll(bits);
-        if (index >= pool.chunk_count) return false;
-        if (read_chunk(drained, &pool, index)) save_chunk(drain, drained);
-        give_back(drained, &pool, index);
-        return true;
-    }
-    return false;
+    if (drained->next_full == drained->full_count) find_full(drained, &pool);
+    if (drained->next_full == drained->full_count) return false;
+    uint32_t index = drained->full[drained->next_full++].index;
+    if (read_chunk(drained, &pool, index)) save_chunk(drain, drained);
+    give_back(drained, &pool, index);
+    return true;
 }
 
 // The process writes no more: also chunks that are not full.
@@ -185,13 +242,123 @@ static void drain_rest(struct event_drain *drain, struct drained *drained) {
     }
 }
 
+// --- logs that begin and end
+
+// A block that was there, in words of a chunk.
+static size_t put_there(uint64_t *words, const struct live_found *found) {
+    bool is_large = found->size > UINT32_MAX;
+    uint64_t flags = CAIRN_EVENT_ALLOC | CAIRN_EVENT_THERE | (is_large ? CAIRN_EVENT_LARGE : 0);
+    size_t count = 0;
+    words[count++] = found->address << CAIRN_EVENT_ADDRESS_SHIFT | flags;
+    words[count++] = found->size << 32 | found->cell;
+    if (is_large) words[count++] = found->size;
+    return count;
+}
+
+// Their frames are those of a slot of its own, earlier than all events.
+static void write_there(struct event_drain *drain, struct drained *drained,
+                        const struct live_at_start *live) {
+    const struct cairn_events *events = events_of(drained->process);
+    const size_t room = sizeof drained->words / sizeof *drained->words - CAIRN_EVENT_WORDS_MOST;
+    struct cairn_events_chunk chunk = {.slot = CAIRN_SLOT_SHARED, .thread = UINT32_MAX};
+    chunk.start_ms = events && events->begin_ms ? events->begin_ms - 1 : 0;
+    if (!drained->writer && !open_file(drain, drained)) return;
+    for (size_t i = 0; i < live->blocks.count; chunk.number++) {
+        size_t count = 0;
+        for (; i < live->blocks.count && count < room; i++)
+            if (live->blocks.items[i].cell)
+                count += put_there(drained->words + count, &live->blocks.items[i]);
+        frame_writer_add(drained->writer, &chunk, drained->words, count);
+    }
+}
+
+// A log from the start has number 1; others begin with what is there.
+static void begin_log(struct event_drain *drain, struct drained *drained, uint32_t number) {
+    struct cairn_header *header = drained->process->memory.header;
+    struct live_at_start live = {0};
+    drained->log = number;
+    drained->flags = number == 1 ? 0 : CAIRN_EVENT_FILE_LATE;
+    drained->is_broken = false;
+    uint64_t for_ms = __atomic_load_n(&header->control.events_for_ms, __ATOMIC_RELAXED);
+    drained->until_ns = for_ms ? clock_now_ns() + for_ms * NS_PER_MS : 0;
+    if (drained->flags) {
+        drained->live_blocks = __atomic_load_n(&header->totals.live_blocks, __ATOMIC_RELAXED);
+        drained->live_bytes = __atomic_load_n(&header->totals.live_bytes, __ATOMIC_RELAXED);
+        if (live_at_start_read(drained->process->pid, header, &live))
+            drained->flags |= CAIRN_EVENT_FILE_LIVE;
+        write_there(drain, drained, &live);
+        live_at_start_free(&live);
+    }
+    const struct cairn_events *events = events_of(drained->process);
+    if (number != 1 && events) drained->before = *events;
+    __atomic_store_n(&header->control.events_taken, number, __ATOMIC_RELEASE);
+}
+
+// What the process lost of this log.
+static struct cairn_events lost_of(const struct drained *drained, const struct pool *pool) {
+    struct cairn_events lost = *pool->events;
+    lost.lost_chunks -= drained->before.lost_chunks;
+    lost.lost_events -= drained->before.lost_events;
+    lost.waited_ns -= drained->before.waited_ns;
+    return lost;
+}
+
+static void end_log(struct event_drain *drain, struct drained *drained, bool is_kept) {
+    struct pool pool;
+    struct error error;
+    struct cairn_events lost = {0};
+    const struct watched *process = drained->process;
+    if (is_kept) drain_rest(drain, drained);
+    if (find_pool(process, &pool)) lost = lost_of(drained, &pool);
+    if (drained->writer && !frame_writer_close(drained->writer, &lost, &error))
+        drain_note(drain, drained->path, &error);
+    if (drained->writer && !is_kept) unlink(drained->path);
+    if (drained->writer && is_kept && process->is_first) {
+        if (!drain->log_count++)
+            snprintf(drain->first_log, sizeof drain->first_log, "%s", drained->path);
+    }
+    drained->writer = NULL;
+    drained->until_ns = drained->over_ns = 0;
+    __atomic_store_n(&process->memory.header->control.events_taken, ++drained->log,
+                     __ATOMIC_RELEASE);
+}
+
+// Until the process has done it, so that its blocks are looked at right after that; but not for
+// long: it may allocate nothing now.
+static void ask(struct cairn_header *header) {
+    const uint64_t patience_ns = 5 * NS_PER_MS, start_ns = clock_now_ns();
+    __atomic_fetch_or(&header->control.is_off, CAIRN_CONTROL_LOOK, __ATOMIC_RELEASE);
+    while (control_log_is_due(header) && clock_now_ns() - start_ns < patience_ns) sched_yield();
+}
+
+static void follow(struct event_drain *drain, struct drained *drained) {
+    struct cairn_header *header = drained->process->memory.header;
+    const bool is_written = drained->log & 1;
+    if (is_written && drained->until_ns && clock_now_ns() >= drained->until_ns) {
+        drained->until_ns = 0;
+        control_end_log(header);
+    }
+    if (control_log_is_due(header)) ask(header);
+    uint32_t state = __atomic_load_n(&header->control.events_state, __ATOMIC_ACQUIRE);
+    if (header->state == CAIRN_STATE_NEW || state == drained->log) return;
+    if (is_written && !drained->over_ns) drained->over_ns = clock_now_ns() + FINISH_NS;
+    if (is_written && clock_now_ns() < drained->over_ns) return;
+    if (is_written) end_log(drain, drained, true);
+    if (state & 1) begin_log(drain, drained, state);
+}
+
 // --- the thread
 
 // True: something was found.
-static bool drain_turn_locked(struct event_drain *drain) {
+static bool drain_turn_locked(struct event_drain *drain, bool *is_idle) {
     bool has_found = false;
     const uint64_t now_ns = clock_now_ns();
+    *is_idle = true;
     for (struct drained *drained = drain->list; drained; drained = drained->next) {
+        follow(drain, drained);
+        if (control_log_is_due(drained->process->memory.header)) *is_idle = false;
+        if (!(drained->log & 1)) continue;
+        *is_idle = false;
         watched_publish_clock(drained->process, now_ns);
         has_found |= drain_one(drain, drained);
     }
@@ -208,30 +375,42 @@ static void wait_locked(struct event_drain *drain, uint64_t pause_ns) {
 static void *drain_run(void *context) {
     struct event_drain *drain = context;
     uint64_t pause_ns = PAUSE_FIRST_NS;
+    bool is_idle;
     pthread_mutex_lock(&drain->lock);
     while (!drain->is_ending) {
-        if (drain_turn_locked(drain)) {
+        if (drain_turn_locked(drain, &is_idle)) {
             pause_ns = PAUSE_FIRST_NS;
             pthread_mutex_unlock(&drain->lock);  // whoever waits has it now
             pthread_mutex_lock(&drain->lock);
         } else {
+            const uint64_t last_ns = is_idle ? PAUSE_IDLE_NS : PAUSE_LAST_NS;
             wait_locked(drain, pause_ns);
-            pause_ns = pause_ns * 2 < PAUSE_LAST_NS ? pause_ns * 2 : PAUSE_LAST_NS;
+            pause_ns = pause_ns * 2 < last_ns ? pause_ns * 2 : last_ns;
         }
     }
     pthread_mutex_unlock(&drain->lock);
     return NULL;
 }
 
-void event_drain_start(struct event_drain *drain, const struct run_directory *directory) {
+static void start_thread(struct event_drain *drain) {
     sigset_t all, older;
-    drain->directory = directory;
-    pthread_mutex_init(&drain->lock, NULL);
-    pthread_cond_init(&drain->has_ended, NULL);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &older);
     drain->has_thread = pthread_create(&drain->thread, NULL, drain_run, drain) == 0;
     pthread_sigmask(SIG_SETMASK, &older, NULL);
+}
+
+void event_drain_start(struct event_drain *drain, const struct run_directory *directory) {
+    drain->directory = directory;
+    if (drain->wish.is_from_start) start_thread(drain);
+}
+
+void event_drain_look(struct event_drain *drain, const struct watched *list) {
+    for (const struct watched *process = list; process && !drain->has_thread;
+         process = process->next) {
+        const struct cairn_control *control = &process->memory.header->control;
+        if (__atomic_load_n(&control->events_wanted, __ATOMIC_RELAXED)) start_thread(drain);
+    }
 }
 
 void event_drain_stop(struct event_drain *drain) {
@@ -247,6 +426,8 @@ void event_drain_add(struct event_drain *drain, struct watched *process) {
     struct drained *drained = calloc(1, sizeof *drained);
     if (!drained) return;  // its chunks fill up, and it says what it lost
     drained->process = process;
+    process->memory.header->control.has_event_taker = 1;
+    process->memory.header->control.events_for_ms = (uint32_t)drain->wish.for_ms;
     pthread_mutex_lock(&drain->lock);
     drained->next = drain->list;
     drain->list = drained;
@@ -265,16 +446,8 @@ static struct drained *unlink_drained(struct event_drain *drain, const struct wa
 
 void event_drain_end(struct event_drain *drain, struct watched *process, bool is_kept) {
     struct drained *drained = unlink_drained(drain, process);
-    struct pool pool;
-    struct error error;
     if (!drained) return;
-    if (is_kept) drain_rest(drain, drained);
-    bool has_pool = find_pool(process, &pool);
-    if (drained->writer &&
-        !frame_writer_close(drained->writer, has_pool ? pool.events : NULL, &error))
-        drain_note(drain, drained->path, &error);
-    if (drained->writer && !is_kept) unlink(drained->path);
-    if (drained->writer && is_kept && process->is_first)
-        snprintf(drain->first_log, sizeof drain->first_log, "%s", drained->path);
+    follow(drain, drained);  // one that has begun a moment ago
+    if (drained->log & 1) end_log(drain, drained, is_kept);
     free(drained);
 }

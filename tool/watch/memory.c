@@ -14,6 +14,7 @@
 
 #include "format/compact.h"
 #include "format/packed.h"
+#include "tool/base/file_bytes.h"
 #include "tool/base/unnamed_file.h"
 #include "tool/model/source.h"
 #include "tool/proc/process.h"
@@ -102,19 +103,6 @@ struct cairn_section *memory_section(const struct memory *memory, uint32_t kind,
 
 // --- as a file
 
-static bool write_all(int file, const void *bytes, uint64_t count, uint64_t at) {
-    const char *from = bytes;
-    while (count) {
-        ssize_t done = pwrite(file, from, count, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return false;
-        from += done;
-        at += (uint64_t)done;
-        count -= (uint64_t)done;
-    }
-    return true;
-}
-
 // Copies what is there of a part of the memory. Reading a hole would make the kernel fill it.
 static bool write_data(int file, const struct memory *memory, uint64_t from, uint64_t count,
                        uint64_t at) {
@@ -126,7 +114,7 @@ static bool write_data(int file, const struct memory *memory, uint64_t from, uin
         if ((uint64_t)start >= end) return true;
         data = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
         const char *bytes = (const char *)memory->header + start;
-        if (!write_all(file, bytes, data - (uint64_t)start, at + ((uint64_t)start - from)))
+        if (!file_write_at(file, bytes, data - (uint64_t)start, at + ((uint64_t)start - from)))
             return false;
     }
     return true;
@@ -200,7 +188,7 @@ static bool save_file(int file, const struct memory *memory, const struct memory
     bool is_written = end->is_over ? save_packed(file, memory, raw, copy, error)
                                    : save_compact(file, memory, raw, copy, error);
     if (!is_written) return false;
-    return (write_all(file, copy, sizeof *copy, 0) &&
+    return (file_write_at(file, copy, sizeof *copy, 0) &&
             ftruncate(file, (off_t)copy->mapped_bytes) == 0) ||
            error_set(error, "%s", strerror(errno));
 }

@@ -102,7 +102,7 @@ static void name_process(struct watch *watch, struct watched *process) {
 // A new process is recorded if the one that started it is.
 static bool is_off_at_birth(const struct watch *watch, pid_t pid) {
     const struct watched *parent = watch_find(watch, process_parent(pid));
-    return parent ? parent->memory.header->control.is_off : watch->schedule.is_off;
+    return parent ? cairn_is_off(&parent->memory.header->control) : watch->schedule.is_off;
 }
 
 // With `memory_file` as its memory; -1: a new one.
@@ -232,7 +232,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         image = older->image + 1;
         is_first = older->is_first && watched_is_short_lived(older);
         if (is_first || is_gone) image = 0;
-        was_off = !is_gone && older->memory.header->control.is_off;
+        was_off = !is_gone && cairn_is_off(&older->memory.header->control);
         watched_ended(watch, older, !is_gone);
     }
     bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
@@ -341,6 +341,7 @@ void watch_turn(struct watch *watch, int signal_file) {
         watch_greet(watch, &client, &message);
     }
     schedule_turn(&watch->schedule, watch->list, now);
+    if (watch->drain) event_drain_look(watch->drain, watch->list);
     for (struct watched *process = watch->list; process && watch->has_quick_clock;
          process = process->next)
         watched_publish_clock(process, now);

@@ -39,7 +39,7 @@ struct watch {
     struct last_look last_look;  // set with it
     uint64_t caller_due_ns;      // when the caller has work (CLOCK_MONOTONIC): watch_turn waits no
                                  // longer; 0: it has none
-    struct event_drain *drain;   // set with it; NULL: there are no event logs
+    struct event_drain *drain;   // set with it; NULL: there can be no event logs
     bool has_quick_clock;        // set with it: the processes' clock moves every few ms (--ages)
     struct watched *list;
     unsigned process_count;  // of the list

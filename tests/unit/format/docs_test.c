@@ -224,6 +224,13 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_control, clock_ms);
     FIELD(cairn_control, was_off);
     FIELD(cairn_control, is_leave_wanted);
+    FIELD(cairn_control, end_wait_ms);
+    FIELD(cairn_control, events_wanted);
+    FIELD(cairn_control, events_state);
+    FIELD(cairn_control, events_taken);
+    FIELD(cairn_control, events_refused);
+    FIELD(cairn_control, has_event_taker);
+    FIELD(cairn_control, events_for_ms);
 }
 
 static void test_symbols(void **state) {

@@ -2,7 +2,8 @@
 // A log of made-up threads that hand blocks to each other, written as the tool writes it and read
 // again: every event comes back as it was, each thread's in order, in an order in which no block is
 // freed before it was allocated and no address given before it was freed. The same of logs that
-// were cut or lack chunks, as far as there is something to say of them.
+// were cut or lack chunks, as far as there is something to say of them, and of those that begin in
+// the middle of what the process does.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -294,6 +295,144 @@ static void test_damaged_chunk_is_cut(void **state) {
     assert_true(is_partial);
 }
 
+// --- logs that do not begin with the process
+
+struct part {
+    struct frame_writer *writer;
+    size_t from;          // what was made before is not in the log
+    uint64_t ring_bytes;  // 0: all is kept
+    struct {
+        struct cairn_events_chunk chunk;
+        uint64_t words[WORDS];
+        size_t count, events;
+    } slots[SLOTS];
+};
+
+static void give(struct part *part, uint32_t slot) {
+    if (part->slots[slot].events)
+        assert_true(frame_writer_add(part->writer, &part->slots[slot].chunk,
+                                     part->slots[slot].words, part->slots[slot].count));
+    part->slots[slot].chunk.number++;
+    part->slots[slot].count = part->slots[slot].events = 0;
+}
+
+// Chunks come when they are full, as from a process.
+static void put(struct part *part, const struct made *one) {
+    uint32_t slot = one->slot;
+    uint64_t *words = part->slots[slot].words + part->slots[slot].count;
+    size_t count = 0;
+    if (!part->slots[slot].events++) part->slots[slot].chunk.start_ms = one->event.ms;
+    words[count++] = one->event.ms << CAIRN_EVENT_ADDRESS_SHIFT | CAIRN_EVENT_TIME;
+    count += put_words(&one->event, words + count);
+    part->slots[slot].count += count;
+    if (part->slots[slot].events == CHUNK_EVENTS) give(part, slot);
+}
+
+static void write_part(struct part *part) {
+    const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
+                                            .version = CAIRN_EVENT_FILE_VERSION,
+                                            .header_bytes = sizeof header,
+                                            .granule_shift = SHIFT,
+                                            .flags = part->from ? CAIRN_EVENT_FILE_LATE : 0,
+                                            .ring_bytes = part->ring_bytes};
+    struct error error;
+    part->writer = frame_writer_open(path, &header, &error);
+    assert_non_null(part->writer);
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        part->slots[slot].chunk = (struct cairn_events_chunk){.slot = slot, .thread = slot + 1};
+        part->slots[slot].count = part->slots[slot].events = 0;
+    }
+    for (size_t i = part->from; i < made_count; i++) put(part, &made[i]);
+}
+
+static void end_part(struct part *part) {
+    struct error error;
+    for (uint32_t slot = 0; slot < SLOTS; slot++) give(part, slot);
+    assert_true(frame_writer_close(part->writer, NULL, &error));
+}
+
+// Each thread's events come in the order in which they were made; and to the end, if there is one:
+// then also those of each place. Returns how many there are.
+static size_t check_part(bool has_end) {
+    struct error error;
+    struct event event;
+    size_t last_of_slot[SLOTS] = {0}, last_of_place[PLACES] = {0}, count = 0;
+    struct event_log *log = event_log_open(path, &error);
+    assert_non_null(log);
+    assert_true(event_log_is_partial(log));
+    assert_true(event_log_is_late(event_log_facts(log)));
+    assert_int_equal(event_log_facts(log)->missing_count, 0);
+    int got;
+    for (; (got = event_log_next(log, &event, &error)) > 0; count++) {
+        size_t *last = &last_of_slot[event.slot], at = *last;
+        size_t place = (event.address - address_of(0)) >> SHIFT;
+        // the first one of a slot may be anywhere
+        for (;; at++) {
+            assert_true(at < made_count);
+            const struct event *one = &made[at].event;
+            if (made[at].slot == event.slot && one->ms == event.ms && one->cell == event.cell &&
+                one->size == event.size && one->address == event.address &&
+                one->flags == event.flags && one->turn == event.turn)
+                break;
+            assert_true(!*last || made[at].slot != event.slot);
+        }
+        assert_same(&event, &made[at].event);
+        *last = at + 1;
+        assert_true(!has_end || at >= last_of_place[place]);
+        last_of_place[place] = at + 1;
+    }
+    assert_int_equal(got, 0);
+    assert_int_equal(count, event_log_facts(log)->event_count);
+    if (has_end) {
+        assert_int_equal(event_log_forced(log), 0);
+        size_t ends = 0;
+        for (uint32_t slot = 0; slot < SLOTS; slot++) ends += last_of_slot[slot] == made_count;
+        assert_int_equal(ends, 1);
+    }
+    event_log_close(log);
+    return count;
+}
+
+static void test_begins_late(void **state) {
+    (void)state;
+    static struct part part;
+    part = (struct part){.from = made_count / 3};
+    write_part(&part);
+    end_part(&part);
+    assert_int_equal(check_part(true), made_count - part.from);
+}
+
+static void test_keeps_the_last_part(void **state) {
+    (void)state;
+    static struct part part;
+    struct stat status;
+    for (uint64_t bytes = 20000; bytes <= 60000; bytes += 1777) {
+        part = (struct part){.ring_bytes = bytes};
+        write_part(&part);
+        end_part(&part);
+        assert_int_equal(stat(path, &status), 0);
+        assert_in_range(status.st_size, bytes / 2, bytes + 2000);
+        size_t count = check_part(true);
+        assert_in_range(count, CHUNK_EVENTS * SLOTS, made_count / 2);
+    }
+}
+
+// Whoever writes it may be gone at any time: what is there then is the last part.
+static void test_ring_that_was_cut(void **state) {
+    (void)state;
+    static struct part part;
+    struct error error;
+    part = (struct part){.ring_bytes = 30000};
+    write_part(&part);  // no end
+    size_t count = check_part(false);
+    assert_in_range(count, CHUNK_EVENTS * SLOTS, made_count / 2);
+    struct event_log *log = event_log_open(path, &error);
+    assert_non_null(log);
+    assert_true(event_log_facts(log)->is_cut);
+    event_log_close(log);
+    end_part(&part);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_come_back_in_an_order_that_can_be),
@@ -301,6 +440,9 @@ int main(void) {
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_damage_is_said),
         cmocka_unit_test(test_damaged_chunk_is_cut),
+        cmocka_unit_test(test_begins_late),
+        cmocka_unit_test(test_keeps_the_last_part),
+        cmocka_unit_test(test_ring_that_was_cut),
     };
     return cmocka_run_group_tests(tests, make, clean);
 }
