@@ -205,6 +205,10 @@ struct cell_values stack_values(const struct stack *stack);
 // The ids that stacks ending in these nodes have, by node; for free(). NULL without memory.
 uint64_t *profile_node_ids(const struct profile *profile);
 
+// Index of each stack by its number, plus 1; 0: a filter took it away. For free(). NULL without
+// memory.
+uint32_t *profile_stack_indexes(const struct profile *profile);
+
 // Nothing was allocated, nothing inherited.
 bool profile_is_empty(const struct profile *profile);
 

@@ -9,7 +9,6 @@
 #include "tool/events/event_log.h"
 #include "tool/events/pool_find.h"
 #include "tool/model/index_table.h"
-#include "tool/render/pool_candidates_screen.h"
 
 // The log is of the process that was opened, and not of another run under the same name.
 static bool is_of_process(const char *log, const struct opened *opened) {
@@ -66,7 +65,7 @@ static bool numbers_make(struct numbers *numbers, const struct profile *profile,
                          const struct frame_names *names) {
     struct frame_list frames = {0};
     *numbers = (struct numbers){
-        .index = pool_stack_indexes(profile),
+        .index = profile_stack_indexes(profile),
         .stack_of_cell = calloc(profile->cell_count + 1, sizeof *numbers->stack_of_cell),
         .site_of_stack = calloc(profile->built_stack_count + 1, sizeof *numbers->site_of_stack)};
     if (!numbers->index || !numbers->stack_of_cell || !numbers->site_of_stack) return false;

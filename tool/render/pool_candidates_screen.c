@@ -19,7 +19,7 @@ struct screen {
     const struct frame_names *names;
     const struct view_options *view;
     struct frame_list frames;
-    uint32_t *index;  // pool_stack_indexes
+    uint32_t *index;  // profile_stack_indexes
 };
 
 // --- in words
@@ -92,14 +92,6 @@ void pool_candidate_gain(const struct pool_candidate *candidate, bool is_plain, 
 }
 
 // --- stacks
-
-uint32_t *pool_stack_indexes(const struct profile *profile) {
-    uint32_t *index = calloc(profile->built_stack_count + 1, sizeof *index);
-    for (size_t i = 0; index && i < profile->stack_count; i++)
-        if (profile->stacks[i].number < profile->built_stack_count)
-            index[profile->stacks[i].number] = (uint32_t)i + 1;
-    return index;
-}
 
 static const struct stack *stack_of(const struct screen *screen,
                                     const struct pool_candidate *candidate, size_t member) {
@@ -271,7 +263,7 @@ bool pool_candidates_print(const struct terminal *terminal, const struct profile
                             .names = names,
                             .view = view,
                             .frames = {.are_all_shown = view->has_all_frames},
-                            .index = pool_stack_indexes(profile)};
+                            .index = profile_stack_indexes(profile)};
     bool is_ok = screen.index != NULL;
     size_t shown = count_shown(&screen);
     if (is_ok) print_heading(&screen, shown);
@@ -312,7 +304,7 @@ bool pool_candidates_put_json(struct json *json, const struct profile *profile) 
     const struct pool_candidates *found = profile->pool_candidates;
     struct screen screen = {.profile = profile, .found = found};
     if (!found) return true;
-    screen.index = pool_stack_indexes(profile);
+    screen.index = profile_stack_indexes(profile);
     if (!screen.index) return false;
     json_open_object(json, "pool_candidates");
     json_put_uint(json, "events", found->events);

@@ -26,8 +26,4 @@ void pool_candidate_gain(const struct pool_candidate *candidate, bool is_plain_n
 // "arena"
 const char *pool_kind_name(enum pool_kind kind);
 
-// Index in the profile's list of the stack with that number, plus 1; 0: a filter took it away. For
-// free(). NULL without memory.
-uint32_t *pool_stack_indexes(const struct profile *profile);
-
 #endif
