@@ -100,4 +100,13 @@ t.check_equal("whatif: status", (shown.status, shown.err), (0, b""))
 t.check(b"MALLOC_ARENA_MAX=1" in shown.out and b"live at the peak" in shown.out, f"whatif: {shown.out!r}")
 text = pathlib.Path(page).read_text(encoding="utf-8")
 t.check("<svg" in text and "MALLOC_TRIM_THRESHOLD_" in text and "http" not in text, f"page: {text[:300]}")
+# A bar and a line of spread for each measure of each row of the table, which says how to switch over.
+shown_rows = len(re.findall(r"^  \w+ .* ns +\d+ %$", shown.out.decode(), re.M))
+for what, pattern in {"peak": '<rect class="peak"', "freed": '<rect class="freed"', "time": '<rect class="time"'}.items():
+    t.check_equal(f"page: bars of {what}", len(re.findall(pattern, text)), shown_rows)
+t.check_equal("page: lines of spread", len(re.findall("<path d=", text)), 3 * shown_rows)
+lines = re.findall("<tr>.*<code>(.*)</code>", text)
+t.check_equal("page: rows", len(lines), shown_rows)
+best = shown.out.decode().split("\n\n")[1].splitlines()[0].rsplit(": ", 1)[1]
+t.check(lines[0] == best and text.count(f"<code>{best}</code>") >= 2, f"page: {best} of {lines}")
 t.finish()

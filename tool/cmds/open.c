@@ -191,6 +191,7 @@ static bool put_one(struct web *web, const struct page *page, struct error *erro
     }
     const struct page_part part = {.path = path,
                                    .role = WEB_ONE,
+                                   .log = page->subjects[0].log,
                                    .snapshot = page->snapshots[0],
                                    .look = has_heap ? &look : NULL};
     bool is_ok = page_put_recording(web, &part, error);

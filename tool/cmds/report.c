@@ -111,6 +111,7 @@ static bool report_recording(const struct report *report, const struct subject *
     struct opened opened;
     const struct narrowing narrowing = {&report->request, report->filter};
     if (!opened_open(subject->path, &opened, error)) return false;
+    snprintf(opened.log, sizeof opened.log, "%s", subject->log);
     if (!request_narrow(&narrowing, &opened.profile, error)) {
         opened_close(&opened);
         return false;
@@ -129,7 +130,8 @@ static bool is_of_all(const struct report *report) {
 
 // Views that several processes together have not: they are of the one with the highest peak.
 static bool is_of_one(const struct report *report, const struct run *run) {
-    return report->request.view == view_find("findings") && run->rows.count &&
+    const struct view *view = report->request.view;
+    return (view == view_find("findings") || view_is_of_log(view)) && run->rows.count &&
            *run->rows.items[0].file;
 }
 

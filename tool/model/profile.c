@@ -152,6 +152,14 @@ bool profile_is_exact(const struct profile *profile) {
     return recording_is_exact(profile->recording);
 }
 
+uint32_t *profile_stack_indexes(const struct profile *profile) {
+    uint32_t *index = calloc(profile->built_stack_count + 1, sizeof *index);
+    for (size_t i = 0; index && i < profile->stack_count; i++)
+        if (profile->stacks[i].number < profile->built_stack_count)
+            index[profile->stacks[i].number] = (uint32_t)i + 1;
+    return index;
+}
+
 bool profile_is_empty(const struct profile *profile) {
     return !profile->totals.allocations && !profile->inherited.blocks;
 }

@@ -22,6 +22,7 @@
 #include "tool/model/estimate.h"
 #include "tool/model/figures.h"
 #include "tool/model/modules.h"
+#include "tool/model/pool_candidates.h"
 #include "tool/model/reader.h"
 #include "tool/model/tree.h"
 
@@ -173,7 +174,8 @@ struct profile {
     struct figures figures;                // the same without stacks, and what a fork inherited
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
     struct mapped mapped;                  // the program's own mappings
-    bool is_of_mappings;                   // they take the place of the heap (profile_show_mapped)
+    const struct pool_candidates *pool_candidates;  // NULL: not looked for (query/log_views.h)
+    bool is_of_mappings;  // they take the place of the heap (profile_show_mapped)
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.
@@ -202,6 +204,10 @@ struct cell_values stack_values(const struct stack *stack);
 
 // The ids that stacks ending in these nodes have, by node; for free(). NULL without memory.
 uint64_t *profile_node_ids(const struct profile *profile);
+
+// Index of each stack by its number, plus 1; 0: a filter took it away. For free(). NULL without
+// memory.
+uint32_t *profile_stack_indexes(const struct profile *profile);
 
 // Nothing was allocated, nothing inherited.
 bool profile_is_empty(const struct profile *profile);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/events/pool_find.h"
 #include "tool/model/strings.h"
 #include "tool/query/progress.h"
 #include "tool/query/recordings.h"
@@ -13,6 +14,7 @@
 bool opened_open(const char *path, struct opened *opened, struct error *error) {
     memset(opened, 0, sizeof *opened);
     opened->process_count = 1;
+    snprintf(opened->path, sizeof opened->path, "%s", path);
     if (!recording_open(path, &opened->recording, error)) return false;
     bool is_built = profile_build(&opened->recording, &opened->profile, error);
     if (is_built && names_open(&opened->profile, &opened->names, error)) return true;
@@ -23,6 +25,7 @@ bool opened_open(const char *path, struct opened *opened, struct error *error) {
 void opened_close(struct opened *opened) {
     names_close(opened->names);
     opened->names = NULL;
+    pool_candidates_free(&opened->pools);
     profile_free(&opened->profile);
     if (opened->merge)
         merge_free(opened->merge);

@@ -27,7 +27,10 @@ struct opened {
     size_t bad_files;       // of a run, that could not be read
     char at_text[768];  // which snapshots the values "at" are of (query/snapshot_options.h); "": no
                         // moment was asked for
-    size_t process_count;  // that were added up; 1 for one recording
+    size_t process_count;          // that were added up; 1 for one recording
+    char path[PATH_MAX];           // of a sum ""
+    char log[PATH_MAX];            // the event log; "": none was named or found (query/log_views.h)
+    struct pool_candidates pools;  // of a view that asks for them
 };
 
 bool opened_open(const char *path, struct opened *opened, struct error *error);

@@ -8,6 +8,7 @@
 #include "tool/query/arguments.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
+#include "tool/query/log_views.h"
 #include "tool/query/views.h"
 
 enum { NAMES_BYTES = 512 };
@@ -211,5 +212,6 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
     *names = filter_names(filter, &opened->profile, own_names);
     if (!*names) return error_set(error, "no memory for a filter");
+    if (view_is_of_log(view) && !log_views_find_pools(opened, *names, error)) return false;
     return !request->leaks || leaks_apply(request->leaks, request, opened, *names, error);
 }

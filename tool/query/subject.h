@@ -13,6 +13,7 @@
 
 struct subject {
     char path[PATH_MAX];  // of the recording, or of a run's directory
+    char log[PATH_MAX];   // the event log, if one was named, else ""
     char name[PATH_MAX];  // how a user would write it: the path, a pid, a core
     bool is_run;          // several processes: see tool/model/run.h
 };

@@ -14,6 +14,7 @@
 #include "tool/render/growth.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
+#include "tool/render/pool_candidates_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
 #include "tool/render/stacks.h"
@@ -21,8 +22,9 @@
 #include "tool/tui/browser.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
-enum { OWNERS_TOP = 8, OWNERS_DEPTH = 4, CONTAINERS_TOP = 20 };
+enum { CANDIDATES_DEPTH = 6, OWNERS_TOP = 8, OWNERS_DEPTH = 4, CONTAINERS_TOP = 20 };
 static const double tree_threshold = 0.01, owners_threshold = 0.01, growth_threshold = 0.001;
+static const double candidates_threshold = 0.001;
 
 static bool print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
@@ -171,6 +173,13 @@ static bool print_mappings(FILE *out, const struct view_subject *subject, struct
                         &subject->request->options, error);
 }
 
+static bool print_pool_candidates(FILE *out, const struct view_subject *subject,
+                                  struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return pool_candidates_print(&terminal, &subject->opened->profile, subject->names,
+                                 &subject->request->options, error);
+}
+
 static bool print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return annotate_print(&terminal, &subject->opened->profile, subject->names,
@@ -249,6 +258,10 @@ const struct view views[] = {
      GROUPS_TOP, 0, 0, false, false, print_pools,
      {"What do the program's own allocators hold?",
       "--by --top", "the program reports pools: cairn/cairn.h"}},
+    {"pool-candidates", "where a pool would spare malloc and free (cairn run --events)", "calls",
+     STACKS_TOP, CANDIDATES_DEPTH, candidates_threshold, true, false, print_pool_candidates,
+     {"Where would an arena, a slab or a buffer on the stack pay?",
+      "--top --depth --threshold --all-frames --bytes", "cairn run --events"}},
     {"timeline", "the heap over time", "peak", 0, 0, 0, true, false, print_timeline,
      {"How did the heap change over time?",
       "--all-frames", NULL}},
@@ -331,6 +344,10 @@ const struct view *view_find(const char *name) {
 
 bool view_is_of_memory(const struct view *view) {
     return view && view->print == print_heap_totals;
+}
+
+bool view_is_of_log(const struct view *view) {
+    return view && view->print == print_pool_candidates;
 }
 
 bool view_is_of_mappings(const struct view *view) {

@@ -7,6 +7,7 @@
 
 #include "tool/base/text.h"
 #include "tool/query/exported.h"
+#include "tool/query/log_views.h"
 #include "tool/query/merged.h"
 #include "tool/query/name_hints.h"
 #include "tool/query/snapshot_options.h"
@@ -87,6 +88,15 @@ static bool look_at_heap(const struct heap_look *look, const struct profile *pro
     return false;
 }
 
+// Likewise.
+static void look_at_log(const char *log, struct opened *opened, const struct frame_names *names) {
+    struct error reason;
+    if (!log || !*log) return;
+    snprintf(opened->log, sizeof opened->log, "%s", log);
+    if (!log_views_find_pools(opened, names, &reason))
+        fprintf(stderr, "cairn: without candidates for pools: %s\n", reason.text);
+}
+
 static bool put_opened(struct web *web, const struct page_part *part, struct opened *opened,
                        const struct heap_state *heap, struct error *error) {
     struct exported exported = {0};
@@ -98,6 +108,7 @@ static bool put_opened(struct web *web, const struct page_part *part, struct ope
     char lost[LOST_BYTES];
     if (is_ok && is_told && name_hints_lost(opened, lost, sizeof lost))
         fprintf(stderr, "cairn: %s: %s\n", text_base_name(path), lost);
+    if (is_ok) look_at_log(part->log, opened, &exported.names);
     char *ending = is_ok ? ending_of(opened) : NULL;
     if (is_ok && is_told) say_what_lacks(path, opened, exported.trust);
     if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);

@@ -21,8 +21,9 @@ struct page_part {
     const char *path;
     const char *shown_path;  // NULL: the same
     enum web_role role;
-    const char *snapshot;            // also what was live at it; NULL: not asked for
-    const struct heap_look *look;    // at its heap, of which there is to be a picture, or NULL
+    const char *snapshot;          // also what was live at it; NULL: not asked for
+    const struct heap_look *look;  // at its heap, of which there is to be a picture, or NULL
+    const char *log;  // the event log, which is read for what it says of pools; NULL or "": none
     struct page_matching *matching;  // of a comparison, else NULL
     bool is_silent;                  // nothing is said on stderr
 };

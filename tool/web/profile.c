@@ -14,8 +14,8 @@
 #include "tool/model/profile.h"
 #include "tool/model/shape.h"
 #include "tool/model/stack_fields.h"
-#include "tool/render/findings.h"
 #include "tool/render/report_json.h"
+#include "tool/web/findings.h"
 #include "tool/web/history.h"
 #include "tool/web/sink.h"
 #include "tool/web/sources.h"
@@ -94,64 +94,18 @@ static void put_shaped_stacks(struct shapes *shapes) {
     json_close(&shapes->json);
 }
 
-// The sentence is the terminal's. Where it leads is for the page to know, by the kind.
-static void put_finding(struct shapes *shapes, const struct finding *finding) {
-    const struct view_options view = {.depth = 0};
-    const struct profile *profile = shapes->profile;
-    struct json *json = &shapes->json;
-    char text[FINDING_TEXT_BYTES], saves[FINDING_TEXT_BYTES];
-    if (!finding_text(finding, profile, shapes->names, &view, text)) *text = 0;
-    finding_gain_text(finding, profile, false, saves);
-    bool is_flow = finding->kind == FINDING_FREED_BY;
-    json_open_object(json, NULL);
-    json_put_string(json, "kind", finding_name(finding->kind));
-    json_put_string(json, "text", text);
-    json_put_string(json, "saves", saves);
-    json_put_string(json, "page", finding_page(finding->kind));
-    json_put_thousandths(json, "gain", (unsigned)(finding->gain * 1000));
-    if (finding->stack) json_put_uint(json, "stack", (uint64_t)(finding->stack - profile->stacks));
-    json_put_bool(json, "is_estimate", finding->is_estimate);
-    json_put_uint(json, "count", finding->count);
-    json_put_uint(json, "bytes", is_flow ? finding->flow.bytes : finding->bytes);
-    json_put_string(json, "from", is_flow ? finding->flow.from : NULL);
-    json_put_string(json, "to", is_flow ? finding->flow.to : NULL);
-    json_close(json);
-}
-
-// A chunk of JSON that `write` makes.
-static bool put_json(struct shapes *shapes, const char *name,
-                     void (*write)(struct shapes *shapes, const void *context),
-                     const void *context) {
+// A chunk of JSON.
+static bool put_shaped(struct shapes *shapes) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return false;
     json_start(&shapes->json, out);
-    write(shapes, context);
+    put_shaped_stacks(shapes);
     bool is_ok = !fclose(out);
-    if (is_ok) sink_put_chunk(shapes->sink, name, CHUNK_JSON, text, size);
+    if (is_ok) sink_put_chunk(shapes->sink, "shapes", CHUNK_JSON, text, size);
     free(text);
     return is_ok;
-}
-
-static void write_stacks(struct shapes *shapes, const void *context) {
-    (void)context;
-    put_shaped_stacks(shapes);
-}
-
-static void write_findings(struct shapes *shapes, const void *context) {
-    const struct findings *findings = context;
-    json_open_array(&shapes->json, NULL);
-    for (size_t i = 0; i < findings->count; i++) put_finding(shapes, &findings->list[i]);
-    json_close(&shapes->json);
-}
-
-// Index of each stack by its number, plus 1; for free().
-static uint32_t *indexes_of(const struct profile *profile) {
-    uint32_t *index = calloc(profile->built_stack_count + 1, sizeof *index);
-    for (size_t i = 0; index && i < profile->stack_count; i++)
-        index[profile->stacks[i].number] = (uint32_t)i + 1;
-    return index;
 }
 
 static void put_cells(struct shapes *shapes, const uint32_t *index) {
@@ -181,7 +135,7 @@ static void put_cells(struct shapes *shapes, const uint32_t *index) {
 
 static bool put_threads(struct shapes *shapes) {
     if (shapes->profile->thread_count < 2) return true;
-    uint32_t *index = indexes_of(shapes->profile);
+    uint32_t *index = profile_stack_indexes(shapes->profile);
     if (index) put_cells(shapes, index);
     free(index);
     return index != NULL;
@@ -193,7 +147,6 @@ static bool put_threads(struct shapes *shapes) {
 static bool shapes_put(struct sink *sink, const struct profile *profile,
                        const struct frame_names *names, struct error *error) {
     struct shapes shapes = {.sink = sink, .profile = profile, .names = names};
-    struct findings findings = {0};
     static const enum measure measures[] = {MEASURE_PEAK, MEASURE_EXIT, MEASURE_ALLOCATED,
                                             MEASURE_CALLS};
     if (!shape_build(&shapes.shape, profile, error)) return false;
@@ -201,10 +154,8 @@ static bool shapes_put(struct sink *sink, const struct profile *profile,
     bool is_ok = shapes.is_taken != NULL;
     for (size_t i = 0; is_ok && i < sizeof measures / sizeof *measures; i++)
         is_ok = take_largest(&shapes, measures[i]);
-    is_ok = is_ok && put_json(&shapes, "shapes", write_stacks, NULL) &&
-            findings_find(&findings, profile, error) &&
-            findings_settle(&findings, profile, names, error) &&
-            put_json(&shapes, "findings", write_findings, &findings) && put_threads(&shapes);
+    is_ok = is_ok && put_shaped(&shapes) && findings_put(sink, profile, names, error) &&
+            put_threads(&shapes);
     free(shapes.is_taken);
     shape_free(&shapes.shape);
     return is_ok || error_set(error, "no memory for the shapes of this recording");
