@@ -23,7 +23,7 @@ PROGRAMS = {
     "pipeline": ("-pthread", "hang", "produce", "", ""),
     "matrix": ("", "leak", "Matrix::Matrix", "", "nothing leads to, from Matrix::Matrix"),
     "listeners": ("", "abort", "Events::tell", "Events::tell", "std::bad_alloc"),
-    "cache": ("-fsanitize=address", "sanitizer", "compute", "", "heap-use-after-free"),
+    "cache": ("-fsanitize=address", "sanitizer", "compute", "", "ERROR: AddressSanitizer: "),
     "ring": ("-fsanitize=undefined", "sanitizer", "make_ring", "", "shift exponent -1 is negative"),
     "workers": ("", "silent", "count_multiples", "count_multiples", ""),
     "retry": ("", "flood", "make_message", "", ""),
