@@ -14,7 +14,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
-    libbz2-dev ncurses-term libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
+    libbz2-dev ncurses-term libmimalloc-dev pkg-config scdoc libexpat1-dev libxml2-dev debuginfod golang-go cargo rustc graphviz chromium firefox-esr
     meson ninja-build python3-pytest python3-jsonschema libgtest-dev libbenchmark-dev
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools"
