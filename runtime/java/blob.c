@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code is swept and its place used again at any time, so that all is read by system calls, and what
-// was read is believed as long as the number of the compilation is the same.
+// The code cache keeps its memory, but code is swept and its place used again at any time. What was
+// read is believed as long as the number of the compilation is the same; new code is read by system
+// calls.
 #include "runtime/java/blob.h"
 
 #include <string.h>
 
 #include "runtime/java/numbers.h"
 #include "runtime/java/vm.h"
-#include "runtime/python/code.h"
-#include "runtime/python/read.h"
+#include "runtime/managed/codes.h"
+#include "runtime/managed/memory.h"
 #include "runtime/sys/frame.h"
 
 static bool read_word(uint64_t address, uint64_t *word) {
-    return python_read_carefully(address, word, sizeof *word);
+    return memory_read_carefully(address, word, sizeof *word);
 }
 
 static bool read_half(uint64_t address, uint32_t *half) {
-    return python_read_carefully(address, half, sizeof *half);
+    return memory_read_carefully(address, half, sizeof *half);
 }
 
 static uint64_t head_word(const struct blob_reader *reader, uint64_t offset) {
@@ -46,7 +47,7 @@ static uint64_t block_in(uint64_t heap, uint64_t low, uint64_t pc) {
     uint64_t segment = (pc - low) >> shift;
     for (unsigned i = 0; i < SEGMENT_STEPS; i++) {
         uint8_t back;
-        if (!python_read_carefully(map + segment, &back, 1) || back == SEGMENT_FREE) return 0;
+        if (!memory_read_carefully(map + segment, &back, 1) || back == SEGMENT_FREE) return 0;
         if (!back) return low + (segment << shift);
         if (back > segment) return 0;
         segment -= back;
@@ -89,7 +90,7 @@ static bool find_scope(const struct blob_reader *reader, uint64_t start, uintptr
     if (end < from) return false;
     for (uint32_t high = (end - from) / ENTRY_BYTES; low < high;) {
         uint32_t middle = low + (high - low) / 2;
-        if (!python_read_carefully(start + from + (uint64_t)middle * ENTRY_BYTES, &entry,
+        if (!memory_read_carefully(start + from + (uint64_t)middle * ENTRY_BYTES, &entry,
                                    sizeof entry))
             return false;
         *scope = (uint32_t)entry.scope;
@@ -106,7 +107,7 @@ static bool read_scope(struct blob_reader *reader, uint64_t address, struct numb
     const size_t most = 32;  // three numbers of up to 5 bytes
     const size_t least = 8;
     for (size_t size = most; size >= least; size /= 2) {
-        if (!python_read_carefully(address, reader->scopes, size)) continue;
+        if (!memory_read_carefully(address, reader->scopes, size)) continue;
         *numbers = (struct numbers){reader->scopes, reader->scopes + size};
         return true;
     }
@@ -125,8 +126,7 @@ static void add_inlined(struct blob_reader *reader, struct blob_seen *blob, uint
         uint32_t bci = numbers_read(&numbers) - 1;
         uint64_t method;
         if (!index || !read_word(methods + (index - 1) * sizeof method, &method)) break;
-        blob->inlined[blob->inlined_count++] =
-            method_find(&reader->methods, method, bci, blob->place);
+        blob->inlined[blob->inlined_count++] = method_find(&reader->methods, method, bci);
         if (sender >= scope) break;  // they lead back
         scope = sender;
     }
@@ -137,7 +137,7 @@ static void add_methods(struct blob_reader *reader, struct blob_seen *blob, uint
     if (find_scope(reader, blob->start, pc, &scope)) add_inlined(reader, blob, scope);
     if (!blob->inlined_count)
         blob->inlined[blob->inlined_count++] =
-            method_find(&reader->methods, blob->method, METHOD_NO_BCI, blob->place);
+            method_find(&reader->methods, blob->method, METHOD_NO_BCI);
 }
 
 // ---- what ---------------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ static void add_methods(struct blob_reader *reader, struct blob_seen *blob, uint
 static bool is_compiled_name(uint64_t name) {
     char text[sizeof "native nmethod"] = "";
     const size_t plain = sizeof "nmethod";
-    if (python_read_carefully(name, text, sizeof text) && !strcmp(text, "native nmethod"))
+    if (memory_read_carefully(name, text, sizeof text) && !strcmp(text, "native nmethod"))
         return true;
-    return python_read_carefully(name, text, plain) && !memcmp(text, "nmethod", plain);
+    return memory_read_carefully(name, text, plain) && !memcmp(text, "nmethod", plain);
 }
 
 static uint32_t id_of(const struct blob_reader *reader, bool is_compiled) {
@@ -156,14 +156,16 @@ static uint32_t id_of(const struct blob_reader *reader, bool is_compiled) {
 }
 
 static bool is_same(struct blob_reader *reader, const struct blob_seen *blob) {
-    return python_read_carefully(blob->start, reader->head, BLOB_HEAD_BYTES) &&
-           head_word(reader, vm.blob_name) == blob->name &&
-           id_of(reader, blob->is_compiled) == blob->id;
+    struct memory_reader *memory = &reader->methods.memory;
+    uint64_t at = blob->start + (blob->is_compiled ? vm.compiled_id : vm.blob_size), name;
+    uint32_t id;
+    return memory_read_word(memory, blob->start + vm.blob_name, &name) &&
+           memory_read_part(memory, at, UINT32_MAX, &id) && name == blob->name && id == blob->id;
 }
 
 static COLD bool read_blob(struct blob_reader *reader, struct blob_seen *blob, uintptr_t pc) {
     blob->start = blob_at(pc);
-    if (!blob->start || !python_read_carefully(blob->start, reader->head, BLOB_HEAD_BYTES))
+    if (!blob->start || !memory_read_carefully(blob->start, reader->head, BLOB_HEAD_BYTES))
         return false;
     uint64_t size = head_half(reader, vm.blob_size);
     if (pc - blob->start >= size) return false;
@@ -180,17 +182,13 @@ static COLD bool read_blob(struct blob_reader *reader, struct blob_seen *blob, u
     return true;
 }
 
-const struct blob_seen *blob_find(struct blob_reader *reader, uintptr_t pc, uintptr_t place) {
+const struct blob_seen *blob_find(struct blob_reader *reader, uintptr_t pc) {
     const unsigned low_bits = 2, high_bits = 13;
     struct blob_seen *seen = &reader->seen[(pc >> low_bits ^ pc >> high_bits) % BLOBS_SEEN];
-    if (likely(seen->pc == pc && seen->place == place)) return seen;
-    if (seen->pc == pc && is_same(reader, seen)) {
-        seen->place = place;
-        return seen;
-    }
+    if (likely(seen->pc == pc && is_same(reader, seen))) return seen;
     seen->pc = 0;
     compiler_barrier();
-    struct blob_seen blob = {.place = place};
+    struct blob_seen blob = {0};
     if (!read_blob(reader, &blob, pc)) return NULL;
     *seen = blob;
     compiler_barrier();

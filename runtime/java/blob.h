@@ -9,12 +9,11 @@
 
 #include "runtime/java/method.h"
 
-enum { BLOBS_SEEN = 2048, BLOB_INLINED = 12, BLOB_HEAD_BYTES = 352, BLOB_SCOPE_BYTES = 4096 };
+enum { BLOBS_SEEN = 4096, BLOB_INLINED = 12, BLOB_HEAD_BYTES = 352, BLOB_SCOPE_BYTES = 4096 };
 
 // Code that this thread has seen, by a return address into it.
 struct blob_seen {
     uintptr_t pc;
-    uintptr_t place;  // on the stack, the last time: a frame that stands there still is not asked
     uint64_t start, name, method, deopt, deopt_handle;
     uint32_t id;  // of the compilation, which no other one has; of stubs the size
     uint32_t frame_bytes, orig_pc;
@@ -30,8 +29,8 @@ struct blob_reader {
     uint8_t head[BLOB_HEAD_BYTES], scopes[BLOB_SCOPE_BYTES];
 };
 
-// The code at an address where a frame at `place` of the stack goes on; NULL: nothing known. Valid
-// until the next call.
-const struct blob_seen *blob_find(struct blob_reader *reader, uintptr_t pc, uintptr_t place);
+// The code at an address where a frame of this thread goes on; NULL: nothing known. Valid until the
+// next call.
+const struct blob_seen *blob_find(struct blob_reader *reader, uintptr_t pc);
 
 #endif

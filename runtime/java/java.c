@@ -7,16 +7,13 @@
 #include "runtime/java/blob.h"
 #include "runtime/java/method.h"
 #include "runtime/java/vm.h"
-#include "runtime/python/read.h"
+#include "runtime/managed/memory.h"
 
 struct java java;
 
 struct java_thread {
     struct blob_reader code;
-    struct python_memory memory;         // for the thread's own stack and object
-    struct frame *frames, *last_frames;  // outermost first
-    uintptr_t *inside_out;               // innermost first, in the making
-    uint32_t limit, count, last_count;
+    struct managed_maker maker;
     uint64_t list, object;  // the list of threads in which this one's object was looked for
     uint64_t stack_end;
 };
@@ -34,11 +31,7 @@ void java_look(void) {
 struct java_thread *java_thread_make(uint32_t limit) {
     struct java_thread *thread = sys_reserve(sizeof *thread);
     if (!thread) return NULL;
-    thread->limit = limit;
-    thread->frames = sys_reserve(limit * sizeof *thread->frames);
-    thread->last_frames = sys_reserve(limit * sizeof *thread->frames);
-    thread->inside_out = sys_reserve(limit * sizeof *thread->inside_out);
-    return thread->frames && thread->last_frames && thread->inside_out ? thread : NULL;
+    return managed_maker_init(&thread->maker, limit) ? thread : NULL;
 }
 
 // ---- whose anchor -------------------------------------------------------------------------------
@@ -48,20 +41,27 @@ enum { THREADS_MOST = 1 << 16 };
 static bool is_of_thread(uint64_t object, int tid) {
     uint64_t os;
     int32_t there;
-    return python_read_carefully(object + vm.thread_os, &os, sizeof os) &&
-           python_read_carefully(os + vm.os_tid, &there, sizeof there) && there == tid;
+    return memory_read_carefully(object + vm.thread_os, &os, sizeof os) &&
+           memory_read_carefully(os + vm.os_tid, &there, sizeof there) && there == tid;
 }
 
-// The thread's object in a list; 0: it is not there. The list may go meanwhile.
-static COLD uint64_t find_object(uint64_t list, int tid) {
+// The thread's object in a list; 0: it is not there. The list may go meanwhile. As a rule it is the
+// one that the thread had before, near the same place: `known`, by which no others are asked.
+static COLD uint64_t find_object(uint64_t list, int tid, uint64_t known) {
+    enum { PIECE = 64 };
     uint32_t count;
-    uint64_t threads, object;
-    if (!python_read_carefully(list + vm.list_length, &count, sizeof count) ||
-        !python_read_carefully(list + vm.list_threads, &threads, sizeof threads))
+    uint64_t threads, objects[PIECE];
+    if (!memory_read_carefully(list + vm.list_length, &count, sizeof count) ||
+        !memory_read_carefully(list + vm.list_threads, &threads, sizeof threads))
         return 0;
-    for (uint32_t i = count < THREADS_MOST ? count : THREADS_MOST; i-- > 0;) {
-        if (!python_read_carefully(threads + i * sizeof object, &object, sizeof object)) return 0;
-        if (is_of_thread(object, tid)) return object;
+    for (uint32_t left = count < THREADS_MOST ? count : THREADS_MOST; left;) {
+        uint32_t piece = left < PIECE ? left : PIECE;
+        left -= piece;
+        if (!memory_read_carefully(threads + left * sizeof *objects, objects,
+                                   piece * sizeof *objects))
+            return 0;
+        for (uint32_t i = piece; i-- > 0;)
+            if ((!known || objects[i] == known) && is_of_thread(objects[i], tid)) return objects[i];
     }
     return 0;
 }
@@ -69,11 +69,12 @@ static COLD uint64_t find_object(uint64_t list, int tid) {
 // As long as the list is the same, the object is there: an ending thread leaves it first.
 static bool find_thread(struct java_thread *thread, int tid) {
     uint64_t list;
-    if (!python_read_word(&thread->memory, vm.thread_list, &list)) return false;
+    if (!memory_read_word(&thread->code.methods.memory, vm.thread_list, &list)) return false;
     if (unlikely(list != thread->list)) {
-        thread->object = find_object(list, tid);
+        uint64_t known = thread->object ? find_object(list, tid, thread->object) : 0;
+        thread->object = known ? known : find_object(list, tid, 0);
         thread->list = list;
-        if (thread->object && !python_read_carefully(thread->object + vm.thread_stack_base,
+        if (thread->object && !memory_read_carefully(thread->object + vm.thread_stack_base,
                                                      &thread->stack_end, sizeof(uint64_t)))
             thread->object = 0;
     }
@@ -89,23 +90,9 @@ struct place {
 };
 
 static bool read_anchor(struct java_thread *thread, uint64_t anchor, struct place *place) {
-    return python_read_word(&thread->memory, anchor + vm.anchor_sp, &place->stack) &&
-           python_read_word(&thread->memory, anchor + vm.anchor_fp, &place->frame) &&
-           python_read_word(&thread->memory, anchor + vm.anchor_pc, &place->pc);
-}
-
-static void push(struct java_thread *thread, uintptr_t pc) {
-    if (thread->count < thread->limit) thread->inside_out[thread->count++] = pc;
-}
-
-// The native frames inside of `stack`; 0: all, with the mark of how the walk ended.
-static void push_native(struct java_thread *thread, struct java_native native, uint64_t stack) {
-    for (uint32_t i = native.count; i-- > 0;) {
-        const struct frame *frame = &native.frames[i];
-        bool is_mark = frame->pc < CAIRN_CUT_LIMIT;
-        if (stack && (is_mark || frame->stack >= stack)) break;
-        push(thread, frame->pc & ~FRAME_PYTHON);
-    }
+    return memory_read_word(&thread->code.methods.memory, anchor + vm.anchor_sp, &place->stack) &&
+           memory_read_word(&thread->code.methods.memory, anchor + vm.anchor_fp, &place->frame) &&
+           memory_read_word(&thread->code.methods.memory, anchor + vm.anchor_pc, &place->pc);
 }
 
 // Words of an interpreted frame, from its frame pointer.
@@ -114,7 +101,8 @@ enum { SLOT_CALLER = 0, SLOT_RETURN = 1, SLOT_CALLER_STACK = -1, SLOT_METHOD = -
 enum { SLOT_WRAPPER = -6 };
 
 static bool read_slot(struct java_thread *thread, uint64_t frame, int slot, uint64_t *word) {
-    return python_read_word(&thread->memory, frame + (uint64_t)(int64_t)slot * sizeof *word, word);
+    return memory_read_word(&thread->code.methods.memory,
+                            frame + (uint64_t)(int64_t)slot * sizeof *word, word);
 }
 
 static bool step_interpreted(struct java_thread *thread, struct place *place) {
@@ -125,28 +113,30 @@ static bool step_interpreted(struct java_thread *thread, struct place *place) {
         !read_slot(thread, frame, SLOT_RETURN, &place->pc) ||
         !read_slot(thread, frame, SLOT_CALLER, &place->frame))
         return false;
-    uint32_t bci = instruction ? method_bci(method, instruction) : METHOD_NO_BCI;
-    push(thread, method_find(&thread->code.methods, method, bci, frame));
+    managed_push(&thread->maker, method_find_at(&thread->code.methods, method, instruction));
     return place->stack > frame;
 }
 
 static bool step_compiled(struct java_thread *thread, struct place *place) {
-    const struct blob_seen *blob = blob_find(&thread->code, place->pc, place->stack);
+    const struct blob_seen *blob = blob_find(&thread->code, place->pc);
     if (!blob) return false;
     bool is_deopt =
         blob->is_compiled && (place->pc == blob->deopt || place->pc == blob->deopt_handle);
     if (is_deopt) {
         uint64_t pc;
-        if (!python_read_word(&thread->memory, place->stack + blob->orig_pc, &pc)) return false;
+        if (!memory_read_word(&thread->code.methods.memory, place->stack + blob->orig_pc, &pc))
+            return false;
         place->pc = pc;
-        blob = blob_find(&thread->code, pc, place->stack);
+        blob = blob_find(&thread->code, pc);
         if (!blob || pc == blob->deopt) return false;
     }
-    for (uint32_t i = 0; i < blob->inlined_count; i++) push(thread, blob->inlined[i]);
+    for (uint32_t i = 0; i < blob->inlined_count; i++)
+        managed_push(&thread->maker, blob->inlined[i]);
     if (blob->is_cut || blob->frame_bytes < 2 * sizeof(uint64_t)) return false;
     place->stack += blob->frame_bytes;
     uint64_t words[2];  // frame pointer, return address
-    if (!python_read(&thread->memory, place->stack - sizeof words, words, sizeof words))
+    if (!memory_read(&thread->code.methods.memory, place->stack - sizeof words, words,
+                     sizeof words))
         return false;
     place->frame = words[0];
     place->pc = words[1];
@@ -160,10 +150,12 @@ struct bounds {
 static bool read_bounds(struct java_thread *thread, struct bounds *bounds) {
     uint64_t queue;
     uint32_t limit;
-    if (!python_read_word(&thread->memory, vm.interpreter, &queue) ||
-        !python_read_word(&thread->memory, vm.call_stub_return, &bounds->call_return) ||
-        !python_read_word(&thread->memory, queue + vm.queue_buffer, &bounds->interpreter) ||
-        !python_read_part(&thread->memory, queue + vm.queue_limit, UINT32_MAX, &limit))
+    if (!memory_read_word(&thread->code.methods.memory, vm.interpreter, &queue) ||
+        !memory_read_word(&thread->code.methods.memory, vm.call_stub_return,
+                          &bounds->call_return) ||
+        !memory_read_word(&thread->code.methods.memory, queue + vm.queue_buffer,
+                          &bounds->interpreter) ||
+        !memory_read_part(&thread->code.methods.memory, queue + vm.queue_limit, UINT32_MAX, &limit))
         return false;
     bounds->interpreter_end = bounds->interpreter + limit;
     return true;
@@ -173,10 +165,10 @@ static bool read_bounds(struct java_thread *thread, struct bounds *bounds) {
 // lead there.
 static bool push_java(struct java_thread *thread, const struct bounds *bounds,
                       struct place *place) {
-    if (!place->pc &&
-        !python_read_word(&thread->memory, place->stack - sizeof place->pc, &place->pc))
+    if (!place->pc && !memory_read_word(&thread->code.methods.memory,
+                                        place->stack - sizeof place->pc, &place->pc))
         return false;
-    while (thread->count < thread->limit) {
+    while (thread->maker.count < thread->maker.limit) {
         uint64_t stack = place->stack;
         if (place->pc == bounds->call_return) return true;
         bool is_interpreted =
@@ -190,7 +182,7 @@ static bool push_java(struct java_thread *thread, const struct bounds *bounds,
 
 // Native and Java code in turns, from the anchor outwards. False: the way ended in Java.
 static bool push_turns(struct java_thread *thread, struct place place,
-                       const struct java_walker *walker) {
+                       const struct managed_walker *walker) {
     struct bounds bounds;
     if (!read_bounds(thread, &bounds)) return false;
     while (place.stack) {
@@ -203,50 +195,25 @@ static bool push_turns(struct java_thread *thread, struct place place,
             !read_anchor(thread, wrapper + vm.wrapper_anchor, &place))
             return false;
         if (place.stack && place.stack <= frame) return false;
-        struct java_native native =
+        struct managed_native native =
             walker->walk(walker->context, pc, frame + 2 * sizeof(uintptr_t), (uintptr_t *)frame);
-        push_native(thread, native, place.stack);
+        managed_push_native(&thread->maker, native, place.stack);
     }
     return true;
 }
 
-// The frames outermost first; how many outer ones are those of the stack before.
-static uint32_t turn(struct java_thread *thread) {
-    uint32_t keep = 0;
-    for (uint32_t i = 0; i < thread->count; i++) {
-        uintptr_t pc = thread->inside_out[thread->count - 1 - i];
-        thread->frames[i].pc = pc;
-        if (keep == i && i < thread->last_count && thread->last_frames[i].pc == pc) keep++;
-    }
-    return keep;
-}
-
-// The stack becomes the last one. Torn out of here by a handler that jumps, there is none.
-static struct java_stack finish(struct java_thread *thread) {
-    uint32_t keep = turn(thread);
-    struct frame *frames = thread->frames;
-    thread->last_count = 0;
-    compiler_barrier();
-    thread->frames = thread->last_frames;
-    thread->last_frames = frames;
-    compiler_barrier();
-    thread->last_count = thread->count;
-    return (struct java_stack){frames, thread->count, keep, thread->code.methods.is_nameless};
-}
-
-struct java_stack java_weave(struct java_thread *thread, struct java_native native, int tid,
-                             const struct java_walker *walker) {
+struct managed_stack java_weave(struct java_thread *thread, struct managed_native native, int tid,
+                                const struct managed_walker *walker) {
     struct place place = {0};
+    memory_begin(&thread->code.methods.memory);
     thread->code.methods.is_nameless = false;
-    thread->count = 0;
+    thread->maker.count = 0;
     bool has_anchor = java.can_be_read && find_thread(thread, tid) &&
                       read_anchor(thread, thread->object + vm.thread_anchor, &place) &&
                       place.stack < thread->stack_end;
     if (!has_anchor) place.stack = 0;
-    push_native(thread, native, place.stack);
+    managed_push_native(&thread->maker, native, place.stack);
     if (!push_turns(thread, place, walker) && has_anchor && place.stack)
-        push(thread, CAIRN_CUT_NO_CFI);
-    if (thread->count == thread->limit && thread->count)
-        thread->inside_out[thread->count - 1] = CAIRN_CUT_DEPTH;
-    return finish(thread);
+        managed_push(&thread->maker, CAIRN_CUT_NO_CFI);
+    return managed_finish(&thread->maker, thread->code.methods.is_nameless);
 }

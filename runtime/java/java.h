@@ -4,9 +4,10 @@
 // the stub by which native code called Java; there native code goes on, and perhaps more Java.
 //
 // No lock is taken, and nothing of the JVM is called. What could be wrong with what is read:
-//   - Classes, compiled code and threads go at any time. All of these are read by system calls
-//     (they fail where there is no memory), and known by what they say: class and method, number
-//     of the compilation. Only the thread's own stack and its own object are read directly.
+//   - Classes, compiled code and threads go at any time, but not those that a frame of this thread
+//     runs. These are read directly on pages that were found readable since the program last took
+//     memory away, and known by what they say: class and method, number of the compilation. What
+//     is met for the first time is read by system calls, which fail where there is no memory.
 //   - Anything, if the program writes where it should not: an address is looked at before it is
 //     read, stacks only go outwards, and chains end after as many frames as a stack may have.
 // Code that has no anchor, as a leaf call of the interpreter's, has native frames only.
@@ -16,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/sys/frame.h"
+#include "runtime/managed/stack.h"
 #include "runtime/sys/sys.h"
 
 struct java {
@@ -35,25 +36,8 @@ struct java_thread;
 // For stacks of at most `limit` frames; NULL without memory.
 struct java_thread *java_thread_make(uint32_t limit);
 
-// How native frames are walked from a frame that called Java: outermost first.
-struct java_native {
-    const struct frame *frames;
-    uint32_t count;
-};
-struct java_walker {
-    struct java_native (*walk)(void *context, uintptr_t pc, uintptr_t stack, uintptr_t *frame_slot);
-    void *context;
-};
-
-struct java_stack {
-    struct frame *frames;  // outermost first; only `pc` is set. There is room up to the limit
-    uint32_t count;
-    uint32_t keep;     // outer frames whose addresses are those of the stack before
-    bool is_nameless;  // a method could not be kept for lack of room
-};
-
 // The walked stack of this thread (outermost first) with its Java frames.
-struct java_stack java_weave(struct java_thread *thread, struct java_native native, int tid,
-                             const struct java_walker *walker);
+struct managed_stack java_weave(struct java_thread *thread, struct managed_native native, int tid,
+                                const struct managed_walker *walker);
 
 #endif

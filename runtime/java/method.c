@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All is read by system calls: classes are unloaded at any time, and their memory with them. What
-// was read is believed as long as the method's own words say the same.
+// A method that a frame of this thread runs is kept by the JVM, so that what tells it from others
+// is read directly. What makes its record is read by system calls, and believed as long as the
+// method's own words say the same.
 #include "runtime/java/method.h"
 
 #include <string.h>
@@ -8,19 +9,19 @@
 #include "format/format.h"
 #include "runtime/java/numbers.h"
 #include "runtime/java/vm.h"
-#include "runtime/python/code.h"
-#include "runtime/python/read.h"
+#include "runtime/managed/codes.h"
+#include "runtime/managed/memory.h"
 #include "runtime/sys/frame.h"
 
-static uint16_t half_at(const uint8_t *bytes, uint64_t offset, size_t size) {
+static uint16_t half_at(const uint64_t *words, uint64_t offset, size_t size) {
     uint16_t half = 0;
-    if (offset + sizeof half <= size) memcpy(&half, bytes + offset, sizeof half);
+    if (offset + sizeof half <= size) memcpy(&half, (const uint8_t *)words + offset, sizeof half);
     return half;
 }
 
-static uint64_t word_at(const uint8_t *bytes, uint64_t offset, size_t size) {
+static uint64_t word_at(const uint64_t *words, uint64_t offset, size_t size) {
     uint64_t word = 0;
-    if (offset + sizeof word <= size) memcpy(&word, bytes + offset, sizeof word);
+    if (offset + sizeof word <= size) memcpy(&word, (const uint8_t *)words + offset, sizeof word);
     return word;
 }
 
@@ -28,15 +29,30 @@ static size_t least(uint64_t one, size_t other) {
     return one < other ? (size_t)one : other;
 }
 
-static bool read_facts(uint64_t method, struct method_facts *facts) {
-    memset(facts, 0, sizeof *facts);
-    if (!python_read_carefully(method + vm.method_constant, &facts->constant, sizeof(uint64_t)) ||
-        !python_read_carefully(facts->constant, facts->constant_head,
-                               least(vm.constant_bytes, METHOD_CONSTANT_BYTES)))
-        return false;
+// The constant part alone is not all: the rest follows by read_pool.
+static bool read_constant(struct method_reader *reader, uint64_t method,
+                          struct method_facts *facts) {
+    size_t size = least(vm.constant_bytes, METHOD_CONSTANT_BYTES);
+    memset((uint8_t *)facts->constant_head + size, 0, METHOD_CONSTANT_BYTES - size);
+    return memory_read_word(&reader->memory, method + vm.method_constant, &facts->constant) &&
+           memory_read(&reader->memory, facts->constant, facts->constant_head, size);
+}
+
+static bool read_pool(struct method_reader *reader, struct method_facts *facts) {
+    size_t size = least(vm.pool_bytes, METHOD_POOL_BYTES);
     facts->pool = word_at(facts->constant_head, vm.constant_pool, METHOD_CONSTANT_BYTES);
-    return python_read_carefully(facts->pool, facts->pool_head,
-                                 least(vm.pool_bytes, METHOD_POOL_BYTES));
+    memset((uint8_t *)facts->pool_head + size, 0, METHOD_POOL_BYTES - size);
+    return memory_read(&reader->memory, facts->pool, facts->pool_head, size);
+}
+
+static uint64_t hash_facts(const struct method_facts *facts) {
+    const size_t most = METHOD_CONSTANT_BYTES, pool_most = METHOD_POOL_BYTES;
+    uint64_t hash = codes_mix(facts->constant, facts->pool);
+    for (size_t i = 0; i < least(vm.constant_bytes, most) / sizeof hash; i++)
+        hash = codes_mix(hash, facts->constant_head[i]);
+    for (size_t i = 0; i < least(vm.pool_bytes, pool_most) / sizeof hash; i++)
+        hash = codes_mix(hash, facts->pool_head[i]);
+    return hash;
 }
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -45,9 +61,9 @@ static bool read_facts(uint64_t method, struct method_facts *facts) {
 static size_t put_symbol(uint64_t symbol, uint8_t *out) {
     uint16_t length = 0;
     const size_t most = METHOD_TEXT_BYTES / 2;
-    if (!python_read_carefully(symbol + vm.symbol_length, &length, sizeof length)) return 0;
+    if (!memory_read_carefully(symbol + vm.symbol_length, &length, sizeof length)) return 0;
     size_t taken = least(length, most), kept = 0;
-    if (!python_read_carefully(symbol + vm.symbol_body, out, taken)) return 0;
+    if (!memory_read_carefully(symbol + vm.symbol_body, out, taken)) return 0;
     for (size_t i = 0; i < taken; i++)
         if (out[i]) out[kept++] = out[i];
     return kept;
@@ -55,7 +71,7 @@ static size_t put_symbol(uint64_t symbol, uint8_t *out) {
 
 static size_t put_constant(const struct method_facts *facts, uint16_t index, uint8_t *out) {
     uint64_t symbol = 0, at = facts->pool + vm.pool_bytes + index * sizeof symbol;
-    return index && python_read_carefully(at, &symbol, sizeof symbol) ? put_symbol(symbol, out) : 0;
+    return index && memory_read_carefully(at, &symbol, sizeof symbol) ? put_symbol(symbol, out) : 0;
 }
 
 // "java/util/Map" becomes "java.util.Map"; a hidden class' last '+' becomes '/', as Java says it.
@@ -109,7 +125,7 @@ static uint32_t line_of(struct method_reader *reader, const struct method_facts 
     // How long it is, its end says. Pieces do not cross into another page.
     while (size < METHOD_LINES_BYTES - step) {
         size_t piece = step - (at + size) % step;
-        if (!python_read_carefully(at + size, reader->lines + size, piece)) break;
+        if (!memory_read_carefully(at + size, reader->lines + size, piece)) break;
         size += piece;
         if (memchr(reader->lines + size - piece, 0, piece)) break;
     }
@@ -125,7 +141,7 @@ static uint32_t make_record(struct method_reader *reader, const struct method_fa
     uint8_t *out = (uint8_t *)reader->record, name[METHOD_TEXT_BYTES];
     size_t used = sizeof head, function = used;
     uint64_t symbol = 0, holder = word_at(facts->pool_head, vm.pool_holder, METHOD_POOL_BYTES);
-    size_t length = python_read_carefully(holder + vm.class_name, &symbol, sizeof symbol)
+    size_t length = memory_read_carefully(holder + vm.class_name, &symbol, sizeof symbol)
                         ? put_symbol(symbol, name)
                         : 0;
     memcpy(out + used, name, length);
@@ -146,12 +162,11 @@ static uint32_t make_record(struct method_reader *reader, const struct method_fa
     for (; used % CAIRN_CODE_ALIGN; used++) out[used] = 0;
     head.bytes = (uint32_t)used;
     memcpy(out, &head, sizeof head);
-    return code_intern(reader->record, used);
+    return codes_intern(reader->record, used);
 }
 
 static COLD uintptr_t find_slow(struct method_reader *reader, struct method_seen *seen,
-                                uint64_t method, uint32_t bci, uintptr_t place,
-                                const struct method_facts *facts) {
+                                uint64_t method, uint32_t bci, const struct method_facts *facts) {
     uint32_t first, line = line_of(reader, facts, bci, &first);
     uint32_t number = make_record(reader, facts, first);
     if (!number) reader->is_nameless = true;
@@ -159,37 +174,36 @@ static COLD uintptr_t find_slow(struct method_reader *reader, struct method_seen
     seen->method = 0;
     compiler_barrier();
     seen->bci = bci;
-    seen->place = place;
     seen->pc = frame_python(number, line);
-    seen->facts = *facts;
+    seen->facts = hash_facts(facts);
     compiler_barrier();
     seen->method = method;
     return seen->pc;
 }
 
-uintptr_t method_find(struct method_reader *reader, uint64_t method, uint32_t bci,
-                      uintptr_t place) {
+// With the constant part read.
+static uintptr_t find_with(struct method_reader *reader, uint64_t method, uint32_t bci,
+                           struct method_facts *facts) {
     const unsigned low_bits = 3, high_bits = 15;
     const uint32_t spread = 31;
     uint64_t hash = method >> low_bits ^ method >> high_bits ^ (uint64_t)bci * spread;
     struct method_seen *seen = &reader->seen[hash % METHODS_SEEN];
-    bool is_here = seen->method == method && seen->bci == bci;
-    if (likely(is_here && seen->place == place)) return seen->pc;
-    struct method_facts facts;
-    if (!read_facts(method, &facts)) return frame_python(CODE_UNKNOWN, 0);
-    if (is_here && memcmp(&seen->facts, &facts, sizeof facts) == 0) {
-        seen->place = place;
+    if (!read_pool(reader, facts)) return frame_python(CODE_UNKNOWN, 0);
+    if (likely(seen->method == method && seen->bci == bci && seen->facts == hash_facts(facts)))
         return seen->pc;
-    }
-    return find_slow(reader, seen, method, bci, place, &facts);
+    return find_slow(reader, seen, method, bci, facts);
 }
 
-uint32_t method_bci(uint64_t method, uint64_t instruction) {
-    uint64_t constant;
-    uint16_t size;
-    if (!python_read_carefully(method + vm.method_constant, &constant, sizeof constant) ||
-        !python_read_carefully(constant + vm.constant_code_size, &size, sizeof size))
-        return METHOD_NO_BCI;
-    uint64_t bci = instruction - constant - vm.constant_bytes;
-    return bci < size ? (uint32_t)bci : METHOD_NO_BCI;
+uintptr_t method_find(struct method_reader *reader, uint64_t method, uint32_t bci) {
+    struct method_facts facts;
+    if (!read_constant(reader, method, &facts)) return frame_python(CODE_UNKNOWN, 0);
+    return find_with(reader, method, bci, &facts);
+}
+
+uintptr_t method_find_at(struct method_reader *reader, uint64_t method, uint64_t instruction) {
+    struct method_facts facts;
+    if (!read_constant(reader, method, &facts)) return frame_python(CODE_UNKNOWN, 0);
+    uint64_t bci = instruction - facts.constant - vm.constant_bytes;
+    bool is_its = bci < half_at(facts.constant_head, vm.constant_code_size, METHOD_CONSTANT_BYTES);
+    return find_with(reader, method, instruction && is_its ? (uint32_t)bci : METHOD_NO_BCI, &facts);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "format/format.h"
-#include "runtime/python/read.h"
+#include "runtime/managed/memory.h"
 #include "runtime/sys/linker.h"
 
 struct vm_layout vm;
@@ -36,7 +36,7 @@ struct entries {
 
 static bool read_symbol(const char *name, uint64_t *value) {
     uintptr_t address = (uintptr_t)linker_search(name);
-    return address && python_read_carefully(address, value, sizeof *value);
+    return address && memory_read_carefully(address, value, sizeof *value);
 }
 
 // False where there is none, or it is not filled in yet.
@@ -50,7 +50,7 @@ static bool open_table(const struct table *table, struct entries *entries) {
 }
 
 static bool read_column(const struct entries *entries, int column, uint64_t *value) {
-    return python_read_carefully(entries->at + entries->columns[column], value, sizeof *value);
+    return memory_read_carefully(entries->at + entries->columns[column], value, sizeof *value);
 }
 
 // A name of the table, cut; false at the end of the table.
@@ -61,7 +61,7 @@ static bool read_name(const struct entries *entries, int column, char name[NAME_
         // by pieces that do not cross into another page
         size_t piece = sizeof text - (text + length) % sizeof text;
         if (piece > NAME_BYTES - 1 - length) piece = NAME_BYTES - 1 - length;
-        if (!python_read_carefully(text + length, name + length, piece)) return false;
+        if (!memory_read_carefully(text + length, name + length, piece)) return false;
         if (memchr(name + length, 0, piece)) return true;
         length += piece;
     }
@@ -137,7 +137,7 @@ enum vm_state vm_find(uint32_t *major) {
     if (!open_table(&field_table, &fields) || !open_table(&type_table, &types)) return VM_ABSENT;
     bool has_all = take_fields(&fields, &layout) == FIELD_COUNT;
     has_all &= take_sizes(&types, &layout) == SIZE_COUNT;
-    if (layout.major && !python_read_carefully(layout.major, major, sizeof *major)) *major = 0;
+    if (layout.major && !memory_read_carefully(layout.major, major, sizeof *major)) *major = 0;
     if (!has_all || *major != CAIRN_JAVA_READ) return VM_UNKNOWN;
     vm = layout;
     return VM_READ;

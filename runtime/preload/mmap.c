@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrapped functions that map memory: passed on as they are, but with --mmap noted too. What
+// The wrapped functions that map memory: passed on as they are, but with --mmap noted too; and
+// what is taken away is no longer known as readable (managed/memory.h). What
 // libc maps itself, such as its arenas and the stacks of threads, does not come by here.
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "runtime/managed/memory.h"
 #include "runtime/process/real.h"
 #include "runtime/record/event.h"
 #include "runtime/record/mapped.h"
@@ -19,6 +21,11 @@ void *mmap64_hook(void *address, size_t length, int protection, int flags, int f
 void *mremap_hook(void *old, size_t old_length, size_t length, int flags,
                   void *address) __asm__("mremap");
 
+// Memory that is mapped anew without a right to read it is taken away.
+static void note_taken(int protection, int flags) {
+    if (unlikely(protection == PROT_NONE && flags & MAP_FIXED)) memory_note_change();
+}
+
 static NOINLINE void *mmap_recorded(void *address, size_t length, int protection, int flags,
                                     int file, long offset) {
     void *result = real.mmap(address, length, protection, flags, file, offset);
@@ -31,6 +38,7 @@ static NOINLINE void *mmap_recorded(void *address, size_t length, int protection
 
 EXPORT void *mmap_hook(void *address, size_t length, int protection, int flags, int file,
                        long offset) {
+    note_taken(protection, flags);
     if (unlikely(mapped_is_on))
         return mmap_recorded(address, length, protection, flags, file, offset);
     return real.mmap(address, length, protection, flags, file, offset);
@@ -38,6 +46,7 @@ EXPORT void *mmap_hook(void *address, size_t length, int protection, int flags, 
 
 EXPORT void *mmap64_hook(void *address, size_t length, int protection, int flags, int file,
                          long offset) {
+    note_taken(protection, flags);
     if (unlikely(mapped_is_on))
         return mmap_recorded(address, length, protection, flags, file, offset);
     return real.mmap64(address, length, protection, flags, file, offset);
@@ -55,6 +64,7 @@ static NOINLINE void *mremap_recorded(void *old, size_t old_length, size_t lengt
 }
 
 EXPORT void *mremap_hook(void *old, size_t old_length, size_t length, int flags, void *address) {
+    memory_note_change();
     if (unlikely(mapped_is_on)) return mremap_recorded(old, old_length, length, flags, address);
     return real.mremap(old, old_length, length, flags, address);
 }
@@ -69,6 +79,7 @@ static NOINLINE int munmap_recorded(void *address, size_t length) {
 }
 
 EXPORT int munmap(void *address, size_t length) {
+    memory_note_change();
     if (unlikely(mapped_is_on)) return munmap_recorded(address, length);
     return real.munmap(address, length);
 }

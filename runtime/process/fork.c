@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "runtime/live/live.h"
+#include "runtime/managed/codes.h"
 #include "runtime/process/settings.h"
-#include "runtime/python/python.h"
 #include "runtime/record/event.h"
 #include "runtime/record/event_log.h"
 #include "runtime/record/mapped.h"
@@ -81,7 +81,7 @@ bool fork_recording(const struct cairn_header *parent) {
         return false;
     if (!fork_section(parent, CAIRN_SECTION_MODULES, &modules.entries) ||
         !fork_section(parent, CAIRN_SECTION_STRINGS, &modules.strings) ||
-        !fork_section(parent, CAIRN_SECTION_CODES, &python.codes) ||
+        !fork_section(parent, CAIRN_SECTION_CODES, &codes.region) ||
         !fork_section(parent, CAIRN_SECTION_SCOPES, &scopes.entries) ||
         !fork_section(parent, CAIRN_SECTION_CELLS, &cells.hot_region) ||
         !fork_section(parent, CAIRN_SECTION_CELLS_COLD, &cells.cold_region) ||

@@ -13,6 +13,8 @@
 #include "runtime/inject/wrap.h"
 #include "runtime/java/java.h"
 #include "runtime/live/live.h"
+#include "runtime/managed/codes.h"
+#include "runtime/managed/memory.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/real.h"
 #include "runtime/process/settings.h"
@@ -54,7 +56,7 @@ static void connect_rooms(void) {
     modules.strings = sink_region(CAIRN_SECTION_STRINGS);
     modules.locked_by = 0;
     stacks.records = sink_region(CAIRN_SECTION_RECORDS);
-    python.codes = sink_region(CAIRN_SECTION_CODES);
+    codes.region = sink_region(CAIRN_SECTION_CODES);
     scopes.entries = sink_region(CAIRN_SECTION_SCOPES);
     cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
     cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
@@ -103,7 +105,7 @@ static void describe_allocator(void) {
 // cell for lost stacks.
 static bool begin_sections(void) {
     const uint64_t unused_record_words = 4;
-    if (settings_has_code_frames() && !python_begin()) return false;
+    if (settings_has_code_frames() && !codes_begin()) return false;
     return module_string("") == 0 && cells_init() &&
            region_take(&stacks.records, unused_record_words * sizeof(uint32_t));
 }
@@ -125,7 +127,7 @@ static uint32_t threads_under(uint64_t limit_bytes) {
 void process_release_space(uint64_t limit_bytes) {
     struct region *const regions[] = {
         &cells.hot_region,   &cells.cold_region, &cells.block_stats_region,
-        &cells.owner_region, &stacks.records,    &python.codes,
+        &cells.owner_region, &stacks.records,    &codes.region,
         &uses.sizes,         &uses.reallocs,     &uses.aligned,
         &uses.ages,          &values.entries,    &values.samples,
         &modules.entries,    &modules.strings,   &scopes.entries,
@@ -154,6 +156,7 @@ static void configure(void) {
     settings_read();
     uint64_t most = settings.overhead_bytes;
     if (most) sys_set_budget(most - most / part_for_samples);
+    if (settings_has_code_frames()) memory_init();
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     if (settings.has_no_stacks) settings.has_java = false;

@@ -33,13 +33,13 @@ bool chain_find(void) {
 static bool is_of_same_thread(uintptr_t state, uintptr_t own) {
     uint64_t thread, own_thread;
     return code_layout.state_thread && own &&
-           python_read_carefully(state + code_layout.state_thread, &thread, sizeof thread) &&
-           python_read_carefully(own + code_layout.state_thread, &own_thread, sizeof own_thread) &&
+           memory_read_carefully(state + code_layout.state_thread, &thread, sizeof thread) &&
+           memory_read_carefully(own + code_layout.state_thread, &own_thread, sizeof own_thread) &&
            thread == own_thread;
 }
 
 // The thread's state; 0: it has none.
-static uintptr_t state_find(struct python_memory *memory) {
+static uintptr_t state_find(struct memory_reader *memory) {
     uintptr_t current = (uintptr_t)calls.current_state();
     if (current && !code_layout.state_thread) return current;
     uintptr_t own = (uintptr_t)calls.own_state();
@@ -53,7 +53,7 @@ static uintptr_t state_find(struct python_memory *memory) {
 enum { CFRAME_FRAME = 8 };  // 3.11: _PyCFrame.current_frame, then .previous; 3.12: at its start
 
 struct chain {
-    struct python_memory *memory;
+    struct memory_reader *memory;
     struct link *links;
     uint32_t count, limit;
 };
@@ -69,9 +69,9 @@ static bool read_link(struct chain *chain, uintptr_t frame, uintptr_t *previous)
     const struct python_layout *layout = &code_layout;
     struct link *link = &chain->links[chain->count];
     uint64_t code, instruction, outer;
-    bool is_read = python_read_word(chain->memory, frame + layout->frame_code, &code) &&
-                   python_read_word(chain->memory, frame + layout->frame_previous, &outer) &&
-                   python_read_word(chain->memory, frame + layout->frame_instruction, &instruction);
+    bool is_read = memory_read_word(chain->memory, frame + layout->frame_code, &code) &&
+                   memory_read_word(chain->memory, frame + layout->frame_previous, &outer) &&
+                   memory_read_word(chain->memory, frame + layout->frame_instruction, &instruction);
     if (!is_read) return false;
     *previous = outer;
     *link = (struct link){.frame = frame, .code = unmarked(code), .instruction = instruction};
@@ -97,14 +97,14 @@ static void read_call(struct chain *chain, uintptr_t place, uintptr_t frame) {
         if (!read_link(chain, at, &frame)) break;
         chain->links[chain->count++].place = place;
         const uint32_t byte = 0xff;
-        if (!python_read_part(chain->memory, at + code_layout.frame_kind, byte, &is_entry)) break;
+        if (!memory_read_part(chain->memory, at + code_layout.frame_kind, byte, &is_entry)) break;
     }
 }
 
 static void read_calls(struct chain *chain, uintptr_t cframe) {
     for (uint32_t seen = 0; cframe && seen < chain->limit; seen++) {
         uintptr_t words[2];  // current_frame, previous
-        if (!python_read(chain->memory, cframe + CFRAME_FRAME, words, sizeof words)) break;
+        if (!memory_read(chain->memory, cframe + CFRAME_FRAME, words, sizeof words)) break;
         read_call(chain, cframe, words[0]);
         cframe = words[1];
     }
@@ -117,7 +117,7 @@ static void read_entries(struct chain *chain, uintptr_t frame) {
     for (uint32_t seen = 0; frame && seen < 2 * chain->limit; seen++) {
         uintptr_t at = frame;
         if (chain->count == chain->limit) break;
-        if (!python_read_part(chain->memory, at + code_layout.frame_kind, byte, &kind)) break;
+        if (!memory_read_part(chain->memory, at + code_layout.frame_kind, byte, &kind)) break;
         if (!read_link(chain, at, &frame)) break;
         if (kind < first_entry) {
             chain->count++;
@@ -128,11 +128,11 @@ static void read_entries(struct chain *chain, uintptr_t frame) {
     while (unplaced < chain->count) chain->links[unplaced++].place = UINTPTR_MAX - 1;
 }
 
-uint32_t chain_read(struct python_memory *memory, struct link *links, uint32_t limit) {
+uint32_t chain_read(struct memory_reader *memory, struct link *links, uint32_t limit) {
     struct chain chain = {memory, links, 0, limit};
     uintptr_t state = state_find(memory);
     uint64_t first;
-    if (!state || !python_read_word(memory, state + code_layout.state_frame, &first)) return 0;
+    if (!state || !memory_read_word(memory, state + code_layout.state_frame, &first)) return 0;
     switch (code_layout.chain) {
     case PYTHON_CHAIN_OBJECTS:
         read_objects(&chain, first);
@@ -141,7 +141,7 @@ uint32_t chain_read(struct python_memory *memory, struct link *links, uint32_t l
         read_calls(&chain, first);
         break;
     case PYTHON_CHAIN_ENTRIES_BY_CALL:
-        if (!python_read_word(memory, first, &first)) return 0;
+        if (!memory_read_word(memory, first, &first)) return 0;
         read_entries(&chain, first);
         break;
     case PYTHON_CHAIN_ENTRIES:

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/python/read.h"
+#include "runtime/managed/memory.h"
 
 // One frame of Python code.
 struct link {
@@ -21,7 +21,7 @@ bool chain_find(void);
 
 // This thread's chain, innermost first, by the layout of the interpreter; how many frames it has.
 // Without the interpreter's lock memory is set to be careful.
-uint32_t chain_read(struct python_memory *memory, struct link *links, uint32_t limit);
+uint32_t chain_read(struct memory_reader *memory, struct link *links, uint32_t limit);
 
 // Where a native function begins and ends that runs one frame of Python code a call; 0: the chain
 // knows places by itself.

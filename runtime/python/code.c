@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // An instruction is found by its address in the thread's own cache, and believed if the fields of
 // its code, and the hashes that Python keeps of the code's name and file, say what they said.
-// Otherwise the record of the code is made up anew and looked for by content in a table of the
-// process, so that code that is compiled again and again has one record. The table is filled by
-// compare-and-swap, and never emptied.
+// Otherwise the record of the code is made up anew.
 #include "runtime/python/code.h"
 
 #include <string.h>
 
 #include "format/format.h"
+#include "runtime/managed/codes.h"
+#include "runtime/managed/memory.h"
 #include "runtime/python/lines.h"
-#include "runtime/python/python.h"
-#include "runtime/python/read.h"
+#include "runtime/sys/frame.h"
 
 struct python_objects code_types;
 struct python_layout code_layout;
-
-// A slot of the table: the upper part of the record's hash, and its number.
-enum { TABLE_SLOTS = 1 << 17, TABLE_TRIES = 64, NUMBER_BITS = 28 };
-static uint64_t *table;
-
-static const uint64_t mix_factor = 0x9e3779b97f4a7c15u;
-
-static uint64_t mix(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * mix_factor;
-    return hash ^ hash >> 29;
-}
-
-static uint64_t hash_words(const uint64_t *words, size_t count) {
-    uint64_t hash = count;
-    for (size_t i = 0; i < count; i++) hash = mix(hash, words[i]);
-    return mix(hash, 0);
-}
-
-bool code_begin(void) {
-    if (!table) table = sys_reserve(TABLE_SLOTS * sizeof *table);
-    return table != NULL;
-}
 
 // Appends a character as UTF-8. A lone surrogate of the lower half is a byte that was no UTF-8.
 static size_t put_character(uint8_t *out, uint32_t character) {
@@ -69,7 +46,7 @@ struct head {
 
 static bool read_head(struct code_reader *reader, uintptr_t object, uintptr_t type,
                       struct head *head) {
-    return python_read(&reader->memory, object, head, sizeof *head) && head->type == type;
+    return memory_read(&reader->memory, object, head, sizeof *head) && head->type == type;
 }
 
 // Copies a text as UTF-8, cut to `most` bytes, and a NUL; the bytes written.
@@ -79,14 +56,14 @@ static size_t put_text(struct code_reader *reader, uintptr_t object, size_t most
     uint64_t state = 0;
     size_t used = 0;
     bool is_read = read_head(reader, object, code_types.text, &head) &&
-                   python_read_word(&reader->memory, object + PYTHON_TEXT_STATE, &state);
+                   memory_read_word(&reader->memory, object + PYTHON_TEXT_STATE, &state);
     size_t width = state >> PYTHON_TEXT_KIND_SHIFT & PYTHON_TEXT_KIND_MASK;
     bool is_known =
         is_read && state & PYTHON_TEXT_IS_COMPACT && (width == 1 || width == 2 || width == 4);
     size_t length = is_known && head.length < most ? head.length : is_known ? most : 0;
     bool is_ascii = state & PYTHON_TEXT_IS_ASCII;
     object += is_ascii ? code_layout.text_ascii : code_layout.text_compact;
-    if (!python_read(&reader->memory, object, reader->text, length * width)) length = 0;
+    if (!memory_read(&reader->memory, object, reader->text, length * width)) length = 0;
     for (size_t i = 0; i < length && used + longest_character < most; i++) {
         uint32_t character = character_at(reader->text, i, width);
         if (character) used += put_character(out + used, character);
@@ -101,12 +78,12 @@ struct code_fields {
     uint32_t first_line;
 };
 
-static bool read_fields(struct python_memory *memory, uintptr_t code, struct code_fields *fields) {
+static bool read_fields(struct memory_reader *memory, uintptr_t code, struct code_fields *fields) {
     const struct python_layout *layout = &code_layout;
-    return python_read_word(memory, code + layout->code_file, &fields->file) &&
-           python_read_word(memory, code + layout->code_function, &fields->function) &&
-           python_read_word(memory, code + layout->code_table, &fields->table) &&
-           python_read_part(memory, code + layout->code_first_line, UINT32_MAX,
+    return memory_read_word(memory, code + layout->code_file, &fields->file) &&
+           memory_read_word(memory, code + layout->code_function, &fields->function) &&
+           memory_read_word(memory, code + layout->code_table, &fields->table) &&
+           memory_read_part(memory, code + layout->code_first_line, UINT32_MAX,
                             &fields->first_line);
 }
 
@@ -126,55 +103,22 @@ static size_t make_record(struct code_reader *reader, const struct code_fields *
     return used;
 }
 
-static const uint8_t *record_at(uint32_t number) {
-    return python.codes.base + (size_t)number * CAIRN_CODE_ALIGN;
-}
-
-static uint32_t write_record(const uint64_t *content, size_t size) {
-    uint8_t *record = region_take(&python.codes, size);
-    if (!record) return CODE_UNKNOWN;
-    memcpy(record, content, size);
-    uint64_t number = (uint64_t)(record - python.codes.base) / CAIRN_CODE_ALIGN;
-    return number >> NUMBER_BITS ? CODE_UNKNOWN : (uint32_t)number;
-}
-
-uint32_t code_intern(const uint64_t *record, size_t size) {
-    uint64_t hash = hash_words(record, size / sizeof *record);
-    const uint64_t number_mask = (1u << NUMBER_BITS) - 1;
-    uint32_t own = CODE_UNKNOWN;
-    for (uint32_t i = 0; i < TABLE_TRIES; i++) {
-        uint64_t *slot = &table[(hash + i) % TABLE_SLOTS];
-        uint64_t there = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-        if (!there) {
-            if (!own) own = write_record(record, size);
-            if (!own) return CODE_UNKNOWN;
-            if (__atomic_compare_exchange_n(slot, &there, (hash & ~number_mask) | own, false,
-                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                return own;
-        }
-        uint32_t number = (uint32_t)(there & number_mask);
-        if (((there ^ hash) & ~number_mask) == 0 && memcmp(record_at(number), record, size) == 0)
-            return number;
-    }
-    return own;
-}
-
 // What Python remembers of a text: its length and hash.
 static uint64_t text_facts(struct code_reader *reader, uintptr_t text) {
     uint64_t facts[2] = {0, 0};
     _Static_assert(PYTHON_TEXT_HASH == PYTHON_OBJECT_LENGTH + sizeof facts[0],
                    "they are neighbours");
-    python_read(&reader->memory, text + PYTHON_OBJECT_LENGTH, facts, sizeof facts);
-    return mix(facts[0], facts[1]);
+    memory_read(&reader->memory, text + PYTHON_OBJECT_LENGTH, facts, sizeof facts);
+    return codes_mix(facts[0], facts[1]);
 }
 
 static uint64_t facts_of(struct code_reader *reader, const struct code_fields *fields) {
     uint64_t hash = fields->first_line;
-    hash = mix(hash, fields->file);
-    hash = mix(hash, fields->function);
-    hash = mix(hash, fields->table);
-    hash = mix(hash, text_facts(reader, fields->function));
-    return mix(hash, text_facts(reader, fields->file));
+    hash = codes_mix(hash, fields->file);
+    hash = codes_mix(hash, fields->function);
+    hash = codes_mix(hash, fields->table);
+    hash = codes_mix(hash, text_facts(reader, fields->function));
+    return codes_mix(hash, text_facts(reader, fields->file));
 }
 
 static uint32_t code_number(struct code_reader *reader, uintptr_t code,
@@ -182,7 +126,7 @@ static uint32_t code_number(struct code_reader *reader, uintptr_t code,
     const unsigned low_bits = 4, high_bits = 14;
     struct code_seen *seen = &reader->codes[(code >> low_bits ^ code >> high_bits) % CODES_SEEN];
     if (seen->code == code && seen->facts == facts) return seen->number;
-    uint32_t number = code_intern(reader->record, make_record(reader, fields));
+    uint32_t number = codes_intern(reader->record, make_record(reader, fields));
     if (!number) reader->is_nameless = true;
     seen->code = 0;
     compiler_barrier();
@@ -200,7 +144,7 @@ static uint32_t code_line(struct code_reader *reader, const struct code_fields *
     struct head head;
     if (!read_head(reader, object, code_types.bytes, &head)) return 0;
     size_t size = head.length < CODE_TABLE_BYTES ? head.length : CODE_TABLE_BYTES;
-    if (!python_read(&reader->memory, object + PYTHON_BYTES, reader->text, size)) return 0;
+    if (!memory_read(&reader->memory, object + PYTHON_BYTES, reader->text, size)) return 0;
     if (offset > UINT32_MAX) offset = 0;  // not begun yet: before the first one
     return lines_find(code_layout.lines, reader->text, size, fields->first_line, (uint32_t)offset);
 }
@@ -235,7 +179,7 @@ uintptr_t code_find(struct code_reader *reader, uintptr_t code, uintptr_t instru
         uint64_t references, type;
     } head;
     struct code_fields fields;
-    bool is_code = python_read(&reader->memory, code, &head, sizeof head) &&
+    bool is_code = memory_read(&reader->memory, code, &head, sizeof head) &&
                    head.type == code_types.code && read_fields(&reader->memory, code, &fields);
     if (!is_code) return frame_python(CODE_UNKNOWN, 0);
     // On its way out: what it points to may be gone. (In later versions the upper half is

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/managed/memory.h"
 #include "runtime/python/layout.h"
-#include "runtime/python/read.h"
 
-enum { CODE_UNKNOWN = 0, CODES_SEEN = 1024, LINES_SEEN = 4096 };
+enum { CODES_SEEN = 1024, LINES_SEEN = 4096 };
 enum { CODE_FUNCTION_BYTES = 1 << 10, CODE_FILE_BYTES = 4 << 10, CODE_TABLE_BYTES = 256 << 10 };
 
 // A code object that this thread has seen.
@@ -33,20 +33,13 @@ struct code_reader {
     uint64_t
         record[(CODE_FUNCTION_BYTES + CODE_FILE_BYTES) / sizeof(uint64_t) + 4];  // in the making
     uint8_t text[CODE_TABLE_BYTES];  // of Python, before it is used
-    struct python_memory memory;     // its caution is set by the caller
+    struct memory_reader memory;     // its caution is set by the caller
     bool is_nameless;                // set when there was no room for a code
 };
 
 // The interpreter that is read.
 extern HIDDEN struct python_objects code_types;
 extern HIDDEN struct python_layout code_layout;
-
-// False without memory.
-bool code_begin(void);
-
-// The number of a record (struct cairn_code with its texts): of one that says the same, or it is
-// written. CODE_UNKNOWN: there is no room.
-uint32_t code_intern(const uint64_t *record, size_t size);
 
 // The pseudo address of the instruction at an address in a code object. Its record is written if it
 // is new; it is CODE_UNKNOWN if the address is that of no code object, or there is no room. 0: it

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "runtime/python/read.h"
+#include "runtime/managed/memory.h"
 
 enum { MINOR_SHIFT = 16, FIRST_MINOR = 8, TABLE_END = 13 };
 
@@ -39,7 +39,7 @@ static const struct debug_words debug_words[] = {
 enum { DEBUG_VERSIONS = sizeof debug_words / sizeof *debug_words, DEBUG_WORDS_MOST = 93 };
 
 static bool read_word(uintptr_t address, uint64_t *word) {
-    return address % sizeof *word == 0 && python_read_carefully(address, word, sizeof *word);
+    return address % sizeof *word == 0 && memory_read_carefully(address, word, sizeof *word);
 }
 
 // ---- what a type says of its objects ------------------------------------------------------------
@@ -50,7 +50,7 @@ enum { TYPE_BASIC_SIZE = 32, TYPE_MEMBERS = 240, MEMBER_BYTES = 40, MEMBER_OFFSE
 static bool is_named(uintptr_t text, const char *name) {
     char there[24];
     size_t size = strlen(name) + 1;
-    return size <= sizeof there && python_read_carefully(text, there, size) &&
+    return size <= sizeof there && memory_read_carefully(text, there, size) &&
            !memcmp(there, name, size);
 }
 
@@ -139,7 +139,7 @@ static bool find_by_debug_offsets(uint32_t version, const struct debug_words *wo
     *layout =
         (struct python_layout){.chain = PYTHON_CHAIN_ENTRIES, .lines = PYTHON_LINES_POSITIONS};
     const uint16_t utf8_bytes = 16;  // .utf8_length and .utf8
-    bool is_read = python_read_carefully(objects->runtime, &offsets, sizeof offsets) &&
+    bool is_read = memory_read_carefully(objects->runtime, &offsets, sizeof offsets) &&
                    is_true_of(&offsets, version) && take_offsets(&offsets, words, layout);
     layout->text_compact = (uint16_t)(layout->text_ascii + utf8_bytes);
     return is_read && offsets.words[words->object_type] == PYTHON_OBJECT_TYPE &&

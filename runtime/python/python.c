@@ -13,10 +13,9 @@
 struct python python;
 
 struct python_thread {
-    struct link *links, *last_links;     // innermost first
-    struct frame *frames, *last_frames;  // outermost first
-    uintptr_t *inside_out;               // innermost first, in the making
-    uint32_t limit, last_link_count, last_frame_count;
+    struct link *links, *last_links;  // innermost first
+    struct managed_maker maker;
+    uint32_t last_link_count;
     struct code_reader reader;
 };
 
@@ -50,24 +49,12 @@ void python_find(void) {
     python.can_be_read = layout_find(python.version, &code_types, &code_layout) && chain_find();
 }
 
-bool python_begin(void) {
-    const struct cairn_code unknown = {.bytes = sizeof unknown};
-    void *first = code_begin() ? region_take(&python.codes, sizeof unknown) : NULL;
-    if (first) memcpy(first, &unknown, sizeof unknown);
-    return first != NULL;
-}
-
 struct python_thread *python_thread_make(uint32_t limit) {
     struct python_thread *thread = sys_reserve(sizeof *thread);
     if (!thread) return NULL;
-    thread->limit = limit;
     thread->links = sys_reserve(limit * sizeof *thread->links);
     thread->last_links = sys_reserve(limit * sizeof *thread->links);
-    thread->frames = sys_reserve(limit * sizeof *thread->frames);
-    thread->last_frames = sys_reserve(limit * sizeof *thread->frames);
-    thread->inside_out = sys_reserve(limit * sizeof *thread->inside_out);
-    bool has_all = thread->links && thread->last_links && thread->frames && thread->last_frames &&
-                   thread->inside_out;
+    bool has_all = thread->links && thread->last_links && managed_maker_init(&thread->maker, limit);
     return has_all ? thread : NULL;
 }
 
@@ -112,58 +99,43 @@ static void place_links(struct python_thread *thread, const struct frame *native
     for (; is_cut && next < link_count; next++) thread->links[next].place = UINTPTR_MAX - 1;
 }
 
-// Both chains, innermost first; how many frames, at most the limit.
-static uint32_t interleave(struct python_thread *thread, const struct frame *native,
-                           uint32_t native_count, uint32_t link_count) {
+// Both chains, innermost first.
+static void interleave(struct python_thread *thread, const struct frame *native,
+                       uint32_t native_count, uint32_t link_count) {
     const struct link *links = thread->links;
-    uint32_t count = 0, next = 0;
+    struct managed_maker *maker = &thread->maker;
+    uint32_t next = 0;
+    maker->count = 0;
     for (uint32_t i = native_count; i-- > 0;) {
         bool has_end = i > 0 && native[i - 1].stack;  // not outermost, nor next to where it was cut
         uintptr_t end = has_end ? native[i - 1].stack : UINTPTR_MAX;
-        for (; next < link_count && links[next].place < end && count < thread->limit; next++)
-            if (links[next].pc) thread->inside_out[count++] = links[next].pc;
+        for (; next < link_count && links[next].place < end; next++)
+            if (links[next].pc) managed_push(maker, links[next].pc);
         // A damaged stack may hold any word.
-        if (count < thread->limit) thread->inside_out[count++] = native[i].pc & ~FRAME_PYTHON;
+        managed_push(maker, native[i].pc & ~FRAME_PYTHON);
     }
-    if (count == thread->limit && count) thread->inside_out[count - 1] = CAIRN_CUT_DEPTH;
-    return count;
 }
 
-// The frames outermost first; how many outer ones are those of the stack before.
-static uint32_t turn(struct python_thread *thread, uint32_t count) {
-    uint32_t keep = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uintptr_t pc = thread->inside_out[count - 1 - i];
-        thread->frames[i].pc = pc;
-        if (keep == i && i < thread->last_frame_count && thread->last_frames[i].pc == pc) keep++;
-    }
-    return keep;
-}
-
-// The stack becomes the last one. Torn out of here by a handler that jumps, there is none.
-static void exchange(struct python_thread *thread) {
+// The chain becomes the last one. Torn out of here by a handler that jumps, there is none.
+static void exchange(struct python_thread *thread, uint32_t count) {
     struct link *links = thread->links;
-    struct frame *frames = thread->frames;
+    thread->last_link_count = 0;
+    compiler_barrier();
     thread->links = thread->last_links;
     thread->last_links = links;
-    thread->frames = thread->last_frames;
-    thread->last_frames = frames;
+    compiler_barrier();
+    thread->last_link_count = count;
 }
 
-struct python_stack python_weave(struct python_thread *thread, struct frame *native,
-                                 uint32_t native_count, bool is_careful) {
-    thread->reader.memory.is_careful = is_careful;
+struct managed_stack python_weave(struct python_thread *thread, struct managed_native native,
+                                  bool is_careful) {
+    struct memory_reader *memory = &thread->reader.memory;
+    memory->is_careful = is_careful;
     thread->reader.is_nameless = false;
-    uint32_t link_count = chain_read(&thread->reader.memory, thread->links, thread->limit);
-    if (chain_loop) place_links(thread, native, native_count, link_count);
+    uint32_t link_count = chain_read(memory, thread->links, thread->maker.limit);
+    if (chain_loop) place_links(thread, native.frames, native.count, link_count);
     name_chain(thread, link_count);
-    uint32_t count = interleave(thread, native, native_count, link_count);
-    uint32_t keep = turn(thread, count);
-    thread->last_link_count = thread->last_frame_count = 0;
-    compiler_barrier();
-    exchange(thread);
-    compiler_barrier();
-    thread->last_link_count = link_count;
-    thread->last_frame_count = count;
-    return (struct python_stack){thread->last_frames, count, keep, thread->reader.is_nameless};
+    interleave(thread, native.frames, native.count, link_count);
+    exchange(thread, link_count);
+    return managed_finish(&thread->maker, thread->reader.is_nameless);
 }

@@ -18,14 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/sys/frame.h"
-#include "runtime/sys/region.h"
+#include "runtime/managed/stack.h"
 #include "runtime/sys/sys.h"
 
 struct python {
-    uint32_t version;     // as Py_Version: 0x030b02f0 is 3.11.2; 0: no Python is linked
-    bool can_be_read;     // it is a version whose frames are known
-    struct region codes;  // (format.h, CAIRN_SECTION_CODES)
+    uint32_t version;  // as Py_Version: 0x030b02f0 is 3.11.2; 0: no Python is linked
+    bool can_be_read;  // it is a version whose frames are known
 };
 
 extern HIDDEN struct python python;
@@ -33,27 +31,16 @@ extern HIDDEN struct python python;
 // Looks whether the program is a Python, or linked to one. May ask the dynamic linker.
 void python_find(void);
 
-// A new recording begins: the code that stands for those that cannot be named. False without
-// memory.
-bool python_begin(void);
-
 // A thread's last stack. One owner.
 struct python_thread;
 
 // For stacks of at most `limit` frames; NULL without memory.
 struct python_thread *python_thread_make(uint32_t limit);
 
-struct python_stack {
-    struct frame *frames;  // outermost first; only `pc` is set. There is room up to the limit
-    uint32_t count;
-    uint32_t keep;     // outer frames whose addresses are those of the stack before
-    bool is_nameless;  // a code could not be kept for lack of room
-};
-
-// The walked stack of this thread (outermost first, `native_count` frames, at most the limit) with
-// the frames of Python code put in: each inside of the native frame that runs it. `is_careful`:
-// trusts no memory. Keeps errno.
-struct python_stack python_weave(struct python_thread *thread, struct frame *native,
-                                 uint32_t native_count, bool is_careful);
+// The walked stack of this thread (at most as many frames as the limit) with the frames of Python
+// code put in: each inside of the native frame that runs it. `is_careful`: trusts no memory. Keeps
+// errno.
+struct managed_stack python_weave(struct python_thread *thread, struct managed_native native,
+                                  bool is_careful);
 
 #endif

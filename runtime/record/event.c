@@ -175,13 +175,13 @@ static COLD void look_for_java(void) {
 }
 
 // Native frames further out than Java's.
-static struct java_native walk_outside(void *context, uintptr_t pc, uintptr_t stack,
-                                       uintptr_t *frame_slot) {
+static struct managed_native walk_outside(void *context, uintptr_t pc, uintptr_t stack,
+                                          uintptr_t *frame_slot) {
     struct thread *thread = context;
     struct walk_trace *trace = thread->java_trace;
     struct walk_start start = {pc, stack, frame_slot};
     if (walk_stack(trace, &start).has_new_code) note_modules(trace);
-    return (struct java_native){trace->frames, trace->count};
+    return (struct managed_native){trace->frames, trace->count};
 }
 
 static COLD void make_java(struct thread *thread) {
@@ -192,14 +192,13 @@ static COLD void make_java(struct thread *thread) {
     thread->java = java_thread_make(limit);
 }
 
-static struct python_stack weave_java(struct thread *thread) {
+static struct managed_stack weave_java(struct thread *thread) {
     struct walk_trace *trace = &thread->trace;
-    const struct java_walker walker = {walk_outside, thread};
-    struct java_native native = {trace->frames, trace->count};
+    const struct managed_walker walker = {walk_outside, thread};
+    struct managed_native native = {trace->frames, trace->count};
     if (unlikely(!thread->java)) make_java(thread);
-    if (!thread->java) return (struct python_stack){trace->frames, trace->count, 0, false};
-    struct java_stack stack = java_weave(thread->java, native, thread->tid, &walker);
-    return (struct python_stack){stack.frames, stack.count, stack.keep, stack.is_nameless};
+    if (!thread->java) return (struct managed_stack){trace->frames, trace->count, 0, false};
+    return java_weave(thread->java, native, thread->tid, &walker);
 }
 
 // Stacks with frames of Python code. A walk that could not be verified by comparing may have led
@@ -213,11 +212,12 @@ static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, 
     if (unlikely(walk.has_new_code && settings.has_java && !java.version)) look_for_java();
     if (settings.has_python && unlikely(!thread->python))
         thread->python = python_thread_make(trace->limit);
-    struct python_stack stack = {trace->frames, trace->count, 0, false};
+    struct managed_native native = {trace->frames, trace->count};
+    struct managed_stack stack = {trace->frames, trace->count, 0, false};
     if (java.can_be_read)
         stack = weave_java(thread);
     else if (thread->python)
-        stack = python_weave(thread->python, trace->frames, trace->count, is_careful);
+        stack = python_weave(thread->python, native, is_careful);
     uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->limit);
     uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);

@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "runtime/java/numbers.h"
 #include "runtime/java/vm.h"
-#include "runtime/python/python.h"
+#include "runtime/managed/codes.h"
 #include "runtime/sys/region.h"
 #include "tests/unit/runtime/random.h"
 
@@ -49,13 +49,13 @@ static uint64_t some_word(void) {
     }
 }
 
-static struct java_native walk(void *context, uintptr_t pc, uintptr_t stack,
-                               uintptr_t *frame_slot) {
+static struct managed_native walk(void *context, uintptr_t pc, uintptr_t stack,
+                                  uintptr_t *frame_slot) {
     (void)context;
     (void)frame_slot;
     outside[0] = (struct frame){.stack = stack + sizeof stack, .pc = pc};
     outside[1] = (struct frame){.stack = stack, .pc = pc};
-    return (struct java_native){outside, 2};
+    return (struct managed_native){outside, 2};
 }
 
 // Every field somewhere in the first words behind an address; static ones in the arena.
@@ -126,17 +126,17 @@ static uint64_t *make_arena(void) {
 
 static void test_hostile_memory(void **state) {
     (void)state;
-    const struct java_walker walker = {walk, NULL};
+    const struct managed_walker walker = {walk, NULL};
     uint64_t deepest = 0;
     arena = make_arena();
-    python.codes = (struct region){.base = sys_map(CODES_BYTES),
+    codes.region = (struct region){.base = sys_map(CODES_BYTES),
                                    .capacity_bytes = CODES_BYTES,
                                    .chunk_bytes = CODES_BYTES,
                                    .used_bytes = &used_bytes,
                                    .space_bytes = &space_bytes,
                                    .claimed_bytes = CODES_BYTES};
-    assert_non_null(python.codes.base);
-    assert_true(python_begin());
+    assert_non_null(codes.region.base);
+    assert_true(codes_begin());
     struct java_thread *thread = java_thread_make(LIMIT);
     assert_non_null(thread);
     java.can_be_read = true;
@@ -150,7 +150,8 @@ static void test_hostile_memory(void **state) {
         if (round % 3 == 0) arena[0] = some_word();
         struct frame native[2] = {{.stack = 0, .pc = CAIRN_CUT_GUESSED},
                                   {.stack = (uintptr_t)arena, .pc = (uintptr_t)walk}};
-        struct java_stack stack = java_weave(thread, (struct java_native){native, 2}, tid, &walker);
+        struct managed_stack stack =
+            java_weave(thread, (struct managed_native){native, 2}, tid, &walker);
         assert_in_range(stack.count, 0, LIMIT);
         assert_true(stack.keep <= stack.count);
         if (stack.count > deepest) deepest = stack.count;
