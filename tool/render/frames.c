@@ -101,6 +101,8 @@ static bool is_same_text(const char *a, const char *b) {
 }
 
 bool frame_is_same_function(const struct frame *a, const struct frame *b) {
+    // of frames that were sealed the hash says at once that they are not
+    if (a->function_hash != b->function_hash && a->function_hash && b->function_hash) return false;
     if (!is_same_text(a->function, b->function) || !is_same_text(a->module, b->module))
         return false;
     return a->function || a->offset == b->offset;
