@@ -33,8 +33,9 @@ static bool is_long(const struct profile *profile) {
     if (strcmp(chosen->name, "heaptrack") != 0) return false;
     for (size_t i = 0; i < profile->stack_count && calls <= most; i++) {
         const struct stack *stack = &profile->stacks[i];
-        if (stack->allocations > most || (uint64_t)stack->inherited.blocks > most) return true;
-        calls += stack->allocations + (uint64_t)stack->inherited.blocks;
+        if (stack->allocations > most || (uint64_t)stack_more(stack)->inherited.blocks > most)
+            return true;
+        calls += stack->allocations + (uint64_t)stack_more(stack)->inherited.blocks;
     }
     return calls > most;
 }

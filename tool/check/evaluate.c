@@ -234,8 +234,7 @@ static bool find_region(const struct evaluation *evaluation, const struct budget
         if (!*taken->path) continue;
         if (!opened_open(taken->path, &opened, error)) return false;
         bool is_read = scopes_read(&scopes, &opened.recording);
-        struct stack *values = is_read ? calloc(scopes.count + 1, sizeof *values) : NULL;
-        if (values) scopes_sum(&scopes, &opened.profile, true, values);
+        struct stack *values = is_read ? scopes_sum(&scopes, &opened.profile, true) : NULL;
         for (size_t at = 0; values && at < scopes.count; at++) {
             const struct scope *scope = &scopes.list[at];
             struct measured measured = measure_stack(budget->measure, &values[at]);

@@ -162,9 +162,9 @@ static void take(int64_t *blocks, uint64_t parts) {
 // Of numbers of blocks, those of samples.
 static void take_extra(const struct stack *stack, struct import_values *values,
                        struct cairn_sample_cell *sample) {
-    const struct estimate *allocated = &stack->estimates[ESTIMATED_ALLOCATED];
-    const struct estimate *left = &stack->estimates[ESTIMATED_EXIT];
-    const struct estimate *peak = &stack->estimates[ESTIMATED_PEAK];
+    const struct estimate *allocated = &stack_more(stack)->estimates[ESTIMATED_ALLOCATED];
+    const struct estimate *left = &stack_more(stack)->estimates[ESTIMATED_EXIT];
+    const struct estimate *peak = &stack_more(stack)->estimates[ESTIMATED_PEAK];
     *sample = (struct cairn_sample_cell){
         .extra_calls = in_parts(allocated->extra_blocks),
         .extra_frees = in_parts(allocated->extra_blocks) - in_parts(left->extra_blocks),
@@ -196,9 +196,9 @@ static struct import_values values_of(const struct profile *profile, const struc
                                    .temporary = (int64_t)stack->temporary,
                                    .slack_bytes = (int64_t)stack->slack_bytes};
     if (!profile->has_copies_apart) {
-        values.calls = figures_add(values.calls, (int64_t)stack->inherited.blocks);
+        values.calls = figures_add(values.calls, (int64_t)stack_more(stack)->inherited.blocks);
         values.allocated_bytes =
-            figures_add(values.allocated_bytes, (int64_t)stack->inherited.bytes);
+            figures_add(values.allocated_bytes, (int64_t)stack_more(stack)->inherited.bytes);
     }
     values.calls = larger(values.calls, values.exit_blocks);
     values.allocated_bytes = larger(values.allocated_bytes, values.exit_bytes);

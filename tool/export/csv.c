@@ -29,7 +29,7 @@ static void put_values(FILE *out, const struct stack *stack) {
 
 static void put_estimates(FILE *out, const struct stack *stack) {
     for (int kind = 0; kind < ESTIMATED_AT; kind++) {
-        const struct estimate *estimate = &stack->estimates[kind];
+        const struct estimate *estimate = &stack_more(stack)->estimates[kind];
         const int64_t values[] = {estimate_bytes_interval(estimate),
                                   estimate_blocks_interval(estimate), estimate_samples(estimate),
                                   estimate_block_samples(estimate), estimate_certain(estimate)};

@@ -178,8 +178,8 @@ static void put_group(struct writer *writer, struct amount amount, uint32_t trac
 static bool plan_stack(struct writer *writer, const struct stack *stack, struct plan *plan,
                        struct error *error) {
     // a log of events cannot begin with blocks: those that were inherited are allocated in it
-    struct amount all = {(int64_t)(stack->allocations + stack->inherited.blocks),
-                         (int64_t)(stack->allocated_bytes + stack->inherited.bytes)};
+    struct amount all = {(int64_t)(stack->allocations + stack_more(stack)->inherited.blocks),
+                         (int64_t)(stack->allocated_bytes + stack_more(stack)->inherited.bytes)};
     struct amount peak = {stack->peak_blocks, stack->peak_bytes};
     struct amount exit = {stack->exit_blocks, stack->exit_bytes}, parts[PART_COUNT];
     uint32_t trace = writer->trace_of_node[stack->node];
@@ -296,7 +296,7 @@ static uint64_t calls_of(const struct profile *profile) {
         const struct stack *stack = &profile->stacks[i];
         bool are_too_many =
             __builtin_add_overflow(calls, stack->allocations, &calls) ||
-            __builtin_add_overflow(calls, (uint64_t)stack->inherited.blocks, &calls);
+            __builtin_add_overflow(calls, (uint64_t)stack_more(stack)->inherited.blocks, &calls);
         if (are_too_many) return UINT64_MAX;
     }
     return calls;

@@ -74,7 +74,8 @@ static void put_stack(struct json *json, const struct profile *profile, const st
     json_put_string(json, "id", id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     json_values_put_values(json, stack);
-    if (profile->sampling.is_on) json_values_put_estimates(json, stack->estimates, false);
+    if (profile->sampling.is_on)
+        json_values_put_estimates(json, stack_more(stack)->estimates, false);
     json_open_array(json, "locations");
     for (uint32_t node = stack->node; node != TREE_ROOT; node = nodes[node].parent)
         if (!places[nodes[node].place].cut) json_put_uint(json, NULL, nodes[node].place);

@@ -64,7 +64,8 @@ static void fill_plain(const struct profile *profile, bool is_peak, struct live_
         const struct stack *stack = &profile->stacks[i];
         live[i] = is_peak ? (struct live_at){stack->peak_bytes, stack->peak_blocks}
                           : (struct live_at){stack->exit_bytes, stack->exit_blocks};
-        if (estimates) estimates[i] = stack->estimates[is_peak ? ESTIMATED_PEAK : ESTIMATED_EXIT];
+        if (estimates)
+            estimates[i] = stack_more(stack)->estimates[is_peak ? ESTIMATED_PEAK : ESTIMATED_EXIT];
     }
 }
 

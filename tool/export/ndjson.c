@@ -29,7 +29,8 @@ static bool put_line(FILE *out, const struct profile *profile, const struct stac
     json_put_string(&json, "id", id);
     json_put_string(&json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     json_values_put_values(&json, stack);
-    if (profile->sampling.is_on) json_values_put_estimates(&json, stack->estimates, false);
+    if (profile->sampling.is_on)
+        json_values_put_estimates(&json, stack_more(stack)->estimates, false);
     put_frames(&json, frames);
     json_close(&json);
     fputc('\n', out);

@@ -246,8 +246,9 @@ static void put_since_start(struct teller *teller, const struct stack *stack) {
         if (is_since_start(field))
             parquet_put_number(teller->table->parquet, column++, stack_field_value(field, stack));
     if (teller->export->profile->sampling.is_on)
-        parquet_put_number(teller->table->parquet, COLUMN_ALLOCATED_INTERVAL,
-                           estimate_bytes_interval(&stack->estimates[ESTIMATED_ALLOCATED]));
+        parquet_put_number(
+            teller->table->parquet, COLUMN_ALLOCATED_INTERVAL,
+            estimate_bytes_interval(&stack_more(stack)->estimates[ESTIMATED_ALLOCATED]));
 }
 
 static bool put_row(struct teller *teller, const struct stack *stack, const struct moment *moment,

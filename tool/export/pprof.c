@@ -190,7 +190,8 @@ static bool has_cell_of(const struct writer *writer, uint32_t stack) {
 static void put_parts(struct writer *writer, uint32_t index) {
     struct stack left = writer->export->profile->stacks[index];
     while (has_cell_of(writer, index)) {
-        struct stack part = {.node = left.node, .cut = left.cut};
+        struct stack_more more = {0};
+        struct stack part = {.node = left.node, .cut = left.cut, .more = &more};
         uint32_t context = next_part(writer, index, &part);
         bool is_of_it =
             part.allocations <= left.allocations && part.allocated_bytes <= left.allocated_bytes;

@@ -270,7 +270,7 @@ static bool fill_stacks(struct writer *writer) {
         for (const struct stack_field *field = stack_fields; field->key; field++)
             put_int(writer, stack_field_value(field, stack));
         for (int kind = 0; kind < ESTIMATED_AT; kind++)
-            put_estimate(writer, &stack->estimates[kind], true);
+            put_estimate(writer, &stack_more(stack)->estimates[kind], true);
         if (!put_row(writer)) return false;
     }
     return true;
@@ -293,8 +293,8 @@ static void sums_add(struct sums *sums, const struct stack *stack) {
     sums->allocated_bytes = figures_add(sums->allocated_bytes, (int64_t)stack->allocated_bytes);
     sums->peak_bytes = figures_add(sums->peak_bytes, stack->peak_bytes);
     sums->exit_bytes = figures_add(sums->exit_bytes, stack->exit_bytes);
-    estimate_add(&sums->peak_estimate, &stack->estimates[ESTIMATED_PEAK]);
-    estimate_add(&sums->exit_estimate, &stack->estimates[ESTIMATED_EXIT]);
+    estimate_add(&sums->peak_estimate, &stack_more(stack)->estimates[ESTIMATED_PEAK]);
+    estimate_add(&sums->exit_estimate, &stack_more(stack)->estimates[ESTIMATED_EXIT]);
 }
 
 // Self is the first frame that is no internal frames, as on the screens; of a stack of nothing

@@ -120,12 +120,12 @@ uint32_t contexts_of_cell(const struct contexts *contexts, const struct profile 
     return scope < contexts->scopes.count ? contexts->of_scope[scope] : 0;
 }
 
-void contexts_sum(const struct contexts *contexts, const struct profile *profile,
-                  struct stack *values) {
-    memset(values, 0, contexts->count * sizeof *values);
-    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+struct stack *contexts_sum(const struct contexts *contexts, const struct profile *profile) {
+    struct stack *values = stack_list_make(contexts->count);
+    for (size_t cell = 0; values && cell < profile->cell_count; cell++) {
         struct cell_values found;
         if (profile->stack_of_cell[cell] && profile_cell(profile, cell, &found))
             stack_add(&values[contexts_of_cell(contexts, profile, cell)], &found);
     }
+    return values;
 }

@@ -23,9 +23,8 @@ struct contexts {
 bool contexts_read(struct contexts *contexts, struct recording *recording, const char *key);
 void contexts_free(struct contexts *contexts);
 
-// What was allocated in each set: `values` has room for `contexts->count`.
-void contexts_sum(const struct contexts *contexts, const struct profile *profile,
-                  struct stack *values);
+// What was allocated in each set, for free(). NULL without memory.
+struct stack *contexts_sum(const struct contexts *contexts, const struct profile *profile);
 
 struct context_cell {
     uint32_t stack, context;  // indexes

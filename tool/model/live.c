@@ -152,21 +152,23 @@ static bool enter_cell(struct live *live, uint32_t cell, struct error *error) {
 
 static void forget_values(struct live *live) {
     for (size_t i = 0; i < live->stacks.count; i++) {
-        const struct stack *old = &live->stacks.items[i];
         struct live_stack *more = &live->more.items[i];
-        live->stacks.items[i] = (struct stack){
-            .id = old->id, .node = old->node, .cut = old->cut, .number = old->number};
+        stack_clear(&live->stacks.items[i]);
         more->survivor_bytes = more->survivor_blocks = 0;
     }
 }
 
-static void add_values(struct live *live, uint32_t cell, const struct cell_values *values) {
+static bool add_values(struct live *live, uint32_t cell, const struct cell_values *values) {
     uint32_t index = live->profile.stack_of_cell[cell] - 1;
     struct live_stack *more = &live->more.items[index];
-    stack_add(&live->stacks.items[index], values);
-    if (!live->mark_generation || live->generations[cell] < live->mark_generation) return;
+    struct stack *stack = &live->stacks.items[index];
+    if (profile_has_more(&live->profile) && !stack_pool_give(&live->profile.more, stack))
+        return false;
+    stack_add(stack, values);
+    if (!live->mark_generation || live->generations[cell] < live->mark_generation) return true;
     more->survivor_bytes = figures_add(more->survivor_bytes, values->exit_bytes);
     more->survivor_blocks = figures_add(more->survivor_blocks, values->exit_blocks);
+    return true;
 }
 
 static bool add_cells(struct live *live, struct error *error) {
@@ -184,7 +186,8 @@ static bool add_cells(struct live *live, struct error *error) {
             has_read = true;
             if (!enter_cell(live, cell, error)) return false;
         }
-        add_values(live, cell, &values);
+        if (!add_values(live, cell, &values))
+            return error_set(error, "no memory for the stacks of this recording");
     }
     live->profile.cell_count = decoder_cells;
     return true;
@@ -206,8 +209,8 @@ static void sum_up(struct live *live) {
         profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
         profile->totals.temporary += stack->temporary;
         watched_add(&profile->totals.watched, stack->watched);
-        for (int kind = 0; kind < ESTIMATED_COUNT; kind++)
-            estimate_add(&profile->estimates[kind], &stack->estimates[kind]);
+        for (int kind = 0; stack->more && kind < ESTIMATED_COUNT; kind++)
+            estimate_add(&profile->estimates[kind], &stack->more->estimates[kind]);
     }
     profile->estimates[ESTIMATED_PEAK] = profile->figures.peak_estimate;
     profile->totals.allocations = profile->figures.allocations;
@@ -235,7 +238,7 @@ static void note_look(struct live *live, uint64_t clock_ns) {
     for (size_t i = 0; i < live->stacks.count; i++) {
         live->more.items[i].past_bytes[slot] = live->stacks.items[i].allocated_bytes;
         live->more.items[i].past_calls[slot] = live->stacks.items[i].allocations;
-        live->more.items[i].past[slot] = sureness_of(live->stacks.items[i].estimates);
+        live->more.items[i].past[slot] = sureness_of(stack_more(&live->stacks.items[i])->estimates);
     }
 }
 
@@ -257,7 +260,7 @@ bool live_look(struct live *live, uint64_t clock_ns, struct error *error) {
 void live_begin_growth(struct live *live, uint32_t generation) {
     for (size_t i = 0; i < live->stacks.count; i++) {
         live->more.items[i].base_bytes = live->stacks.items[i].exit_bytes;
-        live->more.items[i].base = sureness_of(live->stacks.items[i].estimates);
+        live->more.items[i].base = sureness_of(stack_more(&live->stacks.items[i])->estimates);
     }
     if (generation) {
         live->mark_generation = generation;
@@ -368,7 +371,7 @@ static struct measured rate_measured(const struct live *live, size_t index) {
 
 struct measured live_measured(const struct live *live, enum live_measure measure, size_t index) {
     const struct stack *stack = &live->stacks.items[index];
-    struct live_sureness now = sureness_of(stack->estimates);
+    struct live_sureness now = sureness_of(stack_more(stack)->estimates);
     int64_t value = live_value(live, measure, index);
     switch (measure) {
     case LIVE_GROWTH:

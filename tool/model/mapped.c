@@ -36,11 +36,12 @@ static void add(struct mapped_figures *sum, const struct mapped_figures *figures
 static void add_to_stack(struct stack *stack, const struct cairn_mapper *mapper,
                          const struct mapped_figures *figures) {
     uint64_t made = mapper->calls + mapper->inherited_ranges;
-    stack->mapping_kinds |= 1u << mapper->kind;
+    stack->more->mapping_kinds |= 1u << mapper->kind;
     stack->allocations += mapper->calls;
     if (mapper->kind == CAIRN_MAPPING_RESERVED) {
-        stack->reserved_bytes = figures_add(stack->reserved_bytes, figures->exit_bytes);
-        stack->reserved_ranges = figures_add(stack->reserved_ranges, figures->exit_ranges);
+        struct stack_more *more = stack->more;
+        more->reserved_bytes = figures_add(more->reserved_bytes, figures->exit_bytes);
+        more->reserved_ranges = figures_add(more->reserved_ranges, figures->exit_ranges);
         return;
     }
     if (made > mapper->live_ranges) stack->frees += made - mapper->live_ranges;
@@ -90,7 +91,8 @@ static void sum_up(struct profile *profile, const struct placed *list, size_t co
         struct mapped_figures figures = figures_of_mapper(profile, mapper, is_peak_now);
         bool is_new = !i || group_of(&list[i]) != group_of(&list[i - 1]);
         struct stack *stack = &mapped->stacks[mapped->stack_count - !is_new];
-        if (is_new) *stack = (struct stack){.node = list[i].node, .number = UINT32_MAX};
+        if (is_new) stack->node = list[i].node;
+        if (is_new) stack->number = UINT32_MAX;
         if (is_new) mapped->stack_count++;
         add_to_stack(stack, mapper, &figures);
         add(&mapped->kinds[mapper->kind], &figures);
@@ -122,7 +124,7 @@ bool mapped_build(struct profile *profile, struct decoder *decoder) {
     if (!mapped->is_recorded || !most) return true;
     if (most > CAIRN_MAPPER_LIMIT) most = CAIRN_MAPPER_LIMIT;
     struct placed *list = calloc(most, sizeof *list);
-    mapped->stacks = calloc(most, sizeof *mapped->stacks);
+    mapped->stacks = stack_list_make(most);
     bool is_ok = list && mapped->stacks && read_mappers(profile, decoder, list, &count);
     if (is_ok) {
         qsort(list, count, sizeof *list, compare_placed);

@@ -62,7 +62,10 @@ void measured_add(struct measured *sum, struct measured added) {
     sum->value = (int64_t)((uint64_t)sum->value + (uint64_t)added.value);
     sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)added.blocks);
     sum->is_in_blocks |= added.is_in_blocks;
-    estimate_add(&sum->estimate, &added.estimate);
+    static const struct estimate nothing;
+    // what was counted, as most is, changes no sum
+    if (memcmp(&added.estimate, &nothing, sizeof nothing))
+        estimate_add(&sum->estimate, &added.estimate);
 }
 
 int64_t measured_interval(struct measured measured) {
@@ -135,7 +138,7 @@ bool measure_is_known(enum measure measure, const struct profile *profile) {
 
 struct measured measure_stack(enum measure measure, const struct stack *stack) {
     int64_t calls = (int64_t)stack->allocations;
-    const struct estimate *estimates = stack->estimates;
+    const struct estimate *estimates = stack_more(stack)->estimates;
     switch (measure) {
     case MEASURE_PEAK:
         return in_bytes(stack->peak_bytes, stack->peak_blocks, &estimates[ESTIMATED_PEAK]);
@@ -217,76 +220,119 @@ struct measured measure_figures(enum measure measure, const struct figures *figu
     }
 }
 
-struct ranked {
-    uint64_t key;  // ascending: the highest value first
-    uint64_t id;   // of the stack: the order of equal values
-    uint32_t index;
-};
 enum { DIGIT_BITS = 8, DIGITS = 256, KEY_BITS = 64 };
 
-static inline unsigned digit_of(const struct ranked *ranked, bool is_by_id, int shift) {
-    return (unsigned)((is_by_id ? ranked->id : ranked->key) >> shift) % DIGITS;
+static inline unsigned digit_of(const struct measure_key *key, bool is_second, int shift) {
+    return (unsigned)((is_second ? key->second : key->first) >> shift) % DIGITS;
 }
 
 // Counting sort by one digit: stable, and no work if all have the same.
-static bool sort_by_digit(const struct ranked *from, struct ranked *to, size_t count, bool is_by_id,
-                          int shift) {
+static bool sort_by_digit(const struct measure_key *from, struct measure_key *to, size_t count,
+                          bool is_second, int shift) {
     size_t starts[DIGITS + 1] = {0};
-    for (size_t i = 0; i < count; i++) starts[digit_of(&from[i], is_by_id, shift) + 1]++;
+    for (size_t i = 0; i < count; i++) starts[digit_of(&from[i], is_second, shift) + 1]++;
     for (int digit = 0; digit < DIGITS; digit++)
         if (starts[digit + 1] == count) return false;
     for (int digit = 0; digit < DIGITS; digit++) starts[digit + 1] += starts[digit];
-    for (size_t i = 0; i < count; i++) to[starts[digit_of(&from[i], is_by_id, shift)]++] = from[i];
+    for (size_t i = 0; i < count; i++) to[starts[digit_of(&from[i], is_second, shift)]++] = from[i];
     return true;
 }
 
-static void sort_by(struct ranked **ranked, struct ranked **spare, size_t count, bool is_by_id) {
+static void sort_by(struct measure_key **keys, struct measure_key **spare, size_t count,
+                    bool is_second) {
     for (int shift = 0; count && shift < KEY_BITS; shift += DIGIT_BITS) {
-        if (!sort_by_digit(*ranked, *spare, count, is_by_id, shift)) continue;
-        struct ranked *sorted = *spare;
-        *spare = *ranked;
-        *ranked = sorted;
+        if (!sort_by_digit(*keys, *spare, count, is_second, shift)) continue;
+        struct measure_key *sorted = *spare;
+        *spare = *keys;
+        *keys = sorted;
     }
 }
 
-// By value, and equal ones by id. Of many stacks most are equal, so they go by the id's digits
-// first and then, which keeps that order, by the value's: a tenth of the time of comparing.
-static struct ranked *sort(struct ranked *ranked, struct ranked *spare, size_t count) {
-    sort_by(&ranked, &spare, count, true);
-    sort_by(&ranked, &spare, count, false);
-    return ranked;
+// By the digits of the second key and then, which keeps that order, of the first: a tenth of the
+// time of comparing.
+struct measure_key *measure_keys_sort(struct measure_key *keys, struct measure_key *spare,
+                                      size_t count) {
+    sort_by(&keys, &spare, count, true);
+    sort_by(&keys, &spare, count, false);
+    return keys;
 }
 
+// A ranking of which only the first are wanted sorts and cuts what it has whenever its room is used
+// up; what ranks behind the last of them is not kept from then on.
+struct ranking {
+    struct measure_key *keys, *spare;
+    size_t count, room, most;
+    struct measure_key last;
+    bool is_cut;
+};
+
+static bool ranking_start(struct ranking *ranking, size_t stack_count, size_t most) {
+    enum { ROOM_LEAST = 1024 };
+    if (!most || most > stack_count) most = stack_count;
+    size_t room = 2 * most < ROOM_LEAST ? ROOM_LEAST : 2 * most;
+    if (room > stack_count) room = stack_count;
+    *ranking = (struct ranking){.keys = calloc(room + 1, sizeof *ranking->keys),
+                                .spare = calloc(room + 1, sizeof *ranking->spare),
+                                .room = room,
+                                .most = most};
+    return ranking->keys && ranking->spare;
+}
+
+static void ranking_sort(struct ranking *ranking) {
+    struct measure_key *sorted = measure_keys_sort(ranking->keys, ranking->spare, ranking->count);
+    if (sorted == ranking->spare) ranking->spare = ranking->keys;
+    ranking->keys = sorted;
+    if (ranking->count <= ranking->most) return;
+    ranking->count = ranking->most;
+    ranking->is_cut = ranking->most != 0;
+    if (ranking->is_cut) ranking->last = sorted[ranking->most - 1];
+}
+
+static void ranking_add(struct ranking *ranking, struct measure_key key) {
+    const struct measure_key *last = &ranking->last;
+    bool is_behind = ranking->is_cut && (key.first > last->first ||
+                                         (key.first == last->first && key.second >= last->second));
+    if (is_behind) return;
+    if (ranking->count == ranking->room) ranking_sort(ranking);
+    ranking->keys[ranking->count++] = key;
+}
+
+// Highest value first, and equal ones by id.
 static uint32_t *rank(enum measure measure, const struct profile *profile, int64_t above,
-                      size_t *count) {
-    const uint64_t highest = INT64_MAX;
+                      size_t most, size_t *count) {
+    struct ranking ranking;
+    uint32_t *indexes = NULL;
+    bool is_ok = ranking_start(&ranking, profile->stack_count, most);
     *count = 0;
-    struct ranked *ranked = calloc(profile->stack_count + 1, sizeof *ranked);
-    struct ranked *spare = calloc(profile->stack_count + 1, sizeof *ranked);
-    uint32_t *indexes = calloc(profile->stack_count + 1, sizeof *indexes);
-    bool has_memory = ranked && spare && indexes;
-    for (size_t i = 0; has_memory && i < profile->stack_count; i++) {
+    for (size_t i = 0; is_ok && i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         int64_t value = measure_stack(measure, stack).value;
-        if (value > above)
-            ranked[(*count)++] = (struct ranked){highest - (uint64_t)value, stack->id, (uint32_t)i};
+        struct measure_key key = {measure_key_of(value), stack->id, (uint32_t)i};
+        if (value > above) ranking_add(&ranking, key);
     }
-    if (has_memory) {
-        const struct ranked *sorted = sort(ranked, spare, *count);
-        for (size_t i = 0; i < *count; i++) indexes[i] = sorted[i].index;
-    } else {
-        free(indexes);
-        indexes = NULL;
-    }
-    free(ranked);
-    free(spare);
+    if (is_ok) ranking_sort(&ranking);
+    if (is_ok) indexes = calloc(ranking.count + 1, sizeof *indexes);
+    if (indexes) *count = ranking.count;
+    for (size_t i = 0; i < *count; i++) indexes[i] = ranking.keys[i].index;
+    free(ranking.keys);
+    free(ranking.spare);
     return indexes;
 }
 
 uint32_t *measure_rank(enum measure measure, const struct profile *profile, size_t *count) {
-    return rank(measure, profile, 0, count);
+    return rank(measure, profile, 0, 0, count);
+}
+
+uint32_t *measure_rank_most(enum measure measure, const struct profile *profile, size_t most,
+                            size_t *count) {
+    return rank(measure, profile, 0, most, count);
 }
 
 uint32_t *measure_rank_all(enum measure measure, const struct profile *profile, size_t *count) {
-    return rank(measure, profile, INT64_MIN, count);
+    return rank(measure, profile, INT64_MIN, 0, count);
+}
+
+uint32_t *measure_rank_all_most(enum measure measure, const struct profile *profile, size_t most,
+                                size_t *count) {
+    return rank(measure, profile, INT64_MIN, most, count);
 }

@@ -78,7 +78,26 @@ struct measured measure_figures(enum measure measure, const struct figures *figu
 // Indexes of the stacks with a value above zero, highest value first, equal ones by id; for
 // free(). NULL without memory.
 uint32_t *measure_rank(enum measure measure, const struct profile *profile, size_t *count);
+// The same, of the `most` highest; 0: all.
+uint32_t *measure_rank_most(enum measure measure, const struct profile *profile, size_t most,
+                            size_t *count);
 // The same with the stacks that have no such value behind the others.
 uint32_t *measure_rank_all(enum measure measure, const struct profile *profile, size_t *count);
+uint32_t *measure_rank_all_most(enum measure measure, const struct profile *profile, size_t most,
+                                size_t *count);
+
+// What is to be put in the order of its keys; `index` is the caller's.
+struct measure_key {
+    uint64_t first, second;
+    uint32_t index;
+};
+// Sorts by `first` and, where that is equal, by `second`, ascending; equal ones keep their order.
+// `spare` has as much room. One of the two, which has the result.
+struct measure_key *measure_keys_sort(struct measure_key *keys, struct measure_key *spare,
+                                      size_t count);
+// An ascending key for the highest value first.
+static inline uint64_t measure_key_of(int64_t value) {
+    return (uint64_t)INT64_MAX - (uint64_t)value;
+}
 
 #endif

@@ -122,11 +122,12 @@ static bool add_stacks(struct merge *merge, const struct profile *profile, const
         for (int kind = 0; kind < ESTIMATED_COUNT; kind++)
             estimate_forget_limits(&values.estimates[kind]);
         if (!is_fork) forget_whereabouts(&values.inherited);
-        const struct stack before = *sum;
+        if (stack->more && !stack_pool_give(&merge->profile.more, sum)) return false;
+        const struct stack_more before = *stack_more(sum);
         stack_add(sum, &values);
-        for (int kind = 0; merge->has_forks && kind < ESTIMATED_COUNT; kind++) {
-            sum->estimates[kind] = before.estimates[kind];
-            estimate_add_related(&sum->estimates[kind], &values.estimates[kind]);
+        for (int kind = 0; sum->more && merge->has_forks && kind < ESTIMATED_COUNT; kind++) {
+            sum->more->estimates[kind] = before.estimates[kind];
+            estimate_add_related(&sum->more->estimates[kind], &values.estimates[kind]);
         }
     }
     for (size_t i = 0; i < profile->thread_count && merge->threads.count < THREADS_MAX; i++) {
@@ -251,10 +252,11 @@ static void leave_out_copies(struct profile *profile) {
     profile->has_copies_apart = true;
     for (size_t i = 0; i < profile->stack_count; i++) {
         struct stack *stack = &profile->stacks[i];
-        leave_out(&stack->peak_bytes, stack->inherited.peak_bytes);
-        leave_out(&stack->peak_blocks, stack->inherited.peak_blocks);
-        leave_out(&stack->exit_bytes, stack->inherited.exit_bytes);
-        leave_out(&stack->exit_blocks, stack->inherited.exit_blocks);
+        const struct inherited *inherited = &stack_more(stack)->inherited;
+        leave_out(&stack->peak_bytes, inherited->peak_bytes);
+        leave_out(&stack->peak_blocks, inherited->peak_blocks);
+        leave_out(&stack->exit_bytes, inherited->exit_bytes);
+        leave_out(&stack->exit_blocks, inherited->exit_blocks);
     }
     leave_out(&profile->peak.bytes, profile->inherited.peak_bytes);
     leave_out(&profile->peak.blocks, profile->inherited.peak_blocks);

@@ -28,14 +28,9 @@ bool narrow_cell_slot(const struct profile *profile, size_t cell, uint16_t *slot
     return recording_owner(profile->recording, is_foreign ? record.older : cell, slot);
 }
 
-static void clear(struct stack *stack) {
-    *stack = (struct stack){
-        .id = stack->id, .node = stack->node, .cut = stack->cut, .number = stack->number};
-}
-
 // The stacks' values from the cells that are left.
 static void add_up_again(struct profile *profile) {
-    for (size_t i = 0; i < profile->stack_count; i++) clear(&profile->stacks[i]);
+    for (size_t i = 0; i < profile->stack_count; i++) stack_clear(&profile->stacks[i]);
     for (size_t cell = 0; cell < profile->cell_count; cell++) {
         uint32_t stack = profile->stack_of_cell[cell];
         struct cell_values values;
@@ -86,21 +81,25 @@ void profile_keep_lost(struct profile *profile) {
     }
 }
 
+static void keep_estimates(struct estimate *estimates, bool is_living) {
+    if (is_living) estimates[ESTIMATED_ALLOCATED] = estimates[ESTIMATED_EXIT];
+    estimates[ESTIMATED_PEAK] = (struct estimate){0};
+    if (!is_living) estimates[ESTIMATED_EXIT] = (struct estimate){0};
+}
+
 void profile_keep_lifespan(struct profile *profile, enum lifespan lifespan) {
     for (size_t i = 0; lifespan != LIFESPAN_ANY && i < profile->stack_count; i++) {
         struct stack *stack = &profile->stacks[i];
         bool is_living = lifespan == LIFESPAN_LIVING;
-        if (is_living) stack->estimates[ESTIMATED_ALLOCATED] = stack->estimates[ESTIMATED_EXIT];
         stack->allocations = is_living ? (uint64_t)stack->exit_blocks : stack->frees;
         stack->allocated_bytes = is_living ? (uint64_t)stack->exit_bytes : stack->freed_bytes;
         stack->peak_bytes = stack->peak_blocks = 0;
-        stack->estimates[ESTIMATED_PEAK] = (struct estimate){0};
         stack->slack_bytes = stack->waste_bytes = 0;
         if (is_living) stack->temporary = 0;
         stack->watched = (struct watched_blocks){0};
         if (is_living) stack->frees = stack->freed_bytes = 0;
         if (!is_living) stack->exit_bytes = stack->exit_blocks = 0;
-        if (!is_living) stack->estimates[ESTIMATED_EXIT] = (struct estimate){0};
+        if (stack->more) keep_estimates(stack->more->estimates, is_living);
     }
 }
 
@@ -126,7 +125,7 @@ bool profile_keep_short(struct profile *profile, uint64_t short_ns, struct error
             young = count_young(&ages, short_ns);
         }
         if (young > freed) young = freed;
-        clear(stack);
+        stack_clear(stack);
         stack->allocations = stack->frees = young;
         if (young) bytes = (uint64_t)((double)bytes * (double)young / (double)freed);
         stack->allocated_bytes = stack->freed_bytes = young ? bytes : 0;
@@ -139,7 +138,8 @@ void profile_forget_exit(struct profile *profile) {
     for (size_t i = 0; i < profile->stack_count; i++)
         profile->stacks[i].exit_bytes = profile->stacks[i].exit_blocks = 0;
     for (size_t i = 0; i < profile->stack_count; i++)
-        profile->stacks[i].estimates[ESTIMATED_EXIT] = (struct estimate){0};
+        if (profile->stacks[i].more)
+            profile->stacks[i].more->estimates[ESTIMATED_EXIT] = (struct estimate){0};
     profile->exit_bytes = profile->exit_blocks = 0;
     profile->estimates[ESTIMATED_EXIT] = (struct estimate){0};
 }
@@ -171,7 +171,8 @@ bool profile_keep_largest(struct profile *profile, enum measure by, size_t top, 
 }
 
 void profile_sum_up(struct profile *profile) {
-    struct stack sum = {0};
+    struct stack_more more = {0};
+    struct stack sum = {.more = &more};
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         const struct cell_values values = stack_values(stack);
@@ -185,12 +186,12 @@ void profile_sum_up(struct profile *profile) {
                                               .watched = sum.watched,
                                               .slack_bytes = sum.slack_bytes,
                                               .waste_bytes = sum.waste_bytes};
-    profile->inherited = sum.inherited;
+    profile->inherited = more.inherited;
     profile->peak.bytes = sum.peak_bytes;
     profile->peak.blocks = sum.peak_blocks;
     profile->exit_bytes = sum.exit_bytes;
     profile->exit_blocks = sum.exit_blocks;
-    memcpy(profile->estimates, sum.estimates, sizeof profile->estimates);
+    memcpy(profile->estimates, more.estimates, sizeof profile->estimates);
 }
 
 // The node of the `depth` innermost calls of `node`, called by nobody.

@@ -109,14 +109,65 @@ void stack_add(struct stack *stack, const struct cell_values *values) {
     watched_add(&stack->watched, values->watched);
     stack->slack_bytes += values->slack_bytes;
     stack->waste_bytes += values->waste_bytes;
-    inherited_add(&stack->inherited, &values->inherited);
     stack->peak_bytes = figures_add(stack->peak_bytes, values->peak_bytes);
     stack->peak_blocks = figures_add(stack->peak_blocks, values->peak_blocks);
     stack->exit_bytes = figures_add(stack->exit_bytes, values->exit_bytes);
     stack->exit_blocks = figures_add(stack->exit_blocks, values->exit_blocks);
     stack->is_estimated |= values->is_estimated;
+    if (!stack->more) return;
+    inherited_add(&stack->more->inherited, &values->inherited);
     for (int i = 0; values->is_estimated && i < ESTIMATED_COUNT; i++)
-        estimate_add(&stack->estimates[i], &values->estimates[i]);
+        estimate_add(&stack->more->estimates[i], &values->estimates[i]);
+}
+
+const struct stack_more *stack_more(const struct stack *stack) {
+    static const struct stack_more nothing;
+    return stack->more ? stack->more : &nothing;
+}
+
+struct stack *stack_list_make(size_t count) {
+    struct stack *list = calloc(count + 1, sizeof *list + sizeof *list->more);
+    struct stack_more *more = list ? (struct stack_more *)&list[count + 1] : NULL;
+    for (size_t i = 0; list && i < count; i++) list[i].more = &more[i];
+    return list;
+}
+
+void stack_copy(struct stack *to, const struct stack *from) {
+    struct stack_more *more = to->more;
+    if (more) *more = *stack_more(from);
+    *to = *from;
+    to->more = more;
+}
+
+void stack_clear(struct stack *stack) {
+    if (stack->more) *stack->more = (struct stack_more){0};
+    *stack = (struct stack){.id = stack->id,
+                            .node = stack->node,
+                            .cut = stack->cut,
+                            .number = stack->number,
+                            .more = stack->more};
+}
+
+bool stack_pool_give(struct stack_pool *pool, struct stack *stack) {
+    enum { CHUNK = 512 };
+    if (stack->more) return true;
+    if (!pool->chunks.count || pool->used == CHUNK) {
+        struct stack_more *chunk = calloc(CHUNK, sizeof *chunk);
+        struct stack_more **slot = chunk ? array_push(&pool->chunks) : NULL;
+        if (!slot) {
+            free(chunk);
+            return false;
+        }
+        *slot = chunk;
+        pool->used = 0;
+    }
+    stack->more = &pool->chunks.items[pool->chunks.count - 1][pool->used++];
+    return true;
+}
+
+void stack_pool_free(struct stack_pool *pool) {
+    for (size_t i = 0; i < pool->chunks.count; i++) free(pool->chunks.items[i]);
+    array_free(&pool->chunks);
 }
 
 struct cell_values stack_values(const struct stack *stack) {
@@ -128,13 +179,13 @@ struct cell_values stack_values(const struct stack *stack) {
                                  .watched = stack->watched,
                                  .slack_bytes = stack->slack_bytes,
                                  .waste_bytes = stack->waste_bytes,
-                                 .inherited = stack->inherited,
+                                 .inherited = stack_more(stack)->inherited,
                                  .peak_bytes = stack->peak_bytes,
                                  .peak_blocks = stack->peak_blocks,
                                  .exit_bytes = stack->exit_bytes,
                                  .exit_blocks = stack->exit_blocks,
                                  .is_estimated = stack->is_estimated};
-    memcpy(values.estimates, stack->estimates, sizeof values.estimates);
+    if (stack->more) memcpy(values.estimates, stack->more->estimates, sizeof values.estimates);
     return values;
 }
 

@@ -67,6 +67,17 @@ struct watched_blocks {
     uint64_t blocks, short_lived;
 };
 
+// What few recordings know of their stacks: of samples, of forks and attaching, of mappings.
+struct stack_more {
+    struct inherited inherited;  // not among the allocations, but among all else
+    struct estimate estimates[ESTIMATED_COUNT];
+    uint32_t mapping_kinds;  // of mappings: bits by enum cairn_mapping_kind
+    int64_t reserved_bytes,
+        reserved_ranges;  // of mappings without access; nothing else counts them
+};
+
+// Of hundreds of thousands of stacks, each is walked over many times: what is not known of them
+// takes no room here.
 struct stack {
     uint64_t id;      // of its frames; the same in every run and thread
     uint32_t node;    // innermost frame in the tree; TREE_ROOT: the stack was not recorded
@@ -78,16 +89,32 @@ struct stack {
     uint64_t slack_bytes;  // room of all its blocks beyond what was asked for
     uint64_t waste_bytes;  // what aligned ones took beyond plain blocks of the same sizes
     uint64_t allocated_bytes, freed_bytes;
-    struct inherited inherited;  // not among the allocations, but among all else
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
     int64_t at_bytes, at_blocks;  // at the snapshot that was asked for (query/snapshot_options.h)
-    uint32_t mapping_kinds;       // of mappings: bits by enum cairn_mapping_kind
-    int64_t reserved_bytes,
-        reserved_ranges;  // of mappings without access; nothing else counts them
-    bool is_estimated;    // some number is an estimate
-    struct estimate estimates[ESTIMATED_COUNT];  // all zero if none is
+    bool is_estimated;            // some number is an estimate
+    struct stack_more *more;      // of whoever made the stack; NULL: all of it is zero
 };
+
+// Never NULL.
+const struct stack_more *stack_more(const struct stack *stack);
+
+// Stacks that have all of it, in one block, for free(). NULL without memory.
+struct stack *stack_list_make(size_t count);
+// With what it has more, if `to` has room for that.
+void stack_copy(struct stack *to, const struct stack *from);
+// No values, but what the stack is.
+void stack_clear(struct stack *stack);
+
+// Room for more, which stays where it is.
+struct stack_pool {
+    ARRAY(struct stack_more *) chunks;
+    size_t used;  // of the last chunk
+};
+
+// Gives the stack room for more, if it has none. False without memory.
+bool stack_pool_give(struct stack_pool *pool, struct stack *stack);
+void stack_pool_free(struct stack_pool *pool);
 
 struct profile_thread {
     char name[16];
@@ -151,6 +178,7 @@ struct profile {
     struct places places;
     struct tree tree;
     struct stack *stacks;
+    struct stack_pool more;  // of the stacks
     size_t stack_count;
     size_t built_stack_count;  // before a filter took some away
     uint32_t *stack_of_cell;   // index + 1 into the stacks as they were built; 0: cell without use,
@@ -197,7 +225,10 @@ struct cell_values {
 // Without what was still there of inherited blocks, which takes the cell's record too.
 // False if the cell does not exist or was never used.
 bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);
+// Its cells may have values that a stack needs more room for.
+bool profile_has_more(const struct profile *profile);
 void watched_add(struct watched_blocks *sum, struct watched_blocks added);
+// What the stack has no room for is left out.
 void stack_add(struct stack *stack, const struct cell_values *values);
 // A stack's own values, to add them to another one.
 struct cell_values stack_values(const struct stack *stack);

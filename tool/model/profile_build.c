@@ -92,6 +92,10 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
     return true;
 }
 
+bool profile_has_more(const struct profile *profile) {
+    return profile->sampling.is_on || profile->figures.inherited_blocks;
+}
+
 // The highest total is kept by a counter that moves when the heap shrinks; if the heap holds more
 // than that now, the peak is now.
 static void find_peak(struct builder *builder) {
@@ -141,6 +145,8 @@ static struct stack *stack_of(struct builder *builder, uint32_t node) {
     if (!stack) return NULL;
     *index_plus_1 = (uint32_t)builder->stacks.count;
     *stack = (struct stack){.node = node, .number = *index_plus_1 - 1};
+    struct profile *profile = builder->profile;
+    if (profile_has_more(profile) && !stack_pool_give(&profile->more, stack)) return NULL;
     return stack;
 }
 
@@ -227,9 +233,10 @@ static bool name_stacks(const struct profile *profile, struct stack *stacks, siz
 static void exclude_small(const struct profile *profile, struct stack *stacks, size_t stack_count) {
     uint64_t least = profile->sampling.min_bytes;
     for (size_t i = 0; least && i < stack_count; i++)
-        for (int which = 0; which < ESTIMATED_COUNT; which++)
+        for (int which = 0; stacks[i].more && which < ESTIMATED_COUNT; which++)
             if (stacks[i].node != TREE_ROOT && !stacks[i].cut)
-                sampled_exclude_below(&profile->figures.scale, least, &stacks[i].estimates[which]);
+                sampled_exclude_below(&profile->figures.scale, least,
+                                      &stacks[i].more->estimates[which]);
 }
 
 // Calls and their bytes are counted beside the samples.
@@ -260,8 +267,8 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         profile->exit_bytes = figures_add(profile->exit_bytes, stack->exit_bytes);
         profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
         if (stack->cut) profile->incomplete[stack->cut]++;
-        for (int which = 0; which < ESTIMATED_COUNT; which++)
-            estimate_add(&profile->estimates[which], &stack->estimates[which]);
+        for (int which = 0; stack->more && which < ESTIMATED_COUNT; which++)
+            estimate_add(&profile->estimates[which], &stack->more->estimates[which]);
     }
     if (profile->sampling.is_on) take_exact_totals(profile);
     const struct cairn_totals *totals = &profile->recording->header.totals;
@@ -300,8 +307,8 @@ static bool build(struct builder *builder) {
     profile->stacks = builder->stacks.items;
     profile->stack_count = profile->built_stack_count = builder->stacks.count;
     builder->stacks.items = NULL;
-    for (size_t i = 0; i < profile->stack_count; i++)
-        inherited_add(&profile->inherited, &profile->stacks[i].inherited);
+    for (size_t i = 0; profile_has_more(profile) && i < profile->stack_count; i++)
+        inherited_add(&profile->inherited, &stack_more(&profile->stacks[i])->inherited);
     read_reachability(profile);
     if (!threads_build(profile, builder->slots, builder->slot_limit, &slot_count)) return false;
     sum_up(profile, slot_count);
@@ -335,6 +342,7 @@ void profile_free(struct profile *profile) {
     tree_free(&profile->tree);
     module_map_free(&profile->modules);
     free(profile->stacks);
+    stack_pool_free(&profile->more);
     free(profile->stack_of_cell);
     array_free(&profile->freed_at);
     overruns_free(&profile->overruns);

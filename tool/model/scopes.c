@@ -51,14 +51,15 @@ void scopes_free(struct scopes *scopes) {
     *scopes = (struct scopes){0};
 }
 
-void scopes_sum(const struct scopes *scopes, const struct profile *profile, bool has_inner,
-                struct stack *values) {
-    memset(values, 0, scopes->count * sizeof *values);
-    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+struct stack *scopes_sum(const struct scopes *scopes, const struct profile *profile,
+                         bool has_inner) {
+    struct stack *values = stack_list_make(scopes->count);
+    for (size_t cell = 0; values && cell < profile->cell_count; cell++) {
         uint32_t id = profile->region_of_cell[cell];
         struct cell_values found;
         if (!id || id >= scopes->count || !profile->stack_of_cell[cell]) continue;
         if (!profile_cell(profile, cell, &found)) continue;
         for (; id; id = has_inner ? scopes->list[id].parent : 0) stack_add(&values[id], &found);
     }
+    return values;
 }

@@ -22,9 +22,9 @@ struct scopes {
 bool scopes_read(struct scopes *scopes, struct recording *recording);
 void scopes_free(struct scopes *scopes);
 
-// What was allocated in each region, by scope: `values` has room for `scopes->count`. With those
-// within it, or itself alone. Only cells that filters left count.
-void scopes_sum(const struct scopes *scopes, const struct profile *profile, bool has_inner,
-                struct stack *values);
+// What was allocated in each region, by scope, for free(). With those within it, or itself
+// alone. Only cells that filters left count. NULL without memory.
+struct stack *scopes_sum(const struct scopes *scopes, const struct profile *profile,
+                         bool has_inner);
 
 #endif

@@ -65,7 +65,7 @@ struct place {
 // Bit of an address that no native code has.
 #define PLACE_PYTHON (1ull << 63)
 
-#define PLACE_CACHE_SLOTS 4096u
+#define PLACE_CACHE_SLOTS 16384u
 struct place_cache_slot {
     uint64_t pc;
     uint32_t place_plus_1;

@@ -61,7 +61,7 @@ bool target_advance(struct target *target, uint64_t unix_ns) {
                                                                 : array_push(&target->baselines);
         if (!baseline) return false;
         *baseline = (struct baseline){stack->allocations, stack->allocated_bytes,
-                                      stack->estimates[ESTIMATED_ALLOCATED]};
+                                      stack_more(stack)->estimates[ESTIMATED_ALLOCATED]};
     }
     target->taken_unix_ns = unix_ns;
     return true;
@@ -84,8 +84,8 @@ static struct estimate estimate_since(const struct estimate *now, const struct e
 static bool subtract(struct stack *stack, const struct baseline *then) {
     stack->allocations = rest_of(stack->allocations, then->allocations);
     stack->allocated_bytes = rest_of(stack->allocated_bytes, then->allocated_bytes);
-    stack->estimates[ESTIMATED_ALLOCATED] =
-        estimate_since(&stack->estimates[ESTIMATED_ALLOCATED], &then->allocated);
+    struct estimate *allocated = &stack->more->estimates[ESTIMATED_ALLOCATED];
+    *allocated = estimate_since(allocated, &then->allocated);
     // in the midst of a look a stack may seem to hold less than nothing
     if (stack->exit_bytes < 0) stack->exit_bytes = 0;
     if (stack->exit_blocks < 0) stack->exit_blocks = 0;
@@ -113,7 +113,7 @@ static double share_of(int64_t part, double whole) {
 static bool fold(struct taken *taken, size_t most) {
     struct profile *profile = &taken->profile;
     struct ranked *ranked = calloc(profile->stack_count, sizeof *ranked);
-    struct stack *kept = calloc(most, sizeof *kept);
+    struct stack *kept = stack_list_make(most);
     double held = 0, allocated = 0;
     bool is_ok = ranked && kept;
     for (size_t i = 0; is_ok && i < profile->stack_count; i++) {
@@ -130,7 +130,7 @@ static bool fold(struct taken *taken, size_t most) {
         const struct stack *stack = &profile->stacks[ranked[i].index];
         const struct cell_values values = stack_values(stack);
         if (i < most)
-            kept[i] = *stack;
+            stack_copy(&kept[i], stack);
         else
             stack_add(&taken->folded, &values);
     }
@@ -171,14 +171,16 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
         .profile = live->profile, .start_unix_ns = target->taken_unix_ns, .end_unix_ns = unix_ns};
     if (taken->start_unix_ns > unix_ns) taken->start_unix_ns = unix_ns;  // the clock was set back
     struct profile *profile = &taken->profile;
-    profile->stacks = calloc(live->stacks.count + 1, sizeof *profile->stacks);
+    taken->folded.more = &taken->folded_more;
+    profile->stacks = stack_list_make(live->stacks.count);
     profile->stack_count = 0;
     if (!profile->stacks) return error_set(error, "no memory for a profile");
     for (size_t i = 0; i < live->stacks.count; i++) {
-        struct stack stack = live->stacks.items[i];
+        struct stack *stack = &profile->stacks[profile->stack_count];
         bool is_known = i < target->baselines.count;
-        if (subtract(&stack, is_known ? &target->baselines.items[i] : &nothing))
-            profile->stacks[profile->stack_count++] = stack;
+        stack_copy(stack, &live->stacks.items[i]);
+        if (subtract(stack, is_known ? &target->baselines.items[i] : &nothing))
+            profile->stack_count++;
     }
     bool is_ok = profile->stack_count <= stacks_most || fold(taken, stacks_most) ||
                  error_set(error, "no memory for a profile");
@@ -190,11 +192,11 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
 bool taken_make(const struct profile *profile, size_t stacks_most, struct taken *taken,
                 struct error *error) {
     *taken = (struct taken){.profile = *profile};
-    taken->profile.stacks = calloc(profile->stack_count + 1, sizeof *profile->stacks);
+    taken->folded.more = &taken->folded_more;
+    taken->profile.stacks = stack_list_make(profile->stack_count);
     if (!taken->profile.stacks) return error_set(error, "no memory for a profile");
-    if (profile->stack_count)
-        memcpy(taken->profile.stacks, profile->stacks,
-               profile->stack_count * sizeof *profile->stacks);
+    for (size_t i = 0; i < profile->stack_count; i++)
+        stack_copy(&taken->profile.stacks[i], &profile->stacks[i]);
     if (profile->stack_count <= stacks_most || fold(taken, stacks_most)) return true;
     target_taken_free(taken);
     return error_set(error, "no memory for a profile");

@@ -29,6 +29,7 @@ struct target {
 struct taken {
     struct profile profile;  // the target's, with stacks of its own
     struct stack folded;     // the sum of those that are over the limit
+    struct stack_more folded_more;
     size_t folded_count;
     uint64_t start_unix_ns, end_unix_ns;
 };

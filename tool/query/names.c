@@ -103,6 +103,7 @@ void names_close(struct names *names) {
     array_free(&names->mapped);
     symbol_table_close(names->table);
     free(names->kept_bytes);
+    free(names->wanted_nodes);
     free(names->places);
     free(names->unresolved);
     free(names->reports);
@@ -144,9 +145,34 @@ bool names_extend(struct names *names, struct error *error) {
     return find_starts(names) || error_set(error, "no memory for names");
 }
 
+// Without memory every stack is walked to its end.
+static void make_room_for_nodes(struct names *names) {
+    size_t old = names->wanted_node_count, count = names->profile->tree.nodes.count;
+    if (count <= old) return;
+    if (extend((void **)&names->wanted_nodes, sizeof *names->wanted_nodes, old, count))
+        names->wanted_node_count = count;
+}
+
+// Most stacks have most of their callers in common.
+static void want_callers(struct names *names, uint32_t node) {
+    const struct tree_node *nodes = names->profile->tree.nodes.items;
+    make_room_for_nodes(names);
+    while (node != TREE_ROOT) {
+        bool is_noted = node < names->wanted_node_count;
+        if (is_noted && names->wanted_nodes[node]) return;
+        if (is_noted) names->wanted_nodes[node] = true;
+        names->places[nodes[node].place].is_wanted = true;
+        node = nodes[node].parent;
+    }
+}
+
 void names_want_stack(struct names *names, uint32_t node, size_t limit) {
     const struct tree_node *nodes = names->profile->tree.nodes.items;
-    for (size_t i = 0; node != TREE_ROOT && (!limit || i < limit); i++) {
+    if (!limit) {
+        want_callers(names, node);
+        return;
+    }
+    for (size_t i = 0; node != TREE_ROOT && i < limit; i++) {
         names->places[nodes[node].place].is_wanted = true;
         node = nodes[node].parent;
     }

@@ -37,6 +37,8 @@ struct names {
     const struct profile *profile;
     size_t place_count, module_count;  // that there is room for
     size_t known_nodes;                // of the tree: whether they are starts is known
+    uint8_t *wanted_nodes;             // their places, and those of their callers, are wanted
+    size_t wanted_node_count;          // that there is room for
     struct symbol_table *table;
     struct place_names *places;     // by place
     struct frame *unresolved;       // by place: the frame of one without a name

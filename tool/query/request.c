@@ -152,12 +152,12 @@ bool request_read(const struct command_args *args, struct request *request, stru
 // Names for stacks: of all, or the first `top` by the measure.
 static bool resolve(struct opened *opened, enum measure by, size_t top, struct error *error) {
     const struct profile *profile = &opened->profile;
-    size_t count;
-    uint32_t *ranking = measure_rank_all(by, profile, &count);
-    if (!ranking) return error_set(error, "no memory for the list of stacks");
-    if (top && top < count) count = top;
+    bool are_all = !top || top >= profile->stack_count;
+    size_t count = profile->stack_count;
+    uint32_t *ranking = are_all ? NULL : measure_rank_all_most(by, profile, top, &count);
+    if (!are_all && !ranking) return error_set(error, "no memory for the list of stacks");
     for (size_t i = 0; i < count; i++)
-        names_want_stack(opened->names, profile->stacks[ranking[i]].node, 0);
+        names_want_stack(opened->names, profile->stacks[ranking ? ranking[i] : i].node, 0);
     free(ranking);
     names_want_overruns(opened->names);
     for (size_t i = 0; i < profile->freed_at.count; i++)

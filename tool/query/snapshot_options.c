@@ -53,7 +53,7 @@ static void set_estimates(struct profile *profile, const struct estimate *estima
     *sum = (struct estimate){0};
     for (size_t i = 0; estimates && i < profile->stack_count; i++) {
         struct stack *stack = &profile->stacks[i];
-        stack->estimates[ESTIMATED_AT] = estimates[stack->number];
+        if (stack->more) stack->more->estimates[ESTIMATED_AT] = estimates[stack->number];
         if (stack->at_bytes > 0) estimate_add(sum, &estimates[stack->number]);
     }
 }

@@ -25,6 +25,7 @@ struct table {
     const struct view_options *view;
     struct contexts contexts;
     struct row *rows;
+    struct stack *values;  // of all contexts
     size_t count;
     bool is_by_key;
 };
@@ -38,10 +39,9 @@ static int compare(const void *a, const void *b) {
 
 static bool fill(struct table *table, const struct profile *profile) {
     const struct contexts *contexts = &table->contexts;
-    struct stack *values = calloc(contexts->count, sizeof *values);
+    const struct stack *values = table->values = contexts_sum(contexts, profile);
     table->rows = calloc(contexts->count, sizeof *table->rows);
     bool is_ok = values && table->rows;
-    if (is_ok) contexts_sum(contexts, profile, values);
     for (size_t i = 0; is_ok && i < contexts->count; i++) {
         const struct context *context = &contexts->list[i];
         if (!values[i].allocations && !(i && context->entered)) continue;
@@ -49,12 +49,12 @@ static bool fill(struct table *table, const struct profile *profile) {
             (struct row){context, values[i], measure_stack(table->view->by, &values[i])};
     }
     if (is_ok) qsort(table->rows, table->count, sizeof *table->rows, compare);
-    free(values);
     return is_ok;
 }
 
 static void close_table(struct table *table) {
     contexts_free(&table->contexts);
+    free(table->values);
     free(table->rows);
 }
 
@@ -189,7 +189,7 @@ static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     json_put_int(json, "peak_bytes", values->peak_bytes);
     json_put_int(json, "at_exit_bytes", values->exit_bytes);
     json_put_int(json, "at_exit_blocks", values->exit_blocks);
-    if (is_sampled) json_values_put_estimates(json, values->estimates, false);
+    if (is_sampled) json_values_put_estimates(json, stack_more(values)->estimates, false);
     json_close(json);
 }
 

@@ -359,9 +359,8 @@ bool diff_add_regions(struct diff *diff, size_t recording, const struct profile 
     struct scopes scopes;
     if (!scopes_read(&scopes, profile->recording))
         return error_set(error, "no memory for the regions");
-    struct stack *values = calloc(scopes.count + 1, sizeof *values);
+    struct stack *values = scopes_sum(&scopes, profile, true);
     bool is_ok = values != NULL;
-    if (is_ok) scopes_sum(&scopes, profile, true, values);
     for (size_t i = 0; is_ok && i < scopes.count; i++) {
         char name[NAME_BYTES];
         if (scopes.list[i].kind != CAIRN_SCOPE_REGION) continue;

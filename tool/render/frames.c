@@ -30,11 +30,16 @@ bool frame_is_bucket(const struct frame *frame) {
     return frame == &buckets[0] || frame == &buckets[1];
 }
 
+const struct frame *frame_of_cut(uint32_t cut) {
+    bool is_bucket = cut == CAIRN_CUT_SMALL || cut == CAIRN_CUT_LARGE;
+    return is_bucket ? &buckets[cut == CAIRN_CUT_LARGE] : NULL;
+}
+
 static bool add_bucket(struct frame_list *list, uint32_t cut) {
-    if (cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE) return true;
-    const struct frame **slot = array_push(&list->frames);
-    if (slot) *slot = &buckets[cut == CAIRN_CUT_LARGE];
-    return slot != NULL;
+    const struct frame *bucket = frame_of_cut(cut);
+    const struct frame **slot = bucket ? array_push(&list->frames) : NULL;
+    if (slot) *slot = bucket;
+    return slot || !bucket;
 }
 
 static bool is_shown(const struct frame_list *list, size_t index) {
@@ -101,6 +106,9 @@ static bool is_same_text(const char *a, const char *b) {
 }
 
 bool frame_is_same_function(const struct frame *a, const struct frame *b) {
+    if (a == b) return true;
+    // of frames that were sealed the hash says at once that they are not
+    if (a->function_hash != b->function_hash && a->function_hash && b->function_hash) return false;
     if (!is_same_text(a->function, b->function) || !is_same_text(a->module, b->module))
         return false;
     return a->function || a->offset == b->offset;

@@ -71,6 +71,8 @@ void frame_location(const struct frame *frame, char *out, size_t size);
 
 // Stands for blocks without a stack for their size (--min-size, --max-size): no code, one bucket.
 bool frame_is_bucket(const struct frame *frame);
+// The bucket of a cut (enum cairn_cut); NULL: it is none, and no frame.
+const struct frame *frame_of_cut(uint32_t cut);
 
 // Short and long name of enum cairn_cut ("no_cfi", "code without unwind information").
 const char *cut_key(uint32_t cut);

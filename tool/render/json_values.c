@@ -49,7 +49,8 @@ void json_values_put_values(struct json *json, const struct stack *stack) {
         else
             json_put_uint(json, field->key, (uint64_t)value);
     }
-    if (stack->inherited.blocks) json_values_put_inherited(json, &stack->inherited);
+    if (stack_more(stack)->inherited.blocks)
+        json_values_put_inherited(json, &stack_more(stack)->inherited);
 }
 
 void json_values_put_frame(struct json *json, const struct frame *frame) {

@@ -375,8 +375,8 @@ static void print_kinds_of(const struct terminal *terminal, const struct profile
                            void *context) {
     char kinds[KINDS_BYTES];
     (void)profile, (void)view, (void)context;
-    mapped_kinds_text(stack->mapping_kinds, kinds, sizeof kinds);
-    if (!*kinds || stack->mapping_kinds == 1u << CAIRN_MAPPING_ANONYMOUS) return;
+    mapped_kinds_text(stack_more(stack)->mapping_kinds, kinds, sizeof kinds);
+    if (!*kinds || stack_more(stack)->mapping_kinds == 1u << CAIRN_MAPPING_ANONYMOUS) return;
     terminal_indent(terminal, STACKS_NOTE_INDENT);
     terminal_print(terminal, STYLE_DIM, "%s\n", kinds);
 }
@@ -387,10 +387,12 @@ static const struct stack *next_reserved(const struct profile *profile, const st
     const struct stack *found = NULL;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        bool is_after = !last || stack->reserved_bytes < last->reserved_bytes ||
-                        (stack->reserved_bytes == last->reserved_bytes && stack > last);
-        if (stack->reserved_bytes <= 0 || !is_after) continue;
-        if (!found || stack->reserved_bytes > found->reserved_bytes) found = stack;
+        bool is_after =
+            !last || stack_more(stack)->reserved_bytes < stack_more(last)->reserved_bytes ||
+            (stack_more(stack)->reserved_bytes == stack_more(last)->reserved_bytes && stack > last);
+        if (stack_more(stack)->reserved_bytes <= 0 || !is_after) continue;
+        if (!found || stack_more(stack)->reserved_bytes > stack_more(found)->reserved_bytes)
+            found = stack;
     }
     return found;
 }
@@ -405,7 +407,8 @@ static bool print_reserved(const struct terminal *terminal, const struct profile
         is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
         if (!is_ok) break;
         fputs("\n    ", terminal->out);
-        print_ranges(terminal, view, stack->reserved_bytes, stack->reserved_ranges);
+        print_ranges(terminal, view, stack_more(stack)->reserved_bytes,
+                     stack_more(stack)->reserved_ranges);
         fputc('\n', terminal->out);
         stacks_print_frames(terminal, &frames, stack->cut, view->depth);
         stack = next_reserved(profile, stack);
@@ -451,7 +454,7 @@ void mapped_json_put(struct json *json, const struct profile *profile) {
 
 void mapped_json_put_stack(struct json *json, const struct stack *stack) {
     char kinds[KINDS_BYTES];
-    mapped_kinds_text(stack->mapping_kinds, kinds, sizeof kinds);
+    mapped_kinds_text(stack_more(stack)->mapping_kinds, kinds, sizeof kinds);
     json_put_string(json, "kinds", kinds);
     json_put_uint(json, "calls", stack->allocations);
     json_put_uint(json, "mapped_bytes", stack->allocated_bytes);
@@ -460,6 +463,6 @@ void mapped_json_put_stack(struct json *json, const struct stack *stack) {
     json_put_int(json, "peak_mappings", stack->peak_blocks);
     json_put_int(json, "at_exit_bytes", stack->exit_bytes);
     json_put_int(json, "at_exit_mappings", stack->exit_blocks);
-    json_put_int(json, "reserved_bytes", stack->reserved_bytes);
-    json_put_int(json, "reserved_mappings", stack->reserved_ranges);
+    json_put_int(json, "reserved_bytes", stack_more(stack)->reserved_bytes);
+    json_put_int(json, "reserved_mappings", stack_more(stack)->reserved_ranges);
 }

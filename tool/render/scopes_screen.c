@@ -25,6 +25,7 @@ struct table {
     const struct view_options *view;
     struct scopes scopes;
     struct row *rows;
+    struct stack *values;  // of all scopes
     size_t count;
     size_t size_columns;
     bool is_sampled;  // pools apart, which count for themselves
@@ -58,10 +59,9 @@ static bool is_row(const struct scope *scope, enum cairn_scope_kind kind,
 }
 
 static bool fill(struct table *table, const struct profile *profile, enum cairn_scope_kind kind) {
-    struct stack *values = calloc(table->scopes.count + 1, sizeof *values);
+    struct stack *values = table->values = scopes_sum(&table->scopes, profile, true);
     table->rows = calloc(table->scopes.count + 1, sizeof *table->rows);
     if (values && table->rows) {
-        scopes_sum(&table->scopes, profile, true, values);
         for (size_t id = 1; id < table->scopes.count; id++) {
             const struct scope *scope = &table->scopes.list[id];
             if (kind == CAIRN_SCOPE_POOL) values[id] = pool_values(&scope->entry);
@@ -71,9 +71,13 @@ static bool fill(struct table *table, const struct profile *profile, enum cairn_
         }
         qsort(table->rows, table->count, sizeof *table->rows, compare);
     }
-    bool is_ok = values && table->rows;
-    free(values);
-    return is_ok;
+    return values && table->rows;
+}
+
+static void close_table(struct table *table) {
+    scopes_free(&table->scopes);
+    free(table->values);
+    free(table->rows);
 }
 
 static bool open_table(struct table *table, const struct terminal *terminal,
@@ -84,15 +88,9 @@ static bool open_table(struct table *table, const struct terminal *terminal,
                             .is_sampled = profile->sampling.is_on && kind == CAIRN_SCOPE_REGION,
                             .size_columns = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS};
     if (scopes_read(&table->scopes, profile->recording) && fill(table, profile, kind)) return true;
-    scopes_free(&table->scopes);
-    free(table->rows);
+    close_table(table);
     error_set(error, "no memory for the list of regions or pools");
     return false;
-}
-
-static void close_table(struct table *table) {
-    scopes_free(&table->scopes);
-    free(table->rows);
 }
 
 static size_t print_heading(const struct table *table, const char *one, const char *several) {
@@ -276,7 +274,8 @@ static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     json_put_int(json, "peak_bytes", values->peak_bytes);
     json_put_int(json, "at_exit_bytes", values->exit_bytes);
     json_put_int(json, "at_exit_blocks", values->exit_blocks);
-    if (is_sampled && !is_pool) json_values_put_estimates(json, values->estimates, false);
+    if (is_sampled && !is_pool)
+        json_values_put_estimates(json, stack_more(values)->estimates, false);
     json_close(json);
 }
 

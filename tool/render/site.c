@@ -65,6 +65,7 @@ static struct site *find_or_add(struct site_list *list, const struct site *wante
     return site;
 }
 
+// Sums are compared; where they are equal the order stays.
 static int compare(const void *a, const void *b) {
     const struct site *first = a, *second = b;
     int64_t x = first->measured.value, y = second->measured.value;
@@ -95,17 +96,47 @@ static bool find_frames(struct frame_list *frames, const struct profile *profile
     return true;
 }
 
+// The site of a stack, in which the stack is counted; NULL without memory.
+static struct site *add_to_site(struct site_list *list, const struct profile *profile,
+                                const struct frame_names *names, struct site *wanted,
+                                struct measured measured, struct frame_list *frames) {
+    if (!find_frames(frames, profile, names, wanted->node, wanted)) return NULL;
+    struct site *site = find_or_add(list, wanted);
+    if (!site) return NULL;
+    measured_add(&site->measured, measured);
+    site->stack_count++;
+    list->hidden_count += frames->first_hidden;
+    return site;
+}
+
 bool site_list_add(struct site_list *list, const struct profile *profile,
                    const struct frame_names *names, uint32_t node, struct measured measured,
                    struct frame_list *frames) {
     struct site wanted = {.node = node};
-    if (!find_frames(frames, profile, names, node, &wanted)) return false;
-    struct site *site = find_or_add(list, &wanted);
-    if (!site) return false;
-    measured_add(&site->measured, measured);
-    site->stack_count++;
-    list->hidden_count += frames->first_hidden;
-    return true;
+    return add_to_site(list, profile, names, &wanted, measured, frames) != NULL;
+}
+
+// What a site shows is that of the first of its stacks in a ranking, whatever order they come in.
+static void note_first(struct site *site, const struct site *wanted) {
+    bool is_before =
+        wanted->first_value > site->first_value ||
+        (wanted->first_value == site->first_value && wanted->first_id < site->first_id);
+    if (!is_before) return;
+    site->node = wanted->node;
+    site->callee = wanted->callee;
+    for (unsigned i = 0; i < site->frame_count; i++) site->frames[i] = wanted->frames[i];
+    site->first_value = wanted->first_value;
+    site->first_id = wanted->first_id;
+}
+
+static bool add_stack(struct site_list *list, const struct profile *profile,
+                      const struct frame_names *names, const struct stack *stack,
+                      struct measured measured, struct frame_list *frames) {
+    struct site wanted = {
+        .node = stack->node, .first_value = measured.value, .first_id = stack->id};
+    struct site *site = add_to_site(list, profile, names, &wanted, measured, frames);
+    if (site) note_first(site, &wanted);
+    return site != NULL;
 }
 
 void site_list_sort(struct site_list *list) {
@@ -113,20 +144,69 @@ void site_list_sort(struct site_list *list) {
         qsort(list->sites.items, list->sites.count, sizeof *list->sites.items, compare);
 }
 
+// Equal sites come in the order of their first stacks.
+static int compare_first(const void *a, const void *b) {
+    const struct site *first = *(const struct site *const *)a;
+    const struct site *second = *(const struct site *const *)b;
+    if (first->stack_count != second->stack_count)
+        return first->stack_count < second->stack_count ? 1 : -1;
+    if (first->first_value != second->first_value)
+        return first->first_value < second->first_value ? 1 : -1;
+    return (first->first_id > second->first_id) - (first->first_id < second->first_id);
+}
+
+// Runs of equal values, which is all that their keys say.
+static void sort_runs(const struct site **order, size_t count) {
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count; end++)
+            if (order[end]->measured.value != order[first]->measured.value) break;
+        if (end - first > 1) qsort(order + first, end - first, sizeof *order, compare_first);
+    }
+}
+
+// Highest first. There may be hundreds of thousands, so they are sorted by their keys' digits.
+static bool sort_built(struct site_list *list) {
+    size_t count = list->sites.count;
+    struct measure_key *keys = calloc(2 * count + 2, sizeof *keys), *sorted = NULL;
+    struct site *sites = calloc(count + 1, sizeof *sites);
+    const struct site **order = calloc(count + 1, sizeof *order);
+    bool is_ok = keys && sites && order;
+    for (size_t i = 0; is_ok && i < count; i++)
+        keys[i] = (struct measure_key){.first = measure_key_of(list->sites.items[i].measured.value),
+                                       .index = (uint32_t)i};
+    if (is_ok) sorted = measure_keys_sort(keys, keys + count + 1, count);
+    for (size_t i = 0; is_ok && i < count; i++) order[i] = &list->sites.items[sorted[i].index];
+    if (is_ok) sort_runs(order, count);
+    for (size_t i = 0; is_ok && i < count; i++) sites[i] = *order[i];
+    free(keys);
+    free(order);
+    if (!is_ok) {
+        free(sites);
+        return false;
+    }
+    free(list->sites.items);
+    list->sites.items = sites;
+    list->sites.capacity = count + 1;
+    return true;
+}
+
+// Stacks as they lie in memory, beside those that they share frames with. Sums of estimates depend
+// on the order of their parts in the last digit: samples come in the order of a ranking.
 bool site_list_build(struct site_list *list, const struct profile *profile,
                      const struct frame_names *names, enum measure measure, bool are_all_shown,
                      struct error *error) {
     *list = (struct site_list){0};
     struct frame_list frames = {.are_all_shown = are_all_shown};
-    size_t count;
-    uint32_t *ranking = measure_rank(measure, profile, &count);
-    bool is_ok = ranking != NULL;
+    size_t count = profile->stack_count;
+    bool is_sampled = profile->sampling.is_on;
+    uint32_t *ranking = is_sampled ? measure_rank(measure, profile, &count) : NULL;
+    bool is_ok = ranking || !is_sampled;
     for (size_t i = 0; i < count && is_ok; i++) {
-        const struct stack *stack = &profile->stacks[ranking[i]];
-        is_ok = site_list_add(list, profile, names, stack->node, measure_stack(measure, stack),
-                              &frames);
+        const struct stack *stack = &profile->stacks[ranking ? ranking[i] : i];
+        struct measured measured = measure_stack(measure, stack);
+        if (measured.value > 0) is_ok = add_stack(list, profile, names, stack, measured, &frames);
     }
-    if (is_ok) site_list_sort(list);
+    is_ok = is_ok && sort_built(list);
     free(ranking);
     frame_list_free(&frames);
     return is_ok || error_set(error, "no memory for the list of call sites");

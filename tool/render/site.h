@@ -20,6 +20,8 @@ struct site {
     unsigned frame_count;        // 0: the stack was not recorded
     struct measured measured;
     size_t stack_count;
+    int64_t first_value;  // of the stack that `node` is of, the first of them in a ranking
+    uint64_t first_id;
 };
 
 struct site_list {

@@ -116,7 +116,7 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     shape_json_put(json, &writer->shape, stack->number);
     if (writer->free_stacks) put_free_stacks(writer, stack->number);
     if (writer->profile->sampling.is_on)
-        json_values_put_estimates(json, stack->estimates, writer->has_at);
+        json_values_put_estimates(json, stack_more(stack)->estimates, writer->has_at);
     json_close(json);
     return is_ok;
 }

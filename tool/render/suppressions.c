@@ -222,7 +222,7 @@ bool suppressions_apply(struct suppressions *suppressions, struct profile *profi
         struct suppression *used = &suppressions->rules.items[rule - 1];
         used->bytes = figures_add(used->bytes, stack->exit_bytes);
         used->blocks = figures_add(used->blocks, stack->exit_blocks);
-        estimate_add(&used->estimate, &stack->estimates[ESTIMATED_EXIT]);
+        estimate_add(&used->estimate, &stack_more(stack)->estimates[ESTIMATED_EXIT]);
     }
     if (is_ok) profile_keep_stacks(profile, are_kept);
     free(rules);

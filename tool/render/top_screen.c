@@ -22,7 +22,7 @@ struct held_now top_held(const struct top_view *view, size_t index) {
     if (view->are_survivors)
         return (struct held_now){.bytes = more->survivor_bytes, .blocks = more->survivor_blocks};
     return (struct held_now){stack->exit_bytes, stack->exit_blocks,
-                             stack->estimates[ESTIMATED_EXIT]};
+                             stack_more(stack)->estimates[ESTIMATED_EXIT]};
 }
 
 static struct unit_text size_text(const struct top_view *view, int64_t bytes) {

@@ -86,8 +86,8 @@ static void print_name(const struct printer *printer, const struct call *call, s
 static void print_line(const struct printer *printer, const struct call *call, const char *branch,
                        const struct call *above) {
     char text[FIGURES_BYTES], text_above[FIGURES_BYTES] = "";
-    figures_text(printer, call->measured, text);
-    if (above) figures_text(printer, above->measured, text_above);
+    figures_text(printer, call_measured(printer->calls, call), text);
+    if (above) figures_text(printer, call_measured(printer->calls, above), text_above);
     if (strcmp(text, text_above) != 0)
         terminal_print(printer->terminal, STYLE_PLAIN, "%s", text);
     else
@@ -120,11 +120,11 @@ static size_t count_shown(const struct printer *printer, const struct call *call
     for (uint32_t at = call->first_child; at; at = printer->calls->nodes.items[at].next_sibling) {
         const struct call *child = &printer->calls->nodes.items[at];
         bool has_room = !printer->view->top || shown < printer->view->top;
-        if (has_room && child->measured.value >= printer->threshold) {
+        if (has_room && child->value >= printer->threshold) {
             shown++;
             continue;
         }
-        measured_add(rest, child->measured);
+        measured_add(rest, call_measured(printer->calls, child));
     }
     return shown;
 }
@@ -164,7 +164,7 @@ static void print_below(struct printer *printer, const struct call *call) {
 static void print_root(const struct printer *printer, const struct profile *profile) {
     char name[FRAME_TEXT_BYTES];
     program_name(profile, name, sizeof name);
-    print_figures(printer, printer->calls->nodes.items[CALLS_ROOT].measured);
+    print_figures(printer, call_measured(printer->calls, printer->calls->nodes.items));
     terminal_print(printer->terminal, STYLE_STRONG, "%s", name);
     terminal_print(printer->terminal, STYLE_DIM, ", %s%s\n",
                    measure_about(printer->view->by)->snapshot,

@@ -30,7 +30,7 @@ static void print_call(const struct printer *printer, size_t level, const struct
     char label[FRAME_TEXT_BYTES] = STACK_NOT_RECORDED, location[FRAME_TEXT_BYTES] = "";
     if (call->frame) frame_label(call->frame, label, sizeof label, sizeof label);
     call_location(call, location, sizeof location);
-    print_figures(printer, level, call->calls, call->measured);
+    print_figures(printer, level, call->calls, call_measured(printer->calls, call));
     fprintf(printer->out, *location ? "%s (%s)\n" : "%s\n", label, location);
 }
 
@@ -53,8 +53,8 @@ static uint32_t next_shown(const struct printer *printer, uint32_t at, size_t sh
     const struct call *nodes = printer->calls->nodes.items;
     for (; at; at = nodes[at].next_sibling) {
         bool has_room = !printer->view->top || shown < printer->view->top;
-        if (has_room && nodes[at].measured.value >= printer->threshold) return at;
-        measured_add(&rest->measured, nodes[at].measured);
+        if (has_room && nodes[at].value >= printer->threshold) return at;
+        measured_add(&rest->measured, call_measured(printer->calls, &nodes[at]));
         rest->calls = figures_add(rest->calls, nodes[at].calls);
         rest->count++;
     }

@@ -56,13 +56,14 @@ static bool note_stacks(const struct profile *profile, struct interval *span, st
     span->count = profile->stack_count;
     for (size_t i = 0; i < span->count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        span->stacks[i] = (struct earlier){.id = stack->id,
-                                           .allocations = stack->allocations,
-                                           .allocated_bytes = stack->allocated_bytes,
-                                           .exit_blocks = stack->exit_blocks,
-                                           .exit_bytes = stack->exit_bytes,
-                                           .allocated = stack->estimates[ESTIMATED_ALLOCATED],
-                                           .held = stack->estimates[ESTIMATED_EXIT]};
+        span->stacks[i] =
+            (struct earlier){.id = stack->id,
+                             .allocations = stack->allocations,
+                             .allocated_bytes = stack->allocated_bytes,
+                             .exit_blocks = stack->exit_blocks,
+                             .exit_bytes = stack->exit_bytes,
+                             .allocated = stack_more(stack)->estimates[ESTIMATED_ALLOCATED],
+                             .held = stack_more(stack)->estimates[ESTIMATED_EXIT]};
     }
     qsort(span->stacks, span->count, sizeof *span->stacks, compare_ids);
     return true;
@@ -88,8 +89,8 @@ static double changed_variance(double came, double held_then, double held_now) {
 
 // Samples of what was allocated in the span are the later ones alone.
 static void subtract_estimates(struct stack *stack, const struct earlier *before) {
-    struct estimate *allocated = &stack->estimates[ESTIMATED_ALLOCATED];
-    struct estimate *held = &stack->estimates[ESTIMATED_EXIT];
+    struct estimate *allocated = &stack->more->estimates[ESTIMATED_ALLOCATED];
+    struct estimate *held = &stack->more->estimates[ESTIMATED_EXIT];
     allocated->samples -= before->allocated.samples;
     allocated->uncertain -= before->allocated.uncertain;
     allocated->extra_blocks -= before->allocated.extra_blocks;
@@ -102,7 +103,7 @@ static void subtract_estimates(struct stack *stack, const struct earlier *before
 }
 
 static void subtract(struct stack *stack, const struct earlier *before) {
-    if (stack->is_estimated) subtract_estimates(stack, before);
+    if (stack->more) subtract_estimates(stack, before);
     stack->allocations -= before->allocations;
     stack->allocated_bytes -= before->allocated_bytes;
     stack->exit_blocks -= before->exit_blocks;

@@ -61,7 +61,7 @@ static void draw_head(const struct screen *screen) {
     const struct measure_row *about = measure_about(browser->view.by);
     char text[LINE_BYTES], label[LINE_BYTES / 2] = "";
     if (browser->view.pivot) frame_label(browser->view.pivot, label, sizeof label, LINE_BYTES / 4);
-    struct measured whole = browser->calls.nodes.items[CALLS_ROOT].measured;
+    struct measured whole = call_measured(&browser->calls, browser->calls.nodes.items);
     const char *direction = browser->view.is_inverted ? "by allocating function" : "from the start";
     snprintf(text, sizeof text, " %s%s%s %s, %s%s%s",
              about->is_bytes ? units_size(whole.value).text : units_count(whole.value).text,
@@ -92,14 +92,13 @@ static void draw_line(const struct screen *screen, int y, const struct browser_l
     if (indent > columns / 3) indent = columns / 3;
     move(y, 0);
     attron(base);
-    printw("%6s %10s ", units_percent(call->measured.value, whole).text,
-           about->is_bytes ? units_size(call->measured.value).text
-                           : units_count(call->measured.value).text);
+    printw("%6s %10s ", units_percent(call->value, whole).text,
+           about->is_bytes ? units_size(call->value).text : units_count(call->value).text);
     if (is_sampled) {
-        struct unit_text note = interval_note(call->measured);
+        struct unit_text note = interval_note(call_measured(&browser->calls, call));
         printw("  %s%*s", note.text, INTERVAL_NOTE_COLUMNS - (int)text_columns(note.text), "");
     } else {
-        printw("%10s  ", units_count(about->is_bytes ? call->measured.blocks : call->calls).text);
+        printw("%10s  ", units_count(about->is_bytes ? call->blocks : call->calls).text);
     }
     printw("%*s", (int)indent, "");
     attroff(base);

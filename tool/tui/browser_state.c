@@ -108,7 +108,7 @@ bool browser_unfold_path(struct browser *browser) {
     while (node != CALLS_ROOT && nodes[node].first_child) {
         uint32_t child = nodes[node].first_child;  // the largest
         browser->are_open[node] = 1;
-        if (nodes[child].measured.value < nodes[node].measured.value / 2) break;
+        if (nodes[child].value < nodes[node].value / 2) break;
         node = child;
     }
     return list(browser, node);

@@ -40,9 +40,8 @@ struct shapes {
 
 static bool take_largest(struct shapes *shapes, enum measure by) {
     size_t count = 0;
-    uint32_t *order = measure_rank(by, shapes->profile, &count);
-    for (size_t i = 0; order && i < count && i < STACKS_PER_MEASURE; i++)
-        shapes->is_taken[order[i]] = true;
+    uint32_t *order = measure_rank_most(by, shapes->profile, STACKS_PER_MEASURE, &count);
+    for (size_t i = 0; order && i < count; i++) shapes->is_taken[order[i]] = true;
     free(order);
     return order != NULL;
 }
@@ -339,7 +338,8 @@ static void put_intervals(struct writer *writer) {
             const int64_t held[] = {stack->peak_bytes, stack->exit_bytes,
                                     (int64_t)stack->allocated_bytes, stack->at_bytes};
             const struct estimate none = {0};  // the page knows itself what may be missed of 0
-            const struct estimate *estimate = held[kind] > 0 ? &stack->estimates[kind] : &none;
+            const struct estimate *estimate =
+                held[kind] > 0 ? &stack_more(stack)->estimates[kind] : &none;
             const int64_t row[] = {estimate_bytes_interval(estimate),
                                    estimate_blocks_interval(estimate), estimate_samples(estimate),
                                    estimate_block_samples(estimate)};

@@ -48,9 +48,9 @@ static bool take_stack(struct sources *sources, uint32_t node) {
 static bool take_largest(struct sources *sources, enum measure by) {
     const struct profile *profile = sources->frames->export->profile;
     size_t count = 0;
-    uint32_t *order = measure_rank(by, profile, &count);
+    uint32_t *order = measure_rank_most(by, profile, STACKS_PER_MEASURE, &count);
     bool is_ok = order != NULL;
-    for (size_t i = 0; is_ok && i < count && i < STACKS_PER_MEASURE; i++)
+    for (size_t i = 0; is_ok && i < count; i++)
         is_ok = take_stack(sources, profile->stacks[order[i]].node);
     free(order);
     return is_ok;
