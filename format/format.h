@@ -481,7 +481,7 @@ struct cairn_control {
 // Written by the target. Per-stack values at the peak are those of the moment at which
 // `peak_epoch` was set.
 struct cairn_totals {
-    uint32_t epoch;       // (atomic) moved by every new peak and every snapshot
+    uint32_t epoch;       // (atomic) moved by peaks, snapshots, cairn_switch
     uint32_t peak_epoch;  // (atomic) the epoch that the last peak began
     uint64_t peak_bytes;  // (atomic) highest total seen; the present total may be higher still
     uint64_t peak_blocks;
@@ -593,6 +593,16 @@ struct cairn_header {
     char directory[CAIRN_TEXT_PATH];    // working directory at the start
     char destination[CAIRN_TEXT_PATH];  // absolute path of the recording's file
 };
+
+// Switches recording of allocations off or on, from inside or outside of the process; what it was.
+// A thread asks only where a cell is of an older epoch than the present one, so that is moved.
+static inline uint32_t cairn_switch(struct cairn_header *header, uint32_t is_off) {
+    struct cairn_control *control = &header->control;
+    if (is_off) __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
+    uint32_t was_off = __atomic_exchange_n(&control->is_off, is_off, __ATOMIC_RELEASE);
+    if (is_off) __atomic_add_fetch(&header->totals.epoch, 1, __ATOMIC_RELEASE);
+    return was_off;
+}
 
 #define CAIRN_PAGE_LEAST 4096u
 #define CAIRN_PAGE_MOST 65536u

@@ -151,13 +151,14 @@ void process_detach(void) {
 static enum event_mode mode_wanted(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
     if (settings_has_code_frames()) return EVENT_PYTHON;
-    if (settings.has_no_stacks) return EVENT_TOTALS;
+    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
+    if (settings.has_no_stacks) return has_slow_frees ? EVENT_BOUNDED : EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
     if (settings.has_events && !settings.has_free_stacks && !settings.guard_bytes)
         return EVENT_LOGGED;
     if (settings.has_ages && !settings.has_free_stacks && !settings.guard_bytes) return EVENT_AGED;
-    return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
+    return settings.has_notes || has_slow_frees ? EVENT_NOTED : EVENT_FULL;
 }
 
 // Of the memory that cairn may take, an eighth is kept for samples, to which it degrades.

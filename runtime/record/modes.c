@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the mode of the hooks changes (enum event_mode in event.h). A thread that goes by the mode
 // of a moment ago does what was right then: every mode knows the blocks of those before it.
+#include "runtime/process/settings.h"
 #include "runtime/record/event.h"
 
 uint16_t event_mode_wanted;
@@ -14,10 +15,11 @@ void event_age_slowly(void) {
 }
 
 void event_log_never(void) {
+    const uint16_t mode = settings.has_notes ? EVENT_NOTED : EVENT_FULL;
     uint16_t logged = EVENT_LOGGED;
-    __atomic_compare_exchange_n(&probes_event.mode, &logged, EVENT_FULL, false, __ATOMIC_RELAXED,
+    __atomic_compare_exchange_n(&probes_event.mode, &logged, mode, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
-    if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = EVENT_FULL;
+    if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = mode;
 }
 
 bool event_turn_on(void) {

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/sink/sink.h"
 #include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/thread.h"
@@ -141,7 +142,9 @@ ALWAYS_INLINE void gate_inside_end(bool is_inside) {
 void gate_count_loss(enum cairn_loss loss);
 
 // True where recording of allocations is switched on.
-bool gate_is_recording(void);
+ALWAYS_INLINE bool gate_is_recording(void) {
+    return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_ACQUIRE);
+}
 
 // True of an address in this library.
 bool gate_is_own_code(uintptr_t pc);

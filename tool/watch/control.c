@@ -60,8 +60,7 @@ void control_close(struct control *control) {
 }
 
 bool control_set_off(struct cairn_header *header, bool is_off) {
-    if (is_off) __atomic_store_n(&header->control.was_off, 1, __ATOMIC_RELAXED);
-    return __atomic_exchange_n(&header->control.is_off, is_off, __ATOMIC_RELEASE) != 0;
+    return cairn_switch(header, is_off) != 0;
 }
 
 uint64_t control_age_ns(const struct cairn_header *header) {
