@@ -496,7 +496,7 @@ static inline int cairn_is_off(const struct cairn_control *control) {
 // Written by the target. Per-stack values at the peak are those of the moment at which
 // `peak_epoch` was set.
 struct cairn_totals {
-    uint32_t epoch;       // (atomic) moved by every new peak and every snapshot
+    uint32_t epoch;       // (atomic) moved by peaks, snapshots, cairn_switch, cairn_ask_to_look
     uint32_t peak_epoch;  // (atomic) the epoch that the last peak began
     uint64_t peak_bytes;  // (atomic) highest total seen; the present total may be higher still
     uint64_t peak_blocks;
@@ -608,6 +608,26 @@ struct cairn_header {
     char directory[CAIRN_TEXT_PATH];    // working directory at the start
     char destination[CAIRN_TEXT_PATH];  // absolute path of the recording's file
 };
+
+// Switches recording of allocations off or on, from inside or outside of the process; whether it
+// was off. A thread asks only where a cell is of an older epoch than the present one, so that is
+// moved.
+static inline int cairn_switch(struct cairn_header *header, uint32_t is_off) {
+    struct cairn_control *control = &header->control;
+    if (!is_off)
+        return (__atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_OFF, __ATOMIC_RELEASE) &
+                CAIRN_CONTROL_OFF) != 0;
+    __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
+    uint32_t was = __atomic_fetch_or(&control->is_off, CAIRN_CONTROL_OFF, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&header->totals.epoch, 1, __ATOMIC_RELEASE);
+    return (was & CAIRN_CONTROL_OFF) != 0;
+}
+
+// Asks the process to look at the words of the event log; in the same way.
+static inline void cairn_ask_to_look(struct cairn_header *header) {
+    __atomic_fetch_or(&header->control.is_off, CAIRN_CONTROL_LOOK, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&header->totals.epoch, 1, __ATOMIC_RELEASE);
+}
 
 #define CAIRN_PAGE_LEAST 4096u
 #define CAIRN_PAGE_MOST 65536u

@@ -52,14 +52,11 @@ static int api_is_recording(void) {
 static void api_set_enabled(int who, int is_enabled) {
     struct thread *thread = enter(EVENT_HERE());
     if (!thread) return;
-    struct cairn_control *control = &sink.header->control;
-    if (!is_enabled) __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
-    if (who == CAIRN_THREAD)
+    if (who != CAIRN_THREAD) cairn_switch(sink.header, !is_enabled);
+    if (who == CAIRN_THREAD) {
+        if (!is_enabled) __atomic_store_n(&sink.header->control.was_off, 1, __ATOMIC_RELAXED);
         region_stack_switch(thread, is_enabled);
-    else if (is_enabled)
-        __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_OFF, __ATOMIC_RELAXED);
-    else
-        __atomic_fetch_or(&control->is_off, CAIRN_CONTROL_OFF, __ATOMIC_RELAXED);
+    }
     gate_leave(thread);
 }
 

@@ -73,10 +73,11 @@ static void count_alloc(struct pool *pool, uint64_t bytes) {
     struct cairn_scope *scope = scope_at(pool->scope);
     __atomic_fetch_add(&scope->allocations, 1, __ATOMIC_RELAXED);
     uint64_t all = __atomic_add_fetch(&scope->allocated_bytes, bytes, __ATOMIC_RELAXED);
-    int64_t live = (int64_t)(all - __atomic_load_n(&scope->freed_bytes, __ATOMIC_RELAXED));
+    int64_t live_bytes = (int64_t)(all - __atomic_load_n(&scope->freed_bytes, __ATOMIC_RELAXED));
     int64_t peak = __atomic_load_n(&scope->peak_bytes, __ATOMIC_RELAXED);
-    while (live > peak && !__atomic_compare_exchange_n(&scope->peak_bytes, &peak, live, false,
-                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (live_bytes > peak &&
+           !__atomic_compare_exchange_n(&scope->peak_bytes, &peak, live_bytes, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
     pool->live_bytes += bytes;
 }

@@ -23,6 +23,13 @@ void check_start(void) {
     *(void **)&get_ip = dlsym(library, "_Unwind_GetIPInfo");
 }
 
+void check_that(bool is_so, const char *otherwise) {
+    if (is_so) return;
+    ssize_t unused = write(STDERR_FILENO, otherwise, strlen(otherwise));
+    (void)unused;
+    abort();
+}
+
 static struct arena check_arena;
 static uint32_t check_lock;
 

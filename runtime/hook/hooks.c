@@ -22,15 +22,8 @@
 #define EXPORT __attribute__((visibility("default"), used))
 
 // malloc and free are written so that what is usual needs no call but that of the real function,
-// and hardly a register that must be kept. Each mode of malloc is a hook of its own, reached by a
-// jump.
-static NOINLINE void *malloc_full(size_t size) {
-    void *block = real.malloc(size);
-    block = event_record_alloc_full(block, size, EVENT_HERE());
-    EVENT_KEEP_FRAME();
-    return block;
-}
-
+// and hardly a register that must be kept. Each other mode of malloc is a hook of its own, reached
+// by a jump.
 static NOINLINE void *malloc_aged(size_t size) {
     void *block = real.malloc(size);
     block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_AGED);
@@ -86,9 +79,17 @@ static NOINLINE void *malloc_otherwise(size_t size) {
 }
 
 EXPORT void *malloc(size_t size) {
-    uint32_t word = probes_event.word;
-    if (likely(word == EVENT_FULL)) return malloc_full(size);
-    return word == EVENT_SAMPLED ? malloc_sampling(size) : malloc_otherwise(size);
+    if (unlikely(probes_event.word != EVENT_FULL)) {
+        // The word is read again here, so that the usual path compares it where it lies.
+        __asm__ volatile("" : : : "memory");
+        return probes_event.word == EVENT_SAMPLED ? malloc_sampling(size) : malloc_otherwise(size);
+    }
+    // A copy that nobody needs above, so that the compiler does not make a frame for it there.
+    __asm__("" : "+r"(size));
+    void *block = real.malloc(size);
+    block = event_record_alloc_full(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
 }
 
 EXPORT void *calloc(size_t count, size_t size) {

@@ -82,20 +82,59 @@ ALWAYS_INLINE uintptr_t live_origin(uintptr_t address) {
     return __atomic_load_n(&mid->origins[address >> LIVE_LEAF_SHIFT & mid_mask], __ATOMIC_ACQUIRE);
 }
 
+// A leaf that one thread remembers; it is never given back. Its owner forgets it where a change of
+// it may have been interrupted for good.
+struct live_near {
+    uintptr_t number;  // of the leaf: an address without its low bits; LIVE_NEAR_NONE: none
+    uintptr_t origin;
+};
+#define LIVE_NEAR_NONE UINTPTR_MAX
+
+// The same as live_origin, without a look into the map where the leaf is the remembered one.
+ALWAYS_INLINE uintptr_t live_origin_near(const struct live_near *near, uintptr_t address) {
+    if (unlikely(address >> LIVE_LEAF_SHIFT != near->number)) return live_origin(address);
+    uintptr_t origin = near->origin;
+    if (!origin) __builtin_unreachable();
+    return origin;
+}
+
+// The same, which remembers the leaf.
+ALWAYS_INLINE uintptr_t live_origin_keep(struct live_near *near, uintptr_t address) {
+    if (likely(address >> LIVE_LEAF_SHIFT == near->number)) return live_origin_near(near, address);
+    uintptr_t origin = live_origin(address);
+    if (likely(origin)) *near = (struct live_near){address >> LIVE_LEAF_SHIFT, origin};
+    return origin;
+}
+
 ALWAYS_INLINE uint32_t *live_narrow_slot(uintptr_t origin, uintptr_t address) {
     return (uint32_t *)(origin + (live_untagged(address) >> LIVE_NARROW_SHIFT) * sizeof(uint32_t));
 }
 
-// glibc: bytes from the block to the end of its chunk and the size word of the next, from the chunk
-// header before the block. Blocks that have a mapping of their own may use 8 of them less.
-ALWAYS_INLINE uint64_t live_room(uintptr_t address) {
-    const uint64_t flags = 7, size_word_bytes = 8;
-    return (*(const uint64_t *)(live_untagged(address) - 8) & ~flags) - size_word_bytes;
+// glibc: the header of the chunk, before the block.
+ALWAYS_INLINE uint64_t live_header(uintptr_t address) {
+    return *(const uint64_t *)(live_untagged(address) - 8);
 }
 
-ALWAYS_INLINE uint32_t live_narrow_word(uintptr_t address, uint32_t id, uint32_t slack) {
+// Bytes from the block to the end of its chunk and the size word of the next. Blocks that have a
+// mapping of their own may use 8 of them less.
+ALWAYS_INLINE uint64_t live_header_room(uint64_t header) {
+    const uint64_t flags = 7, size_word_bytes = 8;
+    return (header & ~flags) - size_word_bytes;
+}
+ALWAYS_INLINE uint64_t live_room(uintptr_t address) {
+    return live_header_room(live_header(address));
+}
+
+// What a slot holds, but for the half of the granule that the block begins in.
+ALWAYS_INLINE uint32_t live_narrow_base(uint32_t id, uint32_t slack) {
+    return slack + (id << LIVE_ID_SHIFT);
+}
+ALWAYS_INLINE uint32_t live_narrow_half(uintptr_t address) {
     const uint32_t half_bytes = 16, half_factor = (1u << LIVE_HALF_SHIFT) / half_bytes;
-    return slack + ((uint32_t)address & half_bytes) * half_factor + (id << LIVE_ID_SHIFT);
+    return ((uint32_t)address & half_bytes) * half_factor;
+}
+ALWAYS_INLINE uint32_t live_narrow_word(uintptr_t address, uint32_t id, uint32_t slack) {
+    return live_narrow_base(id, slack) + live_narrow_half(address);
 }
 
 // Enters a block. `stale` gets what the slot held: nonzero id if the free of an older block at this
@@ -118,15 +157,27 @@ ALWAYS_INLINE bool live_is_empty(uint32_t *slot) {
 #endif
 }
 
-// The slot of a block that the fast path may enter, and what to enter; NULL: live_insert decides.
-ALWAYS_INLINE uint32_t *live_insert_slot(uintptr_t address, uint32_t id, uint64_t size,
-                                         uint32_t *word) {
-    uintptr_t origin = live_origin(address);
+// The slot of a block that the fast path may enter, the block's header and slack; NULL: live_insert
+// decides.
+ALWAYS_INLINE uint32_t *live_insert_slot(struct live_near *near, uintptr_t address, uint64_t size,
+                                         uint64_t *header, uint32_t *slack) {
+    uintptr_t origin = live_origin_keep(near, address);
     if (unlikely(!origin)) return NULL;
-    uint64_t slack = live_room(address) - size;
+    *header = live_header(address);
+    uint64_t bytes = live_header_room(*header) - size;
     uint32_t *slot = live_narrow_slot(origin, address);
-    if (unlikely(slack >= LIVE_SLACK_ESCAPE) || unlikely(!live_is_empty(slot))) return NULL;
-    *word = live_narrow_word(address, id, (uint32_t)slack);
+    if (unlikely(bytes >= LIVE_SLACK_ESCAPE) || unlikely(!live_is_empty(slot))) return NULL;
+    *slack = (uint32_t)bytes;
+    return slot;
+}
+
+// The same of a block that has the header and the size, and so the slack, of one before.
+ALWAYS_INLINE uint32_t *live_insert_slot_again(struct live_near *near, uintptr_t address,
+                                               uint64_t header) {
+    uintptr_t origin = live_origin_keep(near, address);
+    if (unlikely(!origin)) return NULL;
+    uint32_t *slot = live_narrow_slot(origin, address);
+    if (unlikely(live_header(address) != header) || unlikely(!live_is_empty(slot))) return NULL;
     return slot;
 }
 
@@ -140,8 +191,9 @@ ALWAYS_INLINE bool live_may_have(uintptr_t address) {
 
 // The slot of a block that the fast path may take out, and the block; NULL: live_take decides. The
 // id is 0 if the slot is empty.
-ALWAYS_INLINE uint32_t *live_take_slot(uintptr_t address, struct live_block *block) {
-    uintptr_t origin = live_origin(address);
+ALWAYS_INLINE uint32_t *live_take_slot(const struct live_near *near, uintptr_t address,
+                                       struct live_block *block) {
+    uintptr_t origin = live_origin_near(near, address);
     if (unlikely(!origin)) return NULL;
     uint32_t *slot = live_narrow_slot(origin, address);
     uint32_t word = *slot, slack = word & LIVE_SLACK_ESCAPE;

@@ -20,12 +20,7 @@ static struct {
 } handled[SIGNAL_COUNT];
 
 static void switch_to(uint32_t is_off) {
-    struct cairn_control *control = &sink.header->control;
-    if (is_off) __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
-    if (is_off)
-        __atomic_fetch_or(&control->is_off, CAIRN_CONTROL_OFF, __ATOMIC_RELEASE);
-    else
-        __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_OFF, __ATOMIC_RELEASE);
+    cairn_switch(sink.header, is_off);
 }
 
 // A forked child without a recording of its own leaves its parent's alone.

@@ -25,12 +25,27 @@
 static COLD void generation_begin(struct thread *thread) {
     thread->seen.frame = NULL;
     thread->seen.value = 0;
+    thread_keep_last(thread, thread->last.block);
     stack_cache_reset(&thread->recall);
     stack_thread_recover(&thread->stack);
 }
 
 ALWAYS_INLINE void generation_look(struct thread *thread) {
     if (unlikely(stack_has_new_generation(&thread->stack))) generation_begin(thread);
+}
+
+// What the next event is compared with, and its cell.
+ALWAYS_INLINE void see(struct thread *thread, struct walk_seen seen) {
+    uint32_t id = seen.value;
+    thread->seen = seen;
+    thread->at.cell = &cells.hot[id];
+    thread->at.use = &cells.use[id];
+    thread->at.header = 0;
+    thread_keep_last(thread, thread->last.block);
+}
+
+ALWAYS_INLINE void count_other_size(struct thread *thread, uint32_t cell, uint64_t size) {
+    if (unlikely(block_stats_count_other_size(cell, size))) thread->at.header = 0;
 }
 
 COLD void event_turn_slow(struct thread *thread, uint32_t id) {
@@ -46,9 +61,9 @@ ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_
     if (cell != CAIRN_CELL_OTHER) {
         cells.use[cell].slack_bytes += slack;
         if (!block_stats_has_usual_size(&cells.use[cell], size))
-            block_stats_count_other_size(cell, size);
+            count_other_size(thread, cell, size);
     }
-    thread->last_block = block;
+    thread_keep_last(thread, block);
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
@@ -96,7 +111,8 @@ static COLD void note_modules(struct walk_trace *trace) {
 // of the budget is kept free.
 static COLD void degrade(void) {
     uint16_t from = probes_event.mode;
-    bool is_exact = from == EVENT_FULL || from == EVENT_BOUNDED || from == EVENT_PYTHON;
+    bool is_exact = from == EVENT_FULL || from == EVENT_BOUNDED || from == EVENT_PYTHON ||
+                    (from == EVENT_NOTED && !settings.has_notes);
     if (!is_exact || !sampling_begin()) return;
     sys_set_budget(settings.overhead_bytes);
     event_mode_wanted = EVENT_MIXED;
@@ -141,15 +157,16 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
 // The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
 // next event is compared with.
 static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, uintptr_t *frame,
-                                                         uint32_t differs) {
+                                                         const struct walk_check *near) {
     const struct walk_seen *again = stack_cache_find(&thread->recall, frame);
     if (again) {
-        thread->seen = *again;
+        see(thread, *again);
     } else {
-        bool is_of_trace = thread->seen.checks == thread->trace.checks;
+        bool is_of_trace = walk_seen_checks(&thread->seen) == thread->trace.checks;
+        uint32_t differs = walk_differs_near(&thread->seen, near);
         uint32_t cell = cell_of_walk(thread, frame, is_of_trace ? differs : 0);
-        thread->seen = walk_trace_seen(&thread->trace, cell);
-        if (cell == CAIRN_CELL_OTHER) thread->seen = (struct walk_seen){0};
+        struct walk_seen seen = walk_trace_seen(&thread->trace, cell);
+        see(thread, cell == CAIRN_CELL_OTHER ? (struct walk_seen){0} : seen);
         stack_cache_keep(&thread->recall, &thread->seen);
         return cell;
     }
@@ -162,7 +179,7 @@ static COLD uint32_t cell_of_thread(struct thread *thread, uintptr_t *frame) {
     struct frame frames[2] = {{.pc = CAIRN_CUT_NO_STACKS}};
     uint32_t count = region_stack_frame(&thread->nest, frames, 1, 2);
     uint32_t cell = cell_of_frames(thread, frames, count, 0, frame);
-    thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
+    see(thread, (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell});
     return cell;
 }
 
@@ -221,7 +238,7 @@ static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, 
     uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->limit);
     uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
-    thread->seen = (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell};
+    see(thread, (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell});
     return cell;
 }
 
@@ -229,9 +246,9 @@ ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     if (unlikely(probes_event.mode == EVENT_TOTALS)) return cell_of_thread(thread, frame);
     if (unlikely(probes_event.mode == EVENT_PYTHON)) return cell_of_python(thread, frame);
     bool is_valid = thread->trace.generation == rule_generation();
-    uint32_t differs = is_valid ? walk_differs(&thread->seen, frame) : WALK_ELSEWHERE;
-    uint32_t cell =
-        differs == WALK_SAME ? thread->seen.value : cell_of_unseen(thread, frame, differs);
+    const struct walk_check *near = NULL;
+    bool is_same = is_valid && walk_is_same(&thread->seen, frame, &near);
+    uint32_t cell = is_same ? thread->seen.value : cell_of_unseen(thread, frame, near);
     if (unlikely(probes_event.mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
     return cell;
 }
@@ -301,20 +318,18 @@ static COLD void alloc_enter_slow(struct thread *thread, void *block, size_t siz
 static NOINLINE void alloc_enter_rare(struct thread *thread, void *block, size_t size,
                                       uint32_t cell) {
     bool has_usual_size;
-    bool is_done =
-        live.is_wide && cell == thread->seen.value &&
-        likely(event_enter_fast(thread, block, size, EVENT_GROWING, EVENT_WIDE, &has_usual_size));
+    bool is_done = live.is_wide && cell == thread->seen.value &&
+                   likely(event_enter_wide(thread, block, size, &has_usual_size));
     if (unlikely(!is_done)) return alloc_enter_slow(thread, block, size, cell);
-    if (!has_usual_size) block_stats_count_other_size(cell, size);
+    if (!has_usual_size) count_other_size(thread, cell, size);
 }
 
 ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
     bool has_usual_size;
-    bool is_done =
-        cell == thread->seen.value &&
-        likely(event_enter_fast(thread, block, size, EVENT_GROWING, EVENT_NARROW, &has_usual_size));
+    bool is_done = cell == thread->seen.value &&
+                   likely(event_enter_fast(thread, block, size, EVENT_GROWING, &has_usual_size));
     if (unlikely(!is_done)) return alloc_enter_rare(thread, block, size, cell);
-    if (!has_usual_size) block_stats_count_other_size(cell, size);
+    if (!has_usual_size) count_other_size(thread, cell, size);
 }
 
 static COLD void log_alloc(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
@@ -340,14 +355,8 @@ static COLD void log_next(struct thread *thread, uint64_t flags, uint64_t alignm
 
 // The cell; 0: it was not counted.
 static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(!gate_is_undisturbed())) {
-        if (!gate_is_recording()) {
-            event_pause();
-            return 0;
-        }
-        if (event_log_look()) event_mode_renew();
-    }
-    if (unlikely(thread->nest.is_off)) return 0;
+    event_look_on();
+    if (unlikely(!gate_is_recording() || thread->nest.is_off)) return 0;
     if (unlikely(!block)) {
         thread->record->failed++;
         return 0;
@@ -364,23 +373,23 @@ static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintp
 // The trace is of the present rules, which it never is where the thread is switched off
 // (region_stack_switch).
 ALWAYS_INLINE bool is_countable(const struct thread *thread, const void *block) {
-    return block && thread->trace.generation == rule_generation();
+    return block && thread->trace.generation == rule_generation() && gate_is_undisturbed();
 }
 
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                         uint32_t differs) {
+                         const struct walk_check *near) {
     if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
-    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, differs));
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, near));
     gate_leave(thread);
     return block;
 }
 
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                               uint32_t differs) {
+                               const struct walk_check *near) {
     if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
-    uint32_t cell = cell_of_unseen(thread, frame, differs);
+    uint32_t cell = cell_of_unseen(thread, frame, near);
     alloc_enter(thread, block, size, cell);
     note_block(thread, block, cell, size);
     gate_leave(thread);
@@ -436,9 +445,15 @@ static COLD bool free_told(struct thread *thread, void *block, uintptr_t *frame)
     return known.id != 0;
 }
 
-// Not the first: it would count for a thousand that find everything prepared.
-static bool is_timed(uint64_t number) {
-    return number && number % EVENT_TIMED_EVERY == 0;
+// One free in EVENT_TIMED_EVERY, by its number: not the first, which would count for a thousand
+// that find everything prepared. Those of temporary blocks do not look at their number: as many are
+// timed as alloc_watched times allocations of such blocks.
+static bool is_free_timed(const struct thread *thread, const void *block) {
+    uint64_t number = thread->record->frees;
+    if (unlikely(number % EVENT_TIMED_EVERY == 0) && number && !event_is_temporary(thread, block))
+        return true;
+    return unlikely(event_is_watched(thread, block)) && event_is_temporary(thread, block) &&
+           thread->watch.random % 2;
 }
 
 // An event that took longer has waited for a processor, which would count for a thousand too.
@@ -481,8 +496,9 @@ static COLD uint32_t alloc_watched(struct thread *thread, void *block, size_t si
     bool is_taken = watch_renew(&thread->watch);
     uint32_t cell = is_taken && thread->watch.random % 2 ? alloc_timed(thread, block, size, frame)
                                                          : alloc_now(thread, block, size, frame);
-    if (is_taken && cell && cell_owner(cell) == thread->slot)
-        watch_begin(&thread->watch, block, cell, thread->record->allocations);
+    if (!is_taken || !cell || cell_owner(cell) != thread->slot) return cell;
+    watch_begin(&thread->watch, block, cell, thread->record->allocations);
+    thread_keep_last(thread, block);  // its free does more than count
     return cell;
 }
 
@@ -517,8 +533,9 @@ void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t 
 }
 
 bool event_free(struct thread *thread, void *block, uintptr_t *frame) {
+    event_look_on();
     if (unlikely(probes_event.listeners)) return free_told(thread, block, frame);
-    if (is_timed(thread->record->frees)) return free_timed(thread, block, frame);
+    if (unlikely(is_free_timed(thread, block))) return free_timed(thread, block, frame);
     return free_now(thread, block, frame);
 }
 
@@ -587,7 +604,9 @@ static COLD void realloc_rare(struct thread *thread, const struct event_realloc 
     if (probes_event.listeners && (cell || !done->block)) realloc_tell(done, cell, frame);
 }
 
+// Its old block was taken: a log does not begin before the new one (alloc_now).
 void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame) {
+    if (unlikely(!gate_is_recording())) event_pause();
     if (unlikely(probes_event.word >= EVENT_OFF)) return realloc_rare(thread, done, frame);
     realloc_exact(thread, done, frame);
 }
@@ -604,15 +623,19 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
 
 // A mark leaves a stack with another cell, which the long way finds.
 NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(!block || stack_has_new_generation(&thread->stack)))
+    if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_recording()))
         return event_alloc_rare(thread, block, size, frame);
     alloc_enter(thread, block, size, thread->seen.value);
     gate_leave(thread);
     return block;
 }
 
-NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size) {
-    block_stats_count_other_size(thread->seen.value, size);
+NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size,
+                                      uintptr_t *frame) {
+    bool has_usual_size;
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+        return event_alloc_seen(thread, block, size, frame);
+    if (!has_usual_size) count_other_size(thread, thread->seen.value, size);
     gate_leave(thread);
     return block;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/check/check.h"
 #include "runtime/live/live.h"
 #include "runtime/process/real.h"
 #include "runtime/record/ages.h"
@@ -29,6 +30,14 @@
 // leave the hook by a jump, and the frame would be gone.
 #define EVENT_KEEP_FRAME() __asm__ volatile("")
 
+// The block stays where the real function returned it and the hook is to: in a register that the
+// compiler would rather have for something else in between.
+#if defined(__x86_64__)
+#define EVENT_KEEP_RESULT(block) __asm__("" : "+a"(block))
+#else
+#define EVENT_KEEP_RESULT(block) ((void)0)
+#endif
+
 // The stack of the hook that this frame of a function of ours is called by, for a block that it
 // frees; 0 where it is not known.
 uint32_t event_cell_of_freer(uintptr_t *frame);
@@ -41,16 +50,16 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 
 // The ways that hooks end when an event is not usual; they return the block, so that a hook need
 // not keep it. BUSY is left again.
-// ..._unseen: only the stack is not that of the last event; it differs so much (walk_differs).
+// ..._unseen: only the stack is not that of the last event; it differs there (walk_is_same).
 // ..._seen: the stack is that of the last event, only what it counts in is not as usual.
-// ..._other_size: only the size is not the stack's usual one; all else is counted.
+// ..._other_size: only the block is not like the one before.
 // ..._rare: anything else. ..._closed: the gate was not open.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                         uint32_t differs);
+                         const struct walk_check *near);
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                               uint32_t differs);
+                               const struct walk_check *near);
 void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame);
-void *event_alloc_other_size(struct thread *thread, void *block, size_t size);
+void *event_alloc_other_size(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
 
@@ -71,12 +80,12 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame);
 // How this process records; set before its first thread does, then only from OFF to another, to
 // PAUSED and back as recording is switched off and on, and to MIXED once memory gets short.
 enum event_mode {
-    EVENT_FULL = 0,
+    EVENT_FULL = 0,  // frees do nothing but count
     EVENT_TOTALS,    // without call stacks: one cell a thread
     EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
     EVENT_PYTHON,    // as FULL, with the frames of Python code
     EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
-    EVENT_NOTED,     // as FULL, and more is noted of each block: its age, its stack (guard.h)
+    EVENT_NOTED,     // as FULL, and more is noted of each block or free: its age, its stack
     EVENT_OFF,       // not yet: until the control line says otherwise
     EVENT_PAUSED,    // as OFF, after a time of another mode, whose blocks are known
     EVENT_AGED,      // as FULL, and each block knows when it was allocated
@@ -107,6 +116,8 @@ void event_mode_renew(void);
 bool event_turn_on(void);
 // Recording was found switched off: PAUSED from here on, if it is not meanwhile.
 void event_pause(void);
+// Recording is switched off, or the tool wants a log to begin or to end.
+void event_disturbed(void);
 // In a child just made by fork(), which is to get a recording of its own as it first allocates.
 void event_begin_child(void);
 // Blocks are sampled while recording is switched on.
@@ -165,7 +176,7 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
 // Which of the live map's layouts a fast path knows; AGED and LOGGED: the narrow one, and each
-// block's birth, or turn.
+// block's birth, or turn. Their frees do more than count, so they know of no last block.
 enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_NARROW_LOGGED, EVENT_WIDE };
 
 // Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it is a snapshot,
@@ -179,46 +190,132 @@ ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, ui
 // The fast paths: everything that could make an event unusual is looked at first, and only if
 // nothing does all is written. On false nothing was; event_alloc and event_free start again and
 // know every case.
-ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
-                                    enum event_skill skill, enum event_layout layout,
-                                    bool *has_usual_size) {
-    const bool is_wide = layout == EVENT_WIDE;
+
+// Counts a block of the last stack's cell that was entered, for its thread and its cell.
+ALWAYS_INLINE void event_count_alloc(struct thread *thread, uint32_t id, uint64_t size,
+                                     uint64_t slack_bytes) {
     struct cairn_thread *record = thread->record;
-    uint32_t word = 0, id = thread->seen.value, *slot = NULL;
-    uint64_t wide_word = 0, *wide_slot = NULL;
-    struct cairn_cell_use *use = &cells.use[id];
-    struct cairn_cell *cell = &cells.hot[id];
-    bool is_high = record->net_bytes + (int64_t)size > thread->high_bytes;
-    if (skill == EVENT_USUAL && unlikely(is_high || !cell_is_current(cell))) return false;
-    if (is_wide)
-        wide_slot = live_wide_insert_slot((uintptr_t)block, id, size, &wide_word);
-    else
-        slot = live_insert_slot((uintptr_t)block, id, size, &word);
-    if (unlikely(is_wide ? !wide_slot : !slot)) return false;
-    if (layout == EVENT_NARROW_LOGGED && unlikely(!event_log_is_ready(thread))) return false;
-    if (skill == EVENT_GROWING) event_turn(thread, cell, id);
-    if (layout == EVENT_NARROW_LOGGED)
-        event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, (uintptr_t)block));
-    if (layout == EVENT_NARROW_AGED)
-        ages_note_birth(thread, live_narrow_birth(slot, (uintptr_t)block));
-    if (is_wide)
-        *wide_slot = wide_word;
-    else
-        *slot = word;
-    cell_count_alloc(cell, id, size);
-    if (!is_wide) use->slack_bytes += word & LIVE_SLACK_ESCAPE;
-    *has_usual_size = block_stats_has_usual_size(use, size);
+    cell_count_alloc(thread->at.cell, id, size);
+    thread->at.use->slack_bytes += slack_bytes;
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
-    thread->last_block = block;
-    if (skill == EVENT_GROWING && unlikely(is_high)) totals_publish(thread, 0, 0);
+}
+
+// A block of the last stack needs no total to be published and no cell to be turned.
+ALWAYS_INLINE bool event_is_countable(const struct thread *thread, size_t size) {
+    return likely(thread->record->net_bytes + (int64_t)size <= thread->high_bytes) &&
+           likely(cell_is_current(thread->at.cell));
+}
+
+// What event_enter_again and event_free_last take from memory, found in the plain way: for the
+// check build.
+ALWAYS_INLINE void event_check_again(const struct thread *thread, uintptr_t address, size_t size,
+                                     const uint32_t *slot, uint32_t word) {
+    const struct thread_cell *at = &thread->at;
+    if (!CHECK_IS_BUILT_IN) return;
+    uint32_t id = thread->seen.value, slack = (uint32_t)live_slack(address, size);
+    check_that(at->cell == &cells.hot[id] && at->use == &cells.use[id], "cairn check: cell\n");
+    check_that(block_stats_has_usual_size(at->use, size), "cairn check: usual size\n");
+    check_that(slack == at->slack_bytes && word == live_narrow_word(address, id, slack),
+               "cairn check: word of a block\n");
+    check_that(slot == live_narrow_slot(live_origin(address), address), "cairn check: slot\n");
+}
+ALWAYS_INLINE void event_check_last(const struct thread *thread) {
+    const struct thread_last *last = &thread->last;
+    const struct live_near none = {.number = LIVE_NEAR_NONE};
+    struct live_block known;
+    if (!CHECK_IS_BUILT_IN) return;
+    const uint32_t *slot = live_take_slot(&none, (uintptr_t)last->block, &known);
+    check_that(slot == last->slot && known.size == last->size, "cairn check: last block\n");
+    check_that(&cells.hot[known.id] == thread->at.cell && cell_owner(known.id) == thread->slot,
+               "cairn check: cell of the last block\n");
+}
+
+// Such a block whose size and header are those of one before. Only where frees do nothing but
+// count, or know of no last block.
+ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t size,
+                                     enum event_layout layout) {
+    struct thread_cell *at = &thread->at;
+    const uintptr_t address = (uintptr_t)block;
+    if (unlikely(size != at->size)) return false;
+    uint32_t *slot = live_insert_slot_again(&thread->near, address, at->header);
+    if (unlikely(!slot)) return false;
+    if (layout == EVENT_NARROW_LOGGED && unlikely(!event_log_is_ready(thread))) return false;
+    uint32_t word = at->word + live_narrow_half(address), id = word >> LIVE_ID_SHIFT;
+    if (layout == EVENT_NARROW_LOGGED)
+        event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, address));
+    if (layout == EVENT_NARROW_AGED) ages_note_birth(thread, live_narrow_birth(slot, address));
+    event_check_again(thread, address, size, slot, word);
+    *slot = word;
+    event_count_alloc(thread, id, size, at->slack_bytes);
+    thread->last.block = block;
+    if (layout != EVENT_NARROW) return true;
+    thread->last.slot = slot;
+    thread->last.word = word;
+    thread->last.size = size;
+    return true;
+}
+
+// A block of the last stack, whatever its size; by a GROWING event also in a cell of an older
+// epoch, with a total to publish. The next one of this size may take event_enter_again.
+ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
+                                    enum event_skill skill, bool *has_usual_size) {
+    struct thread_cell *at = &thread->at;
+    const uintptr_t address = (uintptr_t)block;
+    uint32_t slack, id = thread->seen.value;
+    uint64_t header;
+    uint32_t *slot = live_insert_slot(&thread->near, address, size, &header, &slack);
+    if (unlikely(!slot)) return false;
+    if (skill == EVENT_GROWING) event_turn(thread, at->cell, id);
+    uint32_t base = live_narrow_base(id, slack), word = base + live_narrow_half(address);
+    *slot = word;
+    event_count_alloc(thread, id, size, slack);
+    *has_usual_size = block_stats_has_usual_size(at->use, size);
+    if (*has_usual_size) {
+        at->header = header;
+        at->size = size;
+        at->slack_bytes = slack;
+        at->word = base;
+    }
+    thread->last.block = block;
+    thread->last.slot = cells.fast_limit ? slot : &thread_no_slot;
+    thread->last.word = word;
+    thread->last.size = size;
+    bool is_high = skill == EVENT_GROWING && thread->record->net_bytes > thread->high_bytes;
+    if (unlikely(is_high)) totals_publish(thread, 0, 0);
+    return true;
+}
+
+// The same with the wide layout.
+ALWAYS_INLINE bool event_enter_wide(struct thread *thread, void *block, size_t size,
+                                    bool *has_usual_size) {
+    uint32_t id = thread->seen.value;
+    uint64_t word;
+    uint64_t *slot = live_wide_insert_slot((uintptr_t)block, id, size, &word);
+    if (unlikely(!slot)) return false;
+    event_turn(thread, thread->at.cell, id);
+    *slot = word;
+    event_count_alloc(thread, id, size, 0);
+    *has_usual_size = block_stats_has_usual_size(thread->at.use, size);
+    thread->last.block = block;
+    bool is_high = thread->record->net_bytes > thread->high_bytes;
+    if (unlikely(is_high)) totals_publish(thread, 0, 0);
     return true;
 }
 
 // All that can be known of an allocation without its stack and its block. (NULL has no slot.)
+// Whether recording is switched on is asked where a cell is of an older epoch, or new: whoever
+// switches it off moves the epoch (cairn_switch). What turns a cell asks first, and all others it
+// turns from then on are none that the fast path knows of (event_look_on).
 ALWAYS_INLINE bool event_is_usual(struct thread *thread) {
-    return !watch_is_due(&thread->watch) && gate_is_undisturbed();
+    return !watch_is_due(&thread->watch);
+}
+
+// Before a cell may be turned by a free: what the tool, or the program, wants is done first. The
+// mode is PAUSED at the latest then, or that of a log.
+ALWAYS_INLINE void event_look_on(void) {
+    if (unlikely(!gate_is_undisturbed())) event_disturbed();
 }
 
 // A block whose free says whether its stack's blocks live shortly (watch.h).
@@ -229,20 +326,45 @@ void event_watched_freed(struct thread *thread, uint32_t id);
 
 // A block is temporary if the thread that allocated it frees it before it allocates again.
 ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *block) {
-    return thread->last_block == block;
+    return thread->last.block == block;
 }
 ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
-    thread->last_block = NULL;
+    thread->last.block = NULL;
     block_stats_count_temporary(id);
+}
+
+// A temporary block, if its place and word are remembered, and everything is usual.
+ALWAYS_INLINE bool event_free_last(struct thread *thread) {
+    struct thread_last *last = &thread->last;
+    struct cairn_thread *record = thread->record;
+    struct cairn_cell *cell = thread->at.cell;
+    uint32_t *slot = last->slot;
+    if (unlikely(*slot != last->word) || unlikely(!cell_is_current(cell))) return false;
+    int64_t net_bytes = record->net_bytes, left_bytes = net_bytes - (int64_t)last->size;
+    if (unlikely(net_bytes > thread->peak_bytes) || unlikely(left_bytes < thread->low_bytes))
+        return false;
+    event_check_last(thread);
+    *slot = 0;
+    last->block = NULL;
+    const volatile uint32_t *word = &last->word;  // for an id that is hardly ever wanted
+    cell->freed_bytes += last->size;
+    if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(*word >> LIVE_ID_SHIFT);
+    if (unlikely(++thread->at.use->temporary == 0))
+        block_stats_carry_temporary_slow(*word >> LIVE_ID_SHIFT);
+    record->frees++;
+    record->net_bytes = left_bytes;
+    return true;
 }
 
 ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill,
                                    enum event_layout layout) {
     const bool is_wide = layout == EVENT_WIDE, is_aged = layout == EVENT_NARROW_AGED;
     const bool is_logged = layout == EVENT_NARROW_LOGGED;
+    const bool can_be_last = skill == EVENT_GROWING || layout != EVENT_NARROW;
     struct cairn_thread *record = thread->record;
     struct live_block known;
-    uint32_t *slot = is_wide ? NULL : live_take_slot((uintptr_t)block, &known);
+    if (!can_be_last && event_is_temporary(thread, block)) return event_free_last(thread);
+    uint32_t *slot = is_wide ? NULL : live_take_slot(&thread->near, (uintptr_t)block, &known);
     uint64_t *wide_slot = is_wide ? live_wide_take_slot((uintptr_t)block, &known) : NULL;
     if (unlikely(is_wide ? !wide_slot : !slot)) return false;
     if (unlikely(known.id >= (is_aged || is_logged ? cells.id_limit : cells.fast_limit)))
@@ -256,7 +378,6 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     bool is_own = cell_owner(known.id) == thread->slot;
     if (unlikely(!is_own)) {
         if (known.id <= CAIRN_CELL_OTHER) return false;
-        if (skill == EVENT_USUAL && event_is_temporary(thread, block)) return false;
         known.id = skill == EVENT_USUAL ? stack_foreign_known(&thread->stack, known.id)
                                         : stack_foreign(&thread->stack, known.id);
         if (known.id <= CAIRN_CELL_OTHER) return false;
@@ -279,7 +400,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         event_turn(thread, cell, known.id);
     }
     cell_count_free(cell, known.id, known.size);
-    if (event_is_temporary(thread, block) && (skill == EVENT_USUAL || is_own))
+    if (can_be_last && event_is_temporary(thread, block) && is_own)
         event_count_temporary(thread, known.id);
     if (skill == EVENT_GROWING && unlikely(event_is_watched(thread, block)))
         event_watched_freed(thread, known.id);
@@ -294,18 +415,20 @@ ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t
                                              enum event_layout layout) {
     const bool is_noted = layout != EVENT_NARROW;
     struct thread *thread = gate_enter_open((uintptr_t)frame);
+    EVENT_KEEP_RESULT(block);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     if (unlikely(!event_is_usual(thread))) return event_alloc_rare(thread, block, size, frame);
-    uint32_t differs = walk_differs(&thread->seen, frame);
-    if (unlikely(differs != WALK_SAME))
-        return is_noted ? event_alloc_unseen_noted(thread, block, size, frame, differs)
-                        : event_alloc_unseen(thread, block, size, frame, differs);
-    bool has_usual_size;
-    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, layout, &has_usual_size)))
+    const struct walk_check *near;
+    if (unlikely(!walk_is_same(&thread->seen, frame, &near)))
+        return is_noted ? event_alloc_unseen_noted(thread, block, size, frame, near)
+                        : event_alloc_unseen(thread, block, size, frame, near);
+    bool is_countable = event_is_countable(thread, size);
+    if (unlikely(!is_countable) && !is_noted) return event_alloc_seen(thread, block, size, frame);
+    if (unlikely(!is_countable || !event_enter_again(thread, block, size, layout)))
         return is_noted ? event_alloc_rare(thread, block, size, frame)
-                        : event_alloc_seen(thread, block, size, frame);
-    if (!has_usual_size) return event_alloc_other_size(thread, block, size);
+                        : event_alloc_other_size(thread, block, size, frame);
     gate_leave(thread);
+    EVENT_KEEP_RESULT(block);
     return block;
 }
 ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t *frame) {
@@ -316,11 +439,11 @@ ALWAYS_INLINE void *event_record_alloc_full(void *block, size_t size, uintptr_t 
 ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_t *frame) {
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
-    bool has_usual_size, is_usual = event_is_usual(thread) && thread->seen.value;
-    if (unlikely(!is_usual) || unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL,
-                                                          EVENT_NARROW, &has_usual_size)))
+    bool is_usual = event_is_usual(thread) && thread->seen.value;
+    if (unlikely(!is_usual) || unlikely(!event_is_countable(thread, size)))
         return event_alloc_rare(thread, block, size, frame);
-    if (!has_usual_size) return event_alloc_other_size(thread, block, size);
+    if (unlikely(!event_enter_again(thread, block, size, EVENT_NARROW)))
+        return event_alloc_other_size(thread, block, size, frame);
     gate_leave(thread);
     return block;
 }

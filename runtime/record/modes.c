@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the mode of the hooks changes (enum event_mode in event.h). A thread that goes by the mode
 // of a moment ago does what was right then: every mode knows the blocks of those before it.
-#include "runtime/record/event.h"
-
 #include "runtime/process/settings.h"
+#include "runtime/record/event.h"
+#include "runtime/record/event_log.h"
 #include "runtime/stack/cells.h"
 
 uint16_t event_mode_wanted;
@@ -17,22 +17,24 @@ void event_age_slowly(void) {
 }
 
 void event_log_never(void) {
+    const uint16_t mode = settings.has_notes ? EVENT_NOTED : EVENT_FULL;
     uint16_t logged = EVENT_LOGGED;
-    __atomic_compare_exchange_n(&probes_event.mode, &logged, EVENT_FULL, false, __ATOMIC_RELAXED,
+    __atomic_compare_exchange_n(&probes_event.mode, &logged, mode, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
-    if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = EVENT_FULL;
+    if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = mode;
 }
 
 enum event_mode event_mode_by_settings(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
     if (settings_has_code_frames()) return EVENT_PYTHON;
-    if (settings.has_no_stacks) return EVENT_TOTALS;
+    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
+    if (settings.has_no_stacks) return has_slow_frees ? EVENT_BOUNDED : EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
     bool is_plain = !settings.has_free_stacks && !settings.guard_bytes && !settings.is_logged_late;
     if (settings.has_events && is_plain) return EVENT_LOGGED;
     if (settings.has_ages && is_plain) return EVENT_AGED;
-    return settings.has_notes ? EVENT_NOTED : EVENT_FULL;
+    return settings.has_notes || has_slow_frees ? EVENT_NOTED : EVENT_FULL;
 }
 
 // Frees that do more than count leave the fast path.
@@ -55,6 +57,13 @@ COLD void event_pause(void) {
     uint16_t from = event_mode_wanted;
     __atomic_compare_exchange_n(&probes_event.mode, &from, EVENT_PAUSED, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
+}
+
+COLD void event_disturbed(void) {
+    if (!gate_is_recording())
+        event_pause();
+    else if (event_log_look())
+        event_mode_renew();
 }
 
 void event_begin_child(void) {

@@ -29,9 +29,9 @@ static struct {
 } fall;
 
 static uint64_t high_after(int64_t live_bytes) {
-    uint64_t live = live_bytes > 0 ? (uint64_t)live_bytes : 0;
-    uint64_t step = live / PERMILLE * header->pace.step_permille;
-    return live + (step > STEP_LEAST_BYTES ? step : STEP_LEAST_BYTES);
+    uint64_t held = live_bytes > 0 ? (uint64_t)live_bytes : 0;
+    uint64_t step = held / PERMILLE * header->pace.step_permille;
+    return held + (step > STEP_LEAST_BYTES ? step : STEP_LEAST_BYTES);
 }
 
 void snapshots_open(struct region snapshots, struct cairn_header *shared, uint64_t every_bytes) {

@@ -96,39 +96,41 @@ static COLD void exchange(struct cairn_sizes *sizes, uint64_t size) {
 
 // The size in this place, all of whose blocks are counted, has become more frequent than the usual
 // one: it changes places with it.
-static COLD void turn(uint32_t id, struct cairn_sizes *sizes, unsigned place) {
+static COLD bool turn(uint32_t id, struct cairn_sizes *sizes, unsigned place) {
     uint64_t others = sizes->unknown_calls, calls = calls_of(id);
     for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) others += sizes->counts[i];
     for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) others += sizes->buckets[i];
-    if (others > calls || calls - others >= sizes->counts[place]) return;
+    if (others > calls || calls - others >= sizes->counts[place]) return false;
     uint32_t usual = cells.use[id].size;
     cells.use[id].size = sizes->sizes[place];
     sizes->sizes[place] = usual;
     sizes->counts[place] = calls - others;
+    return true;
 }
 
-void block_stats_count_other_size(uint32_t id, uint64_t size) {
+bool block_stats_count_other_size(uint32_t id, uint64_t size) {
     struct cairn_cell_cold *cold = &cells.cold[id];
     if (unlikely(calls_of(id) == 1) && size <= UINT32_MAX) {
         cells.use[id].size = (uint32_t)size;
-        return;
+        return true;
     }
     bool has_sizes = cold->sizes && cold->sizes != CAIRN_NO_SIZES;
     struct cairn_sizes *sizes = has_sizes ? sizes_at(cold->sizes) : sizes_begin(id);
-    if (!sizes) return;
+    if (!sizes) return false;
     unsigned place = place_of(sizes, size);
     if (unlikely(place == CAIRN_SIZES_EXACT)) {
         if (is_exchange_due(cells.hot[id].calls) && size <= UINT32_MAX)
             exchange(sizes, size);
         else
             sizes->buckets[bucket_of(size)]++;
-        return;
+        return false;
     }
     if (unlikely(sizes->counts[place] == 0)) sizes->sizes[place] = (uint32_t)size;
     publish_barrier();
     sizes->counts[place]++;
     bool is_exact = !sizes->errors[place];
-    if (unlikely(sizes->counts[place] % SIZES_TURN_EVERY == 0) && is_exact) turn(id, sizes, place);
+    if (likely(sizes->counts[place] % SIZES_TURN_EVERY) || !is_exact) return false;
+    return turn(id, sizes, place);
 }
 
 // What is older than the last bucket is counted there.

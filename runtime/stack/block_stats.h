@@ -21,7 +21,8 @@ struct uses {
 
 extern HIDDEN struct uses uses;
 
-void block_stats_count_other_size(uint32_t id, uint64_t size);
+// True: another size is the usual one now.
+bool block_stats_count_other_size(uint32_t id, uint64_t size);
 void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
 // A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was
 // asked for, and what it took beyond a plain block of its size, as far as they are known.

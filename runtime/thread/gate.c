@@ -16,6 +16,15 @@
 #define MADV_WIPEONFORK 18
 #endif
 
+uint32_t thread_no_slot;
+
+void thread_forget(struct thread *thread) {
+    thread->seen.frame = NULL;
+    thread->near.number = LIVE_NEAR_NONE;
+    thread->last.word = 1;
+    thread_keep_last(thread, NULL);
+}
+
 static struct gate_line closed_line;  // never registered
 static struct thread nobody = {.holder.frame = GATE_INSIDE, .line = &closed_line};
 __thread struct thread *gate_self = &nobody;
@@ -147,7 +156,7 @@ static enum nesting nesting_of(const struct thread *thread, uintptr_t here) {
 
 static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
     if (thread->trace.range.has_new_code) gate_forget_rules();  // walked, but not noted
-    thread->seen.frame = NULL;
+    thread_forget(thread);
     stack_cache_reset(&thread->recall);
     stack_thread_recover(&thread->stack);
     walk_trace_reset(&thread->trace);
@@ -242,14 +251,6 @@ COLD struct thread *gate_enter_slow(uintptr_t here) {
         thread = gate_enter_busy(self, here);
     errno = saved_errno;
     return thread;
-}
-
-bool gate_is_recording(void) {
-    return !cairn_is_off(&sink.header->control);
-}
-
-bool gate_is_undisturbed(void) {
-    return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_RELAXED);
 }
 
 void gate_code_unloaded(uintptr_t here) {

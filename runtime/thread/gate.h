@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "runtime/sink/sink.h"
 #include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/thread.h"
@@ -142,8 +143,12 @@ void gate_count_loss(enum cairn_loss loss);
 
 // True where recording of allocations is switched on; and where, besides, the tool wants nothing of
 // the process.
-bool gate_is_recording(void);
-bool gate_is_undisturbed(void);
+ALWAYS_INLINE bool gate_is_recording(void) {
+    return !(__atomic_load_n(&sink.header->control.is_off, __ATOMIC_ACQUIRE) & CAIRN_CONTROL_OFF);
+}
+ALWAYS_INLINE bool gate_is_undisturbed(void) {
+    return !__atomic_load_n(&sink.header->control.is_off, __ATOMIC_ACQUIRE);
+}
 
 // True of an address in this library.
 bool gate_is_own_code(uintptr_t pc);

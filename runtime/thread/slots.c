@@ -235,7 +235,7 @@ static struct thread *slot_take_over_locked(int32_t tid) {
 // An event of its last thread may be half done: what remembers one is forgotten.
 static void slot_clean(struct thread *thread) {
     if (thread->record) totals_publish(thread, 0, 0);
-    thread->seen.frame = NULL;
+    thread_forget(thread);
     stack_thread_recover(&thread->stack);
 }
 
@@ -262,6 +262,7 @@ static struct thread *slot_take_new(int32_t tid) {
     if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
     *thread = (struct thread){.line = &slots->gates[slot], .slot = slot, .tid = tid};
+    thread_forget(thread);
     if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
         !walk_trace_init(&thread->trace, depth_limit)) {
         uint32_t mine = slot + 1;  // without memory: the number can serve again
@@ -328,7 +329,7 @@ struct thread *slots_register(uintptr_t here) {
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;
-    thread->last_block = NULL;
+    thread_keep_last(thread, NULL);
     thread->watch.block = NULL;
     stack_cache_limit(&thread->recall, slots_count());
     walk_trace_reset(&thread->trace);

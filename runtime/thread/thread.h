@@ -11,6 +11,7 @@
 
 #include "format/format.h"
 #include "format/wrap.h"
+#include "runtime/live/live.h"
 #include "runtime/record/timeline.h"
 #include "runtime/sample/blocks.h"
 #include "runtime/sample/countdown.h"
@@ -65,19 +66,43 @@ struct thread_log {
     bool is_untracked;  // the block of this event is not in the live map
 };
 
-// What every event reads lies in the first two cache lines, and no line belongs to two threads.
+// The last block that a thread allocated. If it frees that before it allocates again, the block is
+// a temporary one, and its place in the live map need not be looked for: the word that was put
+// there holds a cell of this thread, so nobody else can have put it there, and whoever else freed
+// the block has taken it away.
+struct thread_last {
+    const void *block;  // NULL: none, or it was freed
+    uint32_t *slot;     // never NULL; if its free would do more than count, a place that never
+                        // holds the word
+    uint64_t size;
+    uint32_t word;  // never 0
+};
+
+// What is known of the cell of the last stack, if that has one (seen.value).
+struct thread_cell {
+    struct cairn_cell *cell;
+    struct cairn_cell_use *use;
+    // A block of the cell's usual size, and the header that one of them had: then this one has the
+    // same slack, and `word` is its word in the live map but for the half. 0: none was met.
+    uint64_t header, size, slack_bytes;
+    uint32_t word;
+};
+
+// What every event reads lies in the first four cache lines, and no line belongs to two threads.
 struct thread {
     _Alignas(64) struct gate_holder holder;
-    struct gate_line *line;  // never NULL
-    uint32_t stamp;          // of the gate, when this thread last looked (gate.h)
+    uint32_t stamp;  // of the gate, when this thread last looked (gate.h)
     uint32_t slot;
     struct cairn_thread *record;
     // When net_bytes passes one of these, the event goes a slow way; see event.c.
     int64_t high_bytes, low_bytes;  // publish
     int64_t peak_bytes;      // a free from above this leaves a new peak, the process' or a region's
-    const void *last_block;  // the last one it allocated, until that is freed
-    struct watch watch;      // one of its blocks: does it live long?
-    struct walk_seen seen;   // the last stack, with its cell
+    struct gate_line *line;  // never NULL
+    struct thread_last last;
+    struct watch watch;     // one of its blocks: does it live long?
+    struct walk_seen seen;  // the last stack, with its cell
+    struct thread_cell at;
+    struct live_near near;  // where it allocated last
     struct walk_trace trace;
     int64_t total_peak_bytes;  // the process', if net_bytes is above this; else a region's
                                // (region_stack.h)
@@ -104,6 +129,16 @@ struct thread {
     bool has_taken, has_chance;
     uintptr_t wrapped[CAIRN_WRAP_HEAPS];  // by heap: its outermost call (inject/wrap.c); 0: none
 };
+
+// The last block has no place that is remembered, if there is one.
+extern HIDDEN uint32_t thread_no_slot;  // never written
+ALWAYS_INLINE void thread_keep_last(struct thread *thread, const void *block) {
+    thread->last.slot = &thread_no_slot;
+    thread->last.block = block;
+}
+
+// An event may be half done: its stack and its block mean nothing any more.
+void thread_forget(struct thread *thread);
 
 // The calling thread; one with a gate that is never opened as long as it has no slot.
 extern HIDDEN __thread struct thread *gate_self;

@@ -60,7 +60,7 @@ static uint32_t child_hash(uint32_t parent, uint32_t shared, uintptr_t value) {
 
 // The word after the `shared` inner ones.
 static const struct walk_check *check_after(const struct walk_seen *seen, uint32_t shared) {
-    return &seen->checks[seen->check_count - 1 - shared];
+    return &seen->end[-1 - (int32_t)shared];
 }
 
 static uint32_t root_find(const struct stack_cache *recall, const uintptr_t *frame) {
@@ -105,12 +105,13 @@ static uint32_t node_find(struct stack_cache *recall, const uintptr_t *frame) {
     recall->place = 0;
     while (number) {
         const struct walk_seen *seen = &recall->nodes[number].seen;
-        uint32_t differs = checks_verify(seen->checks, seen->check_count - shared);
+        const struct walk_check *checks = walk_seen_checks(seen);
+        uint32_t differs = checks_verify(checks, seen->check_count - shared);
         if (differs == 0) return number;
         shared = seen->check_count - differs;
         recall->place = (uint16_t)number;
         recall->place_shared = shared;
-        number = child_find(recall, number, shared, *seen->checks[differs - 1].slot);
+        number = child_find(recall, number, shared, *checks[differs - 1].slot);
     }
     return 0;
 }
@@ -119,7 +120,8 @@ static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const
     if (unlikely(recall->generation != rule_generation())) stack_cache_reset(recall);
     struct stack_cache_node *last = &recall->nodes[recall->last];
     uint32_t number = recall->last ? last->next : 0;
-    if (!number || walk_differs(&recall->nodes[number].seen, frame) != WALK_SAME) {
+    const struct walk_check *near;
+    if (!number || !walk_is_same(&recall->nodes[number].seen, frame, &near)) {
         number = node_find(recall, frame);
         if (recall->last && number) last->next = (uint16_t)number;
     }
@@ -206,8 +208,8 @@ static void node_add(struct stack_cache *recall, const struct walk_seen *seen) {
                                          check_after(seen, recall->place_shared)->value);
     *node = (struct stack_cache_node){*seen, recall->place_shared, recall->place, 0};
     checks[-1] = walk_check_end();
-    memcpy(checks, seen->checks, seen->check_count * sizeof *checks);
-    node->seen.checks = checks;
+    memcpy(checks, walk_seen_checks(seen), seen->check_count * sizeof *checks);
+    node->seen.end = checks + seen->check_count;
     if (!table_enter(recall, hash, number)) return;
     recall->node_count = number;
     recall->check_count += 1 + seen->check_count;

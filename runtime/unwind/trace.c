@@ -8,12 +8,14 @@ struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value)
     if (trace->count == 0 || trace->usable_count != trace->count)
         return (struct walk_seen){.value = value};
     const struct frame *top = &trace->frames[trace->count - 1];
-    return (struct walk_seen){top->frame_slot, top->pc, trace->checks, top->check_count, value};
+    return (struct walk_seen){top->frame_slot, top->pc, trace->checks + top->check_count,
+                              top->check_count, value};
 }
 
+const uintptr_t walk_end_word = 0;
+
 struct walk_check walk_check_end(void) {
-    static const uintptr_t zero = 0;
-    return (struct walk_check){&zero, 1};
+    return (struct walk_check){&walk_end_word, 1};
 }
 
 // Of a trace with so many frames; the list begins at its colour.

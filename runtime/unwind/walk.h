@@ -100,7 +100,7 @@ void walk_trace_reset(struct walk_trace *trace);
 // cairn_cut) outermost. Reads stack memory only inside `range`, extended by sys_is_readable. No
 // locks but those that object_find may take for new code. After a walk with new code the caller
 // clears range.has_new_code once the code is noted.
-// `differs`: what walk_differs said of the trace's own walk_seen; 0: not asked.
+// `differs`: what walk_differs_near said of the trace's own walk_seen; 0: not asked.
 struct walk_result walk_stack_from(struct walk_trace *trace, const struct walk_start *start,
                                    uint32_t differs);
 
@@ -129,6 +129,7 @@ void walk_search(struct walk_search *search, const struct walk_start *start,
 
 // What lies before the outermost word of every list of words: a word that is never what it was, so
 // that comparing finds the end of the list without counting.
+extern HIDDEN const uintptr_t walk_end_word;
 struct walk_check walk_check_end(void);
 
 ALWAYS_INLINE bool check_differs(const struct walk_check *check) {
@@ -153,13 +154,16 @@ ALWAYS_INLINE uint32_t checks_verify(const struct walk_check *checks, uint32_t c
 // What a hook needs to know of a stack that was walked before, to tell it again, and what it stands
 // for.
 struct walk_seen {
-    const uintptr_t *frame;  // walk_start.frame_slot then; NULL: nothing is remembered
-    uintptr_t pc;            // walk_start.pc
-    const struct walk_check
-        *checks;  // check_count of them, outermost first, after walk_check_end()
+    const uintptr_t *frame;        // walk_start.frame_slot then; NULL: nothing is remembered
+    uintptr_t pc;                  // walk_start.pc
+    const struct walk_check *end;  // of check_count words, outermost first, after walk_check_end()
     uint32_t check_count;
     uint32_t value;  // the owner's
 };
+
+ALWAYS_INLINE const struct walk_check *walk_seen_checks(const struct walk_seen *seen) {
+    return seen->end - seen->check_count;
+}
 
 // The trace as something to be seen again; nothing where it cannot be verified by comparing.
 struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value);
@@ -167,12 +171,35 @@ struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value)
 enum { WALK_SAME = 0, WALK_ELSEWHERE = UINT32_MAX };
 
 // Compares the stack of a hook with this frame with one that was seen, as long as no rules were
-// forgotten in between: WALK_SAME, frame for frame; WALK_ELSEWHERE: not even the caller; otherwise
-// the number of words not reached, as checks_verify. The stack pointer is known with the frame: it
-// lies above it.
-ALWAYS_INLINE uint32_t walk_differs(const struct walk_seen *seen, const uintptr_t *frame) {
-    if (seen->frame != frame || seen->pc != frame[1]) return WALK_ELSEWHERE;
-    return checks_verify(seen->checks, seen->check_count);
+// forgotten in between: true, the same, frame for frame, which the list's end tells by its place.
+// The stack pointer is known with the frame: it lies above it. Otherwise `near` says where to look
+// for what differs (NULL: not even the caller).
+ALWAYS_INLINE bool walk_is_same(const struct walk_seen *seen, const uintptr_t *frame,
+                                const struct walk_check **near) {
+    const struct walk_check *check = seen->end;
+    const uintptr_t *slot;
+    *near = NULL;
+    if (unlikely(seen->frame != frame) || unlikely(seen->pc != frame[1])) return false;
+    for (;; check -= 8) {
+        if (unlikely(*(slot = check[-1].slot) != check[-1].value)) break;
+        if (unlikely(*(slot = check[-2].slot) != check[-2].value)) break;
+        if (unlikely(*(slot = check[-3].slot) != check[-3].value)) break;
+        if (unlikely(*(slot = check[-4].slot) != check[-4].value)) break;
+        if (unlikely(*(slot = check[-5].slot) != check[-5].value)) break;
+        if (unlikely(*(slot = check[-6].slot) != check[-6].value)) break;
+        if (unlikely(*(slot = check[-7].slot) != check[-7].value)) break;
+        if (unlikely(*(slot = check[-8].slot) != check[-8].value)) break;
+    }
+    *near = check;
+    return slot == &walk_end_word;
+}
+
+// How much of such a stack differs: WALK_ELSEWHERE, not even the caller is the same; otherwise the
+// number of words not reached, as checks_verify.
+ALWAYS_INLINE uint32_t walk_differs_near(const struct walk_seen *seen,
+                                         const struct walk_check *near) {
+    const struct walk_check *checks = walk_seen_checks(seen);
+    return near ? checks_verify(checks, (uint32_t)(near - checks)) : WALK_ELSEWHERE;
 }
 
 #endif

@@ -11,7 +11,7 @@ import cairn_test as t
 DEPTH = 20
 HOT = {"the thread": ("gate_self", "(long)&gate_self->trace.frames - (long)gate_self"),
        "its entry": ("&gate_self->record->allocations", "4 * sizeof(long)"),
-       "words of the last stack": ("gate_self->seen.checks - 1", f"{DEPTH} * sizeof(struct walk_check)"),
+       "words of the last stack": ("gate_self->seen.end - gate_self->seen.check_count - 1", f"{DEPTH} * sizeof(struct walk_check)"),
        "totals.epoch": ("&sink.header->totals.epoch", "sizeof(int)"),
        "the stamp": ("&gate_page.stamp", "sizeof(int)"),
        "counters of the first stack": ("&cells.hot[64]", "sizeof *cells.hot"),

@@ -61,12 +61,7 @@ void control_close(struct control *control) {
 }
 
 bool control_set_off(struct cairn_header *header, bool is_off) {
-    struct cairn_control *control = &header->control;
-    if (is_off) __atomic_store_n(&control->was_off, 1, __ATOMIC_RELAXED);
-    uint32_t was = is_off
-                       ? __atomic_fetch_or(&control->is_off, CAIRN_CONTROL_OFF, __ATOMIC_RELEASE)
-                       : __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_OFF, __ATOMIC_RELEASE);
-    return was & CAIRN_CONTROL_OFF;
+    return cairn_switch(header, is_off);
 }
 
 uint64_t control_age_ns(const struct cairn_header *header) {

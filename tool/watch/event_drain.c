@@ -327,7 +327,7 @@ static void end_log(struct event_drain *drain, struct drained *drained, bool is_
 // long: it may allocate nothing now.
 static void ask(struct cairn_header *header) {
     const uint64_t patience_ns = 5 * NS_PER_MS, start_ns = clock_now_ns();
-    __atomic_fetch_or(&header->control.is_off, CAIRN_CONTROL_LOOK, __ATOMIC_RELEASE);
+    cairn_ask_to_look(header);
     while (control_log_is_due(header) && clock_now_ns() - start_ns < patience_ns) sched_yield();
 }
 

@@ -332,7 +332,9 @@ static void test_page_of_slots_is_one_fault(void **state) {
     const uintptr_t step = (uintptr_t)sys_page_bytes() / sizeof(uint32_t) << LIVE_NARROW_SHIFT;
     const uint32_t first = 64, pages = LEAF_BYTES / step;
     struct live_block stale;
-    uint32_t word = 0;
+    struct live_near near = {.number = LIVE_NEAR_NONE};
+    uint32_t slack = 0;
+    uint64_t header;
 #if !defined(__x86_64__)
     skip();
 #endif
@@ -341,9 +343,10 @@ static void test_page_of_slots_is_one_fault(void **state) {
     assert_true(live_insert(model->base + first, 1, 20, &stale));  // makes the leaf
     long before = page_faults();
     for (uint32_t i = 1; i < pages; i++) {
-        uint32_t *slot = live_insert_slot(model->base + first + i * step, 1, 20, &word);
+        uintptr_t block = model->base + first + i * step;
+        uint32_t *slot = live_insert_slot(&near, block, 20, &header, &slack);
         assert_non_null(slot);
-        *slot = word;
+        *slot = live_narrow_word(block, 1, slack);
     }
     long faults = page_faults() - before;
     assert_in_range(faults, 1, pages + pages / 4);

@@ -21,6 +21,18 @@ static uint32_t count_plainly(uint32_t count) {
     return count;
 }
 
+// Of a stack with so many words, as hooks ask.
+static uint32_t differs_in_two_steps(uint32_t count) {
+    static const uintptr_t frame[2] = {0, 4711};
+    const struct walk_seen seen = {frame, frame[1], checks + count, count, 1};
+    const struct walk_seen elsewhere = {frame, frame[1] + 1, checks + count, count, 1};
+    const struct walk_check *near;
+    assert_false(walk_is_same(&elsewhere, frame, &near));
+    assert_int_equal(walk_differs_near(&elsewhere, near), WALK_ELSEWHERE);
+    if (walk_is_same(&seen, frame, &near)) return WALK_SAME;
+    return walk_differs_near(&seen, near);
+}
+
 static void is_like_a_plain_loop(void **state) {
     uint64_t seed = 1;
     (void)state;
@@ -32,6 +44,7 @@ static void is_like_a_plain_loop(void **state) {
         for (uint32_t i = 0; i < changes; i++) memory[random_below(&seed, WORDS)]++;
         uint32_t count = (uint32_t)random_below(&seed, WORDS + 1);
         assert_int_equal(checks_verify(checks, count), count_plainly(count));
+        assert_int_equal(differs_in_two_steps(count), count_plainly(count));
     }
 }
 
@@ -46,6 +59,7 @@ static void reads_nothing_beyond_a_difference(void **state) {
         }
         memory[differing]++;
         assert_int_equal(checks_verify(checks, WORDS), differing + 1);
+        assert_int_equal(differs_in_two_steps(WORDS), differing + 1);
     }
 }
 

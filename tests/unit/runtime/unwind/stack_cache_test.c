@@ -48,8 +48,8 @@ static struct walk_seen stack_seen(const struct stack *stack, uint32_t value) {
         uint32_t word = stack->depth - i;  // outermost first
         checks[i] = (struct walk_check){&memory[word], memory[word]};
     }
-    return (struct walk_seen){&memory[FRAME_WORD], memory[CALLER_WORD], checks, stack->depth,
-                              value};
+    return (struct walk_seen){&memory[FRAME_WORD], memory[CALLER_WORD], checks + stack->depth,
+                              stack->depth, value};
 }
 
 static void always_in_use(void) {
