@@ -144,6 +144,8 @@ struct reachability {
     struct cairn_reachability sums;     // `reason` is that of the first that is not known
 };
 
+struct shape_log;
+
 struct profile {
     struct recording *recording;
     struct module_map modules;
@@ -173,6 +175,7 @@ struct profile {
     struct figures figures;                // the same without stacks, and what a fork inherited
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
     struct mapped mapped;                  // the program's own mappings
+    const struct shape_log *log;           // an event log that tells more; NULL: none
     bool is_of_mappings;                   // they take the place of the heap (profile_show_mapped)
 };
 

@@ -116,7 +116,10 @@ static bool find_path(const char *word, struct subject *subject, struct error *e
         return error_set(error, "%s: %s", word, strerror(why));
     }
     if (S_ISDIR(status.st_mode)) return find_in_directory(word, subject, error);
-    if (event_log_is_one(word)) return log_recording_find(word, subject->path, error);
+    if (event_log_is_one(word)) {
+        snprintf(subject->log, sizeof subject->log, "%s", word);
+        return log_recording_find(word, subject->path, error);
+    }
     if (core_is_one(word)) return find_in_core(word, subject->path, error);
     if (word != subject->path) snprintf(subject->path, sizeof subject->path, "%s", word);
     return true;
