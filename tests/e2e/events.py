@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --events and cairn events: the sums of a log are those of the recording, by stack and to the byte; no
-block is freed before it was allocated, whatever thread frees it; filters, the life of an address, CSV and
-heaptrack's format; a log that was cut, damaged or left alone."""
+block is freed before it was allocated, whatever thread frees it; filters, the life of an address, ages; CSV, Parquet
+and heaptrack's format; a log that was cut, damaged or left alone."""
 
 import collections
 import csv
@@ -12,6 +12,7 @@ import shutil
 import sys
 
 import cairn_test as t
+import parquet
 
 
 def logged(argv, options=(), **how):
@@ -90,6 +91,45 @@ t.check_equal("thread", rows(log, "--thread", tid), [e for e in events if e["thr
 shown = t.run_cairn("events", "-n", "2", log)
 t.check(b"complete: every event" in shown.out and b"alloc" in shown.out, f"text: {shown.out!r}")
 t.check_equal("report of a log", t.run_cairn("report", log).out, t.run_cairn("report", path).out)
+
+# The same rows as a table.
+table = t.fresh_path("table") + ".parquet"
+t.check_equal("parquet: status", t.run_cairn("events", "--format", "parquet", "-o", table, log).status, 0)
+
+
+def as_csv(row):
+    """A row of the table, as CSV has it."""
+    said = {key: "" if value is None else str(value) for key, value in row.items()}
+    for key in "address", "realloc_of":
+        said[key] = row[key] and hex(row[key]) or ""
+    said["stack"] = "" if row["stack"] is None else f"{row['stack'] & (1 << 64) - 1:016x}"
+    return said
+
+
+if shutil.which("zstd"):
+    t.check_equal("parquet", [as_csv(row) for row in parquet.read(table)[0]], events)
+else:
+    t.skip_part("zstd is not installed")
+
+
+# Ages by a log: those that --ages counts of blocks whose own thread frees them, and every freed block has one.
+def ages_by_stack(path):
+    return {stack["id"]: stack for stack in t.report(path)["stacks"]}
+
+
+for name, argv in ("mixed", t.program("mixed")), ("one", t.program("exchange", 1, 20000)):
+    by_log = ages_by_stack(logged(argv)[2])
+    recorded = ages_by_stack(t.record(argv, options=["--ages"])[1])
+    t.check_equal(f"ages of {name}: stacks", set(by_log), set(recorded))
+    for number, stack in by_log.items():
+        wanted = recorded.get(number, {}).get("ages", {})
+        t.check_equal(f"ages of {name}, {number}", stack.get("ages", {}).get("calls"), wanted.get("calls"))
+log_of_threads = logged(t.program("exchange", 3, 5000))[2]
+for stack in ages_by_stack(log_of_threads).values():
+    t.check_equal(f"ages: every freed block of {stack['id']}", sum(stack.get("ages", {}).get("ms", [])), stack["frees"])
+    t.check(sum(stack.get("ages", {}).get("calls", [])) <= stack["frees"], f"ages: {stack}")
+shown = t.run_cairn("report", "--view", "ages", log_of_threads)
+t.check(re.search(rb"by the event log: [\d,]+ freed blocks, every one", shown.out), f"ages: {shown.out!r}")
 
 # heaptrack's own reader counts the same.
 if shutil.which("heaptrack_print"):

@@ -380,7 +380,7 @@ const struct command commands[] = {
             {OPTION_FROM, "from", 0, "TIME", "events from this time on, as 1.5s"},
             {OPTION_TO, "to", 0, "TIME", "events up to this time"},
             {OPTION_TOP, "top", 'n', "N", "text: so many events (20), 0 for all"},
-            {OPTION_FORMAT, "format", 0, "FORMAT", "text (default), csv, heaptrack"},
+            {OPTION_FORMAT, "format", 0, "FORMAT", "text (default), csv, parquet, heaptrack"},
             {OPTION_OUTPUT, "output", 'o', "FILE", "write there instead of to standard output"},
             {OPTION_FORCE, "force", 0, NULL, "replace the file if it exists"},
             OPTION_ROW_COLOR,

@@ -23,6 +23,7 @@ struct events_format {
 static const struct events_format formats[] = {
     {"text", NULL, false},
     {"csv", events_write_csv, false},
+    {"parquet", events_write_parquet, false},
     {"heaptrack", events_write_heaptrack, true},
 };
 
@@ -39,7 +40,8 @@ static bool read_format(const struct command_args *args, struct order *order, st
         order->format = &formats[i];
         if (!strcmp(formats[i].name, name)) return true;
     }
-    return error_set(error, "events: there is no format \"%s\", but text, csv, heaptrack", name);
+    return error_set(error, "events: there is no format \"%s\", but text, csv, parquet, heaptrack",
+                     name);
 }
 
 static bool read_address(const struct command_args *args, struct order *order,

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/version.h"
 #include "tool/export/heaptrack.h"
+#include "tool/export/parquet_file.h"
 #include "tool/query/exported.h"
 
 // --- CSV
@@ -41,30 +43,36 @@ static const char *csv_kind(const struct event *event) {
     return kinds[event_kind(event)];
 }
 
-// The stack of a cell as the rest of a row, written once and kept.
-static char *stack_text(struct events_session *session, uint32_t cell) {
-    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES], *text = NULL;
+// Of a stack what rows tell. False: it is not known. The first function of the program's own may be
+// unknown; it is "" then.
+static bool find_stack(struct events_session *session, uint32_t cell, uint64_t *id,
+                       char label[FRAME_TEXT_BYTES], char location[FRAME_TEXT_BYTES]) {
     const struct profile *profile = &session->opened.profile;
     uint32_t node = events_node(session, cell);
     const struct frame *frame = NULL;
+    *label = *location = 0;
+    if (!node) return false;
+    *id = profile->stacks[profile->stack_of_cell[cell] - 1].id;
+    if (frame_list_fill(&session->frames, profile, &session->names, node, 0))
+        frame = frame_list_first_own(&session->frames);
+    if (!frame) return true;
+    frame_label(frame, label, FRAME_TEXT_BYTES, FRAME_TEXT_BYTES);
+    frame_location(frame, location, FRAME_TEXT_BYTES);
+    return true;
+}
+
+// The stack of a cell as the rest of a row, written once and kept.
+static char *stack_text(struct events_session *session, uint32_t cell) {
+    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES], *text = NULL;
+    uint64_t id;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
-    if (node && frame_list_fill(&session->frames, profile, &session->names, node, 0))
-        frame = frame_list_first_own(&session->frames);
-    if (node)
-        fprintf(out, "%016" PRIx64 ",", profile->stacks[profile->stack_of_cell[cell] - 1].id);
-    else
-        fputc(',', out);
-    if (frame) {
-        frame_label(frame, label, sizeof label, sizeof label);
-        frame_location(frame, location, sizeof location);
-        put_text(out, label);
-        fputc(',', out);
-        put_text(out, location);
-    } else {
-        fputc(',', out);
-    }
+    if (find_stack(session, cell, &id, label, location)) fprintf(out, "%016" PRIx64, id);
+    fputc(',', out);
+    if (*label) put_text(out, label);
+    fputc(',', out);
+    if (*label) put_text(out, location);
     return fclose(out) == 0 ? text : NULL;
 }
 
@@ -106,6 +114,121 @@ bool events_write_csv(FILE *out, struct events_session *session, struct error *e
     bool is_ok = events_each(session, put_row, &csv, error);
     for (size_t i = 0; i < count; i++) free(csv.texts[i]);
     free(csv.texts);
+    return is_ok;
+}
+
+// --- Parquet
+
+// clang-format off
+#define COLUMNS(row) \
+    row(TIME, "time_ms", NUMBER) \
+    row(THREAD, "thread", TEXT) \
+    row(EVENT, "event", TEXT) \
+    row(ADDRESS, "address", NUMBER) \
+    row(BYTES, "bytes", NUMBER) \
+    row(ALIGNMENT, "alignment", NUMBER) \
+    row(REALLOC_OF, "realloc_of", NUMBER) \
+    row(ALLOCATED, "allocated_ms", NUMBER) \
+    row(STACK, "stack", NUMBER) \
+    row(FUNCTION, "function", TEXT) \
+    row(LOCATION, "location", TEXT)
+// clang-format on
+
+#define COLUMN_NUMBER(name, text, kind) COLUMN_##name,
+#define COLUMN_ABOUT(name, text, kind) {text, PARQUET_##kind},
+enum { COLUMNS(COLUMN_NUMBER) COLUMN_COUNT };
+static const struct {
+    const char *name;
+    enum parquet_kind kind;
+} columns[] = {COLUMNS(COLUMN_ABOUT)};
+
+// A stack's texts, with their numbers in a row group.
+struct parquet_stack {
+    char *function, *location;  // NULL: there is none
+    uint64_t id;
+    size_t group;
+    uint32_t function_number, location_number;
+    bool is_looked_up, is_known, has_numbers;
+};
+
+struct parquet_table {
+    struct parquet *parquet;
+    struct events_session *session;
+    struct parquet_stack *stacks;  // by cell
+    size_t count;
+    struct error *error;
+    bool has_failed;
+};
+
+static void look_up(struct parquet_table *table, uint32_t cell, struct parquet_stack *stack) {
+    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES];
+    stack->is_looked_up = true;
+    stack->is_known = find_stack(table->session, cell, &stack->id, label, location);
+    if (*label) stack->function = strdup(label);
+    if (*location) stack->location = strdup(location);
+}
+
+static void put_table_stack(struct parquet_table *table, uint32_t cell) {
+    const size_t group = parquet_group(table->parquet);
+    if (cell >= table->count) return;
+    struct parquet_stack *stack = &table->stacks[cell];
+    if (!stack->is_looked_up) look_up(table, cell, stack);
+    if (!stack->is_known) return;
+    if (!stack->has_numbers || stack->group != group) {
+        if (stack->function) stack->function_number = parquet_text(table->parquet, stack->function);
+        if (stack->location) stack->location_number = parquet_text(table->parquet, stack->location);
+        stack->has_numbers = true;
+        stack->group = group;
+    }
+    parquet_put_number(table->parquet, COLUMN_STACK, (int64_t)stack->id);
+    if (stack->function) parquet_put_text(table->parquet, COLUMN_FUNCTION, stack->function_number);
+    if (stack->location) parquet_put_text(table->parquet, COLUMN_LOCATION, stack->location_number);
+}
+
+static bool put_table_row(void *context, const struct events_seen *seen) {
+    struct parquet_table *table = context;
+    struct parquet *parquet = table->parquet;
+    const struct event *event = &seen->event;
+    const struct block_change *change = &seen->change;
+    char thread[NAME_MAX];
+    events_thread_name(table->session, event->thread, thread, sizeof thread);
+    parquet_put_number(parquet, COLUMN_TIME, (int64_t)event->ms);
+    parquet_put_text(parquet, COLUMN_THREAD, parquet_text(parquet, thread));
+    parquet_put_text(parquet, COLUMN_EVENT, parquet_text(parquet, csv_kind(event)));
+    parquet_put_number(parquet, COLUMN_ADDRESS, (int64_t)event->address);
+    if (!change->is_unknown) parquet_put_number(parquet, COLUMN_BYTES, (int64_t)events_size(seen));
+    if (event->alignment) parquet_put_number(parquet, COLUMN_ALIGNMENT, (int64_t)event->alignment);
+    if (event->flags & CAIRN_EVENT_MOVED)
+        parquet_put_number(parquet, COLUMN_REALLOC_OF, (int64_t)event->taken);
+    if (change->is_freed) parquet_put_number(parquet, COLUMN_ALLOCATED, (int64_t)change->freed.ms);
+    put_table_stack(table, events_cell(seen));
+    table->has_failed = !parquet_end_row(parquet, table->error);
+    return !table->has_failed;
+}
+
+static void free_stacks(struct parquet_table *table) {
+    for (size_t i = 0; i < table->count; i++) {
+        free(table->stacks[i].function);
+        free(table->stacks[i].location);
+    }
+    free(table->stacks);
+}
+
+bool events_write_parquet(FILE *out, struct events_session *session, struct error *error) {
+    struct parquet_table table = {.session = session, .error = error};
+    table.count = session->has_stacks ? session->opened.profile.cell_count : 0;
+    table.stacks = calloc(table.count + 1, sizeof *table.stacks);
+    if (!table.stacks) return error_set(error, "out of memory");
+    table.parquet = parquet_open(out, "cairn version " CAIRN_TOOL_VERSION, error);
+    for (size_t i = 0; table.parquet && i < COLUMN_COUNT; i++)
+        parquet_add_column(table.parquet, columns[i].name, columns[i].kind);
+    bool is_ok =
+        table.parquet && events_each(session, put_table_row, &table, error) && !table.has_failed;
+    if (is_ok)
+        is_ok = parquet_close(table.parquet, error);
+    else if (table.parquet)
+        parquet_abandon(table.parquet);
+    free_stacks(&table);
     return is_ok;
 }
 

@@ -13,6 +13,7 @@
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
+#include "tool/query/log_ages.h"
 #include "tool/query/merged.h"
 #include "tool/query/name_hints.h"
 #include "tool/query/subject.h"
@@ -106,19 +107,29 @@ static bool print_json(const struct report *report, struct opened *opened, struc
            report_json_print(stdout, &opened->profile, names, &report->request.options, error);
 }
 
+// What an event log tells more than its recording, where that is shown.
+static bool read_log(const struct report *report, const struct subject *subject,
+                     struct profile *profile, struct shape_log *log, struct error *error) {
+    bool is_shown = report->request.is_json || report->request.view == view_find("ages");
+    if (!*subject->log || !is_shown) return true;
+    profile->log = log;
+    return log_ages_read(subject->log, profile, log, error);
+}
+
 static bool report_recording(const struct report *report, const struct subject *subject,
                              struct error *error) {
     struct opened opened;
     const struct narrowing narrowing = {&report->request, report->filter};
+    struct shape_log log = {0};
     if (!opened_open(subject->path, &opened, error)) return false;
     snprintf(opened.log, sizeof opened.log, "%s", subject->log);
-    if (!request_narrow(&narrowing, &opened.profile, error)) {
-        opened_close(&opened);
-        return false;
-    }
-    bool is_ok = report->request.is_json ? print_json(report, &opened, error)
-                                         : print_text(report, &opened, subject->name, error);
+    bool is_ok = read_log(report, subject, &opened.profile, &log, error) &&
+                 request_narrow(&narrowing, &opened.profile, error);
+    if (is_ok)
+        is_ok = report->request.is_json ? print_json(report, &opened, error)
+                                        : print_text(report, &opened, subject->name, error);
     opened_close(&opened);
+    log_ages_free(&log);
     return is_ok;
 }
 

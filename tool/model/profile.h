@@ -172,6 +172,8 @@ struct reachability {
     struct cairn_reachability sums;     // `reason` is that of the first that is not known
 };
 
+struct shape_log;
+
 struct profile {
     struct recording *recording;
     struct module_map modules;
@@ -203,7 +205,8 @@ struct profile {
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
     struct mapped mapped;                  // the program's own mappings
     const struct pool_candidates *pool_candidates;  // NULL: not looked for (query/log_views.h)
-    bool is_of_mappings;  // they take the place of the heap (profile_show_mapped)
+    const struct shape_log *log;           // an event log that tells more; NULL: none
+    bool is_of_mappings;                   // they take the place of the heap (profile_show_mapped)
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.

@@ -200,10 +200,26 @@ void shape_aligned(const struct shape *shape, uint32_t stack_number,
     }
 }
 
+static bool ages_by_log(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages) {
+    const struct shape_log *log = shape->profile->log;
+    bool is_any = false;
+    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
+        if (shape->cells[i] >= log->count) continue;
+        const struct shape_ages *from = &log->cells[shape->cells[i]];
+        for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
+            ages->calls[bucket] += from->calls[bucket];
+            ages->ms[bucket] += from->ms[bucket];
+            is_any |= from->ms[bucket] > 0;
+        }
+    }
+    return is_any;
+}
+
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages) {
     const struct recording *recording = shape->profile->recording;
     bool is_any = false;
     *ages = (struct shape_ages){0};
+    if (shape->profile->log) return ages_by_log(shape, stack_number, ages);
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
         struct cairn_cell hot;
         struct cairn_cell_cold cold;

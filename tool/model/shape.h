@@ -53,6 +53,14 @@ struct shape_ages {
     uint64_t ms[CAIRN_AGE_BUCKETS];
 };
 
+// The same of an event log, by cell (query/log_ages.h): in place of what was recorded.
+struct shape_log {
+    struct shape_ages *cells;
+    size_t count;
+    uint64_t known_count, unknown_count;  // frees; of the latter the log does not have the birth
+    char note[320];                       // what of the blocks it tells
+};
+
 // The cells of each stack, by its number.
 struct shape {
     const struct profile *profile;

@@ -228,7 +228,7 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
     (void)view;
     if (!shape_ages(&shapes->shape, stack->number, &ages)) {
         bool is_kept = stack->exit_blocks > 0 && (uint64_t)stack->exit_blocks == stack->allocations;
-        if (is_kept)
+        if (is_kept || profile->log)
             print_kept(terminal, profile, stack);
         else
             print_line(terminal, line);
@@ -278,6 +278,8 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
                                        .context = &shapes};
     bool is_ok = stacks_print_noted(terminal, profile, names, &options, &noted, error);
     if (is_ok && options.by == MEASURE_SHORT) explain_short(terminal, profile);
+    if (is_ok && kind == SHAPES_AGES && profile->log)
+        terminal_print(terminal, STYLE_DIM, "\n%s\n", profile->log->note);
     shape_free(&shapes.shape);
     return is_ok;
 }
